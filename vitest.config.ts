@@ -1,15 +1,21 @@
-/** Defines the test projects: which files each one runs, how they are isolated, and which run side by side. */
+/**
+ * Defines the test projects: the files of each project, how the files are isolated, and which projects run at the same
+ * time.
+ */
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { CountReporter } from './tools/count-reporter.ts';
 
-/** Projects of one turn run side by side. `workers` is how many of their files run at once. */
+/** Projects of the same turn run at the same time. `workers` is the number of their files that run at once. */
 const TURNS = {
-  /** These compute, and some wait now and then: one worker more than a small machine has cores. */
+  /**
+   * The files of these projects compute, and some of them wait now and then. So there is one worker more than a small
+   * machine has cores.
+   */
   computing: { order: 0, workers: 3 },
-  /** These mostly wait, for other processes and for real clocks. */
+  /** The files of these projects mostly wait for other processes and for real clocks. */
   waiting: { order: 1, workers: 6 },
-  /** These look at what the others left behind. */
+  /** These projects check what the other projects left behind. */
   last: { order: 2, workers: 1 },
 } as const;
 
@@ -22,32 +28,41 @@ const project = (
   test: {
     name,
     include,
-    // For a busy machine: longer than the longest wait in a test, which then says what it waited for.
+    // Long enough for a busy machine. It is longer than the longest wait in a test, so that the wait can report what it
+    // waited for.
     testTimeout: 180_000,
     // A file may wait until what it needs is built for the first time.
     hookTimeout: 1_200_000,
-    // Of each wait for a value, as long as nothing else is said.
+    // The limit of each wait for a value, unless the test sets another limit.
     expect: { poll: { timeout: 60_000 } },
     maxWorkers: TURNS[turn].workers,
     sequence: { groupOrder: TURNS[turn].order },
-    // Tests start stand-ins hundreds of times: with the first, Node compiles their files once. With the other, short
-    // commands in Go, such as kubectl, end before they collect garbage, which takes a quarter of their CPU.
+    // Tests start stand-ins hundreds of times. With NODE_COMPILE_CACHE, Node compiles their files only once. With GOGC,
+    // short commands in Go, such as kubectl, end before they collect garbage, which would take a quarter of their CPU
+    // time.
     env: {
       NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled'),
       GOGC: '400',
     },
-    // Young objects get 64 MiB instead of 16: most of what a test makes is garbage soon, and is then never copied.
+    // Young objects get 64 MiB instead of 16. Most objects of a test become garbage soon, and then V8 never copies
+    // them.
     execArgv: ['--max-semi-space-size=64'],
     ...more,
   },
 });
 
-/** Files take turns in one process: to start one for each of them costs more CPU than the tests of many. */
+/**
+ * Files run one after the other in the same process. Starting a process for each file would cost more CPU time than the
+ * tests of many files.
+ */
 const sharedProcess = { isolate: false };
 const builtRefit = 'test/support/built-refit.ts';
-/** For what waits for real processes. A test that needs its second attempt is a bug: the last lines of a run name each of them. */
+/**
+ * For tests that wait for real processes. A test that needs its second attempt is a bug. The last lines of a run name
+ * each such test.
+ */
 const secondAttempt = { retry: 1 };
-/** Each process has a real control plane to itself, one test file after the other. */
+/** Each process has its own real control plane, and runs one test file after the other. */
 const realControlPlane = {
   ...sharedProcess,
   ...secondAttempt,
@@ -58,7 +73,10 @@ const realControlPlane = {
 const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'openrc'].map(
   (name) => `test/agent/${name}.test.ts`,
 );
-/** The second tier has what computes for long, so that the first one takes at most five minutes on two cores. */
+/**
+ * The second tier contains the tests that compute for a long time, so that the first tier takes at most five minutes on
+ * two cores.
+ */
 const LARGER_MODELS = 'test/model/second-tier/*.test.ts';
 const SMALL_BENCHES = ['fleet/fleet', 'capi/measure', 'rollback/measure'].map(
   (name) => `bench/${name}.test.ts`,
@@ -96,7 +114,7 @@ export default defineConfig({
         ...realProcesses,
         exclude: WITH_PROGRAMS,
       }),
-      // One browser, and the clusters in memory that its pages follow.
+      // These tests start one browser, and the clusters in memory that its pages follow.
       project('ui', 'last', ['test/ui/**/*.test.ts'], { ...secondAttempt, pool: 'forks' }),
       project('programs', 'waiting', WITH_PROGRAMS, realProcesses),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {

@@ -1,4 +1,7 @@
-/** How `npm run mutate` runs tests: one file stays alive, and runs those that tools/mutate.ts names for a part of the product. */
+/**
+ * Defines how `npm run mutate` runs tests: one file stays alive, and runs the tests that tools/mutate.ts names for a
+ * part of the product.
+ */
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -6,10 +9,10 @@ export default defineConfig({
     include: ['tools/mutate/serve-orders.ts'],
     passWithNoTests: true,
     runner: './tools/mutate/outer-runner.config.ts',
-    // A worker thread, which a BroadcastChannel reaches.
+    // Tests run in a worker thread, because a BroadcastChannel reaches it.
     pool: 'threads',
     maxWorkers: 1,
-    // As in the project `unit`.
+    // The same setting as in the project `unit`.
     isolate: false,
     includeTaskLocation: true,
     testTimeout: 30_000,

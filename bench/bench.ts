@@ -1,4 +1,7 @@
-/** The command behind `npm run bench`: measures Refit on a real control plane, and says what each figure is made of. */
+/**
+ * Runs `npm run bench`. It measures Refit on a real control plane, and prints the measured values of which each figure
+ * is made.
+ */
 import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,12 +93,12 @@ function parse(args: string[]): Options {
   throw new RefitError('REFIT_USAGE', `the parts are ${PARTS.join(', ')}`);
 }
 
-/** Progress goes to standard error: standard output has the results only. */
+/** Writes progress to standard error, because standard output has only the results. */
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Resolves once everything that was started is gone again. */
+/** Resolves when everything that the benchmark started has ended and is removed. */
 async function measure(parts: readonly Part[], abort: AbortSignal): Promise<Findings> {
   await using started = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-bench-'));

@@ -1,14 +1,17 @@
-/** One process of the load on a download server: `download-load.ts <port> <path> <file bytes> <clients> <range bytes>` prints milliseconds. */
+/**
+ * Runs one process that loads a download server. `download-load.ts <port> <path> <file bytes> <clients> <range bytes>`
+ * prints the milliseconds that all downloads take.
+ */
 import { connect, type Socket } from 'node:net';
 
 const [port = 0, , size = 0, clients = 0, rangeBytes = 0] = process.argv.slice(2).map(Number);
 const path = process.argv[3] ?? '';
-/** All sockets read into it: what arrives is counted, not kept. */
+/** The buffer into which all sockets read. The program counts the bytes and does not keep them. */
 const buffer = Buffer.allocUnsafe(256 * 1024);
 
-/** Resolves once the whole range has arrived; rejects when another answer comes. */
+/** Resolves when the whole range has arrived. Rejects if the server sends any other answer. */
 async function download(index: number): Promise<void> {
-  // Spread over the file, the same for every server.
+  // The ranges are spread over the file, in the same way for every server.
   const from = (index * 7_919_003) % (size - rangeBytes);
   const range = `bytes=${from}-${from + rangeBytes - 1}`;
   await new Promise<void>((resolve, reject) => {
@@ -30,7 +33,7 @@ async function download(index: number): Promise<void> {
   });
 }
 
-/** The bytes behind the head, which fits into the first piece. */
+/** Returns the number of bytes after the head of the response. The head fits into the first piece. */
 function bodyIn(text: string): number {
   const end = text.indexOf('\r\n\r\n');
   if (!text.startsWith('HTTP/1.1 206 ') || end < 0)

@@ -1,4 +1,4 @@
-/** Proves what people and scripts read of the benchmark. */
+/** Tests the output of the benchmark for people and for scripts. */
 import { expect, test } from 'vitest';
 import { type Figure, formatNumber, renderFindings, renderJson } from './figures.ts';
 

@@ -1,19 +1,22 @@
-/** What a benchmark finds: figures with a goal, tables that say what they are made of, and both as lines. */
+/**
+ * Defines the results of a benchmark: figures with a goal, and tables with the values of which the figures are made. It
+ * also prints them as lines.
+ */
 import { table } from '../src/cli/phrases.ts';
 
 export interface Goal {
-  /** Whether the figure has to be at least or at most the limit. */
+  /** Says whether the value must be at least the limit or at most the limit. */
   readonly bound: 'least' | 'most';
   readonly limit: number;
 }
 
 export interface Figure {
-  /** Its name in the JSON object. */
+  /** The name of the figure in the JSON object. */
   readonly key: string;
   readonly value: number;
   readonly unit: string;
   readonly goal?: Goal;
-  /** What it is made of: the two sides of a ratio, or what was measured beside it in the same run. */
+  /** The values of which the figure is made: the two sides of a ratio, or other values from the same run. */
   readonly madeOf: string;
 }
 
@@ -49,22 +52,22 @@ export function renderFindings({ figures, details }: Findings): string[] {
   ];
 }
 
-/** One flat object on one line. */
+/** Returns all figures as one flat JSON object on one line. */
 export function renderJson(figures: readonly Figure[]): string {
   return JSON.stringify(Object.fromEntries(figures.map(({ key, value }) => [key, rounded(value)])));
 }
 
-/** Three significant digits are all that such measurements bear. */
+/** Rounds to three significant digits, because the measurements are not more precise. */
 export function formatNumber(value: number): string {
   return value < 100 ? String(Number(value.toPrecision(3))) : value.toFixed(0);
 }
 
-/** Of the value as the JSON has it, so that both say the same. */
+/** Judges the rounded value, which the JSON also contains, so that both outputs agree. */
 function verdict(value: number, { bound, limit }: Goal): string {
   return (bound === 'least' ? rounded(value) >= limit : rounded(value) <= limit) ? 'met' : 'MISSED';
 }
 
-/** Three digits after the point are more than any goal has. */
+/** Rounds to three decimal places, because no goal has more. */
 function rounded(value: number): number {
   return Number(value.toFixed(3));
 }

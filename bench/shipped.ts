@@ -1,4 +1,4 @@
-/** The built command as units and DaemonSet start it. */
+/** Describes how systemd units and the DaemonSet start the built command. */
 import type { Refit } from '../sandbox/cluster/cluster.ts';
 import { AGENT_FLAGS } from '../src/install/host/program.ts';
 import { AGENT_ENVIRONMENT } from '../tools/deploy/agent-environment.ts';

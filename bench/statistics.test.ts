@@ -1,4 +1,4 @@
-/** Proves the summaries on values that can be counted by hand. */
+/** Tests the summaries on values that can be checked by hand. */
 import { expect, test } from 'vitest';
 import { median, percentile } from './statistics.ts';
 

@@ -1,12 +1,15 @@
 /** The two summaries of many measurements that the benchmark uses. */
 
-/** The value that `share` (0 to 1) of the values do not exceed, by nearest rank; NaN where there are none. */
+/**
+ * Returns the smallest value that is at least as large as the given part of the values. `share` is from 0 to 1, and the
+ * method is the nearest rank. NaN if there are no values.
+ */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
-/** The value in the middle, or between the two in the middle; NaN where there are none. */
+/** Returns the value in the middle, or the mean of the two values in the middle; NaN if there are no values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const upper = sorted[sorted.length >> 1] ?? Number.NaN;

@@ -1,14 +1,20 @@
-/** One process of the comparison: `time-requests.ts <client>[,<client>…] <kubeconfig> <count>` prints the median GET of each. */
+/**
+ * Runs one process of the comparison. `time-requests.ts <client>[,<client>…] <kubeconfig> <count>` prints the median
+ * duration of a GET for each client.
+ */
 import { median } from './statistics.ts';
 
-/** Sends one request and resolves with the object, as users of the client get it. */
+/** Sends one request, and resolves with the object in the form that users of the client get. */
 type Get = () => Promise<unknown>;
 
-/** Connections, caches and compilers are warm after these. */
+/**
+ * The number of requests that are not measured. They open connections, fill caches, and let the compilers optimize the
+ * code.
+ */
 const WARM_UP = 20;
 const NAMESPACE = 'default';
 
-/** Each client loads only what it needs itself. */
+/** Creates each client. Each client loads only the modules that it needs itself. */
 const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = {
   async refit(kubeconfig) {
     const { createClient } = await import('../src/kube/transport/http-client.ts');
@@ -17,7 +23,7 @@ const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = 
     const client = createClient(await loadClusterConfig({ path: kubeconfig }));
     return async () => await client.get(namespaces, NAMESPACE);
   },
-  /** The least that anybody could do with Node.js: one kept connection, the body as text, and JSON. */
+  /** The smallest client that is possible with Node.js: one connection that is kept open, the body as text, and JSON. */
   async bare(kubeconfig) {
     const { Agent, get: send } = await import('node:https');
     const { loadClusterConfig } = await import('../src/kube/config/kubeconfig.ts');
@@ -67,5 +73,5 @@ for (let done = -WARM_UP; done < Number(count); done++) {
   }
 }
 process.stdout.write(`${clients.map(({ times }) => median(times)).join(' ')}\n`);
-// Connections that are kept alive would keep the process alive.
+// Ends the process, because connections that are kept open would prevent its end.
 process.exit();

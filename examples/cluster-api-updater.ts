@@ -1,5 +1,6 @@
-// An updater for Cluster API, to put behind `refit capi-extension` with an UpdaterSet. It changes one field of KubeadmConfigs,
-// here by writing it to a file. Certificates are in a directory: tls.crt, tls.key, and ca.crt for whoever may call.
+// An updater for Cluster API. Use it with `refit capi-extension` and an UpdaterSet. It updates one field of
+// KubeadmConfigs; this example writes the field to a file. The directory CERTIFICATES contains tls.crt and tls.key, and
+// ca.crt for the clients that may call.
 //   node cluster-api-updater.ts PORT CERTIFICATES FIELD STATE
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -15,14 +16,14 @@ const [port, certificates = '.', field = 'files', state = '.'] = process.argv.sl
 const GROUP = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
 const HOOKS = ['CanUpdateMachine', 'CanUpdateMachineSet', 'UpdateMachine'];
 
-/** As JSON; undefined if the object does not have it. */
+/** Returns the value as JSON; undefined if the object does not have it. */
 function valueAt(object: unknown, path: readonly string[]): string | undefined {
   return JSON.stringify(
     path.reduce((at, name) => (at as Record<string, unknown> | undefined)?.[name], object),
   );
 }
 
-/** A patch for our field, if it changes. Nothing else may be claimed. */
+/** Returns a patch for the field of this updater, if the field changes. The updater must not claim any other field. */
 const claim =
   (key: string, path: readonly string[]): Answer =>
   ({ current, desired }) => {
@@ -37,7 +38,10 @@ const claim =
     };
   };
 
-/** Called again until it answers 0. The work is known by its result, so a restart does no harm. */
+/**
+ * Cluster API calls this hook again until it returns 0 as `retryAfterSeconds`. The file shows whether the work is done,
+ * so a restart of the updater does no harm.
+ */
 const update: Answer = ({ desired }) => {
   const { namespace, name } = desired['machine']?.metadata ?? { namespace: '', name: '' };
   const file = join(state, `${namespace}-${name}-${field}.json`);

@@ -1,7 +1,7 @@
 /** The one file that Node runs as `refit` in tests, demonstrations and stand-in clusters. */
 import { join } from 'node:path';
 
-/** Names the built file, where there is one. */
+/** The environment variable with the path of the built file, if there is one. */
 export const BUILT = 'REFIT_BUILT';
 
 export const REFIT_SOURCE = join(import.meta.dirname, '..', 'src', 'cmd', 'refit.ts');

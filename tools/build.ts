@@ -1,4 +1,4 @@
-/** The command behind `npm run build`: the `refit` command as it ships, in `dist/`. */
+/** The command behind `npm run build`. It writes the `refit` command in its shipped form to `dist/`. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AGENT_FLAGS } from '../src/install/host/program.ts';

@@ -1,4 +1,4 @@
-/** Runs `npm run check`: each `check:*` script of package.json, also after another one has failed. */
+/** Runs `npm run check`: runs each `check:*` script of package.json, also if an earlier script has failed. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { countLine } from './count-reporter.ts';

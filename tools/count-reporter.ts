@@ -1,7 +1,7 @@
 /** Prints the last line of a test run: `N passed, N failed, N skipped`. */
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
-/** Whether tests of many alike run whole; a sample of each kind is enough where nobody asks for more. */
+/** True if every test of a group of similar tests runs. By default only a sample of each kind runs. */
 export const WHOLE = process.env['REFIT_WHOLE'] === '1';
 
 export interface Counts {
@@ -39,7 +39,10 @@ export function countLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
-/** A file that cannot be loaded counts as one failed test, and so does a set-up that fails, or an error outside of all tests. */
+/**
+ * Counts the results. A file that cannot be loaded counts as one failed test. A set-up that fails and an error outside
+ * of all tests count as one failed test as well.
+ */
 function countOf(
   modules: readonly TestModule[],
   unhandledErrors: readonly SerializedError[],
@@ -56,13 +59,19 @@ function countOf(
   return counts;
 }
 
-/** Of the file, and of each suite in it. Their tests did not run, and are told as skipped. */
+/**
+ * Returns the number of failed set-ups: of the file, and of each suite in it. The tests of such a set-up did not run,
+ * and Vitest reports them as skipped.
+ */
 function failedSetups(module: TestModule): number {
   return [module, ...module.children.allSuites()].filter((suite) => suite.errors().length > 0)
     .length;
 }
 
-/** Each with what its first attempt said, in one line: a failure that is rare is not seen again soon. */
+/**
+ * Returns the flaky tests, each in one line with the error of its first attempt. A rare failure may not appear again
+ * soon.
+ */
 function flakyOnes(modules: readonly TestModule[]): string[] {
   const tests = modules.flatMap((module) => [...module.children.allTests()]);
   return tests

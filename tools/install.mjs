@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
-/** Contains the hash of the lock file that node_modules was installed from. */
+/** The file with the hash of the lock file from which node_modules was installed. */
 const MARK = join(MODULES, '.refit-lock');
 const PROGRESS_MS = 5_000;
 /** @type {readonly NodeJS.Signals[]} */
@@ -47,7 +47,7 @@ async function install() {
 
 /** @returns {Promise<number>} npm's exit code */
 async function npmCi() {
-  // Not from node_modules: npm would remove the Node that runs it.
+  // Removes the entries of node_modules from PATH. Otherwise npm would remove the Node that runs it.
   const path = (process.env['PATH'] ?? '')
     .split(delimiter)
     .filter((entry) => !entry.startsWith(MODULES));
@@ -66,7 +66,10 @@ async function npmCi() {
   });
 }
 
-/** Ends npm, with SIGKILL if it is slow, then this process: nothing may continue after the prompt is back. */
+/**
+ * Ends npm, with SIGKILL if npm is slow. This process ends after npm, because nothing may continue when the prompt is
+ * back.
+ */
 function interrupt(/** @type {import('node:child_process').ChildProcess} */ child) {
   interrupted = true;
   child.kill('SIGTERM');

@@ -11,10 +11,13 @@ import { EXIT, RefitError } from '../src/util/errors.ts';
 import { runMain } from './main.ts';
 
 interface Part {
-  /** Percent of the changes that tests must notice: a little below what they notice now, and never lower than before. */
+  /**
+   * The percentage of changes that tests must notice. It is a little below the present percentage, and it is never
+   * lowered.
+   */
   readonly least: number;
   readonly code: readonly string[];
-  /** Tests of the part itself, which start no process: each change runs those that reach it. */
+  /** The tests of the part itself, which start no process. For each change, the tests that reach the change run. */
   readonly tests: readonly string[];
 }
 
@@ -25,7 +28,7 @@ const ENGINE_TESTS = [
   'test/toy/toy-gate.test.ts',
 ];
 
-/** What decides whether a node is touched, and with which bytes. */
+/** The code that decides whether a node is changed, and with which bytes. */
 const PARTS: Readonly<Record<string, Part>> = {
   decide: {
     least: 96,
@@ -56,7 +59,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   download: {
     least: 90,
-    // The prefetcher only starts steps of an update: its tests start processes.
+    // The prefetcher only starts steps of an update, and its tests start processes. So it is left out.
     code: ['src/agent/download', '!src/agent/download/prefetcher.ts', 'src/http'],
     tests: ['src/agent/download/*.test.ts', 'src/http/*.test.ts'],
   },
@@ -67,7 +70,8 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   kubeadm: {
     least: 91,
-    // Tests of the agent and of SSH, which start processes, check the code that starts programs.
+    // The code that starts programs is left out. The tests of the agent and of SSH, which start processes, check this
+    // code.
     code: ['src/dialects/kubeadm/host', '!src/util/run-program.ts'],
     tests: ['src/dialects/kubeadm/host/*.test.ts'],
   },
@@ -120,7 +124,7 @@ async function main(args: string[], abort: AbortSignal): Promise<number> {
     const report = await mutate(name, part, { files, concurrency: values.concurrency }, abort);
     const { score, lines } = resultOf(name, report, files);
     for (const line of lines) process.stdout.write(`${line}\n`);
-    // The least is that of the whole part.
+    // The minimum applies to the whole part, so it is not checked for single files.
     if (only.length === 0 && score < part.least)
       low.push(`${name} is at ${score.toFixed(1)} %: tests must notice ${part.least} %`);
   }
@@ -161,7 +165,10 @@ async function mutate(
   return JSON.parse(readFileSync(results, 'utf8')) as Report;
 }
 
-/** The share of changes that a test noticed, then each one that none did. */
+/**
+ * Returns the percentage of changes that a test noticed, and the lines to print: a summary, and one line for each
+ * change that no test noticed.
+ */
 function resultOf(
   name: string,
   report: Report,

@@ -1,4 +1,7 @@
-/** The command behind `npm run picture`: records a real `npm start` for the README, its progress as an animation and its end as a picture. */
+/**
+ * The command behind `npm run picture`: records a real `npm start` for the README. The progress becomes an animation,
+ * and the end becomes a picture.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -47,7 +50,7 @@ async function run(
   return written;
 }
 
-/** From the last progress line that has a time to the end. */
+/** Returns the lines from the last progress line with a time to the end of the output. */
 function endOf(output: string): string[] {
   const lines = output.trimEnd().split('\n');
   return lines.slice(lines.findLastIndex((line) => /^\d{4}-/.test(line)));

@@ -86,7 +86,7 @@ async function populate(
   };
   if (existsSync(CRDS)) await call(['apply', '-f', CRDS]);
   if (nodes === 0) return;
-  // nodeInfo is not complete.
+  // The validation is off, because nodeInfo is not complete.
   await call(['create', '--validate=ignore', '-f', '-'], simulatedNodes(nodes));
   await call(['wait', '--for=condition=Ready', 'nodes', '--all', '--timeout=5m']);
 }

@@ -16,12 +16,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { withRelease } from './version.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** Contains the hash of the lock file that the packages were installed from. */
+/** The file with the hash of the lock file from which the packages were installed. */
 const MARK = '.refit-lock';
 
 /**
- * Gives a clone the packages of this repository. Each is a link, and the mark of tools/install.mjs is the clone's own: a lock
- * file that is changed here and not committed yet must not make `npm ci` run in the clone and remove the packages here.
+ * Gives a clone the packages of this repository. Each package is a link. The clone has its own mark of
+ * tools/install.mjs, because a lock file that is changed here and not committed yet must not start `npm ci` in the
+ * clone. That `npm ci` would remove the packages here.
  */
 function linkPackages(clone: string): void {
   const modules = join(clone, 'node_modules');

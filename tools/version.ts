@@ -1,4 +1,7 @@
-/** Runs within `npm version`, between the new number in package.json and the commit: renames what the changelog calls unreleased. */
+/**
+ * Runs within `npm version`, after package.json has the new number and before the commit: moves the unreleased changes
+ * in the changelog to a section for the new version.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { VERSION } from '../src/cli/version.ts';
 import { RefitError } from '../src/util/errors.ts';
@@ -7,7 +10,10 @@ import { runMain } from './main.ts';
 const CHANGELOG = new URL('../CHANGELOG.md', import.meta.url);
 const UNRELEASED = '## Unreleased\n';
 
-/** `day` as in 2026-11-20. Throws REFIT_FILE when nothing is unreleased. */
+/**
+ * Returns the changelog with a section for the version. `day` has the form 2026-11-20. Throws REFIT_FILE if there are
+ * no unreleased changes.
+ */
 export function withRelease(changelog: string, version: string, day: string): string {
   const [before, after = ''] = changelog.split(UNRELEASED);
   if (!/^\s*(?:#{3}|\*)/.test(after))

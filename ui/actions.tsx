@@ -1,4 +1,7 @@
-/** The buttons that control plans and nodes, and what came of them. They are shown only where the server allows actions. */
+/**
+ * The buttons that control plans and nodes, and the results of their actions. The page shows them only if the server
+ * allows actions.
+ */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type {
   ActionRequest,
@@ -14,7 +17,10 @@ interface Actions {
   readonly result: ActionResult | undefined;
 }
 
-/** Sends one action after the other. `subject` is what they are about: the result of another subject is not shown. */
+/**
+ * Sends actions to the server, one at a time. `subject` names the plan or node that the actions are for. The hook does
+ * not return the result of another subject.
+ */
 function useActions(subject: string): Actions {
   const [isBusy, setBusy] = useState(false);
   const [seen, setSeen] = useState<{ of: string; result: ActionResult }>();
@@ -96,7 +102,7 @@ interface NodeActionsProps {
 
 export function NodeActions({ plan, node }: NodeActionsProps) {
   const { act, isBusy, result } = useActions(`${plan.key} ${node.name}`);
-  // The question stays the same even if somebody else ends the hold meanwhile.
+  // The question stays the same even if another user ends the hold in the meantime.
   const [asked, ask] = useState<'hold' | 'unhold'>();
   const { name } = node;
   return (
@@ -147,7 +153,10 @@ export function NodeActions({ plan, node }: NodeActionsProps) {
 
 interface ActProps {
   readonly label: string;
-  /** `primary` for what the plan or the node waits for, `apart` for what nobody should press by mistake. */
+  /**
+   * `primary` marks the action for which the plan or the node waits. `apart` marks an action that nobody should start
+   * by mistake.
+   */
   readonly look?: 'primary' | 'apart' | undefined;
   readonly isBusy: boolean;
   readonly act: () => void;
@@ -176,13 +185,15 @@ interface QuestionProps {
   readonly text: string;
   readonly yes: string;
   readonly no: string;
-  /** False if what is done takes no reason. */
+  /** False if the action has no reason. */
   readonly hasReason?: boolean;
-  /** Gets the reason, which may be empty, or undefined for a no. */
+  /**
+   * Called with the answer of the user. The argument is the reason, which may be empty; undefined if the user declines.
+   */
   readonly answer: (reason: string | undefined) => void;
 }
 
-/** Asks before something is done. Escape is a no. */
+/** Asks the user to confirm an action. The Escape key declines. */
 function Question({ title, text, yes, no, hasReason = true, answer }: QuestionProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [reason, setReason] = useState('');

@@ -1,4 +1,7 @@
-/** Shows all plans, and the chosen one with its nodes. All texts of the cluster are text nodes. */
+/**
+ * Shows all plans, and the chosen plan with its nodes. Every text from the cluster becomes a text node of the document,
+ * never HTML.
+ */
 import { useEffect, useState } from 'preact/hooks';
 import type { DashboardState, PlanState } from '../src/cli/dashboard/state.ts';
 import { PlanActions } from './actions.tsx';
@@ -8,9 +11,9 @@ import { Preview } from './preview.tsx';
 import { Sentences } from './sentences.tsx';
 
 interface AppProps {
-  /** The state of a report; absent on a served page. */
+  /** The state inside of a report; undefined on a page that a server serves. */
   readonly inside: DashboardState | undefined;
-  /** True if a proxy signs the viewer in, and out. */
+  /** True if a proxy signs the user in and out. */
   readonly isProxied: boolean;
 }
 
@@ -20,7 +23,8 @@ export function App({ inside, isProxied }: AppProps) {
   const [opened, open] = useState<{ readonly plan: string; readonly node: string }>();
   const plan = state?.plans.find(({ key }) => key === chosen) ?? state?.plans[0];
   const shown = plan?.key;
-  // The plan that is shown stays, even if another one comes before it: a button must not change its plan below the pointer.
+  // The page continues to show the same plan even if another plan becomes the first. Otherwise the plan of a button
+  // could change under the mouse pointer.
   useEffect(() => choose(shown), [shown]);
   if (state === undefined)
     return (
@@ -29,7 +33,7 @@ export function App({ inside, isProxied }: AppProps) {
         <p role="status">Loading…</p>
       </main>
     );
-  // A report has no server that could act.
+  // A report has no server that could carry out actions.
   const allowsActions = inside === undefined && state.allowsActions === true;
   const node = opened?.plan === shown ? opened?.node : undefined;
   return (
@@ -65,7 +69,7 @@ export function App({ inside, isProxied }: AppProps) {
   );
 }
 
-/** Follows the server. `isLost` is true while the server itself does not answer. */
+/** Follows the state that the server sends. `isLost` is true while the server does not answer. */
 function useServed(inside: DashboardState | undefined) {
   const [state, setState] = useState(inside);
   const [isLost, setLost] = useState(false);
@@ -84,14 +88,17 @@ function useServed(inside: DashboardState | undefined) {
 
 const AGAIN_MS = 5000;
 
-/** Follows the events of the server until the returned function is called. A browser gives up after an answer that is an error. */
+/**
+ * Follows the events of the server until the returned function is called. It connects again by itself, because a
+ * browser stops after an answer that is an error.
+ */
 function follow(onState: (state: DashboardState) => void, onLost: () => void): () => void {
   let events: EventSource;
   let again: number | undefined;
   const begin = (): void => {
     events = new EventSource('api/events');
     events.onmessage = ({ data }) => onState(JSON.parse(String(data)) as DashboardState);
-    // The page loads again, because the server must check the token of the viewer.
+    // The page loads again, because the server must check the token of the user again.
     events.addEventListener('end', () => location.reload());
     events.onerror = () => {
       onLost();

@@ -64,7 +64,7 @@ const QUARTERS = [0, 1, 2, 3, 4];
 const QUARTERS_OF_SECONDS_MS = 4000;
 const DAY = 86_400_000;
 
-/** Times in UTC, at the same places as in the bars below it. */
+/** Shows times in UTC, at the same horizontal positions as in the bars below the axis. */
 export function Axis({ span }: { readonly span: Span }) {
   if (!Number.isFinite(span.from)) return null;
   return (
@@ -81,7 +81,10 @@ export function Axis({ span }: { readonly span: Span }) {
   );
 }
 
-/** Returns the labels of the axis. A label that repeats the one before it is left out, as in a span of a few milliseconds. */
+/**
+ * Returns the labels of the axis. A label that equals the previous label is left out. This happens if the axis covers
+ * only a few milliseconds.
+ */
 function ticksOf({ from, ms }: Span): { readonly quarter: number; readonly label: string }[] {
   const ticks = QUARTERS.map((quarter) => ({
     quarter,

@@ -7,22 +7,22 @@ export type Grouping = (typeof GROUPINGS)[number];
 export interface Group {
   /** The heading; undefined if all nodes are in one group that needs none. */
   readonly title: string | undefined;
-  /** The row of the heading, or else of the first node. */
+  /** The row of the heading; the row of the first node if the group has no heading. */
   readonly row: number;
   /** The row of the first node. */
   readonly first: number;
-  /** The places of the nodes in the state, in the order of the rows. */
+  /** The indexes of the nodes in the state, in the order of the rows. */
   readonly nodes: readonly number[];
 }
 
 export interface Layout {
   readonly groups: readonly Group[];
   readonly rows: number;
-  /** The places of all nodes in the state, in the order of the list. */
+  /** The indexes of all nodes in the state, in the order of the list. */
   readonly order: readonly number[];
-  /** For each node of the state, its row. */
+  /** The row of each node, by the index of the node in the state. Headings of groups count as rows. */
   readonly rowOf: readonly number[];
-  /** For each node of the state, its place in the list. */
+  /** The position of each node in the list, by the index of the node in the state. Headings of groups do not count. */
   readonly placeOf: readonly number[];
 }
 
@@ -60,7 +60,7 @@ export function layoutOf(nodes: readonly NodeState[], by: Grouping): Layout {
   return { groups, rows: row, order: divided.flat(), rowOf, placeOf };
 }
 
-/** Returns a group for each run of nodes with the same role and version. */
+/** Returns a group for each sequence of adjacent nodes with the same role and version. */
 function runsOf(nodes: readonly NodeState[]): number[][] {
   const groups: number[][] = [];
   nodes.forEach((node, index) => {
@@ -71,7 +71,7 @@ function runsOf(nodes: readonly NodeState[]): number[][] {
   return groups;
 }
 
-/** Returns the groups in the order of their waves, then of their zones. Nodes without a wave come first, as the control plane does. */
+/** Returns the groups, sorted by wave and then by zone. Nodes without a wave, such as the control plane, come first. */
 function sortedGroups(nodes: readonly NodeState[], by: Grouping): number[][] {
   const byKey = new Map<string, number[]>();
   nodes.forEach((node, index) => {
@@ -90,7 +90,10 @@ function sortedGroups(nodes: readonly NodeState[], by: Grouping): number[][] {
   });
 }
 
-/** Returns the wave and the zone by which the node is grouped: 0 and an empty text where it has none. */
+/**
+ * Returns the wave and the zone by which the node is grouped. The wave is 0 and the zone is empty if the node has none,
+ * or is not grouped by it.
+ */
 function keyOf(node: NodeState | undefined, by: Grouping): readonly [number, string] {
   const wave = by === 'zone' ? undefined : node?.wave;
   const zone = by === 'wave' ? undefined : node?.zone;

@@ -1,16 +1,19 @@
-/** Shows one lane for each node. Only the lanes in sight are in the document, so thousands of nodes scroll as fast as a few. */
+/**
+ * Shows one lane for each node. The document contains only the visible lanes, so that a list of thousands of nodes
+ * scrolls as fast as a short list.
+ */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { NodeState } from '../src/cli/dashboard/state.ts';
 import { Axis, Bar, Legend, type Span, spanOf } from './bars.tsx';
 import { type Group, type Grouping, groupingsOf, layoutOf } from './groups.ts';
 
-/** The height of a lane in pixels, as in the style. */
+/** The height of a lane in pixels. It must equal the height in the style sheet. */
 const LANE = 32;
-/** Lanes beyond the edge, so that a quick scroll shows no gap. */
+/** The number of additional lanes above and below the visible part, so that a quick scroll shows no gap. */
 const SPARE = 5;
 const HEIGHT = 480;
-/** Above and below the lanes, in pixels. */
+/** The height of the borders above and below the lanes, in pixels. */
 const BORDERS = 2;
 
 const SIGNS = { done: '●', moving: '◐', failed: '✗', skipped: '◌', pending: '○' } as const;
@@ -28,9 +31,9 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
   const [wanted, setWanted] = useState<Grouping>('role');
   const span = useMemo(() => spanOf(nodes), [nodes]);
   const groupings = useMemo(() => groupingsOf(nodes), [nodes]);
-  // Another plan may have no waves or zones.
+  // Another plan may have no waves or zones, so the chosen grouping may not exist for it.
   const by = groupings.includes(wanted) ? wanted : 'role';
-  // The same elements for the same nodes: a scroll step does not look at every node to draw them again.
+  // The elements are computed again only if the nodes change. A scroll step then does not read every node.
   const heading = useMemo(
     () => (
       <>
@@ -59,7 +62,7 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
     <div class="chart">
       <GroupBy groupings={groupings} by={by} choose={setWanted} />
       {heading}
-      {/* The list keeps the focus and names its active lane, because a lane leaves the document when it is out of sight. */}
+      {/* The list itself keeps the focus and names its active lane, because a lane is removed from the document when it is not visible. */}
       <div
         ref={box}
         class="lanes"
@@ -137,7 +140,7 @@ interface TitledProps {
   readonly children: ComponentChildren;
 }
 
-/** Puts the lanes of a group below its heading. A screen reader says the heading as the name of the group. */
+/** Shows the lanes of a group below its heading. A screen reader reads the heading as the name of the group. */
 function Titled({ group: { title, row }, children }: TitledProps) {
   if (title === undefined) return <>{children}</>;
   return (
@@ -150,13 +153,16 @@ function Titled({ group: { title, row }, children }: TitledProps) {
   );
 }
 
-/** The rows in sight: the first one, and the one after the last. */
+/** The visible rows. `from` is the first row, and `to` is the row after the last one. */
 interface Sight {
   readonly from: number;
   readonly to: number;
 }
 
-/** Returns the groups in sight. They are in the order of their rows, and there may be as many as nodes, so the first one is searched by halves. */
+/**
+ * Returns the visible groups. The groups are in the order of their rows, and there may be as many groups as nodes.
+ * Therefore the first visible group is found by a binary search.
+ */
 function groupsIn(groups: readonly Group[], { from, to }: Sight): readonly Group[] {
   const endsBefore = (group: Group | undefined): boolean =>
     group !== undefined && group.first + group.nodes.length <= from;
@@ -178,11 +184,11 @@ function membersIn({ first, nodes }: Group, { from, to }: Sight): readonly numbe
 
 interface LaneProps {
   readonly node: NodeState;
-  /** Its place in the state, which stays if the nodes are grouped in another way. */
+  /** The index of the node in the state. It stays the same if the nodes are grouped in another way. */
   readonly index: number;
-  /** Its place in the list. */
+  /** The position of the node in the list. */
   readonly place: number;
-  /** Its place in the list, with the headings of groups. */
+  /** The index of the row in the list. Headings of groups count as rows. */
   readonly row: number;
   readonly total: number;
   readonly span: Span;
@@ -192,7 +198,8 @@ interface LaneProps {
 }
 
 function Lane({ node, index, place, row, total, span, isChosen, isFocused, open }: LaneProps) {
-  // The reason why a node has not started takes the place of its bar, which has no steps yet.
+  // A node that has not started has no steps and therefore no bar. The reason why it has not started is shown in place
+  // of the bar.
   const isIdle = node.phase === 'pending' && node.message !== '' && node.steps.length === 0;
   return (
     <div
@@ -236,7 +243,7 @@ function targetOf(key: string, current: number, total: number): number | undefin
   return to === undefined ? undefined : Math.max(0, Math.min(total - 1, to));
 }
 
-/** Scrolls as little as needed. */
+/** Scrolls only as far as needed to make the row visible. */
 function reveal(box: HTMLDivElement | null, row: number): void {
   if (box === null) return;
   const start = row * LANE;

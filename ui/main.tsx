@@ -1,4 +1,4 @@
-/** Starts the page: from the state inside of a report, or from the server that served it. */
+/** Starts the page. The state comes from the report that contains the page, or from the server that served the page. */
 import { render } from 'preact';
 import type { DashboardState } from '../src/cli/dashboard/state.ts';
 import { App } from './app.tsx';

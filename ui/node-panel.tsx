@@ -25,7 +25,7 @@ export function NodePanel({ plan, name, isServed, allowsActions, close }: NodePa
       .then(async (answer) => (await answer.json()) as Said[])
       .catch(() => [])
       .then((lines) => isLatest && setSaid(lines));
-    // An answer about an earlier state must not replace that about the present one.
+    // An answer about an earlier state must not replace the answer about the present state.
     return () => {
       isLatest = false;
     };

@@ -1,7 +1,7 @@
 /** Sends what a viewer asks for to the server. */
 import type { ActionResult } from '../src/cli/dashboard/state.ts';
 
-/** Resolves with the result, or with one sentence that says why there is none. */
+/** Resolves with the result. If there is no result, it resolves with one sentence that says why. */
 export async function post(path: string, type: string, body: string): Promise<ActionResult> {
   try {
     const answer = await fetch(path, {

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { ActionResult, LONGEST_TEXT as Limit } from '../src/cli/dashboard/state.ts';
 import { post } from './post.ts';
 
-/** The compiler compares it with the limit of the server. */
+/** The type makes the compiler check that this limit equals the limit of the server. */
 const LONGEST_TEXT: typeof Limit = 262_144;
 
 export function Preview() {
@@ -21,10 +21,10 @@ export function Preview() {
     if (file === undefined) return;
     if (file.size > LONGEST_TEXT) setSeen({ of: text, result: TOO_LONG });
     else setText(await file.text());
-    // The same file can be picked again after it was changed.
+    // An empty value allows the user to pick the same file again after a change of the file.
     input.value = '';
   };
-  // A result of another text would be misleading.
+  // The result of another text is hidden, because it would be misleading.
   const result = seen?.of === text ? seen.result : undefined;
   return (
     <details class="preview">

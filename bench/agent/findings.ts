@@ -1,4 +1,4 @@
-/** The figures of one agent, with what each is made of. */
+/** Computes the figures of one agent, and the measured values of which each figure is made. */
 import { type Findings, formatNumber } from '../figures.ts';
 import { median } from '../statistics.ts';
 import type { RestartRound } from './restarting.ts';

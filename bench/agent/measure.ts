@@ -1,4 +1,7 @@
-/** The benchmark of one agent: what it adds to a restart, and what a kill in a download costs. */
+/**
+ * Runs the benchmark of one agent. It measures the time that the agent adds to a restart, and the bytes that are
+ * downloaded again after the agent was killed.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plane } from '../../sandbox/cluster/plane.ts';
@@ -13,9 +16,11 @@ import { measureResumes } from './resuming.ts';
 import { AgentRig } from './rig.ts';
 
 const VERSIONS = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'] as const;
-/** A payload that takes long enough to be cut off in: with the pace some 25 MB a second. */
+/**
+ * A payload whose download takes long enough to be interrupted. With PACE_MS, the server sends about 25 MB per second.
+ */
 const BIG = { version: 'v1.36.4+k0s.0', path: '/big', bytes: 16 * 1024 * 1024 };
-/** Between 64ths of the payload. */
+/** The pause in milliseconds after each 64th of the payload. */
 const PACE_MS = 10;
 
 export interface AgentParts {

@@ -1,4 +1,7 @@
-/** What the agent adds to a restart: from the order until the new version is reported, less what the service itself takes. */
+/**
+ * Measures the time that the agent adds to a restart. This is the time from the order to restart until the agent
+ * reports the new version, minus the time that the service itself needs.
+ */
 import { sleep } from '../../src/util/clock.ts';
 import type { Restart, Restarts } from '../plan/restarts.ts';
 import type { AgentRig, Payload } from './rig.ts';
@@ -13,7 +16,10 @@ export interface RestartRound {
 const ROUNDS = 9;
 const POLL_MS = 5;
 
-/** Moves the host to and fro between the two versions, the second first. */
+/**
+ * Upgrades the host to the two versions in turns. The first upgrade is to the second version, because the host starts
+ * with the first.
+ */
 export async function measureRestarts(
   rig: AgentRig,
   restarts: Restarts,
@@ -37,7 +43,10 @@ export async function measureRestarts(
   return rounds;
 }
 
-/** The service may be seen to answer a little later by this process than by the agent. */
+/**
+ * Waits for the record of a new restart. This process may notice the first answer of the service a little later than
+ * the agent does.
+ */
 async function newRestart(
   restarts: Restarts,
   { host, clock, abort }: AgentRig,

@@ -1,4 +1,4 @@
-/** What an agent that is killed in the middle of a download fetches again. */
+/** Measures how many bytes an agent downloads again after it was killed during a download. */
 import { stat } from 'node:fs/promises';
 import type { DownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
@@ -6,7 +6,7 @@ import { sleep } from '../../src/util/clock.ts';
 import type { AgentRig } from './rig.ts';
 
 export interface ResumeRound {
-  /** Bytes that lay on the disk when the agent was killed: what its successor reads again, from there. */
+  /** The bytes on the disk when the agent was killed. The next agent reads them again from the disk. */
   readonly had: number;
   /** Bytes that the server sent more than once. */
   readonly again: number;
@@ -15,7 +15,10 @@ export interface ResumeRound {
 const ROUNDS = 9;
 const POLL_MS = 1;
 
-/** Kills the agent once in each download, after a share of the bytes that `random` (0 to 1) chooses. */
+/**
+ * Kills the agent once during each download. `random` returns a number from 0 to 1, which is the part of the bytes
+ * after which the agent is killed.
+ */
 export async function measureResumes(
   rig: AgentRig,
   {
@@ -44,7 +47,7 @@ export async function measureResumes(
     const requests = server.requests.slice(earlier);
     const sent = requests.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
     rounds.push({ had: requests[1]?.from ?? had, again: sent - bytes });
-    // Undone before anything else happens, so that the next round begins like this one.
+    // The result of this round is removed first, so that the next round begins in the same state.
     await rig.advance('Failed');
     await untilGone(upgradePathsOf(rig.host.binary).staged, rig);
   }
@@ -59,7 +62,7 @@ async function untilGone(path: string, { clock, abort }: AgentRig): Promise<void
   while ((await sizeOf(path)) > 0) await sleep(clock, POLL_MS, abort);
 }
 
-/** Bytes; 0 where there is no such file. */
+/** Returns the size of the file in bytes; 0 if the file does not exist. */
 async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }

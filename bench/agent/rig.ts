@@ -1,4 +1,7 @@
-/** The one worker that the agent is measured on: host, agent as it ships, and the hand that plays its leader. */
+/**
+ * Runs the one worker on which the agent is measured: its host, the agent as it is shipped, and functions that write
+ * what the leader would write.
+ */
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import type { Plane } from '../../sandbox/cluster/plane.ts';
@@ -18,23 +21,23 @@ import { asShipped } from '../shipped.ts';
 
 export interface AgentRigParts {
   readonly plane: Plane;
-  /** Everything is kept below; the caller removes it. */
+  /** The directory for all files of the rig. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;
-  /** Installed at first. */
+  /** The version that is installed at the start. */
   readonly version: string;
   readonly onService: (host: string, running: boolean) => void;
 }
 
-/** Where a version is served, and what its bytes are. */
+/** The address of a version, and the hash of its bytes. */
 export interface Payload {
   readonly url: string;
   readonly sha256: string;
 }
 
 const RESTART_DELAY_MS = 100;
-/** The leader is played by hand, and nothing is waited for that the agent does not need. */
+/** The benchmark writes the statuses of the leader, and the agent waits for nothing that it does not need. */
 const POLICY = encodeAgentPolicy({ cordoning: 'leader', soakMs: 0 });
 
 export class AgentRig implements AsyncDisposable {
@@ -42,7 +45,10 @@ export class AgentRig implements AsyncDisposable {
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly #cluster: Cluster;
-  /** Steady milliseconds at which a watch showed each status of the newest signal. */
+  /**
+   * Maps each status of the newest signal to the time at which a watch showed it, in milliseconds of the monotonic
+   * clock.
+   */
   readonly #seen = new Map<string, number>();
   readonly #stop = new AbortController();
   #sent: SignalData | undefined;
@@ -90,7 +96,10 @@ export class AgentRig implements AsyncDisposable {
     await this.#write(encodeSignal({ ...this.#sent, status: { status, timestamp } }));
   }
 
-  /** Steady milliseconds at which the status was seen; rejects where the agent fails, or the rig's signal aborts. */
+  /**
+   * Resolves with the time at which the status was seen, in milliseconds of the monotonic clock. Rejects if the agent
+   * fails, or if the signal of the rig aborts.
+   */
   async reached(status: string): Promise<number> {
     for (;;) {
       this.abort.throwIfAborted();
@@ -104,7 +113,7 @@ export class AgentRig implements AsyncDisposable {
     }
   }
 
-  /** SIGKILL, and another agent in its place. */
+  /** Kills the agent with SIGKILL, and starts another agent. */
   async replaceAgent(): Promise<void> {
     const agent = this.#cluster.agents.get(this.host.name);
     if (agent === undefined) throw new Error('no agent runs');

@@ -1,4 +1,4 @@
-/** The extension for Cluster API as it ships, in a process of its own, beside a fleet. */
+/** Starts the extension for Cluster API as it is shipped, in its own process, for a fleet. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CallerOptions, callHook } from '../../sandbox/cluster/hook-caller.ts';
@@ -19,14 +19,14 @@ import type { Fleet } from '../fleet/fleet.ts';
 
 export interface BenchExtension {
   readonly process: Process;
-  /** With the certificate that the extension asks of managers. */
+  /** The options of a caller with a client certificate that the extension accepts. */
   readonly caller: CallerOptions;
 }
 
 const SUBJECT = { commonName: 'bench-hooks' };
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
 
-/** Resolves when it answers and leads; the caller removes `directory`. */
+/** Resolves when the extension answers and leads. The caller removes `directory`. */
 export async function startExtension(
   fleet: Fleet,
   directory: string,
@@ -55,7 +55,7 @@ export async function startExtension(
     protocol: 'http/1.1',
   };
   const files = ['--cert-dir', certificates, '--client-ca', join(certificates, 'ca.crt')];
-  // The simulated agents download nothing.
+  // The simulated agents download nothing, so the URL need not exist.
   const payload = ['--payload-url', 'https://payloads.example.com/{version}/{os}-{arch}/k0s'];
   const command = await buildRefit(join(directory, 'refit'));
   const own = ['--kubeconfig', kubeconfig, '--address', address];

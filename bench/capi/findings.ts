@@ -1,4 +1,4 @@
-/** The figures of a fleet of Machines, with what each is made of. */
+/** Computes the figures of a fleet of Machines, and the measured values of which each figure is made. */
 import { type Findings, formatNumber } from '../figures.ts';
 import type { MachineRun } from './measure.ts';
 

@@ -1,4 +1,4 @@
-/** Updates a few Machines as the benchmark does, so that it still works when somebody needs it. */
+/** Tests that the benchmark of Machines works. It updates a few Machines in the same way as the benchmark. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

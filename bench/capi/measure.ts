@@ -1,4 +1,7 @@
-/** Updates a fleet of Machines in place: every hook is called over TLS as a manager does, and the extension runs as it ships. */
+/**
+ * Measures the update of a fleet of Machines in place. It calls every hook over TLS as a manager does, and runs the
+ * extension as it is shipped.
+ */
 import {
   askUpdate,
   askWhatIsLeft,
@@ -17,39 +20,42 @@ import { cpuSecondsOf, memoryOf } from '../plan/processes.ts';
 import { startExtension } from './extension.ts';
 
 export const MACHINES = 1_000;
-/** One in ten is updated at a time. */
+/** One Machine in ten is updated at the same time. */
 const SHARE = 10;
-/** Mean milliseconds of each of the three steps of a node that take time. */
+/** The mean duration in milliseconds of each of the three steps of a node that take time. */
 const STEP_MS = 3_000;
-/** Calls in flight: a manager of Cluster API has ten workers by default. */
+/** The most calls at the same time. A manager of Cluster API has ten workers by default. */
 const WORKERS = 10;
-/** Cluster API also asks when an object changes, so it may call sooner than asked for. */
+/**
+ * The milliseconds between two calls. They may be fewer than the answer asks for, because Cluster API also calls when
+ * an object changes.
+ */
 const ASK_AGAIN_MS = 2_000;
 const FROM = 'v1.36.3+k0s.0';
 const TO = 'v1.36.4+k0s.0';
 
 export interface MachineRun {
   readonly machines: number;
-  /** How many were updated at a time. */
+  /** The number of Machines that were updated at the same time. */
   readonly concurrent: number;
-  /** From the first question to the last answer. */
+  /** Seconds from the first call to the last answer. */
   readonly wallSeconds: number;
-  /** Of the extension, which serves the hooks and leads: the greatest MiB of the run. */
+  /** The largest memory of the extension during the run, in MiB. The extension serves the hooks and leads. */
   readonly peakRss: number;
   readonly cpuSeconds: number;
-  /** Of CanUpdateMachine and UpdateMachine. */
+  /** The number of calls of CanUpdateMachine and UpdateMachine. */
   readonly calls: number;
-  /** Calls of UpdateMachine without an answer; the manager repeats them. */
+  /** The number of calls of UpdateMachine without an answer. The manager repeats such calls. */
   readonly unanswered: number;
 }
 
 export interface MachineParts {
-  /** The caller removes it. */
+  /** The directory for all files of the run. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly machines?: number;
-  /** Machines at a time; one in ten by default. */
+  /** The number of Machines that are updated at the same time. The default is one in ten. */
   readonly concurrent?: number;
   readonly stepMs?: number;
 }

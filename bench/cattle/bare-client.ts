@@ -1,4 +1,4 @@
-/** A program that only lists what the controller follows: `KUBECONFIG-FILE NAMESPACE`. */
+/** A program that only lists the objects that the controller follows. Its arguments are `KUBECONFIG-FILE NAMESPACE`. */
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes, pods, type Resource } from '../../src/kube/resources.ts';

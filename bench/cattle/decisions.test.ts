@@ -1,9 +1,12 @@
-/** How many targets a decision reads follows what is at work, not the size of the Plan. What it costs, the benchmark says. */
+/**
+ * Tests that the number of targets that a decision reads depends on the nodes at work, not on the size of the Plan. The
+ * benchmark measures the time of a decision.
+ */
 import { expect, test } from 'vitest';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { CONFIG, sceneOf } from './decisions.ts';
 
-/** How many targets one decision reads, once a Job has changed. */
+/** Returns how many targets one decision reads after one Job has changed. */
 function readsAt(count: number): number {
   const dialect = cattle(CONFIG);
   let reads = 0;

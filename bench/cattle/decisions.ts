@@ -1,4 +1,4 @@
-/** What one decision costs after one Job has changed, by the size of the Plan. */
+/** Measures the time of one decision after one Job has changed, for Plans of different sizes. */
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
@@ -28,15 +28,18 @@ import { examplePlan, NAMESPACE } from './rig.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const LATER = NOW + 60_000;
-/** At work in a plan of any size; half of all nodes are done. */
+/** The number of nodes at work, which is the same for a Plan of any size. Half of all nodes are done. */
 export const AT_WORK = 20;
-/** Of these, the Jobs that no watch shows yet. */
+/** The number of Jobs of these nodes that the watch does not show yet. */
 const UNSEEN = 2;
-/** Odd, so that the median is one that was. */
+/** An odd number, so that the median is a measured value. */
 const ROUNDS = 41;
 const ZONES = 3;
 
-/** Milliseconds of CPU time, which other processes do not change: the median of many decisions, each after another Job has changed. */
+/**
+ * Returns the milliseconds of CPU time of one decision, which does not depend on other processes. It is the median of
+ * many decisions, each after a change of another Job.
+ */
 export function timeDecision(count: number, settings: SceneSettings = {}): number {
   const scene = sceneOf(count, settings);
   const times = Array.from({ length: ROUNDS }, (_, round) => {
@@ -52,7 +55,7 @@ export function timeDecision(count: number, settings: SceneSettings = {}): numbe
 export const CONFIG = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 
 export interface DecisionScene {
-  /** Changes one Job, as its controller does. */
+  /** Changes one Job in the same way as the Job controller. */
   change(round: number): void;
   decide(): Decision;
 }
@@ -60,7 +63,7 @@ export interface DecisionScene {
 export interface SceneSettings {
   readonly dialect?: Dialect;
   readonly policy?: RolloutPolicy;
-  /** What the snapshot knows beside the objects. */
+  /** The facts that the snapshot has in addition to the objects. */
   readonly known?: Known;
 }
 
@@ -108,7 +111,7 @@ export function sceneOf(
   };
   for (const node of all) stores.get(nodes)?.apply('ADDED', node);
   for (const node of working.slice(UNSEEN)) stores.get(jobs)?.apply('ADDED', jobFor(node, 1));
-  // The watch does not show them yet.
+  // The watch does not show the Jobs of the first UNSEEN nodes yet. Only the record of own writes contains them.
   stores.get(jobs)?.advance('0');
   for (const node of working.slice(0, UNSEEN)) ownWrites.remember(jobs, jobFor(node, 1));
   const watch = targetTimes();

@@ -1,4 +1,6 @@
-/** The figures of one Plan of system-upgrade-controller, with what each is made of. */
+/**
+ * Computes the figures of the Plans of system-upgrade-controller, and the measured values of which each figure is made.
+ */
 import { RefitError } from '../../src/util/errors.ts';
 import { type Figure, type Findings, formatNumber } from '../figures.ts';
 import { median, percentile } from '../statistics.ts';
@@ -48,7 +50,10 @@ function wallFigure({ nodes, slots, plans, bareSeconds }: CattleRun): Figure {
   };
 }
 
-/** Each Job follows the one whose end made room for it. */
+/**
+ * Computes the times from the end of a Job to the creation of the Job that takes its place. The first `slots` Jobs take
+ * no place of another Job.
+ */
 function latencyFigures({ slots, plans }: CattleRun): Figure[] {
   const latencies = plans.flatMap(({ times: { created, completed } }) =>
     created.slice(slots).map((at, index) => at - (completed[index] ?? Number.NaN)),
@@ -132,7 +137,7 @@ function processFigures({ plans, starts, nodes }: CattleRun): Figure[] {
 }
 
 function decisionFigure(): Figure {
-  // The first ones warm the compiler up.
+  // The first decisions are not counted, because the compiler has not optimized the code yet.
   timeDecision(100);
   const [few = 0, many = 0, most = 0] = [100, 1_000, 10_000].map((count) => timeDecision(count));
   return {

@@ -1,4 +1,4 @@
-/** Watches Jobs from outside: when each came, and when each was complete. */
+/** Watches Jobs from outside of the controller, and records when each Job was created and completed. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Job, jobs } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
@@ -6,16 +6,19 @@ import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { NAMESPACE } from './rig.ts';
 
-/** Several times what the slowest controller takes. */
+/** A limit that is several times as long as the slowest controller needs. */
 const TIMEOUT_MS = 900_000;
 
 export interface JobTimes {
-  /** Milliseconds, in order. */
+  /** The times in milliseconds, in ascending order. */
   readonly created: number[];
   readonly completed: number[];
 }
 
-/** Resolves once `count` Jobs of the plan are complete, `onComplete` called for each. */
+/**
+ * Calls `begin` when the watch has started. Resolves when `count` Jobs of the plan are complete. Calls `onComplete`
+ * after each completed Job except the last.
+ */
 export async function followJobs(
   client: KubeClient,
   { plan, count, clock, abort }: { plan: string; count: number; clock: Clock; abort: AbortSignal },

@@ -1,4 +1,7 @@
-/** Measured runs of Plans of system-upgrade-controller, in turns with loops of bare Job creations on the same server. */
+/**
+ * Measures Plans of system-upgrade-controller. Between the Plans, it measures how long the same server needs if a loop
+ * creates bare Jobs.
+ */
 import { readFile } from 'node:fs/promises';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
@@ -24,9 +27,9 @@ import {
 import { measureStarts, type Starts } from './start.ts';
 
 export const NODES = 1_000;
-/** One in ten. */
+/** One node in ten is upgraded at the same time. */
 const SHARE = 10;
-/** Odd: a machine that is slow for a minute changes one of them. */
+/** An odd number, so that the median is a measured value. If the machine is slow for a minute, only one round changes. */
 const ROUNDS = 3;
 const CLEARED_MS = 500;
 const MUTATING = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
@@ -35,7 +38,7 @@ export interface CattleRun {
   readonly nodes: number;
   readonly slots: number;
   readonly plans: readonly PlanRun[];
-  /** Before the first Plan and after each. */
+  /** The seconds of the runs with bare Jobs: one run before the first Plan, and one run after each Plan. */
   readonly bareSeconds: readonly number[];
   readonly starts: Starts;
 }
@@ -43,10 +46,10 @@ export interface CattleRun {
 export interface PlanRun {
   readonly wallSeconds: number;
   readonly times: JobTimes;
-  /** Of the controller, from its start to the end of the Plan. */
+  /** The CPU time of the controller, from its start to the end of the Plan. */
   readonly cpuSeconds: number;
   readonly peakRssMiB: number;
-  /** By `<verb> <resource>`, without Leases. */
+  /** The number of calls by `<verb> <resource>`, without calls on Leases. */
   readonly calls: ReadonlyMap<string, number>;
 }
 
@@ -105,7 +108,10 @@ async function carryOut(
   }
 }
 
-/** Deletes all Jobs, and waits until their pods are gone too: else each run would find a fuller server. */
+/**
+ * Deletes all Jobs, and waits until their pods are deleted, too. Otherwise each run would find more objects on the
+ * server.
+ */
 async function clear(rig: CattleRig, clock: Clock): Promise<void> {
   const client = boundedClient(rig.client, AT_ONCE);
   const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
@@ -117,7 +123,7 @@ async function clear(rig: CattleRig, clock: Clock): Promise<void> {
     await sleep(clock, CLEARED_MS);
 }
 
-/** The moment at which a watch shows it. */
+/** Resolves with the time at which a watch shows that the Plan is complete. */
 async function untilComplete(
   { client }: CattleRig,
   name: string,
@@ -145,7 +151,10 @@ async function untilComplete(
   return clock.monotonic();
 }
 
-/** Seconds for the same Jobs, each created as soon as one is complete, by somebody who does nothing else. */
+/**
+ * Returns the seconds that the same Jobs take without a controller. A loop creates the next Job when a Job completes,
+ * and does nothing else.
+ */
 async function createBare(
   rig: CattleRig,
   name: string,
@@ -185,7 +194,7 @@ function bareJob(name: string, node: Node): Job {
   return { ...jobOf(config, rendering), metadata };
 }
 
-/** Of the controller since the Plan was created. */
+/** Returns the calls of the controller since the creation of the Plan. */
 function callsOf(events: readonly AuditEvent[]): ReadonlyMap<string, number> {
   const creation = events.findLastIndex(
     ({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans',

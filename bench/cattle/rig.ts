@@ -1,4 +1,7 @@
-/** The cluster of the cattle figures: a real control plane whose nodes and pods kwok plays, and Refit as it ships. */
+/**
+ * Starts the cluster for the figures of system-upgrade-controller: a real control plane, nodes and pods that kwok
+ * simulates, and Refit as it is shipped.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
@@ -20,28 +23,28 @@ import { type Process, startProcess } from '../../tools/controlplane/process.ts'
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 
 export const NAMESPACE = 'system-upgrade';
-/** Also of its lease. */
+/** The name of the controller, and of its Lease. */
 const NAME = 'system-upgrade-controller';
 export const AT_ONCE = 20;
 const ASK_MS = 5;
 const MOST_ASKED = 200;
 
 export interface CattleParts {
-  /** The caller removes it. */
+  /** The directory for all files of the rig. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly nodes?: number;
-  /** Options for Node.js, as for a profile. */
+  /** Options for Node.js, for example to record a profile. */
   readonly nodeOptions?: readonly string[];
 }
 
 export interface CattleRig extends AsyncDisposable {
   readonly plane: ControlPlane;
   readonly client: KubeClient;
-  /** In the order of their names. */
+  /** The nodes, sorted by name. */
   readonly nodes: readonly Node[];
-  /** Resolves once it is ready, asked every few milliseconds. */
+  /** Starts the controller. Resolves when the controller is ready, which is checked every few milliseconds. */
   start(): Promise<Process>;
 }
 
@@ -89,7 +92,7 @@ export async function startRig(
   };
 }
 
-/** Asks more often than `startProcess` does. */
+/** Waits until the URL answers. It asks more often than `startProcess` does. */
 async function isReady(url: string, clock: Clock): Promise<boolean> {
   for (let asked = 0; asked < MOST_ASKED; asked++) {
     if (
@@ -104,7 +107,7 @@ async function isReady(url: string, clock: Clock): Promise<boolean> {
   return false;
 }
 
-/** Resolves once all are Ready, and pods may be placed there. */
+/** Creates the nodes. Resolves when all nodes are Ready and have no taints. */
 async function createNodes(client: KubeClient, count: number, abort: AbortSignal): Promise<Node[]> {
   const names = Array.from({ length: count }, (_, index) => `w${index + 1}`);
   const stop = new AbortController();
@@ -123,7 +126,7 @@ async function createNodes(client: KubeClient, count: number, abort: AbortSignal
   return informer.list().toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-/** Of every node; without cordon and drain, so that only Jobs count. */
+/** Returns a Plan for every node. It has no cordon and no drain, so that only the Jobs take time. */
 export function examplePlan(concurrency: number, name = 'bench'): CattlePlan {
   return {
     apiVersion: 'upgrade.cattle.io/v1',

@@ -1,4 +1,7 @@
-/** From the start of a process until its caches are there, beside programs that only list the same. */
+/**
+ * Measures the time from the start of a process until its caches are filled, and compares it with programs that only
+ * list the same objects.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -13,19 +16,25 @@ import { buildRefit } from '../../tools/build/refit.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { type CattleParts, type CattleRig, NAMESPACE } from './rig.ts';
 
-/** Odd, so that the median is one that was. */
+/** An odd number, so that the median is a measured value. */
 const ROUNDS = 9;
 
 /** Milliseconds. */
 export interface Starts {
   readonly ours: readonly number[];
-  /** Of Refit's client alone, in a program that is built and started as Refit is. */
+  /**
+   * The times of a program that has only the Kubernetes client of Refit. It is built and started in the same way as
+   * Refit.
+   */
   readonly client: readonly number[];
-  /** Of a script without a client. */
+  /** The times of a script that has no Kubernetes client. */
   readonly script: readonly number[];
 }
 
-/** The least that anybody could do with Node.js: it gets what a client reads from a kubeconfig. */
+/**
+ * The smallest program that lists the objects with Node.js. It does not read a kubeconfig; it receives the values on
+ * standard input.
+ */
 const SCRIPT = `
 const { get, Agent } = require('node:https');
 let input = '';
@@ -60,7 +69,7 @@ export async function measureStarts(
     starts[of].push(clock.monotonic() - before);
     await started?.stop();
   };
-  // The first start of each fills Node's cache of compiled code.
+  // The first start of each program is not measured, because it fills the cache of compiled code of Node.js.
   await list();
   await (await rig.start()).stop();
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,4 @@
-/** Proves how rounds become the figure: ratios first, then their median. */
+/** Tests how the figures are computed from the rounds: first the ratio of each round, then the median of the ratios. */
 import { expect, test } from 'vitest';
 import { clientFindings } from './compare.ts';
 

@@ -1,4 +1,7 @@
-/** Compares Refit's Kubernetes client with the official one, and with a bare loop: the same requests, in turns. */
+/**
+ * Compares the Kubernetes client of Refit with the official client and with a bare loop. All of them send the same
+ * requests, in turns.
+ */
 import { join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -7,23 +10,26 @@ import { median } from '../statistics.ts';
 
 const PROGRAM = join(import.meta.dirname, '..', 'time-requests.ts');
 const REQUESTS = 200;
-/** Odd, so that the median is a round that was. */
+/** An odd number, so that the median is a measured value. */
 const ROUNDS = 7;
 
-/** Milliseconds of the median GET: Refit and the bare loop take turns in one process, the official client has its own. */
+/**
+ * The median duration of a GET of each client, in milliseconds. Refit and the bare loop take turns in one process, and
+ * the official client has its own process.
+ */
 export interface Round {
   readonly refit: number;
   readonly bare: number;
   readonly clientNode: number;
 }
 
-/** `kubeconfig` leads to a real API server over TLS. */
+/** Compares the clients. `kubeconfig` is the path of a kubeconfig for a real API server with TLS. */
 export async function compareClients(kubeconfig: string, abort: AbortSignal): Promise<Findings> {
   const rounds: Round[] = [];
   const timePair = async () => await time(['refit', 'bare'], kubeconfig, abort);
   const timeOther = async () => await time(['client-node'], kubeconfig, abort);
   for (let index = 0; index < ROUNDS; index++) {
-    // Who goes first changes with each round: whatever slows the machine down hits both.
+    // The order changes with each round, so that a slow machine affects all clients in the same way.
     const early = index % 2 === 0 ? await timePair() : undefined;
     const [clientNode = 0] = await timeOther();
     const [refit = 0, bare = 0] = early ?? (await timePair());

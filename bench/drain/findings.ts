@@ -1,4 +1,4 @@
-/** The figure of parallel drains, with what it is made of. */
+/** Computes the figure of parallel drains, and the measured values of which it is made. */
 import { type Findings, formatNumber } from '../figures.ts';
 import { type DrainRun, NODES, POD_MS, PODS } from './measure.ts';
 

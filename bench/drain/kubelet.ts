@@ -1,11 +1,13 @@
-/** What a cluster does around pods that are evicted: kubelets end them in their own time, and nobody replaces them. */
+/**
+ * Simulates the cluster around evicted pods. A kubelet ends each pod after a given time, and no controller replaces it.
+ */
 import type { Caller, KubeClient } from '../../src/kube/client.ts';
 import { type Pod, pathOf, pods } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 
-/** Creates pods on the node, as a ReplicaSet owns them. */
+/** Creates pods on the node. Each pod has a ReplicaSet as its owner. */
 export async function placePods(client: KubeClient, node: string, count: number): Promise<void> {
   const owner = {
     apiVersion: 'apps/v1',
@@ -35,7 +37,7 @@ export async function placePods(client: KubeClient, node: string, count: number)
   }
 }
 
-/** Every pod whose deletion begins is gone `ms` later; until `signal` aborts. */
+/** Removes every pod `ms` milliseconds after its deletion began, until `abort` aborts. */
 export async function endPods(
   caller: Caller,
   ms: number,
@@ -59,7 +61,10 @@ export async function endPods(
   await Promise.all(ending);
 }
 
-/** With no time left a pod is gone at once, as when its kubelet says that it has ended. */
+/**
+ * Deletes the pod with a grace period of 0. The API server then removes it at once, as when a kubelet reports that the
+ * pod has ended.
+ */
 async function end(
   caller: Caller,
   pod: Pod,

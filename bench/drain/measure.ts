@@ -1,4 +1,7 @@
-/** The measured drains: a plan over workers whose pods take their time to end, of one worker and of ten at once. */
+/**
+ * Measures a plan over workers whose pods need time to end. It compares a plan with one worker and a plan with ten
+ * workers at the same time.
+ */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
@@ -13,18 +16,21 @@ export const NODES = 10;
 export const PODS = 4;
 /** Milliseconds from the eviction of a pod to its end. */
 export const POD_MS = 5_000;
-/** Next to nothing, so that all begin to drain at the same time. */
+/** Nearly zero, so that all nodes begin to drain at the same time. */
 const STEP_MS = 20;
 const STALL_MS = 120_000;
 
 export interface DrainRun {
-  /** Milliseconds from the first node that waits for its drain to the last one that goes on. */
+  /**
+   * Milliseconds from the moment at which the first node waits for its drain to the moment at which the last node
+   * continues.
+   */
   readonly one: number;
   readonly many: number;
 }
 
 export interface DrainParts {
-  /** The caller removes it. */
+  /** The directory for all files of the run. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;
@@ -63,7 +69,10 @@ async function drainTime(
   return times.span();
 }
 
-/** When nodes begin to wait for their drain, and when they go on, as a watch from outside shows it. */
+/**
+ * Records when nodes begin to wait for their drain and when they continue. It uses a watch from outside of the
+ * controller.
+ */
 class DrainTimes {
   readonly #clock: Clock;
   #first = Number.POSITIVE_INFINITY;

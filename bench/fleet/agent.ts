@@ -1,6 +1,6 @@
 /**
- * An agent as a state machine, as thousands of them fit into one process: it watches its own object through the code
- * of the real one, and reports the steps of an update that takes some seconds and does nothing.
+ * Simulates an agent with a state machine, so that thousands of agents run in one process. It watches its own object
+ * with the code of the real agent. It reports the steps of an update, which take some seconds and do nothing.
  */
 import { type OwnObject, ownObject } from '../../src/agent/object/own-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -22,13 +22,16 @@ export interface AgentParts {
   readonly name: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Mean milliseconds of each step that takes time. */
+  /** The mean duration in milliseconds of each step that takes time. */
   readonly stepMs: number;
-  /** Called when the new version runs, which its kubelet then tells. */
+  /** Called when the new version runs. The kubelet of the node would then report the new version. */
   readonly updated: (name: string, version: string) => Promise<void>;
 }
 
-/** What follows what, where it is the agent's to go on. `Cordoning` and `UnCordoning` are the leader's to end. */
+/**
+ * Maps a status to the status that the agent reports next. `Cordoning` and `UnCordoning` are missing, because the
+ * leader ends them.
+ */
 const NEXT: Readonly<Record<string, SignalStatus | undefined>> = {
   '': 'Downloading',
   Downloading: 'Cordoning',
@@ -36,7 +39,7 @@ const NEXT: Readonly<Record<string, SignalStatus | undefined>> = {
   Restart: 'UnCordoning',
 };
 
-/** Steps in which a node works; a report alone takes no time. */
+/** The steps in which a node works. The other steps are only reports, which take no time. */
 const WORKING = new Set(['Downloading', 'ApplyingUpdate', 'Restart']);
 
 export class SimulatedAgent {
@@ -49,7 +52,7 @@ export class SimulatedAgent {
     this.#own = ownObject({ ...parts, log: silentLogger });
   }
 
-  /** Until `signal` aborts; never rejects for the API server's sake. */
+  /** Runs until `abort` aborts. It never rejects because of an error of the API server. */
   async run(abort: AbortSignal): Promise<void> {
     this.#own.onChange(() => void this.#look(abort));
     await this.#own.follow(abort);
@@ -84,7 +87,10 @@ export class SimulatedAgent {
     await this.#report(signalled, next);
   }
 
-  /** A conflict means a newer object: the watch brings it, or what is read now. */
+  /**
+   * Reports the status. A conflict means that there is a newer object. The agent gets it from the watch, or from the
+   * read after the conflict.
+   */
   async #report(signalled: SignalData, status: SignalStatus): Promise<void> {
     const { newest } = this.#own;
     if (!newest) return;

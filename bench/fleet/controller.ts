@@ -1,4 +1,4 @@
-/** The controller of Refit as it ships, in a process of its own, beside a fleet. */
+/** Starts the controller of Refit as it is shipped, in its own process, for a fleet. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
@@ -9,7 +9,7 @@ import { buildRefit } from '../../tools/build/refit.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import type { Fleet } from './fleet.ts';
 
-/** Resolves once it leads; `directory` holds its log, and is removed by the caller. */
+/** Resolves when the controller leads. `directory` contains its log, and the caller removes the directory. */
 export async function startController(
   fleet: Fleet,
   directory: string,
@@ -31,7 +31,7 @@ export async function startController(
   });
 }
 
-/** Of a user without credentials: the API server in memory asks for none. */
+/** Returns a kubeconfig for a user without credentials, because the API server in memory requires none. */
 export function kubeconfigFor(url: string): object {
   return {
     apiVersion: 'v1',

@@ -1,4 +1,7 @@
-/** Proves that a fleet of some size is updated by the controller's own parts: what each agent is told, and what the plan lists. */
+/**
+ * Tests that the parts of the controller update a whole fleet. It checks the events that each agent receives, and the
+ * targets that the plan lists.
+ */
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
@@ -17,11 +20,16 @@ import { StatusBytes } from './tally.ts';
 
 const WORKERS = 500;
 const CONCURRENT = 125;
-/** Between two changes of the plan, however busy the machine is: of one that goes on, each is a moment after the other. */
+/**
+ * The most milliseconds between two changes of the plan on a busy machine. In a plan that continues, the next change
+ * follows within a moment.
+ */
 const STALL_MS = 150_000;
-/** The plan stalls before: this only ends what would never end. */
+/**
+ * The limit of the test. It matters only if the test never ends, because STALL_MS ends a plan without progress earlier.
+ */
 const TEST_MS = 1_200_000;
-/** What five thousand, two hundred and a thousand are to a plan of fifteen thousand. */
+/** Limits for a small fleet. They are proportional to the limits 5,000, 200 and 1,000 for a plan of 15,000 targets. */
 const SIZES = { plan: 100, shard: 50, failures: 20 };
 
 test(
@@ -86,7 +94,8 @@ test(
       pending: 0,
       failed: 0,
     });
-    // The controller keeps Nodes without their images, and wrote each of them several times.
+    // The controller caches Nodes without their images, and has written each Node several times. The writes must not
+    // remove the images.
     const all = (await fleet.client.listAll(nodes)).items as (Node & {
       status?: { images?: unknown[] };
     })[];
@@ -94,7 +103,8 @@ test(
     expect(status.of('status shards').writes).toBeGreaterThan(shards.length);
     const events = [...fleet.events.values()];
     expect(events.filter(({ others }) => others > 0)).toEqual([]);
-    // One for the object as it was, the signal, six reports, the version, and the leader's cordon and its end.
+    // The events are: one for the first state of the object, one for the signal, six for reports, one for the version,
+    // and two for the cordon and uncordon by the leader.
     expect(Math.max(...events.map(({ own }) => own))).toBeLessThanOrEqual(14);
     expect(Math.min(...events.map(({ own }) => own))).toBeGreaterThanOrEqual(7);
   },

@@ -1,4 +1,4 @@
-/** A large cluster in one process: the API server in memory with all its objects, and an agent for each node. */
+/** Runs a large cluster in one process: the API server in memory with all its objects, and an agent for each node. */
 import {
   type ApiServer,
   type RequestRecord,
@@ -16,12 +16,12 @@ import { controllerName, controlNode, nodeLease, workerName, workerNode } from '
 import { countingEvents } from './tally.ts';
 
 export const CONTROLLERS = 3;
-/** Version that everything has at first. */
+/** The version that every node has at first. */
 export const FROM = 'v1.36.3+k0s.0';
 
 export interface FleetParts {
   readonly workers: number;
-  /** Mean milliseconds of each step of an agent that takes time. */
+  /** The mean duration in milliseconds of each step of an agent that takes time. */
   readonly stepMs: number;
   readonly clock: Clock;
   readonly random: () => number;
@@ -30,14 +30,14 @@ export interface FleetParts {
 
 export interface Fleet {
   readonly server: ApiServer;
-  /** Does what people and kubelets do, without a socket. */
+  /** The client for everything that people and kubelets do. It uses no socket. */
   readonly client: KubeClient;
-  /** For each agent: how often its watch told it of its own object, and of any other. */
+  /** Counts, for each agent, the events of its watch: those of its own object, and those of other objects. */
   readonly events: ReadonlyMap<string, { own: number; others: number }>;
   stop(): Promise<void>;
 }
 
-/** Resolves when every agent watches. */
+/** Starts the fleet. Resolves when every agent watches. */
 export async function startFleet({
   workers,
   stepMs,
@@ -49,7 +49,8 @@ export async function startFleet({
   const server = await startApiServer({ addresses, onRequest, eventHistory: HISTORY });
   const client = clientOver(server.caller);
   await installDefinitions(client, clock);
-  // One for each agent: a signal looks through all that listen to it whenever another one comes.
+  // Each agent has its own signal. A shared signal would be slow, because it goes through all its listeners when a
+  // listener is added.
   const stops: AbortController[] = [];
   const events = new Map<string, { own: number; others: number }>();
   const running: Promise<void>[] = [];
@@ -96,10 +97,13 @@ export async function startFleet({
   };
 }
 
-/** Changes that watches may look back on: a second of the busiest moment, and no more memory than that takes. */
+/** The number of changes that the API server keeps for watches. It covers the busiest second, and limits the memory. */
 const HISTORY = 2_000;
 
-/** As the process on a node tells its new version: the kubelet in its Node, a controller in its ControlNode. */
+/**
+ * Reports the new version in the same way as the process on a node. A kubelet reports it in the Node, and a controller
+ * in the ControlNode.
+ */
 async function tellVersion(client: KubeClient, name: string, version: string): Promise<void> {
   const isController = name.startsWith('controller-');
   const status = isController ? { k0sVersion: version } : { nodeInfo: { kubeletVersion: version } };

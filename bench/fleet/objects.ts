@@ -1,4 +1,4 @@
-/** The objects of a large cluster: Nodes as heavy as those of real clusters, their leases, and controllers. */
+/** Creates the objects of a large cluster: Nodes as large as those of real clusters, their Leases, and controllers. */
 
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import type { Lease, Node } from '../../src/kube/resources.ts';
@@ -8,11 +8,14 @@ import {
   MODE_ANNOTATION,
 } from '../../src/signal/names.ts';
 
-/** Images that a Node lists: a kubelet tells of 50 at most, a small worker has some 20. Two thirds of a Node are this. */
+/**
+ * The number of images that a Node lists. A kubelet lists at most 50 images, and a small worker has about 20. The
+ * images are two thirds of the size of a Node.
+ */
 export const IMAGES = 20;
 const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
 
-/** Some 7 KiB of JSON. */
+/** Returns a Node that has about 7 KiB of JSON. */
 export function workerNode(index: number, version: string, now: string): Node {
   const name = workerName(index);
   const address = `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
@@ -67,7 +70,7 @@ export function workerName(index: number): string {
   return `worker-${String(index).padStart(5, '0')}.fleet.example.com`;
 }
 
-/** As a node of k0s ≥ 1.35 leaves it: its leader may cordon and drain. */
+/** Returns the Lease of a node of k0s 1.35 or later. Its label says that the leader may cordon and drain the node. */
 export function nodeLease(name: string): Lease {
   const labels = { [CENTRAL_CORDONING_LABEL]: '' };
   return {
@@ -78,7 +81,7 @@ export function nodeLease(name: string): Lease {
   };
 }
 
-/** Without workloads; its address is where the API server in memory listens for it. */
+/** Returns a ControlNode without workloads. At its address, the API server in memory listens for this controller. */
 export function controlNode(index: number, version: string): ControlNode {
   const name = controllerName(index);
   return {

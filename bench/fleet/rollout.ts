@@ -1,4 +1,6 @@
-/** One plan over a whole fleet: how long it took, and what the plan listed on its way. */
+/**
+ * Runs one plan over a whole fleet. It measures how long the plan takes, and how many targets it lists in the meantime.
+ */
 
 import { examplePlan } from '../../sandbox/cluster/objects.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
@@ -13,7 +15,7 @@ const TO = 'v1.36.3+k0s.2';
 export interface Rollout {
   /** Seconds from the creation of the plan until a watch shows it completed. */
   readonly wallSeconds: number;
-  /** Most targets that the plan listed at a time. */
+  /** The most targets that the plan listed at the same time. */
   readonly mostListed: number;
 }
 
@@ -23,7 +25,10 @@ interface RolloutLimits {
   readonly abort: AbortSignal;
 }
 
-/** All controllers by name, all workers by selector. Throws REFIT_PLAN_FAILED where it does not end well, or does not change for `stallMs`. */
+/**
+ * Runs a plan that selects all controllers by name and all workers by a selector. Throws REFIT_PLAN_FAILED if the plan
+ * fails, or does not change for `stallMs`.
+ */
 export async function rollOut(
   { client }: Pick<Fleet, 'client'>,
   { concurrent, ...limits }: RolloutLimits & { readonly concurrent: number },
@@ -43,7 +48,7 @@ export async function rollOut(
   return await followToEnd(client, { created, startedAt }, limits, onProgress);
 }
 
-/** Follows a plan that was created at `startedAt` on the monotonic clock. Throws as `rollOut` does. */
+/** Follows a plan that was created at `startedAt` on the monotonic clock. Throws the same errors as `rollOut`. */
 export async function followToEnd(
   client: KubeClient,
   { created, startedAt }: { readonly created: Plan; readonly startedAt: number },

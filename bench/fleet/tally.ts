@@ -1,4 +1,4 @@
-/** Counting what a plan costs the API server: bytes of status that are stored, and events that watches are sent. */
+/** Counts what a plan costs the API server: the bytes of stored status, and the events that watches receive. */
 import type { RequestRecord } from '../../sandbox/api-server/api-server.ts';
 import type { Call, Caller, WatchEvent } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
@@ -12,7 +12,10 @@ const PLAN = 'plans.autopilot.k0sproject.io';
 const SHARD = 'statusshards.upgrade.refit.dev';
 const WRITES = ['create', 'update', 'patch'];
 
-/** Every write of a plan or a status shard counts with what was sent or what is stored then, whichever is more. */
+/**
+ * Counts the bytes of each write of a plan or a status shard. It uses the size of the request or the size of the stored
+ * object, whichever is larger.
+ */
 export class StatusBytes {
   readonly #tallies = new Map<string, { writes: number; bytes: number }>();
 
@@ -21,7 +24,7 @@ export class StatusBytes {
     const tally = this.#tallies.get(resource) ?? { writes: 0, bytes: 0 };
     this.#tallies.set(resource, tally);
     tally.writes++;
-    // The answer to a write is the object as it is stored.
+    // The answer to a write is the object in its stored form.
     tally.bytes += Math.max(bytes.request, bytes.answer);
   }
 
@@ -30,7 +33,10 @@ export class StatusBytes {
   }
 }
 
-/** The caller with each event of its watches counted; bookmarks, which come by the clock, are not. */
+/**
+ * Returns the caller with a counter for the events of its watches. Bookmarks do not count, because the server sends
+ * them at regular times.
+ */
 export function countingEvents(caller: Caller, count: (name: string) => void): Caller {
   return {
     ...caller,

@@ -1,4 +1,7 @@
-/** Measures what a survey of a hundred kubeadm hosts takes over SSH, in turns with a script that does nothing on them. */
+/**
+ * Measures the time that a survey of a hundred kubeadm hosts takes over SSH. It takes turns with a script that does
+ * nothing on the hosts.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +17,7 @@ import { type Findings, formatNumber } from '../figures.ts';
 import { median } from '../statistics.ts';
 
 const HOSTS = 100;
-/** Of the machines, which stand for ten hosts each. */
+/** The roles of the machines. Each machine represents ten hosts. */
 const ROLES = ['controlPlane', ...Array.from({ length: 9 }, () => 'worker' as const)] as const;
 const ROUNDS = 3;
 const FROM = 'v1.36.2';
@@ -26,12 +29,12 @@ interface SurveyParts {
   readonly abort: AbortSignal;
 }
 
-/** Of each round. */
+/** The work of a survey, and its results in each round. */
 interface Survey {
   readonly name: string;
   readonly work: (manifest: Manifest, shells: SshShells) => Promise<unknown>;
   readonly seconds: number[];
-  /** Of all cores, 0 to 1. */
+  /** The part of the CPU time of all cores that was used, from 0 to 1. */
   readonly busy: number[];
 }
 
@@ -64,7 +67,10 @@ export async function measureSurveys(parts: SurveyParts): Promise<Findings> {
   return findings(probe, bare);
 }
 
-/** Ten machines with an sshd each, under ten names each: a survey writes nothing, and an sshd takes ten logins at once. */
+/**
+ * Starts ten machines with an sshd each. Each machine has ten host names. This is possible because a survey writes
+ * nothing, and an sshd accepts ten logins at the same time.
+ */
 async function startHosts(directory: string, started: AsyncDisposableStack): Promise<Manifest> {
   await mkdir(directory, { recursive: true });
   const identity = join(directory, 'identity');
@@ -96,7 +102,10 @@ async function startHosts(directory: string, started: AsyncDisposableStack): Pro
   return await loadManifest(file);
 }
 
-/** Over connections of its own, as a run of `refit kubeadm`; their end does not count. */
+/**
+ * Runs a survey over its own SSH connections, as `refit kubeadm` does. The time to close the connections does not
+ * count.
+ */
 async function survey(
   { work, seconds, busy }: Survey,
   manifest: Manifest,
@@ -111,7 +120,7 @@ async function survey(
   busy.push(((await busySeconds()) - before) / took / availableParallelism());
 }
 
-/** Of all cores together, since the machine started; the kernel counts hundredths. */
+/** Returns the seconds of CPU time of all cores since the machine started. The kernel counts hundredths of a second. */
 async function busySeconds(): Promise<number> {
   const [first = ''] = (await readFile('/proc/stat', 'utf8')).split('\n');
   const [user = 0, nice = 0, system = 0] = first.split(/\s+/).slice(1).map(Number);

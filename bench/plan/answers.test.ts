@@ -1,4 +1,4 @@
-/** Tests that a gap is from answer to answer, however often nobody answers in between. */
+/** Tests that a gap is the time between two answers, even if several requests between them get no answer. */
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { watchAnswers } from './answers.ts';

@@ -1,4 +1,4 @@
-/** Watches one server from outside, and finds the longest time in which it gave no answer. */
+/** Watches one server from outside, and finds the longest time without an answer. */
 import { Agent, request } from 'node:https';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 
@@ -6,13 +6,13 @@ const ASK_EVERY_MS = 50;
 const ANSWER_TIMEOUT_MS = 1_000;
 
 export interface Answers {
-  /** Milliseconds between two answers in a row, at most; NaN before the second one. */
+  /** Returns the most milliseconds between two consecutive answers; NaN before the second answer. */
   longestGap(): number;
-  /** Answers so far. */
+  /** Returns the number of answers so far. */
   count(): number;
 }
 
-/** `ask` rejects when no answer comes; it is called until `abort`. */
+/** Calls `ask` again and again until `abort` aborts. `ask` must reject if the server does not answer. */
 export function watchAnswers(
   ask: () => Promise<unknown>,
   clock: Clock,
@@ -39,7 +39,10 @@ export function watchAnswers(
   return { longestGap: () => longest, count: () => count };
 }
 
-/** Over a new connection each time, with the TLS session of the one before: full handshakes would take a fifth of a core. */
+/**
+ * Returns a function that asks over a new connection each time, and resumes the TLS session of the previous connection.
+ * Full handshakes would take a fifth of a core.
+ */
 export function askReadyz(server: { host: string; port: number; ca: string | undefined }) {
   const agent = new Agent({ keepAlive: false });
   return async (abort: AbortSignal): Promise<void> =>

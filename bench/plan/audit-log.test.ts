@@ -1,4 +1,4 @@
-/** Proves that the calls that count are counted: those of Refit's processes that change something, since the plan exists. */
+/** Tests which calls count: the calls of the processes of Refit that change something, since the creation of the plan. */
 import { expect, test } from 'vitest';
 import { type AuditEvent, countMutatingCalls, parseAuditLog, sinceCreation } from './audit-log.ts';
 

@@ -1,6 +1,8 @@
-/** Reading the API server's audit log: which calls changed something, by whom, on what. */
+/**
+ * Reads the audit log of the API server: which calls changed something, who made them, and which objects they changed.
+ */
 
-/** What the benchmark reads of one line; an audit event has much more. */
+/** The fields of an audit event that the benchmark reads. An audit event has many more fields. */
 export interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string };
@@ -15,10 +17,10 @@ export interface AuditEvent {
 export interface CallCount {
   readonly side: Side;
   readonly verb: string;
-  /** With the subresource, `nodes/status`. */
+  /** The resource with the subresource, such as `nodes/status`. */
   readonly resource: string;
   readonly calls: number;
-  /** Of them, how many the server refused. */
+  /** The number of these calls that the server refused. */
   readonly refused: number;
 }
 
@@ -31,7 +33,10 @@ const SIDES: readonly (readonly [RegExp, Side])[] = [
   [/^system:node:/, 'agents on workers'],
 ];
 
-/** One event for each line; the last one may still be incomplete while the server writes. */
+/**
+ * Returns one event for each line. It ignores the text after the last line break, because the server may still be
+ * writing that line.
+ */
 export function parseAuditLog(text: string): AuditEvent[] {
   return text
     .split('\n')
@@ -39,7 +44,7 @@ export function parseAuditLog(text: string): AuditEvent[] {
     .map((line) => JSON.parse(line) as AuditEvent);
 }
 
-/** What follows the creation of the plan of this name; nothing where it is not in the log. */
+/** Returns the events after the creation of the plan with this name; empty if the log does not contain the creation. */
 export function sinceCreation(events: readonly AuditEvent[], plan: string): AuditEvent[] {
   const creation = events.findIndex(
     ({ verb, objectRef }) =>
@@ -51,8 +56,10 @@ export function sinceCreation(events: readonly AuditEvent[], plan: string): Audi
 const NOT_COUNTED = ['leases', 'events'];
 
 /**
- * Mutating calls of Refit's processes, refused ones included, most first. Leases are left out: they are renewed by the
- * clock, whether a plan runs or not. So are Events: they are for people, limited in number, and dropped under pressure. Whoever else writes (the rig's kubelet and administrator) is none of Refit.
+ * Counts the calls of the processes of Refit that change something, and sorts them by number, the largest first.
+ * Refused calls count, too. Leases do not count, because the processes renew them at regular times, with or without a
+ * plan. Events do not count either, because they are for people, limited in number, and dropped under load. Calls of
+ * other users, such as the kubelet and the administrator of the rig, are not calls of Refit.
  */
 export function countMutatingCalls(events: readonly AuditEvent[]): CallCount[] {
   const counts = new Map<string, CallCount>();

@@ -1,4 +1,4 @@
-/** Proves the shortest time of a plan on schedules that can be drawn by hand. */
+/** Tests the calculation of the shortest time of a plan, on schedules that can be checked by hand. */
 import { expect, test } from 'vitest';
 import { criticalPath, listSchedule } from './critical-path.ts';
 

@@ -1,14 +1,20 @@
-/** The shortest time in which a plan could be done: its unavoidable steps, scheduled without a moment lost. */
+/** Computes the shortest possible time of a plan, with its unavoidable steps and no pauses between them. */
 
-/** Milliseconds; of the restarts for each target, in the order in which they start. */
+/**
+ * The unavoidable times of a plan, in milliseconds. The lists have the time of the restart of each target, in the order
+ * in which the restarts begin.
+ */
 export interface Unavoidable {
-  /** Of the first target. */
+  /** The download of the first target. */
   readonly download: number;
   readonly controllers: readonly number[];
   readonly workers: readonly number[];
 }
 
-/** The first download, controllers one after the other, then workers over so many slots. */
+/**
+ * Adds the first download, the restarts of the controllers one after another, and the restarts of the workers in so
+ * many slots.
+ */
 export function criticalPath(
   { download, controllers, workers }: Unavoidable,
   slots: number,
@@ -16,7 +22,10 @@ export function criticalPath(
   return download + sum(controllers) + listSchedule(workers, slots);
 }
 
-/** Milliseconds until the last is done where each one, in order, takes the slot that is free first (list scheduling). */
+/**
+ * Returns the milliseconds until the last target is done. Each target, in the given order, takes the slot that is free
+ * first (list scheduling).
+ */
 export function listSchedule(durations: readonly number[], slots: number): number {
   const freeAt = Array.from({ length: slots }, () => 0);
   for (const duration of durations) {

@@ -1,4 +1,4 @@
-/** The yardstick for reactions: how long one write takes until a watch shows it. */
+/** Measures the time from a write until a watch shows it. The reactions of Refit are compared with this time. */
 import type { KubeClient } from '../../src/kube/client.ts';
 import { namespaces } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
@@ -6,10 +6,10 @@ import { type Clock, sleep } from '../../src/util/clock.ts';
 
 const NAMESPACE = 'default';
 const ANNOTATION = 'upgrade.refit.dev/benchmark';
-/** Often enough for a median, too seldom to be a load. */
+/** The milliseconds between two writes. They are frequent enough for a median, and rare enough to cause no load. */
 const PERIOD_MS = 1_000;
 
-/** Milliseconds from each write to the event that shows it: one write a second, until `signal` aborts. */
+/** Returns the milliseconds from each write to the event that shows it. It writes once a second until `abort` aborts. */
 export async function measureEchoes(
   client: KubeClient,
   clock: Clock,
@@ -37,7 +37,7 @@ export async function measureEchoes(
   return echoes;
 }
 
-/** False once it is over; else after the period. */
+/** Resolves with true after the period, or with false when `abort` aborts. */
 async function isAcknowledged(clock: Clock, abort: AbortSignal): Promise<boolean> {
   return await sleep(clock, PERIOD_MS, abort).then(
     () => true,

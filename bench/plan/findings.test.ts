@@ -1,4 +1,4 @@
-/** Proves what the figures of a plan are made of, on a run that is counted by hand. */
+/** Tests the values of which the figures of a plan are made, on a run that can be checked by hand. */
 import { expect, test } from 'vitest';
 import { planFindings } from './findings.ts';
 import type { PlanRun } from './measure.ts';
@@ -9,7 +9,10 @@ function seen(at: number, name: string, status = '') {
   return { at, name, status, planId: 'p' };
 }
 
-/** One controller and two workers, 1 s of restart each, behind one download; workers move together. */
+/**
+ * A run with one controller and two workers. A download comes first, and each restart takes 1 s. The workers are
+ * upgraded at the same time.
+ */
 const RUN: PlanRun = {
   createdAt: 1000,
   completedAt: 3400,

@@ -1,4 +1,4 @@
-/** The figures of one run of the plan, with what each is made of. */
+/** Computes the figures of one run of the plan, and the measured values of which each figure is made. */
 import { type Detail, type Figure, type Findings, formatNumber } from '../figures.ts';
 import { median, percentile } from '../statistics.ts';
 import { criticalPath } from './critical-path.ts';

@@ -1,4 +1,4 @@
-/** One measured run of the benchmark's plan: everything that its figures are made of, raw. */
+/** Runs the plan of the benchmark once, and returns all measured values from which the figures are computed. */
 import { readFile } from 'node:fs/promises';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { Clock } from '../../src/util/clock.ts';
@@ -12,29 +12,32 @@ import { type Memory, memoryOf, untilAtRest } from './processes.ts';
 import type { Restart } from './restarts.ts';
 import { type Rig, type RigParts, withRig } from './rig.ts';
 
-/** What no orchestration can avoid on one host, in milliseconds. */
+/** The times on one host that no orchestration can avoid, in milliseconds. */
 export interface HostTime extends Restart {
   readonly name: string;
   readonly role: Host['role'];
-  /** From the request at the download server to the last byte of the answer. */
+  /** The time from the request at the download server to the last byte of the answer. */
   readonly download: number;
 }
 
 export interface PlanRun {
-  /** Milliseconds since some moment, as are the times of the sightings. */
+  /** A time on the monotonic clock in milliseconds. The times of the sightings use the same clock. */
   readonly createdAt: number;
   readonly completedAt: number;
   readonly sightings: readonly Sighting[];
-  /** In the order in which they were signalled. */
+  /** The hosts in the order in which they were signalled. */
   readonly hosts: readonly HostTime[];
   readonly calls: readonly CallCount[];
   readonly agents: readonly Memory[];
   readonly controller: Memory;
-  /** A process of Node that does nothing. */
+  /** The memory of a Node.js process that does nothing. */
   readonly bareNode: Memory;
-  /** Milliseconds of single writes until a watch showed them, while the plan ran. */
+  /** The milliseconds from single writes until a watch showed them, while the plan ran. */
   readonly echoes: readonly number[];
-  /** Milliseconds: the longest time without an answer from each controller's API server, and of one that was just restarted. */
+  /**
+   * The longest times without an answer, in milliseconds. `plan` has the time of the API server of each controller
+   * during the plan, and `bare` the time of one API server during a restart without a plan.
+   */
   readonly apiGaps: { readonly plan: readonly number[]; readonly bare: number };
 }
 
@@ -64,7 +67,7 @@ export async function measurePlan(parts: RigParts, say: (line: string) => void):
   });
 }
 
-/** The yardstick is laid on at the same time: whatever slows the one down slows the other down too. */
+/** Runs the plan and measures the echoes at the same time, so that a slow machine affects both measurements. */
 async function runWithEchoes(rig: Rig, clock: Clock, abort: AbortSignal) {
   const end = new AbortController();
   const [times, echoes] = await Promise.all([
@@ -74,7 +77,10 @@ async function runWithEchoes(rig: Rig, clock: Clock, abort: AbortSignal) {
   return { ...times, echoes };
 }
 
-/** The first download; all later ones fit into the restarts before them. */
+/**
+ * Returns the times that a plan cannot avoid. Only the first download counts, because each later download happens
+ * during the restarts before it.
+ */
 export function unavoidable(hosts: readonly HostTime[]): Unavoidable {
   const of = (role: HostTime['role']): number[] =>
     hosts.filter((host) => host.role === role).map(({ down, start }) => down + start);

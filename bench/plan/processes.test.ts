@@ -1,4 +1,4 @@
-/** Proves the reading of /proc, on texts and on this very process. */
+/** Tests that values from /proc are read correctly, on sample texts and on the process of the test itself. */
 import { expect, test } from 'vitest';
 import { mebibytes, memoryOf } from './processes.ts';
 

@@ -1,17 +1,17 @@
-/** What the kernel tells of processes: memory, and whether they are at rest. */
+/** Reads what the kernel reports about processes: their memory, and whether they are idle. */
 import { readFile } from 'node:fs/promises';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 
-/** All in MiB. */
+/** The memory of a process. All values are in MiB. */
 export interface Memory {
   readonly rss: number;
-  /** The greatest `rss` that there ever was. */
+  /** The largest value of `rss` since the start of the process. */
   readonly peak: number;
-  /** What no other process shares and no file backs: what one more process really costs a host. */
+  /** The memory that no other process shares and that has no file. This is what each additional process costs a host. */
   readonly privateDirty: number;
 }
 
-/** Rejects where the process is gone. */
+/** Reads the memory of a process. Rejects if the process has ended. */
 export async function memoryOf(pid: number): Promise<Memory> {
   const [status, rollup] = await Promise.all(
     ['status', 'smaps_rollup'].map(async (file) => await readFile(`/proc/${pid}/${file}`, 'utf8')),
@@ -23,15 +23,21 @@ export async function memoryOf(pid: number): Promise<Memory> {
   };
 }
 
-/** A line such as `VmRSS:     1024 kB`, where kB means KiB (proc(5)). */
+/** Returns the MiB in a line such as `VmRSS: 1024 kB`. In this line, kB means KiB (proc(5)). */
 export function mebibytes(text = '', field: string): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? Number.NaN) / 1024;
 }
 
-/** A process at rest renews a lease and hears of its object every ten seconds, and no more. */
+/**
+ * The limit for an idle process. Every ten seconds, an idle process renews a Lease and receives an event of its object.
+ * It does nothing else.
+ */
 const REST = { windowMs: 2_000, mostTicks: 10 };
 
-/** Resolves when none of the processes used more than 5 % of a core for two seconds; there is no other sign of rest. */
+/**
+ * Resolves when none of the processes has used more than 5 % of a core for two seconds. Nothing else shows that a
+ * process is idle.
+ */
 export async function untilAtRest(
   pids: readonly number[],
   clock: Clock,
@@ -46,7 +52,10 @@ export async function untilAtRest(
   }
 }
 
-/** Hundredths of a second of CPU time (proc_pid_stat(5): fields 14 and 15, counted from behind the name). */
+/**
+ * Returns the hundredths of a second of CPU time (proc_pid_stat(5): fields 14 and 15). The code counts the fields from
+ * the end of the name.
+ */
 async function ticksOf(pids: readonly number[]): Promise<number[]> {
   return await Promise.all(
     pids.map(async (pid) => {
@@ -57,7 +66,7 @@ async function ticksOf(pids: readonly number[]): Promise<number[]> {
   );
 }
 
-/** CPU time that the process has used so far. */
+/** Returns the seconds of CPU time that the process has used so far. */
 export async function cpuSecondsOf(pid: number): Promise<number> {
   const [ticks = 0] = await ticksOf([pid]);
   return ticks / 100;

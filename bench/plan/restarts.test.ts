@@ -1,4 +1,4 @@
-/** Proves what counts as down and what as start, on a host and a clock that a test moves. */
+/** Tests which times of a restart count as `down` and as `start`, with a host and a clock that the test controls. */
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { Restarts } from './restarts.ts';

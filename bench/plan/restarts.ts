@@ -1,16 +1,16 @@
-/** What a restart takes on the host itself: how long the service is down, and how long the new one takes to answer. */
+/** Measures a restart on the host itself: how long the service is down, and how long the new process takes to answer. */
 import type { Host } from '../../sandbox/hosts/host.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 
 /** Milliseconds. */
 export interface Restart {
-  /** From the end of the service's process to the next start. */
+  /** The time from the end of the process of the service to the next start. */
   readonly down: number;
-  /** From the start of its process to the first answer on its status socket. */
+  /** The time from the start of the new process to its first answer on the status socket. */
   readonly start: number;
 }
 
-/** What is asked of a host. */
+/** The parts of a host that are used here. */
 type Watched = Pick<Host, 'name' | 'starts' | 'version'>;
 
 const ASK_EVERY_MS = 10;
@@ -22,18 +22,21 @@ export class Restarts {
   readonly #restarts = new Map<string, Restart>();
   #hosts: ReadonlyMap<string, Watched> = new Map();
 
-  /** No host is asked any more once `signal` aborts. */
+  /** Creates the records of restarts. It asks no host after `abort` has aborted. */
   constructor(clock: Clock, abort: AbortSignal) {
     this.#clock = clock;
     this.#abort = abort;
   }
 
-  /** What happened before is forgotten: the first start of a service is none that Refit asked for. */
+  /**
+   * Starts to record the restarts of these hosts. Earlier starts do not count, because Refit did not request the first
+   * start of a service.
+   */
   follow(hosts: readonly Watched[]): void {
     this.#hosts = new Map(hosts.map((host) => [host.name, host]));
   }
 
-  /** To be called at every start and end of a host's service. */
+  /** The caller must call this function at every start and end of the service of a host. */
   note(name: string, running: boolean): void {
     const host = this.#hosts.get(name);
     if (host === undefined) return;
@@ -43,7 +46,7 @@ export class Restarts {
     else if (since !== undefined) void this.#await(host, { down: now - since, startedAt: now });
   }
 
-  /** The last complete restart of a host; undefined where it had none. */
+  /** Returns the last complete restart of a host; undefined if the host had no restart. */
   of(name: string): Restart | undefined {
     return this.#restarts.get(name);
   }

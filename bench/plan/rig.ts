@@ -1,4 +1,4 @@
-/** The cluster that the benchmark's plan upgrades: started, at rest, and watched from outside. */
+/** Starts the cluster that the plan of the benchmark upgrades, waits until it is idle, and watches it from outside. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
@@ -28,11 +28,11 @@ export const WORKERS = 20;
 export const SLOTS = 5;
 const FROM = 'v1.36.3+k0s.0';
 const TO = 'v1.36.3+k0s.2';
-/** About the size of k0s, compressed as it comes. */
+/** About the size of a binary of k0s, which is compressed. */
 const PAYLOAD_BYTES = 60 * 1024 * 1024;
-/** As long as the unit of the original waits: RestartSec=10. */
+/** The same time as in the systemd unit of k0s: RestartSec=10. */
 const RESTART_DELAY_MS = 10_000;
-/** Several times what the plan takes on a machine that does nothing else. */
+/** Several times as long as the plan takes on an idle machine. */
 const PLAN_TIMEOUT_MS = 300_000;
 const POLL_MS = 100;
 
@@ -40,25 +40,37 @@ export interface Rig {
   readonly cluster: Cluster;
   readonly controller: Process;
   readonly restarts: Restarts;
-  /** Grows while the plan runs. */
+  /** The statuses that a watch has shown so far. The list grows while the plan runs. */
   readonly sightings: readonly Sighting[];
-  /** One for each controller, in their order: its own API server, asked over a new connection each time. */
+  /**
+   * The answers of the API server of each controller, in the order of the controllers. Each request uses a new
+   * connection.
+   */
   readonly apiServers: readonly Answers[];
-  /** Restarts the first controller's service by itself: the longest time in which its API server gave no answer. */
+  /**
+   * Restarts the service of the first controller without a plan. Resolves with the longest time in which its API server
+   * gave no answer, in milliseconds.
+   */
   restartBare(): Promise<number>;
-  /** Carries the plan out; resolves with its clock times. Throws REFIT_PLAN_FAILED where it does not end well. */
+  /**
+   * Runs the plan. Resolves with the times of its creation and its completion on the monotonic clock. Throws
+   * REFIT_PLAN_FAILED if the plan does not complete.
+   */
   runPlan(): Promise<{ readonly createdAt: number; readonly completedAt: number }>;
 }
 
 export interface RigParts {
   readonly plane: Plane;
-  /** Everything is kept below; the caller removes it. */
+  /** The directory for all files of the rig. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;
 }
 
-/** Calls `work` with a cluster at rest, one controller of Refit leading; everything has ended when this resolves. */
+/**
+ * Calls `work` with an idle cluster in which one controller of Refit leads. When the result resolves, all processes
+ * have ended.
+ */
 export async function withRig<T>(
   { plane, directory, clock, abort }: RigParts,
   work: (rig: Rig) => Promise<T>,
@@ -151,7 +163,9 @@ async function gapOfRestart(
   }
 }
 
-/** Resolves once the watch is there; `completed` is the moment at which it shows the end of the plan. */
+/**
+ * Resolves when the watch has started. `completed` resolves with the time at which the watch shows the end of the plan.
+ */
 async function followPlans(client: KubeClient, clock: Clock, abort: AbortSignal) {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const look = ({ status, metadata }: Plan): void => {
@@ -170,7 +184,8 @@ async function followPlans(client: KubeClient, clock: Clock, abort: AbortSignal)
   void informer.run(abort);
   await informer.whenSynced(abort);
   const completed = promise.finally(cancel);
-  // Whoever gives up before the end never asks for it.
+  // A caller that fails before the end of the plan never waits for `completed`. Its rejection must then not end the
+  // process.
   completed.catch(() => undefined);
   return { completed };
 }

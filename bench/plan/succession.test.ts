@@ -1,4 +1,4 @@
-/** Proves which completion makes room for which signal, and where a node's time goes. */
+/** Tests which completion makes room for which signal, and how the time of a node is divided into steps. */
 import { expect, test } from 'vitest';
 import type { Sighting } from '../../test/support/expectations/signal-watch.ts';
 import { stepTimes, successions } from './succession.ts';

@@ -1,12 +1,16 @@
-/** How long a free slot stays empty: from the report of one node that it is done to the signal of the next. */
+/**
+ * Measures how long a free slot stays empty: the time from the report that one node is done to the signal of the next
+ * node.
+ */
 import type { Sighting } from '../../test/support/expectations/signal-watch.ts';
 
 const SIGNALLED = '';
 const DONE = 'Completed';
 
 /**
- * Milliseconds for every target but the first. A controller follows the one before it; the first workers, as many as there
- * are slots, follow the last controller; each later worker follows the one whose end made room for it.
+ * Returns the milliseconds for every target except the first. A controller follows the controller before it. The first
+ * workers follow the last controller; their number is the number of slots. Each later worker follows the worker whose
+ * end made room for it.
  */
 export function successions(
   sightings: readonly Sighting[],
@@ -34,7 +38,10 @@ export function successions(
   ];
 }
 
-/** Milliseconds from each status of a node to its next one, by `<status> → <next>`, in the order in which they are first seen. */
+/**
+ * Returns the milliseconds from each status of a node to its next status. The keys are `<status> → <next>`, in the
+ * order in which they first occur.
+ */
 export function stepTimes(sightings: readonly Sighting[]): ReadonlyMap<string, number[]> {
   const steps = new Map<string, number[]>();
   const last = new Map<string, Sighting>();

@@ -1,4 +1,4 @@
-/** The figure of a roll-back, with what it is made of. */
+/** Computes the figure of a rollback, and the measured values of which it is made. */
 import { type Findings, formatNumber } from '../figures.ts';
 import { CONTROLLERS } from '../fleet/fleet.ts';
 import type { RollbackRun } from './measure.ts';

@@ -1,4 +1,7 @@
-/** Takes a few nodes forward and back as the benchmark does, so that it still works when somebody needs it. */
+/**
+ * Tests that the benchmark of rollbacks works. It upgrades a few nodes and takes them back, in the same way as the
+ * benchmark.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

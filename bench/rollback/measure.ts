@@ -1,4 +1,7 @@
-/** A plan over a fleet, forward and then back with `refit rollback`: both on the same rig, one after the other. */
+/**
+ * Measures a plan over a fleet, and then the way back with `refit rollback`. Both run one after the other on the same
+ * rig.
+ */
 import { join } from 'node:path';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { kubeletVersionOf, nodes } from '../../src/kube/resources.ts';
@@ -10,24 +13,24 @@ import { type Fleet, FROM, startFleet } from '../fleet/fleet.ts';
 import { followToEnd, rollOut } from '../fleet/rollout.ts';
 
 export const WORKERS = 200;
-/** One in ten. */
+/** One worker in ten is upgraded at the same time. */
 const SHARE = 10;
-/** Mean milliseconds of each of the three steps of a node that take time. */
+/** The mean duration in milliseconds of each of the three steps of a node that take time. */
 const STEP_MS = 1_000;
-/** As the API server in memory names the kind in its records. */
+/** The name that the API server in memory uses for the kind in its records. */
 const PLANS = `${plans.plural}.${plans.group}`;
-/** Between two changes of the plan. */
+/** The most milliseconds between two changes of the plan. */
 const STALL_MS = 5 * 60_000;
 
 export interface RollbackRun {
   readonly workers: number;
-  /** From the creation of each plan to its end. */
+  /** The seconds from the creation of each plan to its end. */
   readonly forwardSeconds: number;
   readonly backSeconds: number;
 }
 
 export interface RollbackParts {
-  /** The caller removes it. */
+  /** The directory for all files of the run. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;
@@ -46,7 +49,7 @@ export async function measureRollback(
     workers,
     stepMs,
     clock,
-    // Each node takes equally long in both directions.
+    // A constant, so that each node takes the same time in both directions.
     random: () => 0.5,
     onRequest: ({ verb, resource, code }) => {
       if (verb === 'create' && code < 400 && resource === PLANS) createdAt = clock.monotonic();
@@ -68,7 +71,7 @@ export async function measureRollback(
   return { workers, forwardSeconds: forward.wallSeconds, backSeconds: back.wallSeconds };
 }
 
-/** Runs the command as it ships, beside the controller that was built into the same directory. */
+/** Runs the command as it is shipped, from the directory into which the controller was built. */
 async function rollBack(directory: string, abort: AbortSignal): Promise<void> {
   const args = ['rollback', 'autopilot', '--yes', '--reason', 'benchmark'];
   const download = [

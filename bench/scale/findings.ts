@@ -1,4 +1,4 @@
-/** The figures of a whole fleet, with what each is made of. */
+/** Computes the figures of a whole fleet, and the measured values of which each figure is made. */
 
 import { type Findings, formatNumber } from '../figures.ts';
 import { CONTROLLERS } from '../fleet/fleet.ts';
@@ -6,7 +6,10 @@ import type { StatusTally } from '../fleet/tally.ts';
 import type { GatedDecision } from './gated-decision.ts';
 import { type ScaleRun, WORKERS } from './measure.ts';
 
-/** What one target's status may cost, and what the controller may take: in bytes, MiB and seconds. */
+/**
+ * The limits of the goals: bytes of status for each target; MiB of memory of the controller; seconds of the run; and
+ * the ratio of a decision with gates to a decision without gates.
+ */
 const GOALS = { bytes: 4_096, rss: 400, seconds: 900, gates: 1.3 } as const;
 const KIB = 1024;
 

@@ -4,13 +4,15 @@ import type { CheckResult } from '../../src/health/checks.ts';
 import { type SceneSettings, timeDecision } from '../cattle/decisions.ts';
 import { median } from '../statistics.ts';
 
-/** The two kinds are measured in turn, so that a machine that becomes slower affects both. */
+/**
+ * The decisions without gates and with gates are measured in turns, so that a machine that becomes slower affects both.
+ */
 const PAIRS = 5;
 const HOUR = 60 * 60_000;
 const ZONE = 'topology.kubernetes.io/zone';
 
 export interface GatedDecision {
-  /** Milliseconds of CPU time without gates, and with them. */
+  /** Milliseconds of CPU time of a decision without gates. `gatedMs` is the same with gates. */
   readonly plainMs: number;
   readonly gatedMs: number;
   /** The median of the quotients of all pairs. */
@@ -26,7 +28,7 @@ const PASSING: CheckResult = {
   at: Date.parse('2026-01-01T00:01:00Z'),
 };
 
-/** Every gate is passed, so that each of them is asked. */
+/** Every gate allows the upgrade, so that the decision evaluates all gates. */
 export const EVERY_GATE: RolloutPolicy = {
   ...DEFAULT_POLICY,
   name: 'every-gate',
@@ -47,7 +49,7 @@ export const EVERY_GATE: RolloutPolicy = {
 
 export function measureGatedDecision(targets: number): GatedDecision {
   const gates: SceneSettings = { policy: EVERY_GATE, known: { health: [PASSING] } };
-  // The first round compiles the code of both.
+  // The first decisions are not measured, because they compile the code of both cases.
   timeDecision(100);
   timeDecision(100, gates);
   const pairs = Array.from({ length: PAIRS }, () => {

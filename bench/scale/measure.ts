@@ -1,4 +1,7 @@
-/** The measured run over a whole fleet: the controller as it ships in a process of its own, all the rest in this one. */
+/**
+ * Runs and measures a plan over a whole fleet. The controller runs as it is shipped, in its own process. Everything
+ * else runs in this process.
+ */
 import type { Clock } from '../../src/util/clock.ts';
 import { startController } from '../fleet/controller.ts';
 import { startFleet } from '../fleet/fleet.ts';
@@ -7,28 +10,34 @@ import { StatusBytes, type StatusTally } from '../fleet/tally.ts';
 import { cpuSecondsOf, type Memory, memoryOf } from '../plan/processes.ts';
 
 export const WORKERS = 15_000;
-/** One in ten. */
+/** One worker in ten is upgraded at the same time. */
 const SHARE = 10;
-/** Mean milliseconds of each of the three steps of a node that take time: a node is at work for some ten seconds. */
+/**
+ * The mean duration in milliseconds of each of the three steps of a node that take time. A node works for about ten
+ * seconds.
+ */
 const STEP_MS = 3_000;
-/** Between two changes of the plan. */
+/** The most milliseconds between two changes of the plan. */
 const STALL_MS = 20 * 60_000;
 
 export interface ScaleRun extends Rollout {
   readonly controller: Memory;
-  /** Percent of a core that the controller used while the plan ran. */
+  /** The percentage of a core that the controller used while the plan ran. */
   readonly controllerCpu: number;
   readonly plan: StatusTally;
   readonly shards: StatusTally;
-  /** Events that an agent was told, on average, and of them those of other objects, of all agents. */
+  /**
+   * The average number of events that an agent received. `eventsOfOthers` is the number of events of other objects that
+   * all agents received.
+   */
   readonly eventsPerAgent: number;
   readonly eventsOfOthers: number;
-  /** Requests of all kinds, watches not counted. */
+  /** The number of requests of all kinds, without watches. */
   readonly requests: number;
 }
 
 export interface ScaleParts {
-  /** The caller removes it. */
+  /** The directory for all files of the run. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;

@@ -1,4 +1,4 @@
-/** Measures the update server under a thousand downloads at once, in turns with nginx. */
+/** Measures the update server while a thousand clients download at the same time. It takes turns with nginx. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -27,11 +27,11 @@ interface ServerParts {
   readonly abort: AbortSignal;
 }
 
-/** One of the two. */
+/** One of the two servers that are compared. */
 interface Contender extends Process {
   readonly port: number;
   readonly path: string;
-  /** MiB per second of each round. */
+  /** The MiB per second in each round. */
   readonly rates: number[];
 }
 
@@ -56,7 +56,7 @@ export async function measureServer(parts: ServerParts): Promise<Findings> {
     return { ...process, port, path: `/files/${hash}/k0s`, rates: [] };
   };
   const refit = await start('refit', process.execPath, serve, refitPort);
-  // nginx finds the file by its path; the update server ignores the name behind the hash.
+  // nginx finds the file by its path. The update server finds it by the hash, and ignores the name after the hash.
   const root = join(directory, 'nginx-root');
   await mkdir(join(root, 'files', hash), { recursive: true });
   await writeFile(join(root, 'files', hash, 'k0s'), await readFile(join(served, 'files', hash)));
@@ -67,7 +67,7 @@ export async function measureServer(parts: ServerParts): Promise<Findings> {
   return findings(refit, nginx, await peakMiB(refit.pid));
 }
 
-/** Resolves with the hash of the file. */
+/** Creates the releases that the update server serves. Resolves with the hash of the file. */
 async function publish(directory: string, abort: AbortSignal): Promise<string> {
   const bytes = Buffer.alloc(FILE_BYTES);
   for (let at = 0; at < FILE_BYTES; at += 4)
@@ -81,7 +81,7 @@ async function publish(directory: string, abort: AbortSignal): Promise<string> {
   return (await readCatalog(served)).releases[VERSION]?.[0]?.sha256 ?? '';
 }
 
-/** MiB per second. The load is a process of its own, the same for both. */
+/** Returns the MiB per second. The load comes from a separate process, which is the same for both servers. */
 async function load({ port, path }: Contender): Promise<number> {
   const numbers = [FILE_BYTES, CLIENTS, RANGE_BYTES].map(String);
   const printed = await must(process.execPath, [LOAD, String(port), path, ...numbers]);
@@ -99,7 +99,7 @@ async function answers(port: number): Promise<boolean> {
   });
 }
 
-/** The greatest resident set of the process so far. */
+/** Returns the largest resident set of the process so far, in MiB. */
 async function peakMiB(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;

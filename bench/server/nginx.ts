@@ -1,11 +1,14 @@
-/** Finds nginx as Debian ships it, to compare the update server with: in PATH, else unpacked into the cache. */
+/**
+ * Finds the nginx of Debian, with which the update server is compared. It uses the program in PATH, or else unpacks the
+ * package into the cache.
+ */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '../../tools/controlplane/run.ts';
 import { cacheFolder, must } from '../../tools/release/commands.ts';
 
-/** The path of the program. */
+/** Returns the path of the program. */
 async function findNginx(): Promise<string> {
   if ((await run('nginx', ['-v'])).ok) return 'nginx';
   const folder = await cacheFolder('nginx');
@@ -19,7 +22,10 @@ async function findNginx(): Promise<string> {
   return program;
 }
 
-/** The command that serves `root` in the foreground: Debian's settings for files, with an access log, as the update server has. */
+/**
+ * Returns the command that serves `root` in the foreground. It uses the settings of Debian for files, and writes an
+ * access log, as the update server does.
+ */
 export async function nginxCommand(
   directory: string,
   root: string,

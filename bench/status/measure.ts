@@ -1,4 +1,7 @@
-/** Measures `refit status` beside `kubectl get` of the same objects, in turns, and takes off what the API server took. */
+/**
+ * Measures `refit status` and `kubectl get` of the same objects, in turns. It subtracts the time that the API server
+ * took.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
@@ -26,29 +29,29 @@ import { median } from '../statistics.ts';
 
 const CONTROLLERS = 3;
 const WORKERS = 20;
-/** Odd, so that the median is a round that was. */
+/** An odd number, so that the median is a measured value. */
 const ROUNDS = 11;
 const NOBODY_READS = 'https://mirror.example.com/k0s';
 
 interface StatusParts {
   readonly plane: Plane;
-  /** Everything is kept below; the caller removes it. */
+  /** The directory for all files of the run. The caller removes it. */
   readonly directory: string;
   readonly clock: Clock;
   readonly abort: AbortSignal;
 }
 
-/** All in milliseconds. */
+/** The times of one round in milliseconds. */
 interface StatusRound {
   readonly refit: number;
-  /** Of `refit`: at least one request was with the API server. */
+  /** The part of `refit` in which the API server worked on at least one request. */
   readonly api: number;
-  /** Of `refit`: a core worked for it. */
+  /** The CPU time in `refit`. */
   readonly cpu: number;
   readonly kubectl: number;
 }
 
-/** The cluster has a Plan over 3 controllers and 20 workers, and no leader. */
+/** Measures on a cluster that has a Plan over 3 controllers and 20 workers, and no leader. */
 export async function measureStatus(parts: StatusParts): Promise<Findings> {
   const { plane, directory, clock, abort } = parts;
   const kubeconfig = await plane.kubeconfig('admin');
@@ -66,12 +69,13 @@ export async function measureStatus(parts: StatusParts): Promise<Findings> {
   const status = async () => await time(binary, 'status');
   const get = async () =>
     await time(tool, 'get', 'plans.autopilot.k0sproject.io,controlnodes,nodes');
-  // Fills kubectl's cache of kinds, and the kernel's of both files.
+  // The first calls are not measured. They fill the cache of kinds of kubectl, and the cache of the kernel for both
+  // files.
   await get();
   await status();
   const rounds: { readonly refit: Measured; readonly kubectl: Measured }[] = [];
   for (let index = 0; index < ROUNDS; index++) {
-    // Who goes first changes with each round: whatever slows the machine down hits both.
+    // The order changes with each round, so that a slow machine affects both in the same way.
     const early = index % 2 === 0 ? await status() : undefined;
     const theirs = await get();
     rounds.push({ refit: early ?? (await status()), kubectl: theirs });
@@ -127,7 +131,7 @@ function statusFindings(rounds: readonly StatusRound[]): Findings {
   };
 }
 
-/** Milliseconds since the Unix epoch. */
+/** The start and the end of a period, in milliseconds since the Unix epoch. */
 interface Span {
   readonly from: number;
   readonly to: number;
@@ -135,7 +139,7 @@ interface Span {
 
 const lengthOf = ({ from, to }: Span): number => to - from;
 
-/** Milliseconds in which at least one of the spans is. */
+/** Returns the milliseconds that are in at least one of the spans. */
 function covered(spans: readonly Span[]): number {
   let sum = 0;
   let end = Number.NEGATIVE_INFINITY;
@@ -150,7 +154,7 @@ interface Measured extends Span {
   readonly cpu: number;
 }
 
-/** By bash, because Node.js does not say how long its children kept a core busy. */
+/** Runs the command with bash, because Node.js does not report the CPU time of its child processes. */
 async function timed(
   command: readonly string[],
   options: RunOptions,

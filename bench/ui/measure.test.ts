@@ -1,10 +1,10 @@
-/** Shows that the figure of the dashboard counts both files, compressed. */
+/** Tests that the figure of the dashboard counts both files in compressed form. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { uiFindings } from './measure.ts';
 
 test('both files count as a browser would load them', () => {
-  // Text that hardly shrinks, and text that nearly vanishes.
+  // One text that compression makes only a little smaller, and one text that it makes very small.
   const script = Array.from({ length: 4096 }, (_, index) => Math.sin(index)).join('');
   const style = 'a'.repeat(1024 * 1024);
   const sum = [script, style]

@@ -15,7 +15,8 @@ address=$(of_machine '{.status.addresses[?(@.type=="InternalIP")].address}')
 of_node() { kubectl get node "$node" --output "jsonpath=$1"; }
 on_host() { ssh -o BatchMode=yes -o ConnectTimeout=10 "root@$address" "$@"; }
 
-# While the machine restarts, nobody answers: the updater runs this command again later.
+# While the machine restarts, ssh gets no answer. The script then exits with 75, so that the updater runs this command
+# again later.
 status=$(on_host bootc status --format=json </dev/null) || exit 75
 image=$(printf '%s' "$status" | node -p 'JSON.parse(fs.readFileSync(0)).status.booted.image.image.image')
 

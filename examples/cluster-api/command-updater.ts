@@ -1,13 +1,14 @@
-// An updater for Cluster API that runs a command of yours for each Machine. It covers one field of the spec of KubeadmConfigs or of
-// infrastructure Machines. The command finds in its environment:
-//   MACHINE, NAMESPACE, PROVIDER_ID   of the Machine
-//   VALUE                             what the field shall be: a text as it is, everything else as JSON
-// Refit calls each updater of a set in each update, so the command also runs if only other fields change: then it must change nothing.
-// Exit code 0 means done, and 75 means that the change still goes on: the updater runs the command again. After any other exit code the
-// update has failed, with the last line of standard error as its reason. The updater keeps no state, and may be killed at any time. So
-// the command must look how far the change is, and continue there, perhaps while the command before it still runs. Give the updater one
-// replica, because two would run two commands.
-// Certificates are in a directory: tls.crt, tls.key, and ca.crt, which signs the certificates of callers.
+// An updater for Cluster API that runs a command of yours for each Machine. It covers one field of the spec of
+// KubeadmConfigs or of infrastructure Machines. The command gets these environment variables:
+//   MACHINE, NAMESPACE, PROVIDER_ID of the Machine
+//   VALUE the desired value of the field: a string as it is, every other value as JSON
+// Refit calls each updater of a set in each update. So the command also runs if only other fields change, and then it
+// must change nothing. Exit code 0 means that the change is done. Exit code 75 means that the change is still in
+// progress: the updater runs the command again. After any other exit code the update has failed, and the last line of
+// standard error is the reason. The updater keeps no state, and may be killed at any time. So the command must check
+// how far the change is, and continue there. The previous command may even still be running. Run only one replica of
+// the updater, because two replicas would run two commands. CERTIFICATES is a directory with tls.crt, tls.key, and
+// ca.crt, which signs the certificates of callers.
 //   node command-updater.ts PORT CERTIFICATES bootstrapConfig|infrastructureMachine FIELD COMMAND
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -31,7 +32,7 @@ const [port, certificates = '.', object = '', field = '', command = ''] = proces
 const GROUP = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
 const STILL_GOING = 75;
 const FIELD = field.split('.');
-/** By namespace and name of the Machine. */
+/** The runs, by namespace and name of the Machine. */
 const runs = new Map<string, Run>();
 
 function valueAt(of: unknown, path: readonly string[]): unknown {
@@ -82,7 +83,10 @@ function start(machine: HookObject, value: string): Run {
   return run;
 }
 
-/** Cluster API calls again until the answer has no time, or is a failure. One command runs for a Machine at a time. */
+/**
+ * Cluster API calls again until the answer asks for no retry, or is a failure. For each Machine, only one command runs
+ * at a time.
+ */
 const update: Answer = ({ desired }) => {
   const { machine } = desired;
   if (machine === undefined)

@@ -1,9 +1,10 @@
 #!/bin/sh
-# A command for command-updater.ts: gives a virtual machine of libvirt another amount of memory, when the field with its MiB changes.
+# A command for command-updater.ts: changes the memory of a virtual machine of libvirt when the field with the size in
+# MiB changes.
 #
-# Change: the field of your infrastructure Machines, the connection (LIBVIRT_DEFAULT_URI), and the name of the virtual machine. Here it
-#         is what stands after the last slash of the provider ID.
-# Use:    node command-updater.ts 9443 /certs infrastructureMachine memoryMiB ./resize-memory.sh
+# Change: the field of your infrastructure Machines, the connection (LIBVIRT_DEFAULT_URI), and the name of the virtual
+# machine. In this example the name is the part of the provider ID after the last slash. Use:    node command-updater.ts
+# 9443 /certs infrastructureMachine memoryMiB ./resize-memory.sh
 set -eu
 
 name=${PROVIDER_ID##*/}

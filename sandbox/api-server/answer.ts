@@ -13,24 +13,24 @@ import type { WatchHub } from './watch.ts';
 /** One request and the code of its answer. */
 export interface RequestRecord {
   readonly verb: string;
-  /** `nodes`, `leases.coordination.k8s.io`, or the path where it names no resource. */
+  /** `nodes`, `leases.coordination.k8s.io`, or the path if it names no resource. */
   readonly resource: string;
   readonly subresource: string | undefined;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly code: number;
-  /** Bytes of the bodies; of a watch only the request's. */
+  /** The sizes of both bodies in bytes. For a watch, `answer` is 0. */
   readonly bytes: { readonly request: number; readonly answer: number };
 }
 
-/** What every exchange needs. */
+/** The parts of the server that every exchange needs. */
 export interface Service {
   readonly cluster: Cluster;
   readonly hub: WatchHub;
   readonly onRequest: ((record: RequestRecord) => void) | undefined;
 }
 
-/** Never rejects: what a handler throws becomes an answer, a bug in it one with code 500. */
+/** Never rejects. An error that a handler throws becomes an answer; an error by a bug becomes an answer with code 500. */
 export async function answer(
   service: Service,
   incoming: IncomingMessage,
@@ -39,7 +39,7 @@ export async function answer(
   respond(service, await readRequest(incoming), response);
 }
 
-/** The same for a request that came some other way. */
+/** Does the same as `answer`, for a request that was not received over HTTP. */
 export function respond(service: Service, request: ApiRequest | Error, response: Sink): void {
   let sent = 0;
   try {
@@ -63,7 +63,7 @@ export function respond(service: Service, request: ApiRequest | Error, response:
     service.onRequest?.(recordOf(request, response.statusCode, sent));
 }
 
-/** The request, or what is wrong with it. */
+/** Returns the request, or an error that says what is wrong with it. */
 async function readRequest(incoming: IncomingMessage): Promise<ApiRequest | Error> {
   const { method = 'GET', url = '/', headers } = incoming;
   try {
@@ -87,9 +87,9 @@ async function readRequest(incoming: IncomingMessage): Promise<ApiRequest | Erro
   }
 }
 
-/** Bytes of the body. */
+/** Sends the answer, and returns the size of its body in bytes. */
 function send(response: Sink, reply: Reply, warnings: readonly string[]): number {
-  // A client that has gone away, or whose watch has begun, gets no answer.
+  // Sends nothing if the client has closed the connection, or if its watch has begun.
   if (response.destroyed || response.headersSent) return 0;
   const { code, body, contentType = 'application/json' } = reply;
   const lines = warnings.map((text) => `299 - ${JSON.stringify(text)}`);

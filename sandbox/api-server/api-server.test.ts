@@ -1,4 +1,7 @@
-/** Proves what no real server can be made to show: compaction, forgotten history, bookmarks by the clock, and the server's own API. */
+/**
+ * Tests behaviour that nobody can provoke in a real server: compaction, forgotten history, bookmarks at fixed times,
+ * and the in-memory server's own API.
+ */
 import { afterEach, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import {
@@ -63,7 +66,7 @@ async function collect(body: AsyncIterable<Uint8Array>, result: Watch): Promise<
       result.events.push(...lines.map((line) => JSON.parse(line) as Watch['events'][number]));
     }
   } catch (error) {
-    // The server was stopped under an open watch.
+    // The test stopped the server while the watch was open.
     expect(error).toBeInstanceOf(TypeError);
   }
   result.ended = true;

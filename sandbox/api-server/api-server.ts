@@ -1,4 +1,4 @@
-/** The in-memory API server: the public way to start one, and what tests may ask of it. */
+/** The in-memory API server: the function that starts it, and the functions that tests may call. */
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
@@ -15,28 +15,28 @@ export type { RequestRecord };
 
 export interface ApiServerOptions {
   readonly clock?: Clock;
-  /** Loopback addresses, all on the port that the first one got; 127.0.0.1 where absent. */
+  /** The loopback addresses at which the server listens, all on the port of the first address; 127.0.0.1 if absent. */
   readonly addresses?: readonly string[];
-  /** Milliseconds between bookmarks on a watch; one minute where absent, as in kube-apiserver. */
+  /** Milliseconds between bookmarks on a watch; one minute if absent, as in kube-apiserver. */
   readonly bookmarkIntervalMs?: number;
-  /** Changes that each collection keeps for watches and for pages of old lists. */
+  /** The number of changes that each collection keeps for watches and for pages of old lists. */
   readonly eventHistory?: number;
-  /** Gives each new object its uid, for runs that repeat exactly; random where absent. */
+  /** Returns the uid for a new object, so that a run can be repeated exactly. If absent, uids are random. */
   readonly newUid?: () => string;
-  /** Called for each request when it is answered; of a watch, when it begins. */
+  /** Called for each request when the server answers it. For a watch, called when the watch begins. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
 
 /** A running server. */
 export interface ApiServer {
-  /** Of the first address, without a slash at the end. */
+  /** The URL of the first address, without a slash at the end. */
   readonly url: string;
   readonly urls: readonly string[];
-  /** For clients in this process, which need no sockets: there may be thousands. */
+  /** For clients in this process. They need no sockets, so there can be thousands of them. */
   readonly caller: Caller;
-  /** Forgets all history: what asks for an older resourceVersion gets 410. */
+  /** Forgets all history: a request for an older resourceVersion gets 410. */
   compact(): void;
-  /** The stored objects of a resource, in the order of their names; a view for tests, not to be changed. */
+  /** Returns the stored objects of a resource, in the order of their names. Tests must not change them. */
   objects(group: string, plural: string): readonly ApiObject[];
   stop(): Promise<void>;
 }
@@ -44,9 +44,7 @@ export interface ApiServer {
 /** Namespaces that every cluster has. */
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/**
- * Starts an API server that knows no user and refuses nobody. Rejects where no port is free on all addresses.
- */
+/** Starts an API server that knows no users and allows every request. Rejects if no port is free on all addresses. */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const {
     clock = systemClock,

@@ -5,10 +5,10 @@ import { parseYaml } from '../../src/util/yaml.ts';
 import { ApiFailure, badRequest } from './failure.ts';
 import type { ApiRequest } from './request.ts';
 
-/** Bytes of a body that kube-apiserver reads at most. */
+/** The maximum size of a body that kube-apiserver reads, in bytes. */
 const BODY_LIMIT = 3 * 1024 * 1024;
 
-/** Bytes that etcd takes in one request, by default. */
+/** The maximum size of one request to etcd by default, in bytes. */
 const STORE_LIMIT = 1.5 * 1024 * 1024;
 
 /** A body that is too long is still read to its end, so that the client gets the answer. */
@@ -27,13 +27,13 @@ export async function readBody(request: IncomingMessage): Promise<string> {
   );
 }
 
-/** Refuses what etcd would refuse, with the message that reaches the client. */
+/** Refuses an object that is too large for etcd, with the message that a client of a real server gets. */
 export function checkStoredSize(value: unknown): void {
   const size = Buffer.byteLength(JSON.stringify(value));
   if (size > STORE_LIMIT) throw new ApiFailure(500, '', 'etcdserver: request is too large');
 }
 
-/** 415, with the accepted media types. */
+/** Returns the error 415, which lists the accepted media types. */
 export const unsupportedMediaType = (accepted: readonly string[]): ApiFailure => {
   const what = 'the body of the request was in an unknown format - accepted media types include';
   return new ApiFailure(415, 'UnsupportedMediaType', `${what}: ${accepted.join(', ')}`);
@@ -41,7 +41,7 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiFailure =>
 
 const JSON_AND_YAML = ['application/json', 'application/yaml'];
 
-/** Decodes the object of a POST, PUT or DELETE; `kind` is what the server expects. */
+/** Decodes the object of a POST, PUT or DELETE. `kind` is the kind that the server expects. */
 export function decodeObject(
   { body, contentType }: ApiRequest,
   kind: string,
@@ -61,7 +61,7 @@ export function decodeObject(
   );
 }
 
-/** Parses JSON, or YAML where it may be; `refuse` makes the failure out of what is wrong. */
+/** Parses JSON or, if `yaml` is true, YAML. `refuse` makes the error that is thrown if the text does not parse. */
 export function parseText(
   text: string,
   yaml: boolean,

@@ -1,4 +1,4 @@
-/** What all handlers share: the revisions, the kinds that are served, their collections, and the clock. */
+/** The state that all handlers use: the revisions, the served kinds, their collections, and the clock. */
 import { type Clock, rfc3339 } from '../../src/util/clock.ts';
 import { noSuchResource } from './failure.ts';
 import { builtinKinds } from './kinds/builtin-kinds.ts';
@@ -11,7 +11,7 @@ export interface Resource {
   readonly collection: Collection;
 }
 
-/** One for each server: nothing here outlives it, and nothing is shared between two. */
+/** The state of one server. It ends with the server, and no other server uses it. */
 export class Cluster {
   readonly clock: Clock;
   readonly revisions: Revisions;
@@ -25,7 +25,7 @@ export class Cluster {
     for (const kind of builtinKinds) this.serve(kind);
   }
 
-  /** Starts to serve a kind, or changes its rules, also for existing objects. */
+  /** Starts to serve a kind. If the kind is served already, changes its rules, also for existing objects. */
   serve(kind: Kind): Resource {
     const id = idOf(kind);
     const present = this.#resources.get(id)?.collection;
@@ -43,7 +43,7 @@ export class Cluster {
     return this.#resources.get(idOf({ group, plural }));
   }
 
-  /** A built-in resource. */
+  /** Returns a built-in resource. */
   resource(group: string, plural: string): Resource {
     const found = this.find(group, plural);
     if (!found) throw noSuchResource();
@@ -54,12 +54,12 @@ export class Cluster {
     return [...this.#resources.values()];
   }
 
-  /** Runs `task` after the change that led to it has reached everybody, and before the next request. */
+  /** Runs `task` after all listeners have received the change that led to it, and before the next request. */
   defer(task: () => void): void {
     queueMicrotask(task);
   }
 
-  /** Now, in the form of `metav1.Time`. */
+  /** Returns the current time in the form of `metav1.Time`. */
   timestamp(): string {
     return rfc3339(this.clock.now());
   }

@@ -1,4 +1,4 @@
-/** What clients ask a server about itself: versions, groups, resources and health. */
+/** Answers requests about the server itself: versions, groups, resources and health. */
 import type { Cluster } from './cluster.ts';
 import { groupVersion, type Kind } from './kinds/kind.ts';
 import { INFO, openApiDocument } from './openapi/documents.ts';
@@ -8,7 +8,7 @@ import { jsonReply, type Reply } from './reply.ts';
 /** The release whose behaviour this server reproduces. */
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3' };
 
-/** The order differs between built-in and custom kinds, and clients may show it. */
+/** The verbs of built-in kinds. Custom kinds have another order, and clients may show the order. */
 const BUILTIN_VERBS = [
   'create',
   'delete',
@@ -59,7 +59,7 @@ export function discover(cluster: Cluster, path: string, accept = ''): Reply {
     });
   }
   const [root = '', group = '', version = '', plural] = path.slice(1).replace(/\/$/, '').split('/');
-  // Nothing is known of a resource that is not served.
+  // The server has no discovery document for a resource that it does not serve.
   if (plural !== undefined) return plain(404, '404 page not found\n');
   if (root === 'api' && group === 'v1' && version === '')
     return json(describeVersion(kinds, '', 'v1'));

@@ -1,7 +1,7 @@
 /** The errors of the API server: one constructor for each Status, in the words of kube-apiserver. */
 import type { Status } from '../../src/kube/resources.ts';
 
-/** One thing that is wrong with an object, as it stands in the details of a Status. */
+/** One fault of an object, as listed in the details of a Status. */
 export interface Cause {
   readonly reason: string;
   readonly message: string;
@@ -28,7 +28,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** How a refusal names a kind of object, or the options of a request. */
+/** The names that a refusal uses for a kind of object, or for the options of a request. */
 export interface Named {
   readonly group: string;
   readonly kind: string;
@@ -61,14 +61,14 @@ function refusal(
 export const badRequest = (message: string): ApiFailure =>
   new ApiFailure(400, 'BadRequest', message);
 
-/** For what this server does not implement: a refusal instead of an invented answer. */
+/** Returns the refusal for a function that this server does not implement. It must not invent an answer. */
 export const notImplemented = (what: string): ApiFailure =>
   new ApiFailure(501, 'NotImplemented', `the in-memory API server does not implement ${what}`);
 
 export const notFound = (kind: Named, name: string): ApiFailure =>
   refusal(404, 'NotFound', kind, name, (what) => `${what} not found`);
 
-/** 404 within a group that exists; paths of unknown groups get plain text instead. */
+/** Returns the 404 for an unknown resource of a known group. Paths of unknown groups get plain text instead. */
 export const noSuchResource = (): ApiFailure =>
   new ApiFailure(404, 'NotFound', 'the server could not find the requested resource', {});
 
@@ -80,7 +80,7 @@ export const methodNotAllowed = (): ApiFailure =>
     {},
   );
 
-/** `prefix` goes before the sentence, which is how the server says that a deletion is under way. */
+/** `prefix` goes before the sentence. The server uses it to say that the object is being deleted. */
 export const alreadyExists = (kind: Named, name: string, prefix = ''): ApiFailure =>
   refusal(409, 'AlreadyExists', kind, name, (what) => `${prefix}${what} already exists`);
 
@@ -99,7 +99,7 @@ export function forbidden(kind: Named, name: string, why: string, causes?: Cause
   return failure;
 }
 
-/** 422 with every cause; the message names equal causes once. */
+/** Returns the error 422 with every cause. The message names equal causes only once. */
 export function invalid(
   { kind, group }: Named,
   name: string,
@@ -114,11 +114,11 @@ export function invalid(
   });
 }
 
-/** Refuses the options of a request; `kind` is how the server calls them, CreateOptions for one. */
+/** Refuses the options of a request. `kind` is the name of these options in the server, such as CreateOptions. */
 export const invalidOptions = (kind: string, causes: readonly Cause[]): ApiFailure =>
   invalid({ group: 'meta.k8s.io', kind, plural: '' }, '', causes);
 
-/** The history before the wanted revision is gone. */
+/** Returns the error 410: the server no longer has the history before the requested revision. */
 export const expired = (message: string): ApiFailure => new ApiFailure(410, 'Expired', message);
 
 const causeOf =
@@ -129,7 +129,7 @@ const causeOf =
     field,
   });
 
-/** The causes, each with the reason and the wording of its kind. */
+/** Functions that make causes, each with the reason and the wording of its type. */
 export const cause = {
   required: causeOf('FieldValueRequired', 'Required value'),
   forbidden: causeOf('FieldValueForbidden', 'Forbidden'),
@@ -156,5 +156,5 @@ export const cause = {
     ),
 };
 
-/** A value as Go prints it in a refusal: as JSON, nothing as null. */
+/** Formats a value as Go prints it in a refusal: as JSON, and undefined as null. */
 const shown = (value: unknown): string => JSON.stringify(value) ?? 'null';

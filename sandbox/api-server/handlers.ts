@@ -1,4 +1,4 @@
-/** The verbs: what each one reads from the request, does, and answers. */
+/** The handlers of the verbs: what each handler reads from the request, does, and answers. */
 import { decodeObject } from './body.ts';
 import type { Cluster, Resource } from './cluster.ts';
 import { notFound } from './failure.ts';
@@ -25,7 +25,7 @@ export type Handler = (
   target: Target,
 ) => Reply;
 
-/** By the verb of the request; the router has checked that path and verb fit together. */
+/** The handlers by the verb of the request. The router has already checked that the verb fits the path. */
 export const HANDLERS: Readonly<Record<string, Handler>> = {
   get(cluster, resource, { query }, target) {
     const wanted = parseRevision(query.get('resourceVersion')) ?? 0;

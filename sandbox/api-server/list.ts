@@ -15,7 +15,7 @@ import { flag, integer, type Target } from './request.ts';
 import { fieldPredicate, labelPredicate, nameSelected, type Predicate } from './selector.ts';
 import { keyOf, type Version } from './store.ts';
 
-/** Throws 404 where there is no such object. */
+/** Returns the object. Throws 404 if it does not exist. */
 export function getObject(
   { kind, collection }: Resource,
   { namespace, name = '' }: Target,
@@ -25,12 +25,12 @@ export function getObject(
   return version;
 }
 
-/** What a list or a watch selects within a collection. */
+/** The part of a collection that a list or a watch selects. */
 export interface Selection {
   readonly namespace: string | undefined;
   readonly matches: Predicate;
   readonly selective: boolean;
-  /** The key of the one object that can be selected; undefined where there may be several. */
+  /** The key of the object if only one object can be selected; undefined if several objects can be selected. */
   readonly only: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export function selectionOf(resource: Resource, query: URLSearchParams, target: 
 
 const MATCHES = ['Exact', 'NotOlderThan'];
 
-/** Refuses combinations of options that contradict each other, as the server does before it looks at anything. */
+/** Refuses options that contradict each other. A real server also does this before all other checks. */
 export function validateListOptions(query: URLSearchParams): void {
   const causes = flag(query, 'watch') ? watchFaults(query) : listFaults(query);
   if (causes.length > 0) throw invalidOptions('ListOptions', causes);
@@ -111,20 +111,23 @@ function watchFaults(query: URLSearchParams): Cause[] {
   return causes;
 }
 
-/** The revision a query names; undefined where it names none. */
+/** Returns the revision that a query names; undefined if it names no revision. */
 export function parseRevision(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (/^\d+$/.test(text)) return Number(text);
   throw badRequest(`invalid resource version: ${revisionFault(text)}`);
 }
 
-/** The server's message for a revision that is no number. */
+/** Returns the message of the server for a revision that is not a number. */
 export function revisionFault(text: string): string {
   const shown = JSON.stringify(text);
   return `resourceVersion: Invalid value: ${shown}: strconv.ParseUint: parsing ${shown}: invalid syntax`;
 }
 
-/** A real server waits three seconds for the revision; here no other replica could bring it. */
+/**
+ * A real server waits three seconds for the revision. This server does not wait, because there is no other replica from
+ * which it could get the revision.
+ */
 export function tooLargeRevision(wanted: number, current: number): ApiFailure {
   const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`;
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
@@ -133,11 +136,14 @@ export function tooLargeRevision(wanted: number, current: number): ApiFailure {
 
 interface Page {
   readonly revision: number;
-  /** Key of the last object of the page before, '' for the first page. */
+  /** The key of the last object of the previous page; '' for the first page. */
   readonly after: string;
 }
 
-/** Lists in the order of keys, as text: the texts of the objects are put together, not serialised again. */
+/**
+ * Returns a list in the order of keys, as text. It joins the stored texts of the objects instead of serialising the
+ * objects again.
+ */
 export function listObjects(
   cluster: Cluster,
   resource: Resource,
@@ -146,7 +152,7 @@ export function listObjects(
 ): string {
   validateListOptions(query);
   const selection = selectionOf(resource, query, target);
-  // A list "at any revision" comes from a cache that knows no pages.
+  // In a real server, a list "at any revision" comes from a cache that does not support pages.
   const limit = query.get('resourceVersion') === '0' ? 0 : Math.max(0, integer(query, 'limit'));
   const page = pageOf(cluster, resource, query, limit);
   const candidates = within(resource.collection.at(page.revision), selection.namespace, page.after);
@@ -169,7 +175,7 @@ export function listObjects(
   });
 }
 
-/** What a list without pages would show now. */
+/** Returns the objects that a list without pages would contain now. */
 export function selectedObjects(
   resource: Resource,
   query: URLSearchParams,
@@ -213,7 +219,7 @@ function pageOf(
     if (wanted !== undefined && wanted !== 0) {
       throw badRequest('specifying resource version is not allowed when using continue');
     }
-    // The server's own advice after an expired token: go on from the same key in the newest state.
+    // The server offers this token after a token has expired: it continues from the same key in the newest state.
     if (page.revision === -1) return { ...page, revision: current };
     if (!collection.remembers(page.revision)) throw continueExpired(page.after);
     return page;

@@ -2,20 +2,26 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Milliseconds that an idle connection is kept: longer than clients keep theirs, so that they close first. */
+/**
+ * The time after which an idle connection is closed, in milliseconds. It is longer than the timeout of clients, so that
+ * clients close first.
+ */
 const IDLE = 120_000;
 
-/** Ports that are tried before giving up. */
+/** The maximum number of ports that are tried. */
 const ATTEMPTS = 10;
 
-/** Open sockets, until they are closed. */
+/** The open sockets of a server. */
 export interface Listening {
   readonly urls: readonly string[];
-  /** Ends all connections, open watches too. */
+  /** Ends all connections, also those of open watches. */
   close(): Promise<void>;
 }
 
-/** Every address gets the port that the first one got; where another program holds it there, another port is tried. */
+/**
+ * Listens at every address on the port that the first address got. If another program uses that port at one of the
+ * addresses, tries another port.
+ */
 export async function listen(
   addresses: readonly string[],
   listener: RequestListener,

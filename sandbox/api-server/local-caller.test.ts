@@ -1,4 +1,7 @@
-/** Proves that a client in the server's process gets the answers that one at a socket gets, and watches what it selects. */
+/**
+ * Tests that a client in the server's process gets the same answers as a client at a socket, and that it can watch the
+ * objects that it selects.
+ */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { leases, nodes } from '../../src/kube/resources.ts';
 import { isConflict, isNotFound, StatusError } from '../../src/kube/status-error.ts';

@@ -7,7 +7,10 @@ import { respond, type Service } from './answer.ts';
 import { type ApiRequest, parseTarget } from './request.ts';
 import type { Sink } from './sink.ts';
 
-/** For thousands of clients, more than a process has sockets. Sends JSON text, as on a wire. */
+/**
+ * Returns a caller for thousands of clients, because a process cannot have so many sockets. It passes JSON text, as a
+ * connection does.
+ */
 export function localCaller(service: Service): Caller {
   const ask = (call: Call): Exchange => {
     const exchange = new Exchange();
@@ -15,7 +18,7 @@ export function localCaller(service: Service): Caller {
     return exchange;
   };
   return {
-    // Later, as on a wire: no answer comes before the call returns.
+    // The answer is asynchronous, as over a connection: it never comes before the call returns.
     async text(call) {
       await Promise.resolve();
       const { statusCode, body } = ask(call);
@@ -70,7 +73,7 @@ function contentOf({ statusCode, body }: Exchange): unknown {
   throw new StatusError(body.startsWith('{') ? (JSON.parse(body) as Status) : plain);
 }
 
-/** One answer, or the lines of a watch as they come. */
+/** Receives one answer, or the lines of a watch when the server writes them. */
 class Exchange implements Sink, AsyncIterable<string> {
   statusCode = 200;
   headersSent = false;

@@ -1,21 +1,21 @@
-/** What handlers return. */
+/** The answers that handlers return. */
 import type { Version } from './store.ts';
 
-/** An answer that is complete: watches are streams, and served by watch.ts. */
+/** A complete answer. A watch is a stream, so watch.ts serves it. */
 export interface Reply {
   readonly code: number;
   readonly body: string;
-  /** `application/json` where absent. */
+  /** `application/json` if absent. */
   readonly contentType?: string;
 }
 
-/** For Status objects and discovery. */
+/** Makes an answer for Status objects and discovery. */
 export const jsonReply = (code: number, value: unknown): Reply => ({
   code,
   body: JSON.stringify(value),
 });
 
-/** The text of the object, made once for all readers. */
+/** Makes an answer from the text of the object, which is serialised only once for all readers. */
 export const objectReply = (code: number, version: Version): Reply => ({
   code,
   body: version.text,

@@ -1,11 +1,11 @@
-/** What a request means: verb, resource, name and options, read from method, path and query. */
+/** Reads the meaning of a request from its method, path and query: verb, resource, name and options. */
 import { badRequest, cause, invalidOptions } from './failure.ts';
 
-/** Where a path points to. */
+/** The resource or object that a path names. */
 export interface Target {
   readonly group: string;
   readonly version: string;
-  /** Empty where the path names a group and version only. */
+  /** Empty if the path names only a group and a version. */
   readonly plural: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -16,10 +16,10 @@ export interface Target {
 export interface ApiRequest {
   readonly method: string;
   readonly path: string;
-  /** Undefined where the path names no group and version. */
+  /** Undefined if the path names no group and version. */
   readonly target: Target | undefined;
   readonly query: URLSearchParams;
-  /** Media type without parameters, '' where none was sent. */
+  /** The media type without parameters; '' if the client sent no media type. */
   readonly contentType: string;
   readonly accept: string;
   readonly userAgent: string;
@@ -28,7 +28,10 @@ export interface ApiRequest {
   readonly warnings: string[];
 }
 
-/** Reads `/api/v1/…` and `/apis/GROUP/VERSION/…`; undefined for every other path. Throws URIError. */
+/**
+ * Reads `/api/v1/…` and `/apis/GROUP/VERSION/…`. Returns undefined for every other path. Throws URIError if an escape
+ * sequence is invalid.
+ */
 export function parseTarget(path: string): Target | undefined {
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   const root = parts.shift();
@@ -51,7 +54,7 @@ export function flag(query: URLSearchParams, name: string): boolean {
   return value !== null && value !== 'false' && value !== '0';
 }
 
-/** A whole number from the query, 0 where it is absent. */
+/** Returns a whole number from the query; 0 if it is absent. */
 export function integer(query: URLSearchParams, name: string): number {
   const value = query.get(name) ?? '0';
   if (!/^[+-]?\d+$/.test(value))
@@ -68,7 +71,7 @@ const VERBS: Readonly<Record<string, [string, string]>> = {
   DELETE: ['deletecollection', 'delete'],
 };
 
-/** The verb of the audit log and of RBAC. */
+/** Returns the verb as the audit log and RBAC name it. */
 export function verbOf(
   { method, query }: Pick<ApiRequest, 'method' | 'query'>,
   name: string | undefined,
@@ -78,21 +81,21 @@ export function verbOf(
   return (verb === 'list' || verb === 'get') && flag(query, 'watch') ? 'watch' : verb;
 }
 
-/** What POST, PUT and PATCH have in common. */
+/** The options that POST, PUT and PATCH have in common. */
 export interface WriteOptions {
   readonly dryRun: boolean;
-  /** Refuse unknown members instead of dropping them. */
+  /** True if unknown members are refused instead of dropped. */
   readonly strict: boolean;
   /** The field manager. */
   readonly manager: string;
-  /** The object carries the ownership that server-side apply has computed. */
+  /** True if the object already contains the field ownership that server-side apply has computed. */
   readonly applied: boolean;
   readonly warnings: string[];
 }
 
 const VALIDATIONS = ['', 'Ignore', 'Strict', 'Warn'];
 
-/** `kind` is how the server calls these options in a refusal: CreateOptions, UpdateOptions, PatchOptions. */
+/** `kind` is the name of these options in a refusal: CreateOptions, UpdateOptions, PatchOptions. */
 export function writeOptions(
   { query, userAgent, warnings }: ApiRequest,
   kind: string,

@@ -1,4 +1,4 @@
-/** The way from a request to its handler, and the refusal of what no handler serves. */
+/** Routes a request to its handler, and refuses requests that no handler serves. */
 import type { Cluster, Resource } from './cluster.ts';
 import { discover } from './discovery.ts';
 import {
@@ -20,11 +20,11 @@ export type Outcome =
   | {
       readonly watch: Resource;
       readonly target: Target;
-      /** Present where the client wants tables. */
+      /** Present if the client wants tables. */
       readonly table: TableOptions | undefined;
     };
 
-/** Throws the Status of a refusal. */
+/** Throws an ApiFailure if the request is refused. */
 export function route(cluster: Cluster, request: ApiRequest): Outcome {
   const { target } = request;
   if (target === undefined || target.plural === '')
@@ -46,11 +46,14 @@ export function route(cluster: Cluster, request: ApiRequest): Outcome {
   return table ? tableReply(resource.kind, reply, table) : reply;
 }
 
-/** In a namespace although the kind knows none, or a single object without the namespace that it must have. */
+/**
+ * Reports whether the path has a namespace although the kind has none, or names a single object without the namespace
+ * that it must have.
+ */
 const isMisplaced = ({ namespaced }: Kind, { namespace, name }: Target): boolean =>
   namespaced ? namespace === undefined && name !== undefined : namespace !== undefined;
 
-/** Whether the path names what the verb needs: one object, or the collection that it is created in. */
+/** Reports whether the path names what the verb needs: one object, or the collection in which an object is created. */
 function isAddressed(
   { namespaced }: Kind,
   { namespace, name, subresource }: Target,
@@ -69,7 +72,10 @@ const CORE =
     /\s+/,
   );
 
-/** Nothing here makes any of these, so a real server would say the same to who looks for them. Others cannot be written. */
+/**
+ * The kinds of which no objects can exist here, because nothing creates them. A real server without such objects would
+ * give the same answer to a get or a list. Clients cannot write these kinds.
+ */
 const NEVER_THERE = new Map([
   ['apps/v1/daemonsets', 'DaemonSet'],
   ['apps/v1/deployments', 'Deployment'],
@@ -81,10 +87,16 @@ const NEVER_THERE = new Map([
   ['discovery.k8s.io/v1/endpointslices', 'EndpointSlice'],
 ]);
 
-/** In the domain of Kubernetes, and served only where machine-controller has brought its definitions. */
+/**
+ * The name of this group is in the domain of Kubernetes. Still, a server has it only if machine-controller has
+ * installed its definitions.
+ */
 const FOREIGN = 'cluster.k8s.io';
 
-/** The answer for what is not served here: for what a real server serves, never one that only seems true. */
+/**
+ * Answers a request for a resource that this server does not serve. If a real server serves the resource, the answer is
+ * either the answer of a real server or a refusal. It is never a guess.
+ */
 function unserved(
   cluster: Cluster,
   request: ApiRequest,
@@ -103,7 +115,7 @@ function unserved(
     });
   }
   const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
-  // Of Kubernetes itself: without a dot, or in its domain.
+  // True for a group of Kubernetes itself: its name has no dot, or is in the domain of Kubernetes.
   const builtin =
     group === ''
       ? CORE.includes(plural)
@@ -140,7 +152,10 @@ const TABLE =
   /^application\/json;(?=.*\bas=Table(;|$))(?=.*\bg=meta\.k8s\.io(;|$))(?=.*\bv=v1(;|$))/;
 const PLAIN = /^(\*\/\*|application\/json)(;(?!as=)|$)/;
 
-/** The form of the answer, as JSON: the first one that the client accepts. Refuses clients that accept none. */
+/**
+ * Returns the form of the answer, which is always JSON: the first form that the client accepts. Refuses a client that
+ * accepts none of the forms.
+ */
 function negotiate(accept: string, verb: string): 'plain' | 'table' {
   const wanted = accept.split(',').map((range) => range.trim());
   const first = wanted.find((range) => TABLE.test(range) || PLAIN.test(range));

@@ -20,7 +20,7 @@ const everything: Predicate = () => true;
 const REQUIREMENT =
   /^(?<not>!?)\s*(?<key>[^\s=!<>(),]+)\s*(?:(?<sign>==?|!=|<|>)\s*(?<value>[^\s=!<>(),]*)|\s(?<set>in|notin)\s*\((?<list>[^()=!<>]*)\))?$/;
 
-/** Reads `a=b,c!=d,e in (f,g),!h,i>1`; throws 400 where it does not parse. */
+/** Reads `a=b,c!=d,e in (f,g),!h,i>1`. Throws 400 if the text does not parse. */
 export function labelPredicate(text: string | null): Predicate {
   if (text === null || text.trim() === '') return everything;
   // Commas within parentheses separate values, all others requirements.
@@ -80,12 +80,18 @@ function compareIntegers(left: string, operator: string, right: string): boolean
   return operator === '>' ? BigInt(left) > BigInt(right) : BigInt(left) < BigInt(right);
 }
 
-/** A selector in an object such as a PodDisruptionBudget. An empty one matches everything. */
+/**
+ * Returns the predicate for a selector in an object such as a PodDisruptionBudget. An empty selector matches
+ * everything.
+ */
 export function selectorPredicate(selector: unknown): Predicate {
   return ({ metadata }) => isRecord(selector) && matchesLabels(selector, metadata.labels);
 }
 
-/** Reads `metadata.name=a,spec.nodeName!=b`; throws 400 for what does not parse and for fields the kind does not offer. */
+/**
+ * Reads `metadata.name=a,spec.nodeName!=b`. Throws 400 if the text does not parse, or if the kind does not offer the
+ * field.
+ */
 export function fieldPredicate(text: string | null, kind: Kind): Predicate {
   if (text === null || text === '') return everything;
   const terms = text.match(/(?:[^\\,]|\\.)+/g) ?? [];
@@ -93,7 +99,7 @@ export function fieldPredicate(text: string | null, kind: Kind): Predicate {
   return (object) => tests.every((test) => test(object));
 }
 
-/** The name that all selected objects must have, where the selector asks for one. */
+/** Returns the name that all selected objects must have; undefined if the selector does not require a name. */
 export function nameSelected(text: string | null): string | undefined {
   return /(?:^|,)metadata\.name==?([^,=!\\]+)(?:,|$)/.exec(text ?? '')?.[1];
 }

@@ -1,11 +1,11 @@
-/** What an answer is written to: a response of Node's HTTP server, or a stand-in. */
+/** The destination of an answer: a response of Node's HTTP server, or a stand-in. */
 
 export interface Sink {
   statusCode: number;
   readonly headersSent: boolean;
   readonly destroyed: boolean;
   readonly writableEnded: boolean;
-  /** Bytes that wait for the client. */
+  /** The number of bytes that are not sent to the client yet. */
   readonly writableLength: number;
   setHeader(name: string, value: number | readonly string[]): unknown;
   writeHead(code: number, headers: Record<string, string | number>): unknown;

@@ -40,13 +40,16 @@ export class Version {
     this.object = object;
   }
 
-  /** The same state under another revision: what watchers see when an object goes away. */
+  /** Returns the same state with another revision. Watchers get it when the object is removed. */
   under(revision: number): Version {
     const metadata = { ...this.object.metadata, resourceVersion: String(revision) };
     return new Version(this.key, revision, { ...this.object, metadata });
   }
 
-  /** JSON of all but `apiVersion` and `kind`, made once: lists of built-in kinds leave these two out of their items. */
+  /**
+   * The JSON of all members except `apiVersion` and `kind`. Lists of built-in kinds omit these two from their items.
+   * The text is made only once.
+   */
   get members(): string {
     const { apiVersion: _apiVersion, kind: _kind, ...rest } = this.object;
     this.#members ??= JSON.stringify(rest);
@@ -59,7 +62,7 @@ export class Version {
   }
 }
 
-/** What happened to one object. */
+/** A change of one object. */
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly revision: number;
@@ -72,7 +75,7 @@ export interface Change {
 export class Revisions {
   current = 1;
   compacted = 0;
-  /** Changes that each collection keeps at least. */
+  /** The minimum number of changes that each collection keeps. */
   readonly history: number;
 
   constructor(history: number) {
@@ -91,7 +94,10 @@ type Listener = (change: Change) => void;
 /** The objects of one resource. */
 export class Collection {
   readonly listeners = new Set<Listener>();
-  /** By key: the followers of one object. There may be thousands, and a change must not cost more. */
+  /**
+   * The listeners of single objects, by key. There may be thousands, and they must not make the change of another
+   * object slower.
+   */
   readonly #followers = new Map<string, Set<Listener>>();
   readonly #revisions: Revisions;
   readonly #live = new Map<string, Version>();
@@ -112,7 +118,10 @@ export class Collection {
     return this.#live.size;
   }
 
-  /** Reports changes of one object, or of all without a key, until the returned function is called. */
+  /**
+   * Calls the listener for each change of the object with this key, or of every object if there is no key. It stops
+   * when the returned function is called.
+   */
   listen(listener: Listener, key?: string): () => void {
     const group = key === undefined ? this.listeners : (this.#followers.get(key) ?? new Set());
     if (key !== undefined) this.#followers.set(key, group);
@@ -143,7 +152,7 @@ export class Collection {
     return version;
   }
 
-  /** Passes every object through `read`, without a revision or an event. */
+  /** Replaces every object by the result of `read`, without a new revision or an event. */
   reread(read: (object: ApiObject) => ApiObject): void {
     for (const { key, revision, object } of this.#live.values()) {
       this.#live.set(key, new Version(key, revision, read(object)));
@@ -158,7 +167,7 @@ export class Collection {
     this.#record({ type: 'DELETED', revision: version.revision, version, before });
   }
 
-  /** Whether everything that happened after `revision` is still known. */
+  /** Reports whether all changes after `revision` are still known. */
   remembers(revision: number): boolean {
     return revision >= Math.max(this.#forgotten, this.#revisions.compacted);
   }
@@ -202,6 +211,6 @@ export class Collection {
   }
 }
 
-/** The order of keys is the order of lists: by namespace, then by name, as in etcd. */
+/** Returns the key of an object. Lists are in the order of the keys: by namespace, then by name, as in etcd. */
 export const keyOf = (namespace: string | undefined, name: string): string =>
   namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;

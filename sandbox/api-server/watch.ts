@@ -1,4 +1,7 @@
-/** Watches: what each one gets first, which changes it gets as what, bookmarks, and its end. */
+/**
+ * Serves watches: the first events of a watch, the type of the event for each change, bookmarks, and the end of the
+ * watch.
+ */
 import type { Cluster, Resource } from './cluster.ts';
 import { ApiFailure, expired } from './failure.ts';
 import { groupVersion, type Kind } from './kinds/kind.ts';
@@ -15,10 +18,13 @@ import type { Sink } from './sink.ts';
 import type { Change, Version } from './store.ts';
 import { type TableOptions, tableOf } from './table/table.ts';
 
-/** Bytes that may wait in a client's socket before the server drops the client, as the real one does. */
+/**
+ * The maximum number of bytes that may wait for a client. If it is exceeded, the server closes the connection, as a
+ * real server does.
+ */
 const BACKLOG_LIMIT = 64 * 1024 * 1024;
 
-/** Seconds that a watch lasts where the client names no timeout: the least that kube-apiserver gives. */
+/** The duration of a watch if the client names no timeout, in seconds: the minimum of kube-apiserver. */
 const DEFAULT_TIMEOUT = 1800;
 
 /** Milliseconds before the end of a watch at which its last bookmark is sent. */
@@ -26,7 +32,7 @@ const BOOKMARK_LEAD = 2000;
 
 type Start = { readonly from: 'state' } | { readonly from: 'revision'; readonly revision: number };
 
-/** What the router has found out about a watch. */
+/** The request for a watch, as the router has read it. */
 interface Asked {
   readonly watch: Resource;
   readonly target: Target;
@@ -125,7 +131,10 @@ export class WatchHub {
   }
 }
 
-/** No resourceVersion, or "0", asks for the present state first, whatever `sendInitialEvents` says about later ones. */
+/**
+ * Returns the start of a watch. `sendInitialEvents=true` asks for the present state first. A missing resourceVersion,
+ * or "0", does the same, unless `sendInitialEvents` is false: then the watch starts with the next change.
+ */
 function startOf(query: URLSearchParams, current: number): Start {
   const wanted = parseRevision(query.get('resourceVersion')) ?? 0;
   if (flag(query, 'sendInitialEvents')) return { from: 'state' };
@@ -134,7 +143,7 @@ function startOf(query: URLSearchParams, current: number): Start {
   return { from: 'state' };
 }
 
-/** Texts of the events of one change, shared by all who watch it. */
+/** The texts of the events of one change, shared by all watchers. */
 const eventTexts = new WeakMap<Version, Map<string, Buffer>>();
 
 function eventText(type: string, version: Version): Buffer {
@@ -162,7 +171,10 @@ class Watcher {
     this.response = response;
   }
 
-  /** Sends the event for this watch: entering the selection is ADDED, leaving it DELETED. */
+  /**
+   * Sends the event of a change to this watch: ADDED if the object enters the selection, DELETED if it leaves the
+   * selection.
+   */
   see({ type, version, before }: Change): void {
     const { matches } = this.selection;
     const was = before !== undefined && matches(before.object);
@@ -198,7 +210,7 @@ class Watcher {
     return `${JSON.stringify({ type, object: this.#tableOf(version.object, this.#table) })}\n`;
   }
 
-  /** The first table of a watch alone defines the columns. */
+  /** Only the first table of a watch defines the columns. */
   #tableOf(object: Record<string, unknown>, options: TableOptions): Record<string, unknown> {
     const table = tableOf(this.#kind, object, options);
     if (this.#hasSentColumns) table['columnDefinitions'] = null;

@@ -27,23 +27,26 @@ export interface ClusterOptions extends ServedVersions {
   readonly workers: number;
   /** Prefix of every host name: `controller1` and so on. */
   readonly prefix?: string;
-  /** The first version. */
+  /** The version that all hosts run at first. */
   readonly version: string;
-  /** Port of the API servers on the controllers' own addresses; a free one by default. */
+  /** The port of the API servers at the addresses of the controllers. By default it is a free port. */
   readonly apiPort?: number;
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
-  /** More arguments of the controllers' services: with `--enable-worker` or `--single` they get Nodes, too. */
+  /**
+   * Additional arguments of the services on controllers. With `--enable-worker` or `--single`, controllers have Nodes,
+   * too.
+   */
   readonly serviceFlags?: readonly string[];
   /** More arguments of the agents. */
   readonly agentFlags?: readonly string[];
-  /** True: kwok simulates pods on the Nodes. */
+  /** True if kwok simulates pods on the Nodes. */
   readonly played?: boolean;
   /** Hosts with an agent of Refit; all by default. */
   readonly agents?: readonly string[];
-  /** Variables of the controllers and agents, beside PATH and HOME. */
+  /** Variables of the controllers and agents, in addition to PATH and HOME. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** With this version no kubelet starts; only for simulated Nodes. */
+  /** The version whose kubelet does not start. Use it only with simulated Nodes. */
   readonly mute?: string;
   /** Called for every start and end of a host's service. */
   readonly onService?: (host: string, running: boolean) => void;
@@ -51,26 +54,29 @@ export interface ClusterOptions extends ServedVersions {
   readonly refit?: Refit;
 }
 
-/** For each long-running subcommand: flags for Node, and the file of the command. */
+/** The arguments of Node.js for each long-running subcommand: its flags, then the file of the command. */
 export interface Refit {
   readonly agent: readonly string[];
   readonly controller: readonly string[];
-  /** Variables of the agents, beside PATH and HOME. */
+  /** Variables of the agents, in addition to PATH and HOME. */
   readonly agentEnvironment?: Readonly<Record<string, string>>;
 }
 
 export interface Cluster extends RefitCommands {
-  /** Of its processes the logs are below, in `logs`. */
+  /** The directory of the cluster. The logs of its processes are in the folder `logs`. */
   readonly directory: string;
   readonly hosts: readonly Host[];
   readonly downloads: DownloadServer;
   /** As administrator. */
   readonly client: KubeClient;
-  /** Port of the API servers on the controllers' own addresses. */
+  /** The port of the API servers at the addresses of the controllers. */
   readonly apiPort: number;
-  /** By name of the host. */
+  /** The processes of the agents, by the name of the host. */
   readonly agents: ReadonlyMap<string, Process>;
-  /** A Plan of the documented shape: all controllers by name, all workers by label. Nothing is applied. */
+  /**
+   * Returns a Plan of the documented shape: it names all controllers, and selects all workers by a label. The Plan is
+   * not applied.
+   */
   plan(wanted: {
     readonly id: string;
     readonly version: string;
@@ -110,7 +116,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     apiPort,
     onService: options.onService,
   });
-  // After the agents, which would write some of it again.
+  // The objects are deleted after the agents have stopped, because a running agent would write some of them again.
   started.defer(async () => {
     await Promise.all(hosts.map(async ({ name }) => await deleteObjects(client, name)));
   });
@@ -167,7 +173,10 @@ async function argumentsOn(host: Host, { plane, agentFlags = [] }: ClusterOption
   return [...agentArguments(host, kubeconfig), ...agentFlags];
 }
 
-/** Hosts share the machine: what an agent changes for Cluster API lies below its own root. */
+/**
+ * Returns the environment of an agent. The hosts share this machine, so each agent changes files for Cluster API only
+ * below the root of its host.
+ */
 function environmentOn(
   { directory }: Host,
   { refit, environment }: ClusterOptions,

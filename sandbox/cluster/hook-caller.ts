@@ -9,10 +9,10 @@ export type Protocol = 'h2' | 'http/1.1';
 
 export interface CallerOptions {
   readonly url: string;
-  /** In PEM: the authority of the server's certificate. */
+  /** The certificate of the authority that issued the server's certificate, in PEM. */
   readonly authority: string;
   readonly protocol: Protocol;
-  /** Both in PEM, where the server asks for them. */
+  /** The certificate and key of the client in PEM, if the server requires them. */
   readonly client?: { readonly certificate: string; readonly key: string };
 }
 
@@ -22,7 +22,8 @@ export interface Answered {
 }
 
 /**
- * Throws for anything but 200, as a manager does; and for a body or an answer that isn't as in the schema of the hooks.
+ * Calls a hook. Throws if the status is not 200, as a manager does. Also throws if the body or the answer does not fit
+ * the schema of the hooks.
  *
  * @param body without apiVersion and kind
  */
@@ -77,7 +78,7 @@ async function overHttp1(
     ...(client ? { cert: client.certificate, key: client.key } : {}),
   };
   return await new Promise<Answered>((resolve, reject) => {
-    // The path as it is: a URL would normalize it.
+    // The path is used unchanged. A URL object would normalize it.
     const { hostname, port } = new URL(options.url);
     const outgoing = request({ hostname, port, path, method, headers, ...tls }, (response) => {
       response.setEncoding('utf8').once('error', reject);

@@ -23,21 +23,21 @@ export interface ExtensionOptions {
 
 export interface Extension {
   readonly url: string;
-  /** In PEM: who issued its certificate. */
+  /** The certificate of the authority that issued the certificate of the process, in PEM. */
   readonly authority: string;
-  /** Of Cluster API's managers. */
+  /** The certificate and key of Cluster API's managers. */
   readonly client: KeyPair;
-  /** Of somebody else, by the same authority. */
+  /** Returns a certificate and key of another client, issued by the same authority. */
   clientOf(commonName: string): KeyPair;
-  /** What `refit` is started with. */
+  /** The command line with which `refit` is started. */
   readonly commandLine: readonly string[];
-  /** Runs it at the same address as before; it may be killed and started any number of times. */
+  /** Starts the process at the same address as before. The process may be killed and started any number of times. */
   start(name: string): Promise<Process>;
 }
 
 const SUBJECT = { commonName: 'stand-in-hooks' };
 
-/** Writes the files that the process needs; nothing is started. */
+/** Writes the files that the process needs. Does not start the process. */
 export async function prepareExtension(options: ExtensionOptions): Promise<Extension> {
   const { cluster, directory, kubeconfig } = options;
   const validity = validFrom(Date.now());

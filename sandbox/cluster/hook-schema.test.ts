@@ -1,4 +1,7 @@
-/** Shows what the schema of the hooks accepts: all that real managers sent, all that Refit sends; and what it finds. */
+/**
+ * Tests what the schema of the hooks accepts: everything that real managers sent, and everything that Refit sends. Also
+ * tests the faults that it finds.
+ */
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

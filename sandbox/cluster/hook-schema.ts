@@ -1,14 +1,14 @@
-/** Compares messages of the hooks with Cluster API's own schema of them, in which each field is named. */
+/** Compares messages of the hooks with Cluster API's own schema, which names every field. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** Read from Cluster API's types and definitions; `npm run proof:capi` compares. */
+/** The schema was generated from Cluster API's types and definitions. `npm run proof:capi` compares it with them. */
 const FILE = new URL('hook-schema.json', import.meta.url);
 
 type Definitions = Readonly<Record<string, z.core.JSONSchema.JSONSchema>>;
 
 export const definitions = JSON.parse(readFileSync(FILE, 'utf8')) as Definitions;
-/** Managers of releases after that of the file know these fields, and earlier ones ignore them. */
+/** The fields that managers of later releases know. Earlier managers ignore them. */
 const LATER: Readonly<Record<string, object>> = {
   CanUpdateMachineResponse: { affectsAvailability: { type: 'boolean' } },
   CanUpdateMachineSetResponse: { affectsAvailability: { type: 'boolean' } },
@@ -21,7 +21,10 @@ const withLater: Definitions = Object.fromEntries(
 );
 const schemas = new Map<string, z.ZodType>();
 
-/** One line for each place of `message` that a manager could not have sent, or would not understand. `kind` such as `UpdateMachineRequest`. */
+/**
+ * Returns one line for each part of `message` that a manager could not have sent, or would not understand. `kind` is a
+ * name such as `UpdateMachineRequest`.
+ */
 export function schemaProblems(kind: string, message: unknown): string[] {
   const schema =
     schemas.get(kind) ?? z.fromJSONSchema({ $ref: `#/$defs/${kind}`, $defs: { ...withLater } });
@@ -30,7 +33,7 @@ export function schemaProblems(kind: string, message: unknown): string[] {
   return error?.issues.map((issue) => `${kind}.${issue.path.join('.')}: ${issue.message}`) ?? [];
 }
 
-/** Gives the message back, if it fits. */
+/** Returns the message if it fits the schema; otherwise throws. */
 export function fitting<T>(kind: string, message: T): T {
   const problems = schemaProblems(kind, message);
   if (problems.length > 0)

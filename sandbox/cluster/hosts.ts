@@ -6,31 +6,40 @@ import { createControlNode, createNode, createPlayedNode } from './objects.ts';
 
 export interface HostsOptions {
   readonly client: KubeClient;
-  /** Each host gets a directory of its name below. */
+  /** Each host gets a subdirectory with its name. */
   readonly directory: string;
   readonly controllers: readonly string[];
   readonly workers: readonly string[];
   readonly workerLabels: Readonly<Record<string, string>>;
-  /** More arguments of the controllers' services: with `--enable-worker` or `--single` they get Nodes, too. */
+  /**
+   * Additional arguments of the services on controllers. With `--enable-worker` or `--single`, controllers have Nodes,
+   * too.
+   */
   readonly controllerFlags?: readonly string[] | undefined;
-  /** True where kwok is to play pods on the Nodes. */
+  /** True if kwok simulates pods on the Nodes. */
   readonly played?: boolean | undefined;
   readonly version: string;
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
-  /** `host:port` of the API server that all controllers stand in front of, and the port they do that on. */
+  /**
+   * `upstream` is the `host:port` of the API server to which all controllers forward. `apiPort` is the port at which
+   * the controllers listen.
+   */
   readonly upstream: string;
   readonly apiPort: number;
-  /** Hears of every start and end of a host's service. */
+  /** Called for every start and end of a host's service. */
   readonly onService?: ((host: string, running: boolean) => void) | undefined;
 }
 
-/** Loopback address of the n-th controller (from 1): the certificates of a real control plane must name them. */
+/**
+ * Returns the loopback address of the n-th controller (from 1). The certificates of a real control plane must contain
+ * these addresses.
+ */
 export function controllerAddress(index: number): string {
   return `127.0.0.${10 + index}`;
 }
 
-/** In the order of the names; where one fails, those that were started are ended again. */
+/** Returns the hosts in the order of the names. If one host fails to start, stops all hosts that have started. */
 export async function startHosts(options: HostsOptions): Promise<Host[]> {
   const {
     client,
@@ -49,7 +58,7 @@ export async function startHosts(options: HostsOptions): Promise<Host[]> {
       const host = await start(options, {
         name,
         role: 'controller',
-        // All hosts share the name of this machine, which a kubelet would register under.
+        // All hosts share the name of this machine. Without the flag, a kubelet would register with that name.
         flags: [...controllerFlags, `--kubelet-extra-args=--hostname-override=${name}`],
         apiServer: { listen: `${address}:${apiPort}`, upstream },
       });

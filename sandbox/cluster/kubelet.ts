@@ -5,10 +5,13 @@ import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import type { Host } from '../hosts/host.ts';
 import { reportReady } from './objects.ts';
 
-/** Well within the 50 s after which the controller manager calls a silent node NotReady. */
+/** Much less than the 50 s after which the controller manager marks a node without heartbeats as NotReady. */
 const HEARTBEAT_MS = 10_000;
 const LOOK_MS = 50;
-/** A kubelet reports right after its start: agents wait for that. */
+/**
+ * Milliseconds between two requests to a service that has just started. A kubelet reports right after its start, and
+ * agents wait for that report.
+ */
 const ASK_MS = 10;
 
 /** The last heartbeat, and the start of the service that sent it. */
@@ -18,8 +21,9 @@ interface Beat {
 }
 
 /**
- * Nothing waits for the first heartbeat: a node is Ready when it reports so. With the version `mute` the service starts, but
- * no kubelet; then kubelets report only when they start, and kwok must renew the leases. Ends when it is disposed.
+ * Keeps the Nodes Ready until it is disposed. It does not wait for the first heartbeat: a node is Ready when it reports
+ * so. With the version `mute` the service starts, but no kubelet starts. If `mute` is given, kubelets report only when
+ * they start, so kwok must renew the leases.
  */
 export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: string): Disposable {
   const beats = new Map<string, Beat>();
@@ -36,7 +40,7 @@ export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: str
       beating.add(name);
       const at = systemClock.monotonic();
       void beat(client, host, mute, end.signal)
-        // One that fails is simply missed, as a kubelet's is.
+        // A heartbeat that fails is only missing, as with a real kubelet. The next round tries again.
         .then((isHeard) => (isHeard ? beats.set(name, { starts, at }) : beats.delete(name)))
         .finally(() => beating.delete(name));
     }
@@ -51,7 +55,7 @@ export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: str
   };
 }
 
-/** Asks a service that has just started until it answers. */
+/** Asks a service that has just started until it answers, then reports its Node as Ready. */
 async function beat(
   client: KubeClient,
   host: Host,

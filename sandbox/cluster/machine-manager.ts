@@ -1,4 +1,4 @@
-/** Does the part of Cluster API's managers in an in-place update. */
+/** Does what Cluster API's managers do in an in-place update. */
 import type {
   CanUpdateResponse,
   HookObject,
@@ -18,34 +18,40 @@ export interface ManagerOptions {
   readonly caller: CallerOptions;
   readonly clock: Clock;
   readonly abort?: AbortSignal;
-  /** Hears of every answer, and of every call that got none. */
+  /** Called for every answer, and for every call without an answer. */
   readonly onCall?: (answer: UpdateMachineResponse | Error) => void;
 }
 
 const IN_PROGRESS = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress';
-/** Milliseconds until a call without answer is repeated; a manager begins with a second, and so do we. */
+/** The time after which a call without an answer is repeated, in milliseconds. A manager also begins with one second. */
 const BACKOFF_MS = 1000;
-/** A manager also asks when one of its objects changes, so a call may come sooner than asked for; all of ours do. */
+/**
+ * The maximum time between two calls, in milliseconds. A manager also calls when one of its objects changes, so it may
+ * call sooner than the answer asked for. In this stand-in, every call comes after at most this time.
+ */
 const LONGEST_MS = 2000;
 
-/** The Machine with its two companions; `change` makes the desired ones from those. */
+/** The desired state of a Machine, its bootstrap config and its infrastructure Machine. */
 export interface Wanted {
   readonly machine: string;
   readonly version: string;
-  /** Of the bootstrap config. */
+  /** Fields of the bootstrap config. */
   readonly files?: readonly { readonly path: string; readonly content: string }[];
   readonly ntp?: object;
   readonly clusterConfiguration?: object;
-  /** Of the infrastructure Machine: further fields of its spec. */
+  /** Additional fields in the spec of the infrastructure Machine. */
   readonly infrastructure?: object;
 }
 
-/** Names of what no updater covers: then nothing was written, and a manager would replace the machine. */
+/**
+ * Returns the names of the changes that no updater covers. If there are any, a manager would write nothing, and would
+ * replace the machine.
+ */
 export async function askCanUpdate(options: ManagerOptions, wanted: Wanted): Promise<string[]> {
   return (await askWhatIsLeft(options, wanted)).uncovered;
 }
 
-/** With the answer's own words. */
+/** Also returns the message of the answer. */
 export async function askWhatIsLeft(options: ManagerOptions, wanted: Wanted) {
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
   const current = tripleOf(machine);
@@ -59,7 +65,7 @@ export async function askWhatIsLeft(options: ManagerOptions, wanted: Wanted) {
   return { uncovered: left.map(nameOf), message: answer.message };
 }
 
-/** The point of no return: the Machine says what it shall be. */
+/** Writes the desired version into the Machine. This is the point of no return. */
 export async function writeDesired(
   { client }: ManagerOptions,
   { machine, version }: Wanted,
@@ -68,7 +74,7 @@ export async function writeDesired(
   await client.patch(machines, machine, patch, { type: 'merge', namespace: 'default' });
 }
 
-/** Asks as often as it is told to, until the answer is the end; rejects with the message of a failure. */
+/** Calls again after the time that each answer names, until the update is done. Rejects with the message of a failure. */
 export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Promise<void> {
   const { client, clock, abort } = options;
   for (;;) {
@@ -82,7 +88,7 @@ export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Prom
   await client.patch(machines, wanted.machine, patch, { type: 'merge', namespace: 'default' });
 }
 
-/** One call; an error where it got no answer. Rejects with the message of a failure. */
+/** Makes one call. Returns an error if the call got no answer. Rejects with the message of a failure. */
 export async function askUpdate(
   options: ManagerOptions,
   wanted: Wanted,
@@ -96,7 +102,7 @@ export async function askUpdate(
   return answer;
 }
 
-/** As it stands in a hook's body: no uid, no version of the object, no status. */
+/** Returns the objects as they are in the body of a hook: without uid, resourceVersion and status. */
 function tripleOf({
   apiVersion,
   kind,

@@ -25,7 +25,7 @@ export const MACHINE_KINDS: readonly Resource[] = [
   drainRules,
 ];
 
-/** The real definitions have far more fields; whatever they hold is kept. */
+/** The real definitions have far more fields. These definitions name no fields and keep all of them. */
 export async function installMachines(client: KubeClient, clock: Clock): Promise<void> {
   for (const resource of MACHINE_KINDS) await install(client, resource, clock);
 }
@@ -74,7 +74,7 @@ interface Identity {
   readonly spec: { readonly providerID: string };
 }
 
-/** What Cluster API and the cloud write on the Node of a Machine. */
+/** Returns the fields that Cluster API and the cloud provider write into the Node of a Machine. */
 export function identityOf({
   name,
   node,
@@ -87,7 +87,7 @@ export function identityOf({
   };
 }
 
-/** What each Machine and each template of Machines refers to. */
+/** Returns the references that each Machine and each template of Machines contains. */
 export function referencesOf(name: string): object {
   return {
     bootstrap: {
@@ -105,7 +105,7 @@ export async function joinNode(
   await client.patch(nodes, machine.node, identityOf(machine), { type: 'merge' });
 }
 
-/** In namespace `default`, provisioned, with its Node. */
+/** Creates a Machine in the namespace `default` that is provisioned and has its Node. */
 export async function createMachine(client: KubeClient, example: ExampleMachine): Promise<Machine> {
   const { name, version, node, controlPlane, cluster = CLUSTER } = example;
   const created = await client.create(machines, {

@@ -22,7 +22,7 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
 const POLL_MS = 50;
 
-/** Read once: a process may start many clusters. */
+/** The definitions are read only once, because a process may start many clusters. */
 let read: Promise<readonly CustomResourceDefinition[]> | undefined;
 
 async function readDefinitions(): Promise<readonly CustomResourceDefinition[]> {
@@ -33,7 +33,7 @@ async function readDefinitions(): Promise<readonly CustomResourceDefinition[]> {
   return texts.map((text) => parse(text) as CustomResourceDefinition);
 }
 
-/** Creates what is missing, and waits until the API server serves every kind: one that is new takes seconds. */
+/** Creates what is missing, and waits until the API server serves every kind. For a new kind this takes seconds. */
 export async function installDefinitions(
   client: KubeClient,
   clock: Clock,
@@ -42,7 +42,8 @@ export async function installDefinitions(
   read ??= readDefinitions();
   const definitions = await read;
   const missing: CustomResourceDefinition[] = [];
-  // To ask is cheap; to refuse a definition, the API server checks all of it first.
+  // It is cheap to ask whether a kind is served. To refuse an existing definition, the API server would first check all
+  // of it.
   for (const definition of definitions)
     if (!(await isServed(client, kindOf(definition)))) missing.push(definition);
   for (const definition of missing)
@@ -94,7 +95,10 @@ export async function createMissing(
 
 const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
 
-/** As k0s registers a controller; `address` is where its API server is asked for `/readyz`. */
+/**
+ * Creates the object with which k0s registers a controller. `address` is the address at which its API server is asked
+ * for `/readyz`.
+ */
 export async function createControlNode(
   client: KubeClient,
   name: string,
@@ -118,7 +122,7 @@ export async function createControlNode(
   await client.replace(controlNodes, { ...created, status }, { subresource: 'status' });
 }
 
-/** A worker as its kubelet registers it. */
+/** Creates the Node of a worker, as its kubelet does. */
 export async function createNode(
   client: KubeClient,
   name: string,
@@ -133,8 +137,8 @@ export async function createNode(
 }
 
 /**
- * Of a kubelet that has just started. Without it the controller manager counts from the last heartbeat of an earlier Node
- * with this name, so it would call the new one Unknown at once.
+ * Returns the condition of a kubelet that has just started. Without it, the controller manager counts from the last
+ * heartbeat of an earlier Node with this name. Then it would set the new Node to Unknown at once.
  */
 function notReadyYet() {
   const now = rfc3339(systemClock.now());
@@ -148,7 +152,10 @@ function notReadyYet() {
   } as const;
 }
 
-/** One on which kwok plays pods, with room for them from the start: kwok would only make it for a node that isn't Ready. */
+/**
+ * Creates a Node on which kwok simulates pods. The Node has capacity for them from the start, because kwok sets a
+ * capacity only for a Node that is not Ready.
+ */
 export async function createPlayedNode(
   client: KubeClient,
   name: string,
@@ -172,7 +179,7 @@ export async function createPlayedNode(
   });
 }
 
-/** Takes away what the objects above and their agents made. */
+/** Deletes the objects that the functions above and the agents have created. */
 export async function deleteObjects(client: KubeClient, name: string): Promise<void> {
   for (const [resource, namespace] of [
     [controlNodes],
@@ -185,7 +192,7 @@ export async function deleteObjects(client: KubeClient, name: string): Promise<v
   }
 }
 
-/** Says that the node is Ready and runs `version`, as its kubelet does every few seconds. */
+/** Reports that the node is Ready and runs `version`, as its kubelet does every few seconds. */
 export async function reportReady(
   client: KubeClient,
   name: string,

@@ -10,9 +10,9 @@ import { startApiServer } from '../api-server/api-server.ts';
 
 export interface Plane {
   readonly url: string;
-  /** Path of a kubeconfig for `user`; the API server in memory takes everybody for everybody. */
+  /** Returns the path of a kubeconfig for `user`. The API server in memory does not distinguish users. */
   kubeconfig(user: User): Promise<string>;
-  /** One JSON object for each answered request, where the plane keeps such a log. */
+  /** The path of a log with one JSON object for each answered request; undefined if the API server keeps no such log. */
   readonly auditLog?: string | undefined;
   stop(): Promise<void>;
 }

@@ -2,10 +2,10 @@
 import { systemClock } from '../../src/util/clock.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 
-/** Variables of a process, beside PATH and HOME. */
+/** Variables of a process, in addition to PATH and HOME. */
 type Environment = Readonly<Record<string, string>> | undefined;
 
-/** Short, so that a killed leader is replaced soon; one that lives renews it seven times in as long. */
+/** Short, so that a killed leader is replaced soon. A running leader renews its Lease seven times in this time. */
 const LEASE_DURATION = '5s';
 
 /** The processes that were started and not stopped yet. */
@@ -39,9 +39,9 @@ export class RefitProcesses {
 export interface RefitCommands {
   /** `name` also names its log file. */
   startController(name: string, args?: readonly string[]): Promise<Process>;
-  /** `refit serve` with these arguments. */
+  /** Starts `refit serve` with these arguments. */
   startServer(name: string, args: readonly string[]): Promise<Process>;
-  /** Any other process of Refit, told how long its lease lasts. */
+  /** Starts any other process of Refit, with a flag for the duration of its Lease. */
   startLeading(name: string, command: string, args: readonly string[]): Promise<Process>;
 }
 

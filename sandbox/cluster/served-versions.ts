@@ -10,15 +10,15 @@ export interface ServedVersions {
   readonly directory: string;
   /** Versions that the download server has. */
   readonly offers: readonly string[];
-  /** Least size of those files. */
+  /** The minimum size of these files, in bytes. */
   readonly payloadBytes?: number;
-  /** More that the download server has: from the path of a URL to a file. */
+  /** Additional files of the download server: from the path of a URL to a file. */
   readonly files?: Readonly<Record<string, string>>;
   /** Nodes that get damaged bytes. */
   readonly breakFor?: readonly string[];
   /** False for a node of `breakFor` once somebody has repaired its download. */
   readonly isStillBroken?: (node: string) => boolean;
-  /** Versions whose file is whole, but whose build is bad. */
+  /** Versions with a complete file, but a faulty build. */
   readonly badBuilds?: Readonly<Record<string, Broken>>;
 }
 
@@ -27,7 +27,7 @@ export function payloadPath(version: string): string {
   return `/${version}/k0s`;
 }
 
-/** Starts a server with each version, and beside it its checksum as `sha256sum` writes it. */
+/** Starts a server with each version and its checksum, in the form that `sha256sum` writes. */
 export async function serveVersions({
   directory,
   offers,

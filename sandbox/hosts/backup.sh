@@ -1,6 +1,6 @@
 #!/bin/sh
-# Plays `k0s backup` of https://docs.k0sproject.io/stable/backup/ for a stand-in: an archive with etcd and the keys, on
-# standard output. etcd of a stand-in is one file, which must be a snapshot already.
+# Stands in for `k0s backup` (https://docs.k0sproject.io/stable/backup/): writes an archive with etcd and the keys to
+# standard output. In a stand-in, etcd is one file, which must already be a snapshot.
 set -e
 data=/var/lib/k0s
 while [ $# -gt 0 ]; do
@@ -15,7 +15,7 @@ done
 work=$(mktemp -d "${TMPDIR:-/tmp}/k0s-backupXXXXXX")
 cp "$data/etcd/member/snap/db" "$work/etcd-snapshot.db"
 mkdir -p "$data/pki"
-# A test makes it wait here, where its temporary files exist.
+# A test can make the script wait here, while its temporary files exist.
 if [ -e "$data/hang" ]; then
   : >"$data/hangs"
   while [ -e "$data/hang" ]; do sleep 0.1; done

@@ -6,13 +6,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What goes wrong with a request; the first fault that fits and has not been used up is taken. */
+/** A fault of the server. For a request, the server uses the first fault that matches and has not been used up. */
 export interface Fault {
-  /** Only for this node; for every one where absent. */
+  /** The fault applies only to this node; to every node if absent. */
   readonly node?: string;
-  /** Only for this path; for every one where absent. */
+  /** The fault applies only to this path; to every path if absent. */
   readonly path?: string;
-  /** Number of requests it hits; 1 where absent. */
+  /** The number of requests to which the fault applies; 1 if absent. */
   readonly times?: number;
   /** Answers with this status and nothing else. */
   readonly status?: number;
@@ -20,29 +20,29 @@ export interface Fault {
   readonly resetAfterBytes?: number;
   /** Sends nothing after so many bytes of the body, but keeps the connection. */
   readonly stallAfterBytes?: number;
-  /** Milliseconds between pieces of a 64th of the file. */
+  /** The file is sent in 64 pieces, with this many milliseconds between two pieces. */
   readonly paceMs?: number;
 }
 
 export interface DownloadServerOptions {
-  /** From the path of a URL, such as `/k0s`, to a file. */
+  /** Maps the path of a URL, such as `/k0s`, to a file. */
   readonly files: Readonly<Record<string, string>>;
-  /** Nodes that get damaged bytes of the right number. */
+  /** Nodes that get a file of the right size with damaged bytes. */
   readonly breakFor?: readonly string[];
-  /** Asked with each request of such a node: false once somebody has repaired the file. */
+  /** Called for each request of a node in `breakFor`. Returns false after somebody has repaired the file. */
   readonly isStillBroken?: ((node: string) => boolean) | undefined;
   readonly faults?: readonly Fault[];
 }
 
 export interface ServedRequest {
-  /** Name of the node that asked, as its agent tells it. */
+  /** The name of the node that sent the request, as its agent reports it. */
   readonly node: string;
   readonly path: string;
-  /** First byte that was sent; 0 for a whole file. */
+  /** The index of the first byte that was sent; 0 for a whole file. */
   readonly from: number;
   status: number;
   bytesSent: number;
-  /** True once the file's last byte was sent. */
+  /** True if the last byte of the file was sent. */
   complete: boolean;
   /** Milliseconds from the request to the last byte that was sent. */
   ms: number;
@@ -52,9 +52,12 @@ export interface DownloadServer {
   /** Such as `http://127.0.0.1:41234`. */
   readonly url: string;
   readonly requests: readonly ServedRequest[];
-  /** Names of the nodes that asked with HEAD whether a file is there, and its path; they are no downloads. */
+  /**
+   * The HEAD requests: the name of the node and the path. A node asks in this way whether a file exists. These requests
+   * are no downloads.
+   */
   readonly heads: readonly (readonly [node: string, path: string])[];
-  /** Lower-case hexadecimal sha256 of a file as it should be. */
+  /** Returns the sha256 of the undamaged file, in lower-case hexadecimal digits. */
   sha256(path: string): string;
   stop(): Promise<void>;
 }
@@ -85,7 +88,7 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     return next.fault;
   };
   const server = createServer((request, response) => {
-    // A `+` of a version may come as %2B.
+    // A `+` in a version may be encoded as %2B.
     const pathname = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
     const node = /\(([^)]*)\)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? '';
     const payload = payloads.get(pathname);
@@ -134,7 +137,9 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
   };
 }
 
-/** RFC 9110: an If-Range that does not name the current file makes the range void. */
+/**
+ * Returns the first byte to send. By RFC 9110, the server ignores the range if If-Range does not name the current file.
+ */
 function firstByte({ headers }: IncomingMessage, { sha256 }: Payload): number {
   if (headers['if-range'] !== undefined && headers['if-range'] !== `"${sha256}"`) return 0;
   return Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
@@ -190,7 +195,7 @@ async function sendBody(
   else if (fault.stallAfterBytes === undefined) response.end();
 }
 
-/** One bit in the middle is another, as a bad disk or a meddling proxy does it. */
+/** Returns the payload with one bit changed in the middle. A bad disk or a faulty proxy can cause that. */
 function damaged(payload: Payload | undefined): Payload | undefined {
   if (payload === undefined) return undefined;
   const bytes = Buffer.from(payload.bytes);

@@ -1,4 +1,7 @@
-/** The proof that a stand-in host behaves as a real one where Refit looks: its file, its socket, its supervisor. */
+/**
+ * Tests that a stand-in host behaves like a real host in everything that Refit uses: its file, its socket, its
+ * supervisor.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, request } from 'node:http';

@@ -9,43 +9,52 @@ import { Supervisor } from './supervisor.ts';
 export interface HostOptions {
   readonly name: string;
   readonly role: 'controller' | 'worker';
-  /** Everything of the host is kept below; short, as the path of a unix socket ends after 107 bytes. */
+  /**
+   * The directory of all files of the host. Its path must be short, because the path of a unix socket has at most 107
+   * bytes.
+   */
   readonly directory: string;
   /** Version that is installed at first. */
   readonly version: string;
-  /** More arguments of the service: with `--enable-worker` or `--single` pods run on a controller, too. */
+  /** Additional arguments of the service. With `--enable-worker` or `--single`, pods also run on a controller. */
   readonly flags?: readonly string[];
   readonly broken?: Broken;
-  /** True: k0s's own agent is on, by the command line of a controller or the profile of a worker; off where absent, as the guide says. */
+  /**
+   * True if k0s's own agent is on, which the command line of a controller or the profile of a worker decides. If
+   * absent, it is off, as the guide recommends.
+   */
   readonly ownAgent?: boolean;
-  /** Milliseconds between the end of a service and its next start; 100 where absent. */
+  /** Milliseconds between the end of a service and its next start; 100 if absent. */
   readonly restartDelayMs?: number;
-  /** Controllers only, as `address:port`: where the host's own API server listens, and what it passes everything to. */
+  /**
+   * Only for controllers, as `address:port`: the address at which the host's own API server listens, and the API server
+   * to which it forwards everything.
+   */
   readonly apiServer?: { readonly listen: string; readonly upstream: string };
-  /** Hears of every start and end of the service's process. */
+  /** Called for every start and end of the service's process. */
   readonly onService?: (running: boolean) => void;
 }
 
 export interface Host {
   readonly name: string;
   readonly role: 'controller' | 'worker';
-  /** True where it has a Node. */
+  /** True if the host has a Node. */
   readonly runsPods: boolean;
   readonly directory: string;
   readonly binary: string;
   readonly statusSocket: string;
   readonly stateDirectory: string;
-  /** Where airgap bundles belong, in `images`. */
+  /** The data directory. Airgap bundles belong in its folder `images`. */
   readonly dataDirectory: string;
   /** PID of the service, undefined while none runs. */
   readonly pid: number | undefined;
   /** How often the service was started. */
   readonly starts: number;
-  /** Version that the running service tells; rejects while none answers. */
+  /** Returns the version that the running service reports; rejects if the service does not answer. */
   version(): Promise<string>;
-  /** As a power cut: the service is gone at once and does not come back. */
+  /** Kills the service at once, as a power cut does. The service does not start again. */
   powerOff(): Promise<void>;
-  /** Ends the service until it is resumed; its files stay. */
+  /** Stops the service until it is resumed. The files of the service stay. */
   stop(): Promise<void>;
   /** Starts a service that was stopped; resolves once its status socket answers. */
   resume(): Promise<void>;
@@ -104,7 +113,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   };
 }
 
-/** What k0s keeps of the worker profile that it was started with. */
+/** Writes the file in which k0s stores the worker profile of its start. */
 export async function writeWorkerProfile(dataDirectory: string, ownAgent: boolean): Promise<void> {
   const data = {
     konnectivity: '{"agentPort":8132}',
@@ -118,8 +127,9 @@ export async function writeWorkerProfile(dataDirectory: string, ownAgent: boolea
 }
 
 /**
- * Command line of `refit agent` for a host; the binary is named, as a script's process does not tell it, and nothing is
- * watched for longer than it takes to answer, as stand-ins are broken at once or not at all.
+ * Returns the command line of `refit agent` for a host. It names the binary, because the process of a script does not
+ * reveal its file. With `--soak 0` the agent watches a new process only until its first answer, because stand-ins
+ * usually fail at once or never.
  */
 export function agentArguments(host: Host, kubeconfig: string): string[] {
   const object = host.role === 'controller' ? 'controlnode' : 'node';

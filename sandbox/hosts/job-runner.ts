@@ -11,11 +11,11 @@ export interface JobRunnerOptions {
   readonly clock: Clock;
   /** Milliseconds that each Job takes. */
   readonly durationMs: number;
-  /** The version that the kubelet of its node reports after a Job; without it no node changes. */
+  /** Returns the version that the kubelet of the node reports after a Job. Without it no node changes. */
   readonly versionAfter?: (job: Job) => string | undefined;
 }
 
-/** Takes up every Job that comes, and completes it after its time; until `signal` aborts. */
+/** Starts every new Job, and completes it after `durationMs`, until `abort` aborts. */
 export async function runJobs(
   { client, namespace, clock, durationMs, versionAfter }: JobRunnerOptions,
   abort: AbortSignal,
@@ -43,7 +43,7 @@ export async function runJobs(
       const complete = { type: 'Complete', status: 'True', lastTransitionTime: now } as const;
       await write(started, { completionTime: now, active: 0, conditions: [complete] });
     } catch (error) {
-      // Deleted or changed under way: whoever did that has no use for an end.
+      // Somebody has deleted or changed the Job during its run, and does not need its result.
       if (!abort.aborted && !isConflict(error) && !isNotFound(error)) throw error;
     }
   };

@@ -5,17 +5,17 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * How a build can be bad though its file is whole: it ends at once, never answers, or answers with another version; or it
- * does so soon after its first answer.
+ * The ways in which a build with a complete file can be bad: it ends at once, never answers, or answers with another
+ * version. With `-later`, it ends or stops answering soon after its first answer.
  */
 export type Broken = 'crashes' | 'hangs' | 'wrong-version' | 'crashes-later' | 'hangs-later';
 
 export interface StandIn {
   readonly version: string;
-  /** Where to write the file; its directory is made. */
+  /** The path of the file. Its directory is created. */
   readonly path: string;
   readonly broken?: Broken;
-  /** Size of the file where more than the least is wanted, for downloads that take a while. */
+  /** The size of the file in bytes, if the file must be larger than necessary, for downloads that take a while. */
   readonly bytes?: number;
 }
 
@@ -24,8 +24,9 @@ const BACKUP = fileURLToPath(new URL('./backup.sh', import.meta.url));
 const HEAD = fileURLToPath(new URL('./head.cjs', import.meta.url));
 
 /**
- * Writes the file: `<path> version` prints its version, `<path> controller|worker` serves, `<path> backup` saves etcd. Perl starts ten times as fast as
- * Node, and tests start a thousand stand-ins; Node serves where there is no Perl.
+ * Writes the file: `<path> version` prints its version, `<path> controller|worker` runs the service, `<path> backup`
+ * saves etcd. Perl starts ten times as fast as Node.js, and tests start a thousand stand-ins. Node.js runs the service
+ * if there is no Perl.
  */
 export async function buildStandIn(
   { version, path, broken, bytes = 0 }: StandIn,
@@ -42,7 +43,7 @@ export async function buildStandIn(
   await chmod(path, 0o755);
 }
 
-/** It ends in BEGIN with its version, before the rest is compiled. */
+/** For `version`, the program ends in BEGIN, before Perl compiles the rest. */
 async function perlFile(version: string, broken = ''): Promise<string> {
   return `#!${PERL}
 our ($version, $broken);
@@ -52,8 +53,9 @@ ${await readProgram('service.pl')}__END__
 }
 
 /**
- * A line for sh and JavaScript both: the path of node may hold blanks and be longer than the kernel takes after `#!`. sh
- * tells the version, because a user without rights may not reach the file by a path that Node.js would read.
+ * The second line is valid in sh and in JavaScript, because the path of Node.js may contain blanks and may be longer
+ * than the kernel allows after `#!`. sh prints the version, because a user without rights may be unable to read the
+ * file by the path that Node.js would use.
  */
 async function nodeFile(
   version: string,

@@ -13,8 +13,8 @@ export class Supervisor {
   #stopped = false;
 
   /**
-   * Starts at once. `command` is a program and its arguments; `delayMs` passes between an end and the next start;
-   * `onChange` hears of every start and end of a process.
+   * Starts the service at once. `command` is a program and its arguments. `delayMs` is the time between the end of a
+   * process and the next start. `onChange` is called for every start and end of a process.
    */
   constructor(
     command: readonly string[],
@@ -35,7 +35,7 @@ export class Supervisor {
     return this.#starts;
   }
 
-  /** Ends the service for good; resolves when its process is gone. */
+  /** Ends the service and does not start it again; resolves when its process has ended. */
   async stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -46,7 +46,7 @@ export class Supervisor {
     await gone;
   }
 
-  /** Once it was stopped; starts whatever lies at the path now. */
+  /** Starts a stopped service again, with the file that is at the path now. */
   resume(): void {
     if (!this.#stopped) return;
     this.#stopped = false;
@@ -56,7 +56,7 @@ export class Supervisor {
   #start(): void {
     const [program = '', ...args] = this.#command;
     this.#starts++;
-    // The pipe is the service's life line: it ends itself where this process is gone.
+    // The service watches this pipe: it exits when this process has ended.
     const service = spawn(program, args, { stdio: ['pipe', 'ignore', 'ignore'] });
     this.#service = service;
     this.#onChange(true);
@@ -67,7 +67,7 @@ export class Supervisor {
       if (!this.#stopped) this.#timer = setTimeout(() => this.#start(), this.#delayMs);
     };
     service.once('exit', ended);
-    // A file that cannot be executed is one more reason to try again later.
+    // If the file cannot be executed, the supervisor also tries again later.
     service.once('error', ended);
     service.stdin.once('error', () => undefined);
   }

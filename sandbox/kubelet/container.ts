@@ -7,19 +7,19 @@ import type { Pod } from '../../src/kube/resources.ts';
 import { type ContainerSpec, fieldOf } from './pod-spec.ts';
 
 export interface Running {
-  /** The exit code; 128 and the number of the signal if one ended it. */
+  /** Resolves with the exit code; 128 plus the number of the signal if a signal ended the container. */
   readonly ended: Promise<number>;
-  /** Reaches every process that the container started. */
+  /** Sends the signal to every process that the container started. */
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;
 }
 
 export interface ContainerParts {
   readonly pod: Pod;
-  /** The words that the command of the image consists of. */
+  /** The words of the command of the image. */
   readonly program: readonly string[];
-  /** Of the pod: below it, each container has a directory and a log. */
+  /** The directory of the pod. Each container has a subdirectory and a log in it. */
   readonly directory: string;
-  /** Where the volumes of the pod are, by name. */
+  /** The paths of the volumes of the pod, by name. */
   readonly volumes: ReadonlyMap<string, string>;
 }
 
@@ -42,7 +42,7 @@ export async function runContainer(spec: ContainerSpec, parts: ContainerParts): 
   ]);
   const env = { PATH: process.env['PATH'], HOME: root, ...Object.fromEntries(values) };
   const log = openSync(join(directory, `${spec.name}.log`), 'a');
-  // Own process group, so that nothing of it is left.
+  // The container has its own process group, so that the kill reaches all its processes.
   const child = spawn(command, args, {
     cwd: root,
     env,
@@ -58,7 +58,7 @@ export async function runContainer(spec: ContainerSpec, parts: ContainerParts): 
     }
   };
   const ended = new Promise<number>((resolve) => {
-    // As a container runtime says that there is no such command.
+    // A container runtime also reports 127 if the command does not exist.
     child.once('error', () => resolve(127));
     child.once('exit', (code, signal) => {
       kill('SIGKILL');

@@ -1,4 +1,7 @@
-/** A small kubelet for tests: runs the containers of pods on its Node as processes below a directory, and reports both. */
+/**
+ * A small kubelet for tests: runs the containers of pods on its Node as processes below a directory, and reports the
+ * status of the pods and of the Node.
+ */
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,22 +14,22 @@ import { PodRun, type PodRunParts } from './pod-run.ts';
 import { specOf } from './pod-spec.ts';
 
 export interface KubeletOptions extends Pick<PodRunParts, 'images'> {
-  /** With the rights of the Node, which exists already. */
+  /** A client with the rights of the Node. The Node must already exist. */
   readonly client: KubeClient;
   readonly name: string;
-  /** Holds the machine's files in `root`, and the pods; the caller removes it. */
+  /** The directory for the pods and, in `root`, for the machine's files. The caller removes it. */
   readonly directory: string;
   readonly version: string;
 }
 
-/** Well within the 50 s after which the controller manager calls a silent node NotReady. */
+/** Much less than the 50 s after which the controller manager marks a node without heartbeats as NotReady. */
 const HEARTBEAT_MS = 10_000;
 const ROOM = { cpu: '8', memory: '16Gi', pods: '110' };
 
-/** One machine: it is on from its start until `stop`, but for its reboots. */
+/** One machine. It is on from its start until `stop`, except during its reboots. */
 export class Kubelet {
   readonly name: string;
-  /** What containers see as the host's root directory. */
+  /** The directory that containers see as the root directory of the host. */
   readonly root: string;
   bootId = randomUUID();
   readonly #options: KubeletOptions;
@@ -34,7 +37,7 @@ export class Kubelet {
   readonly #runs = new Map<string, PodRun>();
   readonly #stopping = new AbortController();
   readonly #writes = new Set<Promise<unknown>>();
-  /** The last write of each pod's status: they keep their order. */
+  /** The last write of the status of each pod. With it, the writes of a pod keep their order. */
   readonly #last = new Map<string, Promise<unknown>>();
   #following: Promise<void> = Promise.resolve();
   #isOn = true;
@@ -49,7 +52,7 @@ export class Kubelet {
     });
   }
 
-  /** Resolves once the Node is told to be Ready. */
+  /** Resolves when the kubelet has reported the Node as Ready. */
   static async start(options: KubeletOptions): Promise<Kubelet> {
     const kubelet = new Kubelet(options);
     await mkdir(kubelet.root, { recursive: true });
@@ -64,7 +67,10 @@ export class Kubelet {
     return kubelet;
   }
 
-  /** Every process dies at once; `whileDown` is the time without power. Then pods that start again do so. */
+  /**
+   * Kills every process at once, and runs `whileDown` while the machine has no power. Then starts the pods again whose
+   * restart policy is `Always`.
+   */
   async reboot(
     whileDown: () => Promise<void> = async () => await Promise.resolve(),
   ): Promise<void> {
@@ -103,7 +109,7 @@ export class Kubelet {
     const known = this.#runs.get(uid);
     if (deletionTimestamp !== undefined) {
       known?.stop(graceOf(pod));
-      // After its last report.
+      // The pod is removed after its last status report.
       void (known?.ended ?? Promise.resolve()).then(() =>
         this.#write(uid, async () => await this.#remove(pod)),
       );
@@ -134,7 +140,7 @@ export class Kubelet {
     await this.#options.client.delete(pods, name, { namespace, uid, gracePeriodSeconds: 0 });
   }
 
-  /** In order for each pod. One that is gone, or another by now, needs nothing more. */
+  /** Does the writes of each pod in order. If the pod is gone, or another pod has its name now, no write is needed. */
   #write(uid: string, write: () => Promise<void>): void {
     const writing = (this.#last.get(uid) ?? Promise.resolve())
       .then(async () => (this.#stopping.signal.aborted ? undefined : await write()))

@@ -1,4 +1,4 @@
-/** Runs the containers of one pod in order, and says how each does. */
+/** Runs the containers of one pod in order, and reports the state of each container. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -9,16 +9,16 @@ import { type ContainerSpec, fieldOf, specOf, type VolumeSpec } from './pod-spec
 
 export interface PodRunParts {
   readonly client: KubeClient;
-  /** Of this pod. */
+  /** The directory of this pod. */
   readonly directory: string;
-  /** What a hostPath is below. */
+  /** The directory below which all hostPath volumes are. */
   readonly hostRoot: string;
-  /** From an image to the words of its command. */
+  /** Maps an image to the words of its command. */
   readonly images: Readonly<Record<string, readonly string[]>>;
   readonly report: (status: object) => void;
 }
 
-/** Between two starts of a container. */
+/** Milliseconds between the end of a container and its next start. */
 const RESTART_MS = 100;
 const KILLED = 137;
 
@@ -31,7 +31,7 @@ export class PodRun {
   readonly #running = new Set<Running>();
   readonly #stopping = new AbortController();
   readonly #startTime = rfc3339(systemClock.now());
-  /** True if the machine fails: then nobody reports. */
+  /** True while the machine is down: then the pod reports nothing. */
   #isSilent = false;
   #failure: { reason?: string; message?: string } = {};
   readonly ended: Promise<void>;
@@ -44,7 +44,7 @@ export class PodRun {
     this.ended = this.#run();
   }
 
-  /** SIGTERM, and SIGKILL after the grace period. */
+  /** Sends SIGTERM, and SIGKILL after the grace period. */
   stop(graceSeconds: number): void {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort(new Error('the pod is stopped'));
@@ -53,7 +53,7 @@ export class PodRun {
     void this.ended.finally(cancel);
   }
 
-  /** As a machine that loses its power. */
+  /** Kills the containers without a report, as a power cut does. */
   async cut(): Promise<void> {
     this.#isSilent = true;
     this.#stopping.abort(new Error('the machine is down'));
@@ -61,7 +61,7 @@ export class PodRun {
     await this.ended;
   }
 
-  /** What the kubelet finds of it after a reboot. */
+  /** Reports the pod as a kubelet finds it after a reboot: its containers were killed. */
   reportLost(): void {
     this.#isSilent = false;
     for (const [name, { state }] of this.#states)
@@ -97,7 +97,7 @@ export class PodRun {
     this.#report(codes.every((code) => code === 0) ? 'Succeeded' : 'Failed');
   }
 
-  /** The last exit code, once it is not started again. */
+  /** Runs one container until it is not started again. Resolves with its last exit code. */
   async #runOne(
     spec: ContainerSpec,
     volumes: ReadonlyMap<string, string>,
@@ -129,7 +129,7 @@ export class PodRun {
     }
   }
 
-  /** Nobody pulls images here. */
+  /** Waits until the pod is stopped, because nothing here pulls images. */
   async #waitForImage({ name, image }: ContainerSpec): Promise<number> {
     this.#set(name, {
       waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}"` },

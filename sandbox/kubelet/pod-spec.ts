@@ -1,4 +1,4 @@
-/** What the test kubelet reads of a pod, beyond what the product reads. */
+/** The fields of a pod that only the test kubelet reads. */
 import type { Pod } from '../../src/kube/resources.ts';
 
 export interface ContainerSpec {
@@ -34,7 +34,7 @@ export function specOf({ spec }: Pod): PodSpec {
   return spec as unknown as PodSpec;
 }
 
-/** The value of a downward field; labels and annotations as lines. */
+/** Returns the value of a downward API field. Each label and each annotation is one line. */
 export function fieldOf(pod: Pod, path: string): string {
   const { metadata } = pod;
   const fields: Readonly<Record<string, string | undefined>> = {

@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { StandInHost } from './stand-in-host.ts';
 
-/** Listens at the host's address; it refuses connections while the manifest of the host's API server is away. */
+/** Listens at the host's address. Refuses connections while the manifest of the host's API server is missing. */
 export async function passThrough(
   host: StandInHost,
   address: string,

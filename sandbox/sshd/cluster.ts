@@ -20,21 +20,21 @@ import { answerHosts } from './stand-in.ts';
 import { createStandInHost, type StandInHost } from './stand-in-host.ts';
 
 export interface SshClusterOptions {
-  /** Everything of the hosts is kept below; the caller removes it. */
+  /** The directory of all files of the hosts; the caller removes it. */
   readonly directory: string;
   readonly controlPlane: number;
   readonly workers: number;
   readonly version: string;
   readonly offers: readonly string[];
-  /** Of the API server that every control-plane host stands in front of. */
+  /** The URL of the API server to which every control-plane host forwards. */
   readonly url: string;
   readonly adminKubeconfig: string;
-  /** What Refit uses. */
+  /** The kubeconfig that Refit uses. */
   readonly kubeconfig: string;
   readonly startServer: StartServer;
-  /** Fields of it in ConfigMap kubelet-config. */
+  /** Fields of the KubeletConfiguration in the ConfigMap kubelet-config. */
   readonly kubeletConfiguration?: object;
-  /** True where kwok is to play pods on the Nodes. */
+  /** True if kwok simulates pods on the Nodes. */
   readonly played?: boolean;
   readonly certificates?: Validity | undefined;
 }
@@ -42,13 +42,16 @@ export interface SshClusterOptions {
 export interface SshCluster {
   readonly hosts: readonly StandInHost[];
   readonly client: KubeClient;
-  /** Port of the API servers on the control-plane hosts' own addresses. */
+  /** The port of the API servers at the addresses of the control-plane hosts. */
   readonly apiPort: number;
   readonly servers: ReadonlyMap<string, SshServer>;
   host(name: string): StandInHost;
-  /** The API server behind the first control-plane host, which is away while its manifest is. */
+  /**
+   * The URL of the API server of the first control-plane host. The API server refuses connections while its manifest is
+   * missing.
+   */
   readonly firstServer: string;
-  /** Writes a manifest and gives its path; `change` may spoil it. */
+  /** Writes a manifest and returns its path. `change` can make the manifest invalid. */
   manifest(version: string, change?: (manifest: Record<string, unknown>) => void): Promise<string>;
   stop(): Promise<void>;
 }

@@ -51,12 +51,15 @@ function admit(attempt: Attempt, allowed: PublicKey): void {
   const { method, key, blob, signature, hashAlgo } = attempt;
   if (method !== 'publickey') return attempt.reject(['publickey']);
   if (!key.data.equals(allowed.getPublicSSH())) return attempt.reject();
-  // Without a signature the client only asks whether the key would do.
+  // Without a signature, the client only asks whether the server accepts the key.
   if (blob && signature && !allowed.verify(blob, signature, hashAlgo)) return attempt.reject();
   attempt.accept();
 }
 
-/** What a login has. Of this process's own environment only PATH, for a machine whose tools lie elsewhere. */
+/**
+ * Returns the environment of a login. It takes only PATH from the environment of this process, because the tools of a
+ * machine may be in unusual directories.
+ */
 function loginEnvironment(home: string): NodeJS.ProcessEnv {
   const { username } = userInfo();
   return {
@@ -68,7 +71,7 @@ function loginEnvironment(home: string): NodeJS.ProcessEnv {
   };
 }
 
-/** As with a real server, a command outlives its connection. */
+/** As with a real server, a command continues after its connection has ended. */
 function enter(root: string, command: string, channel: Channel): void {
   const child = spawn('/bin/sh', [ENTER_HOST, root, command], {
     stdio: 'pipe',

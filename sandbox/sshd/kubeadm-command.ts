@@ -1,4 +1,7 @@
-/** Which command lines the stand-in kubeadm takes: those that a real one takes, as far as an upgrade needs them. */
+/**
+ * Checks the command lines of the stand-in kubeadm. It accepts those that a real kubeadm accepts, as far as an upgrade
+ * needs them.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { parse } from 'yaml';
@@ -8,7 +11,7 @@ export interface KubeadmCommand {
   /** True for `phase preflight`. */
   readonly phase: boolean;
   readonly version: string | undefined;
-  /** Names of checks, in lower case. */
+  /** The names of the ignored checks, in lower case. */
   readonly ignored: ReadonlySet<string>;
 }
 
@@ -24,10 +27,10 @@ const WHOLE: ParseArgsConfig['options'] = {
 };
 const PLAN: ParseArgsConfig['options'] = { ...PREFLIGHT, output: { type: 'string', short: 'o' } };
 const YES = { yes: { type: 'boolean', short: 'y' } } as const;
-/** What kubeadm combines with --config. */
+/** The flags that kubeadm allows together with --config. */
 const BESIDE_CONFIG = ['config', 'ignore-preflight-errors', 'output', 'yes'];
 
-/** @throws Error where kubeadm refuses the command line */
+/** @throws Error if kubeadm refuses the command line */
 export function parseKubeadm(args: readonly string[]): KubeadmCommand {
   const [verb, kind, ...rest] = args;
   if (verb !== 'upgrade' || (kind !== 'apply' && kind !== 'node' && kind !== 'plan'))
@@ -46,7 +49,7 @@ export function parseKubeadm(args: readonly string[]): KubeadmCommand {
   const mixed = Object.keys(values).filter((name) => !BESIDE_CONFIG.includes(name));
   if (config !== undefined && mixed.length > 0)
     throw new Error(`can not mix '--config' with arguments [${mixed.join(' ')}]`);
-  // As kubeadm, which asks a question without it, and has nobody to answer.
+  // Without `--yes`, kubeadm asks a question. Nobody answers it here, so kubeadm fails.
   if (kind === 'apply' && values['yes'] !== true)
     throw new Error("won't proceed; the user didn't answer (Y|y) in order to continue");
   for (const flag of ['certificate-renewal', 'etcd-upgrade'])

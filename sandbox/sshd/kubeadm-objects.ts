@@ -17,10 +17,10 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { createMissing } from '../cluster/objects.ts';
 import { COMPONENTS, ETCD, type StandInHost } from './stand-in-host.ts';
 
-/** Well within the 50 s after which the controller manager calls a silent node NotReady. */
+/** Much less than the 50 s after which the controller manager marks a node without heartbeats as NotReady. */
 const HEARTBEAT_MS = 10_000;
 
-/** Creates what `kubeadm init` leaves in the API, as far as an upgrade looks at it. */
+/** Creates the objects that `kubeadm init` leaves in the API, as far as an upgrade reads them. */
 export async function furnish(
   client: KubeClient,
   version: string,
@@ -57,7 +57,7 @@ export async function furnish(
   }
 }
 
-/** Creates a Node that is Ready from the start: kwok would make it so in its own way, with another address. */
+/** Creates a Node that is Ready from the start. kwok would also make it Ready, but with another address. */
 export async function registerNode(
   client: KubeClient,
   { name, role }: StandInHost,
@@ -116,7 +116,7 @@ function readyNow(): Condition & { lastHeartbeatTime: string } {
   return { ...ready, lastHeartbeatTime: now, lastTransitionTime: now };
 }
 
-/** Keeps the Nodes Ready until it is disposed of, as kubelets do; a beat that fails is simply missed. */
+/** Keeps the Nodes Ready until it is disposed, as kubelets do. A heartbeat that fails is not repeated. */
 export function keepReady(client: KubeClient, hosts: readonly StandInHost[]): Disposable {
   const beat = (): void => {
     for (const { name } of hosts) void reportReady(client, name).catch(() => undefined);
@@ -125,7 +125,7 @@ export function keepReady(client: KubeClient, hosts: readonly StandInHost[]): Di
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Removes what the functions above and an upgrade have created. Objects that are gone already do not matter. */
+/** Removes the objects that the functions above and an upgrade have created. Ignores objects that no longer exist. */
 export async function removeObjects(
   client: KubeClient,
   hosts: readonly StandInHost[],

@@ -15,7 +15,7 @@ export interface ServerOptions {
   readonly host: StandInHost;
   /** Holds the host's keys, and nothing of others. */
   readonly directory: string;
-  /** Path of the public key that is let in. */
+  /** The path of the public key that the server accepts. */
   readonly clientKey: string;
 }
 
@@ -24,7 +24,7 @@ export type StartServer = (options: ServerOptions) => Promise<SshServer>;
 export const ADDRESS = '127.0.0.1';
 export const ENTER_HOST = join(import.meta.dirname, 'enter-host.sh');
 
-/** Writes `path` and `path.pub`. */
+/** Creates a key pair in `path` and `path.pub`. */
 export async function makeKey(path: string): Promise<void> {
   const { ok, stderr } = await run('ssh-keygen', [
     '-q',

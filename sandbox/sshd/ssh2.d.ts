@@ -1,4 +1,4 @@
-/** Types for the parts of the package `ssh2` that the sandbox uses; the package has none. */
+/** Types for the parts of the package `ssh2` that the sandbox uses. The package itself contains no types. */
 declare module 'ssh2' {
   import type { Readable, Writable } from 'node:stream';
 

@@ -27,7 +27,7 @@ export function makeCertificates(root: string, validity: Validity): void {
   for (const name of KUBECONFIGS) issueThen(root, 'ca', `etc/kubernetes/${name}.conf`, validity);
 }
 
-/** `name` as kubeadm calls it. A certificate that is not there is not made, as kubeadm's. */
+/** Renews a certificate; `name` is kubeadm's name for it. A missing certificate is not created, as with kubeadm. */
 export function renewCertificate(root: string, name: string, lifeMs = YEAR_MS): string {
   const file = name.endsWith('.conf')
     ? `etc/kubernetes/${name}`
@@ -53,7 +53,7 @@ function issueThen(
   utimesSync(join(root, file), notBefore / 1000, notBefore / 1000);
 }
 
-/** It begins with its authority, as kubeadm's. */
+/** Issues a certificate whose validity begins when that of its authority begins, as with kubeadm. */
 function issue(root: string, authority: string, file: string, notAfter: number): void {
   const by = new X509Certificate(readFileSync(join(root, FOLDER, `${authority}.crt`)));
   const key = readFileSync(join(root, FOLDER, `${authority}.key`), 'utf8');

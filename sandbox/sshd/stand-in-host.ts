@@ -12,20 +12,20 @@ export interface StandInHost {
 
 export interface StandInOptions extends StandInHost {
   readonly version: string;
-  /** Versions whose binaries lie ready below /opt/kubernetes on the host. */
+  /** The versions whose binaries are available below /opt/kubernetes on the host. */
   readonly offers: readonly string[];
-  /** Of kubeadm's certificates on control-plane hosts; without it they have none. */
+  /** The validity of kubeadm's certificates on control-plane hosts. Without it these hosts have no certificates. */
   readonly certificates?: Validity | undefined;
-  /** Of the administrator, as every control-plane host has it. */
+  /** The path of the kubeconfig of the administrator, which every control-plane host has. */
   readonly kubeconfig: string;
-  /** Where `answerHosts` listens; without it the programs say no more than their versions. */
+  /** The socket at which `answerHosts` listens. Without it, the programs only print their versions. */
   readonly socket?: string;
 }
 
 export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-/** Lies ready below /opt/containerd on the host. */
+/** The version of containerd that is available below /opt/containerd on the host. */
 export const CONTAINERD = 'v2.1.5';
-/** Tag of its image. */
+/** The tag of the image of etcd. */
 export const ETCD = '3.6.8-0';
 
 const ASK = join(import.meta.dirname, 'ask.sh');
@@ -59,7 +59,7 @@ export async function createStandInHost({
   for (const binary of ['kubeadm', 'kubelet'])
     await copyFile(join(root, 'opt/kubernetes', version, binary), join(root, 'usr/bin', binary));
   await writeScript(join(root, 'usr/bin/systemctl'), systemctlFor(name, socket));
-  // What the machine itself has is none of the host's.
+  // The host has its own containerd, so that scripts never find the containerd of this machine.
   for (const [folder, own] of Object.entries({
     'usr/bin': 'v2.1.4',
     'opt/containerd': CONTAINERD,
@@ -70,10 +70,11 @@ export async function createStandInHost({
     );
     await writeScript(join(root, folder, 'containerd-shim-runc-v2'), `echo "  Version:  ${own}"\n`);
   }
-  // No package owns them, and no other kubeadm runs: to ask this machine would take longer, and others may run one on it.
+  // On the host, no package owns the binaries, and no other kubeadm runs. The scripts say so at once. A check of this
+  // machine would take longer, and somebody may run a kubeadm on it.
   for (const name of ['dpkg-query', 'pgrep'])
     await writeScript(join(root, 'usr/bin', name), 'exit 1\n');
-  // Root or not, the host is ours.
+  // The host belongs to the current user, so commands run without root rights.
   await writeScript(join(root, 'usr/bin/sudo'), '[ "$1" = -n ] && shift\nexec "$@"\n');
   if (role === 'controlPlane') await writeManifests(root, version);
   if (role === 'controlPlane' && certificates) makeCertificates(root, certificates);
@@ -97,7 +98,10 @@ async function writeManifests(root: string, version: string): Promise<void> {
 const asking = (socket: string, question: string): string =>
   `SOCKET=${socket}\nset -- ${question}\n. ${ASK}\n`;
 
-/** Versions are told by the shell: they are asked for often. Its new manifest has no flags. */
+/**
+ * The shell prints the version, because it is requested often. The new manifest in the output of `upgrade diff` has no
+ * flags.
+ */
 function kubeadmOf(version: string, socket: string): string {
   const file = '/etc/kubernetes/manifests/kube-apiserver.yaml';
   const lost = `sed -n 's/^ *- --/-&/p' "$REFIT_ROOT${file}"`;
@@ -127,7 +131,7 @@ async function writeScript(path: string, body: string): Promise<void> {
   await chmod(path, 0o755);
 }
 
-/** Every line that a program has left in its log on the host. */
+/** Returns every line that a program has written to its log on the host. */
 export async function logOf(
   { root }: StandInHost,
   program: 'kubeadm' | 'kubeadm-preflight' | 'kubelet' | 'static-pods' | 'systemctl',

@@ -1,6 +1,7 @@
 /**
- * What the stand-in kubeadm, kubelet and containerd of hosts do: what the real ones do to files and to the API in an upgrade, in
- * the same order, taking a moment for it. On the host each is a script that asks this process, since Node takes a while to start.
+ * The programs of the stand-in hosts: kubeadm, kubelet and containerd. In an upgrade they make the same changes to
+ * files and to the API as the real programs, in the same order, and take a short time for them. On the host each
+ * program is a script that asks this process, because Node.js takes a while to start.
  */
 
 import {
@@ -30,23 +31,26 @@ import { parseKubeadm } from './kubeadm-command.ts';
 import { renewCertificate } from './stand-in-certificates.ts';
 import { COMPONENTS } from './stand-in-host.ts';
 
-/** In a host. */
+/** Paths on a host. */
 const MANIFESTS = 'etc/kubernetes/manifests';
 const TEMPORARY = 'etc/kubernetes/tmp';
 const KUBELET_CONFIG = 'var/lib/kubelet/config.yaml';
 const KUBELET_FLAGS = 'var/lib/kubelet/kubeadm-flags.env';
-/** Milliseconds that each component takes to come up anew. */
+/** The time that each component takes to restart, in milliseconds. */
 const COMPONENT_MS = 60;
-/** Milliseconds between two looks whether a program may go on. */
+/** Milliseconds between two checks whether a program may continue. */
 const HOLD_MS = 20;
 const TMPFS = 0x01021994;
 const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
 
-/** Why a program says nothing more: a power cut. */
+/** Thrown for a simulated power cut: the program prints nothing more. */
 class Killed extends Error {}
 const CODE_OF_KILLED = 137;
 
-/** Answers the scripts of hosts, which name their root, the program, its version and arguments, with an exit code and a text. */
+/**
+ * Answers the scripts of hosts. Each script sends its root, the program, its version and its arguments, and gets an
+ * exit code and a text.
+ */
 export async function answerHosts(socket: string): Promise<AsyncDisposable> {
   const programs = { kubelet, containerd, kubeadm };
   const server = createServer((request, response) => {
@@ -73,7 +77,7 @@ export async function answerHosts(socket: string): Promise<AsyncDisposable> {
   };
 }
 
-/** Resolves with what it prints, as the others. */
+/** Resolves with the output of kubeadm, like the functions for the other programs. */
 async function kubeadm(root: string, own: string, args: readonly string[]): Promise<string> {
   if (args[0] === 'certs') return renew(root, args);
   const { kind, phase, version: wanted, ignored } = parseKubeadm(args);
@@ -126,7 +130,7 @@ async function configureKubelet(root: string, own: string, client: KubeClient): 
     namespace: KUBEADM_CONFIG.namespace,
   });
   writeFileSync(file, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
-  // No other version does.
+  // Only version 1.35 of kubeadm removes this flag.
   if (minorOf(own) === 35)
     writeFileSync(
       join(root, KUBELET_FLAGS),
@@ -134,7 +138,10 @@ async function configureKubelet(root: string, own: string, client: KubeClient): 
     );
 }
 
-/** It does not need the API. A file `hooks/die-without/certs` kills it before the second. */
+/**
+ * Renews one certificate, without the API. If the file `hooks/die-without/certs` exists, kubeadm is killed after this
+ * certificate.
+ */
 function renew(root: string, [, verb, name = '', ...rest]: readonly string[]): string {
   if (verb !== 'renew' || name === '' || rest.length > 0)
     throw new Error(`unknown command certs ${verb} ${name}`);
@@ -144,7 +151,10 @@ function renew(root: string, [, verb, name = '', ...rest]: readonly string[]): s
   return said;
 }
 
-/** As `-o json`. A text in `ROOT/plan-fails` is why it fails; one in `ROOT/manual-upgrade` is the group of a configuration that it cannot convert. */
+/**
+ * Returns the plan as `-o json` prints it. A text in `ROOT/plan-fails` is the reason why the plan fails. A text in
+ * `ROOT/manual-upgrade` is the group of a configuration that kubeadm cannot convert.
+ */
 function planOf(root: string, cluster: string, target: string): string {
   if (!existsSync(join(root, MANIFESTS)))
     throw new Error(
@@ -189,13 +199,13 @@ function isOlder(version: string, than: string): boolean {
   return a !== undefined && b !== undefined && compareVersions(a, b) < 0;
 }
 
-/** As `stat -f` tells it. */
+/** Reports whether the host has cgroup v1, by the type that `stat -f` prints. */
 function isOnCgroupV1(root: string): boolean {
   const path = join(root, 'sys/fs/cgroup');
   return existsSync(path) && statfsSync(path).type === TMPFS;
 }
 
-/** Preflight: what is refused is refused before anything is touched. */
+/** Does the preflight checks. They throw before anything is changed. */
 function checkVersions(
   root: string,
   own: string,
@@ -221,7 +231,10 @@ function checkVersions(
   if (missing.length > 0) throw new Error(`[preflight] missing manifests: ${missing.join(', ')}`);
 }
 
-/** Each one: the current to the backup, the new one in its place. A kill between the two leaves neither. */
+/**
+ * For each component, moves the current manifest to the backup, then the new manifest to its place. After a kill
+ * between the two moves, the manifest is missing.
+ */
 async function replaceManifests(root: string, target: string, client: KubeClient): Promise<void> {
   const stamp = stampNow(root);
   const temporary = join(root, TEMPORARY);
@@ -251,13 +264,19 @@ async function replaceManifests(root: string, target: string, client: KubeClient
   }
 }
 
-/** That of etcd is another with each version of kubeadm too, whatever its image. */
+/**
+ * Returns the new manifest. The manifest of etcd also changes with each version of kubeadm, even if the image stays the
+ * same.
+ */
 function manifestOf(name: string, text: string, target: string): string {
   if (name === 'etcd') return `# kubeadm ${target}\n${text.replace(/^# kubeadm .*\n/, '')}`;
   return text.replace(/(kube-[a-z-]+):v[\d.]+/, `$1:${target}`);
 }
 
-/** As kubeadm writes it: `2026-11-22-12-00-00`. Never one that is there: kubeadm takes longer than a second. */
+/**
+ * Returns the time as kubeadm writes it in names: `2026-11-22-12-00-00`. Never returns a time that is already in a
+ * name, because a real kubeadm takes longer than a second.
+ */
 function stampNow(root: string): string {
   const folder = join(root, TEMPORARY);
   const there = existsSync(folder) ? readdirSync(folder) : [];
@@ -267,7 +286,7 @@ function stampNow(root: string): string {
   }
 }
 
-/** As the kubelet does: its pod in the API gets the image of the manifest. */
+/** Sets the image of the manifest in the pod of the component in the API, as the kubelet does. */
 async function mirror(
   root: string,
   client: KubeClient,
@@ -280,12 +299,12 @@ async function mirror(
   await client.patch(pods, pod, { spec: { containers: [{ name, image }] } }, options);
 }
 
-/** A file `hooks/hold-PROGRAM` holds an upgrade up, or a new kubelet. */
+/** Waits while the file `hooks/hold-PROGRAM` exists. It delays an upgrade or a new kubelet. */
 async function untilReleased(root: string, program: string): Promise<void> {
   while (existsSync(join(root, `hooks/hold-${program}`))) await sleep(systemClock, HOLD_MS);
 }
 
-/** As a power cut would, once. */
+/** Simulates a power cut, once, if the test asked for it. */
 function dieWhereAsked(root: string, component: string): void {
   const hook = join(root, 'hooks/die-without', component);
   if (!existsSync(hook)) return;
@@ -309,7 +328,7 @@ function kubernetesVersionOf(config: ConfigMap): string {
   return kubernetesVersion;
 }
 
-/** What a kubelet tells of a containerd that was restarted. */
+/** Reports the version of a containerd that was restarted, as the kubelet does. */
 async function containerd(
   root: string,
   own: string,
@@ -326,7 +345,7 @@ async function containerd(
   return '';
 }
 
-/** What a kubelet tells of itself after its start. */
+/** Reports what a kubelet reports after its start. */
 async function kubelet(root: string, own: string, [name = '']: readonly string[]): Promise<string> {
   const log = (line: string): void => appendFileSync(join(root, 'var/log/kubelet'), `${line}\n`);
   await untilReleased(root, 'kubelet');

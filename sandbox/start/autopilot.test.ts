@@ -1,4 +1,4 @@
-/** Proves that flags of a demonstration that cannot go together are refused before anything starts. */
+/** Tests that flags of a demonstration that exclude each other are refused before anything starts. */
 import { expect, test } from 'vitest';
 import { autopilot } from './autopilot.ts';
 import type { Ground } from './demonstration.ts';

@@ -34,9 +34,9 @@ import { FOLLOWING, showReleases } from './updates.ts';
 const CONTROLLERS = 3;
 const WORKERS = 5;
 const CONCURRENT = 2;
-/** For `--updates`: a patch, and the next minor version. */
+/** The releases for `--updates`: a patch release, and the next minor version. */
 const RELEASES = ['v1.36.4+k0s.0', 'v1.37.0+k0s.0'];
-/** Shorter than the 10 s of a real unit, long enough to see the order. */
+/** Shorter than the 10 s of a real systemd unit, but long enough to see the order of the restarts. */
 const RESTART_DELAY_MS = 1000;
 
 export const autopilot: Demonstration = {
@@ -101,7 +101,7 @@ function brokenNodes({ fail }: Flags): string[] {
   throw new RefitError('REFIT_USAGE', `--fail takes one of ${nodes.join(', ')}`);
 }
 
-/** While this file exists, the node gets damaged bytes. */
+/** Returns the path of a file. While the file exists, the node gets damaged bytes. */
 function damageOf(directory: string, node: string): string {
   return join(directory, `damaged-${node}`);
 }
@@ -110,7 +110,7 @@ function repairOf(directory: string, node: string): string {
   return `  rm ${damageOf(directory, node)} && refit retry ${node}   # repair its download, and try again`;
 }
 
-/** Each of these flags is a story of its own. */
+/** Refuses two of these flags together, because each flag starts a different demonstration. */
 function refuseMixed(flags: Flags): void {
   const stories = ['canary', 'bad-release', 'updates', 'fail'];
   const [one, other] = stories.filter((name) => flags[name] !== undefined);
@@ -147,7 +147,7 @@ async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<
   return await showPlan(cluster, plane, ground, { version: TO, concurrent: CONCURRENT });
 }
 
-/** A shop on the workers goes wrong with the new version, and its health check stops the plan. */
+/** Shows a shop on the workers that fails with the new version. Its health check stops the plan. */
 async function stopInFirstWave(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
   const workers = cluster.hosts.filter(({ role }) => role === 'worker');
   const shop = await startShop(workers, TO);
@@ -161,7 +161,7 @@ async function stopInFirstWave(cluster: Cluster, plane: Plane, ground: Ground): 
   });
 }
 
-/** The release crashes on the first node, whose agent brings the old version back. */
+/** Shows a release that crashes on the first node. The agent of that node restores the old version. */
 async function rollBack(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
   await cluster.client.create(upgradePolicies, TRIAL_POLICY);
   return await showPlan(cluster, plane, ground, { version: CRASHES, concurrent: CONCURRENT });
@@ -202,7 +202,7 @@ async function showPlan(
     ),
   );
   const summary = summarize(last, versions, waits, mediumOf(standardOutput));
-  // The result comes last, so that who reads only the end of the output reads it.
+  // The result comes last, because a user may read only the end of the output.
   const lines = [
     ...(code === EXIT.ok || keep ? [] : ['', REMOVAL]),
     '',
@@ -217,7 +217,10 @@ async function showPlan(
 const LEADER_PATIENCE_MS = 30_000;
 const POLL_MS = 50;
 
-/** A controller needs some seconds to start: a healthy start must not begin with the words that nobody leads. */
+/**
+ * Waits until a controller leads, which takes some seconds after its start. Otherwise the output of a healthy start
+ * would begin with the message that no controller leads.
+ */
 async function untilLed({ client }: Cluster, abort: AbortSignal): Promise<void> {
   const { name, namespace } = LEADER_LEASE;
   const deadline = systemClock.monotonic() + LEADER_PATIENCE_MS;

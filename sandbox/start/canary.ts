@@ -1,15 +1,18 @@
-/** Shows waves and a health check: a release that breaks the shop stops in its first wave. Only the engine decides that. */
+/**
+ * Shows waves and a health check: a release that breaks the shop stops in its first wave. The engine alone makes that
+ * decision.
+ */
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
 import { targetsOf } from '../../src/cli/status/sentences.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { counted, listed } from '../../src/util/phrases.ts';
 import { ERROR_RATE } from './shop.ts';
 
-/** The workers of each wave but the last one, which has all others. */
+/** The number of workers in each wave. All other workers are in the last wave. */
 const WAVES = [2];
 const MOST_NAMES = 8;
 
-/** Short deadlines, so that nobody waits ten minutes to see a node fail. */
+/** The deadlines are short, so that nobody must wait ten minutes until a node fails. */
 export function canaryPolicy(shopUrl: string): UpgradePolicy {
   return {
     apiVersion: 'upgrade.refit.dev/v1alpha1',
@@ -33,7 +36,7 @@ export const CANARY_LINES: readonly string[] = [
   '',
 ];
 
-/** Returns the last lines: the wave that stopped, why each of its nodes failed, and what nothing has touched. */
+/** Returns the last lines: the wave that stopped, why each of its nodes failed, and the nodes that were not touched. */
 export function canarySummary(view: PlanView): string[] {
   const workers = view.stages
     .filter(({ role }) => role === 'worker')
@@ -54,7 +57,10 @@ export function canarySummary(view: PlanView): string[] {
   ];
 }
 
-/** A wave starts only after every node of the waves before it, so the number of nodes that have begun tells the wave. */
+/**
+ * Returns the wave, from the number of nodes that have begun. A wave starts only after every node of the waves before
+ * it.
+ */
 function waveOf(begun: number): number {
   let members = 0;
   for (const [index, count] of WAVES.entries()) {

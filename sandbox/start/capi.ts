@@ -25,7 +25,7 @@ const FROM = 'v1.36.2';
 const TO = 'v1.36.3';
 const RESTART_DELAY_MS = 1000;
 const READY_POLL_MS = 100;
-/** Milliseconds for the agents to start on a busy machine. */
+/** The time that the agents get to start on a busy machine, in milliseconds. */
 const ASK_WITHIN_MS = 60_000;
 
 export const capi: Demonstration = {
@@ -75,7 +75,7 @@ export const capi: Demonstration = {
     await whenAnswering(manager, abort);
     say(`Update requested: all Machines from ${FROM} to ${TO}.\n`);
     const runs = Promise.all(names.map(async (machine) => await update(manager, machine)));
-    // An interruption rejects them too; the await below reports it.
+    // An interruption also rejects `runs`. The `await` below reports that error.
     runs.catch(() => undefined);
     const { code, views } = await follow(kubeconfig, ground);
     if (code === EXIT.interrupted) return code;
@@ -103,7 +103,7 @@ async function update(manager: ManagerOptions, machine: string): Promise<void> {
   await driveUpdate(manager, wanted);
 }
 
-/** Managers ask again after a failure: an agent may only be about to start. */
+/** Asks again after a failure, as managers do, because an agent may not have started yet. */
 async function untilAccepted(manager: ManagerOptions, wanted: Wanted): Promise<string[]> {
   const deadline = systemClock.monotonic() + ASK_WITHIN_MS;
   for (;;) {

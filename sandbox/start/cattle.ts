@@ -107,7 +107,10 @@ interface JobTemplate {
   };
 }
 
-/** As the image of k3s: it installs the version that its Plan resolved, whose tag has a dash for the plus sign. */
+/**
+ * Returns the version that the image of k3s would install: the version that the Plan resolved. The tag of the image has
+ * a dash instead of the plus sign.
+ */
 function versionAfter({ spec }: Job): string | undefined {
   const template = spec?.['template'] as JobTemplate | undefined;
   const environment = template?.spec.containers[0]?.env ?? [];

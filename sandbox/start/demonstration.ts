@@ -1,10 +1,10 @@
 /** The contract of a demonstration: what `npm start -- --dialect <name>` starts, shows and removes again. */
 import type { ParseArgsOptionsConfig } from 'node:util';
 
-/** One for each dialect, listed in registry.ts. */
+/** A demonstration. registry.ts lists one demonstration for each dialect. */
 export interface Demonstration {
   readonly dialect: string;
-  /** What is started and shown, in lines for the help text. */
+  /** Lines of the help text: what the demonstration starts and shows. */
   readonly about: readonly string[];
   /** Its own flags, as `parseArgs` takes them. */
   readonly flags: ParseArgsOptionsConfig;
@@ -20,13 +20,19 @@ export interface Demonstration {
 /** The given flags of the command line. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
-/** What every demonstration gets. */
+/** The parameters that every demonstration gets. */
 export interface Ground {
-  /** Removed afterwards. Processes named in its folder `pids` end with this one, whatever happens. */
+  /**
+   * A directory that is removed afterwards. Processes that are named in its folder `pids` end with this process in
+   * every case.
+   */
   readonly directory: string;
   readonly started: AsyncDisposableStack;
   readonly abort: AbortSignal;
   readonly say: (line: string) => void;
-  /** With `--keep`: says how to use the cluster, also in the lines of `more`, and resolves when somebody stops it. Called when the demonstration is over. */
+  /**
+   * Only with `--keep`: prints how to use the cluster, and the lines of `more`, and resolves when the user stops the
+   * cluster. Called at the end of the demonstration.
+   */
   readonly keep?: ((kubeconfig: string, more?: readonly string[]) => Promise<void>) | undefined;
 }

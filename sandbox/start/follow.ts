@@ -8,9 +8,9 @@ import type { Ground } from './demonstration.ts';
 import { WaitLog } from './waits.ts';
 
 export interface Followed {
-  /** As `refit status -w` exits. */
+  /** The exit code of `refit status -w`. */
   readonly code: number;
-  /** The last state of the first plan; undefined when there never was one. */
+  /** The last state of the first plan; undefined if there was no plan. */
   readonly last: PlanView | undefined;
   /** The last state of all plans. */
   readonly views: readonly PlanView[];
@@ -37,7 +37,7 @@ export async function follow(
     watch: true,
     ...(apiPort === undefined ? {} : { apiPort }),
   } as const;
-  // Advice is for a cluster that is there when somebody reads it.
+  // Advice is useful only if the cluster still exists when the user reads it.
   const output = { ...standardOutput, advises: keep !== undefined };
   const parts = { dialects: DIALECTS, clock: systemClock, output, abort, onView };
   const code = await showStatus(flags, parts);

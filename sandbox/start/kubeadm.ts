@@ -58,7 +58,7 @@ export const kubeadm: Demonstration = {
   },
 };
 
-/** Runs in its own process, as users run it, on the same terminal. */
+/** Runs the command in its own process on the same terminal, as users run it. */
 async function apply(
   manifest: string,
   { apiPort }: SshCluster,

@@ -12,7 +12,7 @@ export const TO = 'v1.36.3+k0s.2';
 export const CRASHES = 'v1.36.5+k0s.0';
 const OTHER_VERSION = 'v1.36.6+k0s.0';
 
-/** What is wrong with which build. */
+/** The fault of each bad build, by version. */
 export const BAD_BUILDS: Readonly<Record<string, Broken>> = {
   [CRASHES]: 'crashes',
   [OTHER_VERSION]: 'wrong-version',
@@ -26,7 +26,7 @@ interface PlanFile {
   readonly isWrongHash?: true;
 }
 
-/** The first three are those that a newcomer is told to apply. */
+/** The first three files are the files that a newcomer is asked to apply. */
 const FILES: readonly PlanFile[] = [
   { file: 'plan.yaml', version: 'v1.36.4+k0s.0', about: 'upgrade again' },
   { file: 'plan-back.yaml', version: FROM, about: 'roll back' },

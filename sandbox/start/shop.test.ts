@@ -1,4 +1,4 @@
-/** Tests what the shop of `--canary` measures: nothing is wrong before two nodes run the release. */
+/** Tests the error rate of the shop of `--canary`: it is zero until two nodes run the release. */
 import { expect, test } from 'vitest';
 import { errorRate, startShop } from './shop.ts';
 

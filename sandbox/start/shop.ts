@@ -1,6 +1,7 @@
 /**
- * A shop on the workers of a stand-in cluster, and a server that measures it and answers as Prometheus does. Each worker runs one pod of the shop, and each pod
- * calls all others. The release under test loses the calls between two nodes that both run it, so the first upgraded node looks well.
+ * A shop on the workers of a stand-in cluster, and a server that measures the shop and answers as Prometheus does. Each
+ * worker runs one pod of the shop, and each pod calls all other pods. The release under test loses the calls between
+ * two nodes that both run it, so the first upgraded node looks healthy.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -8,12 +9,12 @@ import type { AddressInfo } from 'node:net';
 import type { Host } from '../hosts/host.ts';
 
 export interface Shop {
-  /** Where a health check of kind `metrics` asks. */
+  /** The URL that a health check of kind `metrics` queries. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** The query of the health check. The server answers it whatever it is asked. */
+/** The query of the health check. The server returns the error rate for every query. */
 export const ERROR_RATE = 'sum(rate(shop_errors_total[1m])) / sum(rate(shop_calls_total[1m]))';
 
 /** Returns the share of the calls that fail, from the versions that the nodes of the pods run. */
@@ -29,7 +30,7 @@ export async function startShop(
   release: string,
 ): Promise<Shop> {
   const answer = async (): Promise<object> => {
-    // A node that restarts has been drained, so no pod of the shop is there.
+    // A node that restarts has been drained, so it runs no pod of the shop.
     const asked = await Promise.allSettled(workers.map(async (worker) => await worker.version()));
     const versions = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     const rate = String(Number(errorRate(versions, release).toFixed(3)));

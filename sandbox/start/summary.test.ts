@@ -1,4 +1,7 @@
-/** Tests that the summary of a run fits a terminal, tells what runs, and gives no advice for a cluster that is gone. */
+/**
+ * Tests that the summary of a run fits a terminal, names the running versions, and gives no advice for a cluster that
+ * no longer exists.
+ */
 import { expect, test } from 'vitest';
 import { mediumOf } from '../../src/cli/output.ts';
 import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
@@ -55,7 +58,7 @@ test.each([60, 80, Number.POSITIVE_INFINITY])(
     ).toBe(true);
     const text = lines.join('\n');
     expect(text).toMatch(/^ {2}● worker1 ░+▓+█+ +8 s$/m);
-    // Nothing says which step it failed at.
+    // The view does not name the step at which worker2 failed.
     expect(text).toMatch(/^ {2}✗ worker2 +■+ {2}2 s$/m);
     expect(text).toContain(
       '1 node now runs v2, before v1: worker1.\n1 node now runs v1: worker2.\n',

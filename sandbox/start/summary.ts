@@ -10,7 +10,7 @@ import { counted, listed } from '../../src/util/phrases.ts';
 const WIDTH = 80;
 const MOST_NAMES = 5;
 
-/** `versions` tells what really runs on each node now, asked from the node itself. */
+/** `versions` contains the version that each node runs now, as the node itself reports it. */
 export function summarize(
   view: PlanView,
   versions: ReadonlyMap<string, string>,

@@ -1,4 +1,6 @@
-/** Shows a cluster that upgrades itself: two releases come on a channel of its own update server, one after the other. */
+/**
+ * Shows a cluster that upgrades itself: its own update server publishes two releases on a channel, one after the other.
+ */
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +19,7 @@ import type { Plane } from '../cluster/plane.ts';
 import type { Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
 
-/** Of the cluster's controllers: a channel is asked every second, over plain http on this machine. */
+/** Settings of the cluster's controllers: they read the channel every second, over plain HTTP on this machine. */
 export const FOLLOWING = {
   environment: { K0S_UPDATE_PERIOD: '1s' },
   flags: ['--insecure-updates'],
@@ -29,7 +31,7 @@ const ALWAYS = {
   periodic: { days: [], startTime: '00:00', length: '24h' },
 };
 
-/** Publishes the releases one after the other, and follows each Plan that comes of it. */
+/** Publishes the releases one after the other, and follows each Plan that a release causes. */
 export async function showReleases(
   cluster: Cluster,
   plane: Plane,

@@ -1,9 +1,9 @@
-/** Remembers the waits of one run, and how long each lasted. */
+/** Records the waits of one run, and the duration of each wait. */
 import { withoutReports } from '../../src/cli/status/sentences.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { formatDuration } from '../../src/util/duration.ts';
 
-/** Work in progress is no wait. */
+/** The reasons that mean work in progress. They are not waits. */
 const WORKING = new Set(['Completed', 'Intended', 'Signalled', 'InFlight']);
 
 export class WaitLog {
@@ -11,7 +11,7 @@ export class WaitLog {
   #open: readonly string[] = [];
   #since = 0;
 
-  /** The waits at `now` (monotonic milliseconds) count until the next call. */
+  /** Records the waits at `now` (monotonic milliseconds). Each wait lasts until the next call. */
   note(view: PlanView, now: number): void {
     for (const wait of this.#open)
       this.#total.set(wait, (this.#total.get(wait) ?? 0) + now - this.#since);

@@ -1,19 +1,22 @@
-/** Running a real agent beside a stand-in host, as a process of its own that can be killed. */
+/** Runs a real agent for a stand-in host, in a separate process that a test can kill. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 export interface AgentProcess {
   readonly pid: number;
-  /** What it wrote to standard error, line by line. */
+  /** The lines that the process wrote to standard error. */
   readonly log: readonly string[];
-  /** Exit code, or null where a signal ended it. */
+  /** The exit code; null if a signal ended the process. */
   readonly exited: Promise<number | null>;
   /** Sends the signal and waits for the end. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** `refit` is how to start the command, `args` what follows `refit agent`, `environment` what is added to ours. */
+/**
+ * Starts `refit agent` in a process. The first argument is the command that starts `refit`, `args` are the arguments
+ * after `agent`, and `environment` is added to the environment of this process.
+ */
 export function startAgentProcess(
   [command, ...before]: readonly [string, ...string[]],
   args: readonly string[],

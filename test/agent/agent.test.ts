@@ -1,4 +1,4 @@
-/** The proof of the agent as a process: against an API server, a supervised service and a download server. */
+/** Tests the agent as a process, with an API server, a supervised service and a download server. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -217,7 +217,8 @@ describe('a failure leaves the old version running', () => {
     expect((await rig.report())?.reason).toMatch(reason);
   });
 
-  // While no process answers, nobody knows whether k0s's own agent would report the end: then the agent says first that it rolls back.
+  // While no process answers, the agent cannot know whether the agent of k0s would report the end. So it first reports
+  // that it rolls back.
   test.each([
     [
       'crashes',
@@ -266,7 +267,7 @@ describe('in the soak', () => {
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
-    // It says first that it rolls back only if the next process does not answer yet when it looks.
+    // The agent reports `RollingBack` only if the next process does not answer yet when the agent checks it.
     expect(rig.statuses.filter((status) => status !== 'RollingBack')).toEqual([
       'Downloading',
       'Cordoning',
@@ -333,7 +334,7 @@ describe('kill -9 of the agent', () => {
       rig.onStatus = () => undefined;
       agent = rig.startAgent();
       await expectUpdated(rig, version, file);
-      // From the third upgrade on, the wanted file is the one that the agent kept of the upgrade before.
+      // From the third upgrade on, the agent uses the file that it kept from the previous upgrade.
       const downloads = rig.server.requests.filter(({ complete }) => complete);
       expect(downloads).toHaveLength(Math.min(index + 1, files.length));
       expect(rig.host.starts).toBe(index + 2);

@@ -20,7 +20,7 @@ import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
 
 const MIB = 1024 * 1024;
-/** Only ends what hangs: an emulated start takes many times as long as a real one. */
+/** This limit only ends a process that hangs. An emulated start takes many times as long as a real start. */
 const EMULATED_MS = 1_200_000;
 const NOTHING = { PATH: '/nonexistent' };
 
@@ -114,7 +114,7 @@ describe.each(foreign)('the binary for linux-$arch', (platform) => {
   }
 
   let run: string[] = [];
-  // Fetching and building may take minutes on a busy machine; only the hooks have patience for that.
+  // The download and the build may take minutes on a busy machine. Only hooks have a timeout that is long enough.
   beforeAll(async () => {
     run = [
       ...(await emulator(platform, join(directory, 'machine'))),
@@ -141,8 +141,9 @@ describe.each(foreign)('the binary for linux-$arch', (platform) => {
 });
 
 /**
- * As after a boot. The kernel keeps a file that was just written in large pieces of memory, and maps all of a piece where
- * one page is used: 35 MiB more, which belong to the cache and not to the process.
+ * Removes the file from the page cache, as after a boot. The kernel caches a file that was just written in large
+ * blocks, and maps a whole block when a process uses one page of it. This would add 35 MiB, which belong to the cache
+ * and not to the process.
  */
 function forgetContent(file: string): void {
   execFileSync('sync', [file]);

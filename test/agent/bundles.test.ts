@@ -1,4 +1,4 @@
-/** The proof of airgap bundles with real agent processes: against an API server, a download server and a directory. */
+/** Tests airgap bundles with real agent processes, an API server, a download server and a directory. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -30,7 +30,7 @@ async function expectPlaced(rig: Rig, ...names: string[]): Promise<void> {
   await rig.end();
   expect(rig.statuses).toEqual(['Downloading', 'Completed']);
   expect((await readdir(imagesOf(rig))).toSorted()).toEqual(names);
-  // What k0s keeps of its worker profile lies there before.
+  // The file of k0s for its worker profile was there before.
   expect((await readdir(rig.host.dataDirectory)).toSorted()).toEqual([
     'images',
     'worker-profile.yaml',

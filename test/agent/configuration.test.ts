@@ -1,4 +1,4 @@
-/** Tests that an agent changes files and keys all at once or not at all, wherever it is killed. */
+/** Tests that an agent changes either all files and keys or none of them, at whatever point it is killed. */
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiFaultsOptions, startApiFaults } from '../faults/api-faults.ts';
@@ -89,7 +89,7 @@ test('what cannot be placed has all before it put back', async () => {
 test('where an agent was cut off in the middle, the next one puts all back, and begins anew', async () => {
   await using host = await ConfiguredHost.arrive(cluster);
   const before = await contents(host);
-  // As an agent leaves them that ended before its last file.
+  // The state that an agent leaves if it ends before it has written its last file.
   const state = (text: string) => ({
     content: Buffer.from(text).toString('base64'),
     mode: 0o644,
@@ -134,7 +134,7 @@ test('arguments of the kubelet: one restart, done once it is Ready, and none whe
   const first = await host.ask(...ITEMS, ...ARGUMENTS);
   await restarted(host, 1);
   expect(await host.read(FLAGS)).toBe(NEW_FLAGS);
-  // A kubelet that starts at once, and has nothing to say for the next five minutes.
+  // A kubelet that starts at once, and then sends no status for the next five minutes.
   await host.becomeReady('True', (await stat(host.at('systemctl'))).mtimeMs);
   expect(await host.answer(first)).toEqual({});
   expect(await host.answer(await host.ask(...ITEMS, ...ARGUMENTS))).toEqual({});
@@ -171,7 +171,7 @@ test('a kubelet that does not come up gets all back, once, and the report has it
   await using host = await ConfiguredHost.arrive(cluster);
   const before = await contents(host);
   host.start('--ready-timeout', '1500ms');
-  // Of the kubelet before.
+  // This status comes from the kubelet before the restart.
   await host.becomeReady();
   const { failure } = await host.answer(await host.ask(...ITEMS, ...ARGUMENTS));
   expect(failure).toMatch(
@@ -186,7 +186,7 @@ test('a kubelet that does not come up gets all back, once, and the report has it
 
 test('a kubelet that dies of its arguments is not up, whatever the one before said last', async () => {
   await using host = await ConfiguredHost.arrive(cluster);
-  // systemd waits for its next start.
+  // systemd reports that the kubelet is not active, because it waits before the next start.
   await host.program('systemctl', `${RESTART}; case $1 in is-active) exit 3 ;; esac`);
   host.start('--ready-timeout', '1500ms');
   const uid = await host.ask(...ARGUMENTS);
@@ -292,7 +292,8 @@ test('killed before the kubelet is up, and killed while that is put back: the la
   const uid = await host.ask(...ITEMS, ...ARGUMENTS);
   await restarted(host, 1);
   await first.stop('SIGKILL');
-  // Its parent is the agent: this one ends between the file and the end of the restart.
+  // The parent of `systemctl` is the agent. So this agent is killed after it has written the file and before the
+  // restart ends.
   await host.program('systemctl', `${RESTART}; kill -9 $PPID`);
   await host.start().exited;
   expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([
@@ -302,7 +303,8 @@ test('killed before the kubelet is up, and killed while that is put back: the la
   ]);
   await host.program('systemctl', RESTART);
   const last = host.start();
-  // Once more, since nobody knows whether it was, and then for the change.
+  // The agent restarts the kubelet again, because it cannot know whether the interrupted restart happened. Then it
+  // restarts the kubelet for the change.
   await restarted(host, 3);
   await host.becomeReady();
   await restarted(host, 4);

@@ -1,4 +1,7 @@
-/** A kubeadm host in a scratch root whose agent may change files, keys and the kubelet: a real agent, stand-ins for all else. */
+/**
+ * A kubeadm host in a scratch root, whose agent may change files, keys and the kubelet. The agent is real, and
+ * everything else is a stand-in.
+ */
 import { randomUUID } from 'node:crypto';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +17,7 @@ import {
 } from '../../src/signal/node-configuration.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 
-/** The agent's own user where no other can be. */
+/** Another user if the tests run as root; otherwise the user of the agent, because no other user is possible. */
 const USER = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
 export const FLAGS = 'var/lib/kubelet/kubeadm-flags.env';
 export const KEYS = 'home/alice/.ssh/authorized_keys';
@@ -155,7 +158,7 @@ export class ConfiguredHost implements AsyncDisposable {
       .filter((line) => line === 'restart kubelet').length;
   }
 
-  /** As a kubelet writes it: in whole seconds. */
+  /** Writes the Ready condition as a kubelet does, with times in whole seconds. */
   async becomeReady(status = 'True', at = Date.now()): Promise<void> {
     const lastHeartbeatTime = new Date(Math.floor(at / 1000) * 1000).toISOString();
     const conditions = [{ type: 'Ready', status, lastHeartbeatTime }];

@@ -1,4 +1,7 @@
-/** Tests that the agent of a controller is woken by the Node of its host: its clock stands still, so no poll can help it. */
+/**
+ * Tests that a change of the Node of its host wakes the agent of a controller. The clock of the agent does not advance,
+ * so polling cannot cause this.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,7 +73,8 @@ test('the first heartbeat of the kubelet ends the wait for it, without a poll', 
   });
 
   await vi.waitFor(() => expect(said).toContain('waiting for the kubelet'), PATIENCE);
-  // The agent also looks after its own few changes of the ControlNode, but not as often as this.
+  // The agent also reads the Node after its own few changes of the ControlNode, but less often than the test counts
+  // here.
   for (let change = 0; change < CHANGES; change++) {
     const looks = looksAtNode();
     await admin.patch(
@@ -97,7 +101,7 @@ test('the first heartbeat of the kubelet ends the wait for it, without a poll', 
   }
 });
 
-/** The journal of an agent that watches the process which it restarted. */
+/** Returns the journal of an agent that watches the process that it restarted. */
 function watching({ pid = 0, binary }: { pid: number | undefined; binary: string }): ActiveJournal {
   const fresh = findProcess(pid);
   if (fresh === undefined) throw new Error(`there is no process ${pid}`);

@@ -1,4 +1,6 @@
-/** The proof that an agent may die before any of its effects: the next one ends the work, with nothing done twice. */
+/**
+ * Tests that an agent may die before any of its effects. The next agent then completes the work and does nothing twice.
+ */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
@@ -19,11 +21,11 @@ type Payload = '/good' | '/wrong' | '/crashes-later' | '/bundle.tar';
 
 interface Effects {
   readonly count: number;
-  /** The first one after the service was to be restarted; none of a bundle. */
+  /** The index of the first effect after the request to restart the service; Infinity for a bundle. */
   readonly restart: number;
 }
 
-/** One signal whose first agent dies before effect `at`, and whose second one brings it to its end. */
+/** Sends one signal. The first agent dies before effect `at`, and the second agent completes the work. */
 async function run(
   path: Payload,
   at: number,
@@ -45,9 +47,15 @@ async function run(
   return { count: first.effects, restart };
 }
 
-/** Up to the restart a build does what any other does, good or bad: of a bad one, some of these effects are enough. */
+/**
+ * Before the restart, bad builds cause the same effects as good builds. So the test samples only some of these effects
+ * for bad builds.
+ */
 const SHARE = WHOLE ? 1 : 8;
-/** Both bad builds are rolled back alike: each is left at every second effect after the restart, and they take turns. */
+/**
+ * Both bad builds are rolled back in the same way. So the test kills the agent of each build at every second effect
+ * after the restart, alternately.
+ */
 const TURNS: readonly Payload[] = WHOLE ? [] : ['/wrong', '/crashes-later'];
 
 function isSampled(path: Payload, at: number, restart: number): boolean {
@@ -91,7 +99,7 @@ async function expectUpdated({ host, store, node, report }: Place): Promise<void
   expect(node.drains).toBeGreaterThan(0);
 }
 
-/** A build that comes and goes may be started any number of times before it is replaced. */
+/** A build that crashes and starts again may start any number of times before it is replaced. */
 const expectRolledBack =
   (because: RegExp, leastStarts: number) =>
   async ({ host, store, report }: Place): Promise<void> => {
@@ -149,7 +157,7 @@ test('an airgap bundle survives a crash before each of its effects', {
     expect(served(place)).toMatchObject([{ complete: true }]);
     expect(await readdir(images)).toEqual(['bundle.tar']);
     expect(await sha256(join(images, 'bundle.tar'))).toBe(builds.server.sha256('/bundle.tar'));
-    // What k0s keeps of its worker profile lies there before.
+    // The file of k0s for its worker profile was there before.
     expect((await readdir(dirname(images))).toSorted()).toEqual(['images', 'worker-profile.yaml']);
     expect((await readdir(host.stateDirectory)).toSorted()).toEqual([
       'airgap-bundles.json',

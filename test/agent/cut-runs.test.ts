@@ -1,4 +1,7 @@
-/** Real processes in trouble that does not end them: a leader that is stopped beyond its lease, and lines that carry nothing. */
+/**
+ * Tests real processes with faults that do not end them: a leader that is stopped for longer than its Lease lasts, and
+ * connections that carry no data.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +16,7 @@ import { type Direction, startTcpProxy, type TcpProxy } from '../faults/tcp-prox
 import { greatestOverlap, Motion } from '../support/expectations/motion.ts';
 import { type Sighting, watchSignals } from '../support/expectations/signal-watch.ts';
 
-/** One more than there are tests: no plan goes down. */
+/** One version more than there are tests, so no plan is a downgrade. */
 const VERSIONS = Array.from({ length: 8 }, (_, index) => `v1.36.3+k0s.${index}`);
 const CONTROLLERS = ['controller1', 'controller2'];
 const WORKERS = ['worker1', 'worker2'];
@@ -32,9 +35,9 @@ let cluster: Cluster;
 let sightings: readonly Sighting[] = [];
 let outages = new Motion();
 let applied = 0;
-/** By name: that of each leader, and that of one agent. */
+/** The proxies by name: one for each leader, and one for the agent of worker1. */
 let lines: Readonly<Record<'first' | 'second' | 'worker1', TcpProxy>>;
-/** One leads and the other one waits: each test but the last ones makes them change places. */
+/** One process leads and the other process waits. Each test except the last tests makes the leader change. */
 let leaders: Readonly<Record<'first' | 'second', Leader>>;
 let firstIdentity = '';
 
@@ -112,7 +115,7 @@ async function startLeader(name: 'first' | 'second'): Promise<Leader> {
   return { pid: child.pid, line };
 }
 
-/** The one that leads. It is let go on, and its line is fixed, when the test ends. */
+/** Returns the process that leads. When the test ends, this function continues the process and repairs its connection. */
 async function leader(): Promise<Leader & { readonly identity: string }> {
   const identity = await vi.waitUntil(holder, PATIENCE);
   const leading = identity === firstIdentity ? leaders.first : leaders.second;
@@ -131,7 +134,7 @@ function versionAt(index: number): string {
   return VERSIONS[index] ?? '';
 }
 
-/** Each plan brings the next version. */
+/** Applies a plan. Each plan upgrades to the next version. */
 async function applyPlan(id: string): Promise<string> {
   const version = versionAt(++applied);
   outages = new Motion();
@@ -214,7 +217,7 @@ test.each<[string, Direction | undefined]>([
   const version = await applyPlan(id);
   await isSignalled('worker1', id);
   lines.worker1.partition(direction);
-  // The other worker does not wait for it.
+  // The other worker does not wait for worker1.
   await vi.waitUntil(
     () =>
       sightings.some(

@@ -1,4 +1,7 @@
-/** Runs each demonstration as `npm start -- --dialect` does: it ends by itself, with its result. */
+/**
+ * Runs each demonstration with the command of `npm start -- --dialect`. Tests that it ends without help and prints its
+ * result.
+ */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { DEMONSTRATIONS } from '../../sandbox/start/registry.ts';
@@ -6,7 +9,7 @@ import { run } from '../../tools/controlplane/run.ts';
 
 const START = join(import.meta.dirname, '..', '..', 'sandbox', 'start.ts');
 
-// The first one is run on a real control plane, by the tests of a kept cluster.
+// The tests of a kept cluster run the first demonstration on a real control plane.
 test.each(DEMONSTRATIONS.slice(1).map(({ dialect }) => dialect))('%s', async (dialect) => {
   const { ok, stdout, stderr } = await run(process.execPath, [START, '--dialect', dialect]);
   expect(ok, stdout + stderr).toBe(true);

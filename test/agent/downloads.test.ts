@@ -1,4 +1,7 @@
-/** The proof of which way an agent's downloads come, with a real process and real servers: what the policy asks counts. */
+/**
+ * Tests from which source an agent downloads, with a real process and real servers. The source that the policy requests
+ * counts.
+ */
 import { get } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';

@@ -1,4 +1,4 @@
-/** The snapshot of etcd of a controller, with a real agent and a stand-in of k0s that has the command `backup`. */
+/** Tests the etcd snapshot of a controller, with a real agent and a stand-in of k0s that has the command `backup`. */
 import { createHash } from 'node:crypto';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -104,7 +104,8 @@ test('an agent that loses its journal while its node is drained takes no second 
   for (const name of ['journal.json', 'journal.json.spare'])
     await rm(join(rig.host.stateDirectory, name), { force: true });
   rig.startAgent();
-  // The agent begins again only while the node is drained. Once it has a journal of the work, the leader may answer.
+  // The agent can begin again only while the node is drained. So the leader answers only after the agent has a journal
+  // of the work.
   const journal = join(rig.host.stateDirectory, 'journal.json');
   await rig.until(async () =>
     expect(await readFile(journal, 'utf8')).toContain('"begunLate":true'),

@@ -1,4 +1,7 @@
-/** A pod of `refit capi-extension` is not ready before it serves the hooks: a rollout would end the pod that does. */
+/**
+ * Tests that a pod of `refit capi-extension` is not ready before it serves the hooks. Otherwise a rollout would end the
+ * old pod, which still serves them, too early.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -25,7 +28,7 @@ test('ready once the hooks are served', async () => {
     directory,
     kubeconfig: cluster.kubeconfig,
   });
-  // It waits in the middle of its start until somebody writes its certificate.
+  // The process waits in the middle of its start until the test writes its certificate.
   const path = join(directory, 'hooks', 'tls.crt');
   const certificate = fs.readFileSync(path);
   fs.rmSync(path);

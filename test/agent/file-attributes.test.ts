@@ -1,4 +1,7 @@
-/** A replaced binary keeps what mode and owner do not say: its capabilities, and so each extended attribute. */
+/**
+ * Tests that a replaced binary keeps its capabilities and all other extended attributes. Mode and owner do not contain
+ * them.
+ */
 import { execFileSync } from 'node:child_process';
 import { chmod, link, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(directory, { recursive: true }));
 
-/** Why no file can have a capability here; undefined where one can. */
+/** Returns the reason why no file can have a capability here; undefined if a file can have one. */
 function whyNoCapability(): string | undefined {
   for (const program of ['setcap', 'getcap']) {
     const why = whyNoProgram(program, 'libcap2-bin');

@@ -1,4 +1,4 @@
-/** Runs programs of another processor's Linux: user-mode QEMU, and the libraries that the image brings along. */
+/** Runs Linux programs for another processor, with user-mode QEMU and the libraries of the image. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -18,7 +18,10 @@ import type { Platform } from '../../tools/release/node-package.ts';
 const CACHE = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'refit', 'qemu');
 const MACHINES = { arm64: 'aarch64', x64: 'x86_64' } as const;
 
-/** The emulator from PATH, else Debian's, of which one file is kept in the cache. Throws when there is none. */
+/**
+ * Returns the emulator from PATH. If PATH has none, returns the emulator of Debian, and keeps this file in the cache.
+ * Throws if there is no emulator.
+ */
 function findQemu({ arch }: Platform): string {
   const name = `qemu-${MACHINES[arch]}-static`;
   if (spawnSync(name, ['--version']).status === 0) return name;
@@ -42,7 +45,10 @@ function findQemu({ arch }: Platform): string {
   return kept;
 }
 
-/** Writes the libraries below the new `directory`; the command that a program's path follows. */
+/**
+ * Writes the libraries into the new `directory`. Returns the start of a command line, to which the caller appends the
+ * path of the program.
+ */
 export async function emulator(
   platform: Platform,
   directory: string,
@@ -63,7 +69,7 @@ export async function emulator(
   return [qemu, '-L', directory];
 }
 
-/** Why no program of that platform can run here; undefined where one can. */
+/** Returns the reason why no program of that platform can run here; undefined if programs can run. */
 export function whyNoEmulator(platform: Platform): string | undefined {
   try {
     findQemu(platform);

@@ -1,16 +1,19 @@
-/** The death of an agent before a chosen one of its effects. */
+/** Ends an agent before one of its effects, which a test chooses. */
 
 export class Fuse {
   readonly dead = new AbortController();
   effects = 0;
   readonly #at: number;
 
-  /** Counts from 0; Infinity for an agent that lives. */
+  /** `at` is the index of the effect, from 0; Infinity if the agent shall not die. */
   constructor(at: number) {
     this.#at = at;
   }
 
-  /** A promise that never settles, from the chosen effect on: what a killed process would have done next is not done. */
+  /**
+   * Runs the effect. From the chosen effect on, returns a promise that never settles, so the agent does nothing that a
+   * killed process would not do.
+   */
   async before<T>(effect: () => Promise<T>): Promise<T> {
     if (this.effects++ >= this.#at) {
       this.dead.abort();

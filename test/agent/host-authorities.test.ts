@@ -1,4 +1,7 @@
-/** Tests whom an agent believes where its kubeconfig names no authority: those of Node.js and of the host, as kubectl does. */
+/**
+ * Tests which authorities an agent trusts if its kubeconfig names no authority: the authorities of Node.js and of the
+ * host, as kubectl does.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +13,10 @@ import { startHttpsMirror } from './https-mirror.ts';
 
 const ENTRY = new URL('../../src/cmd/refit.ts', import.meta.url).pathname;
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' } };
-/** Of the options of a unit, the one that decides it; others cannot run the source. */
+/**
+ * The one option of the service unit that decides which authorities count. With the other options, Node.js cannot run
+ * the source.
+ */
 const SHIPPED = AGENT_FLAGS.filter((flag) => flag.endsWith('-ca'));
 
 test.each([[[]], [SHIPPED]])(
@@ -37,7 +43,7 @@ test.each([[[]], [SHIPPED]])(
       ['--name', 'n1', '--kubeconfig', kubeconfig, ...files],
       api.trust,
     );
-    // Before the API server ends, which waits for the agent's connections.
+    // The agent must stop before the API server, because the API server waits for the connections of the agent.
     await using running = new AsyncDisposableStack();
     running.defer(async () => void (await agent.stop('SIGKILL')));
     await vi.waitFor(() => expect(agent.log.join('\n')).toContain('"msg":"agent started"'), {

@@ -1,4 +1,6 @@
-/** A mirror over HTTPS whose authority no host knows, unless it is started with the file that it leaves. */
+/**
+ * A mirror over HTTPS. No host trusts its authority, unless a process is started with the file that the mirror writes.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -14,13 +16,13 @@ export interface Identity {
 
 export interface HttpsMirror extends AsyncDisposable {
   readonly server: StubServer;
-  /** For another server on 127.0.0.1, by the same authority, with no name but these. */
+  /** Returns an identity for another server on 127.0.0.1, from the same authority, with only these names. */
   identify(...names: string[]): Identity;
-  /** What makes a process trust it, and nobody else. */
+  /** The environment variables that make a process trust this mirror and no other server. */
   readonly trust: Readonly<Record<'SSL_CERT_FILE' | 'SSL_CERT_DIR', string>>;
 }
 
-/** It is 127.0.0.1, and whatever `names` say. */
+/** Starts the mirror. Its certificate is for 127.0.0.1 and for `names`. */
 export async function startHttpsMirror(
   script: Script,
   names: readonly string[] = [],
@@ -29,7 +31,7 @@ export async function startHttpsMirror(
   const directory = await mkdtemp(join(tmpdir(), 'refit-authority-'));
   things.defer(async () => await rm(directory, { recursive: true }));
   const validity = validFrom(systemClock.now());
-  // A name of its own: of two authorities of one name, another error tells.
+  // Each authority has its own name. With two authorities of the same name, the error would be another one.
   const subject = { commonName: basename(directory) };
   const authority = createAuthority(subject, validity);
   const issuer = { subject, key: authority.key };

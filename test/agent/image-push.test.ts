@@ -1,4 +1,7 @@
-/** Pushes the image of a release by the command of the guide, with skopeo, to a registry on this machine. Both programs are Debian's. */
+/**
+ * Pushes the image of a release with the command of the guide, to a registry on this machine. skopeo and the registry
+ * are packages of Debian.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -39,7 +42,10 @@ async function unpackedPackages(): Promise<string> {
   return unpacked;
 }
 
-/** Returns why the packages are not there; fetches them at the first call. */
+/**
+ * Returns the reason why the packages are not available; undefined if they are. Downloads the packages at the first
+ * call.
+ */
 async function whyNoPackages(): Promise<string | undefined> {
   try {
     await unpackedPackages();
@@ -96,7 +102,10 @@ function suite(): void {
     });
   }
 
-  /** The package has the policy for /etc. The registry of a user has a certificate, this one has none. */
+  /**
+   * The package has the policy for /etc. The registry of a user has a certificate, but the registry of this test has
+   * none.
+   */
   async function setUpSkopeo(): Promise<void> {
     const settings = join(directory, '.config/containers');
     const policy = await readFile(join(packages, 'etc/containers/policy.json'));

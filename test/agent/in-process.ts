@@ -31,7 +31,7 @@ import { OwnNode } from './own-node.ts';
 export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 60_000, stallMs: 60_000 };
-/** The soak is longer than a build that is broken later takes to be so. */
+/** The soak is longer than the time after which a `…-later` build breaks. */
 const TIMES: Times = { restartTimeoutMs: 20_000, soakMs: 300, readyTimeoutMs: 20_000 };
 const BUILDS: Readonly<Record<string, Broken | undefined>> = {
   '/good': undefined,
@@ -74,7 +74,7 @@ export class Builds implements AsyncDisposable {
   }
 }
 
-/** What outlives an agent: host, object and node. */
+/** The parts that remain when an agent ends: the host, the object and the node. */
 export class Place implements AsyncDisposable {
   readonly store = new MemoryStore();
   readonly node = new OwnNode();
@@ -109,7 +109,7 @@ export class Place implements AsyncDisposable {
     return decodeReport(this.store.object.metadata.annotations, 'c');
   }
 
-  /** A signal for one of the builds. */
+  /** Sends a signal for one of the builds. */
   send(path: string, more: Partial<SignalCommand> = {}): void {
     const { server } = this.#builds;
     const version = path === '/old' ? OLD : NEW;
@@ -126,7 +126,7 @@ export class Place implements AsyncDisposable {
     );
   }
 
-  /** Runs until the fuse ends it, or the place is left. */
+  /** Runs an agent until the fuse ends it, or until the place is disposed. */
   startAgent(fuse = new Fuse(Infinity), more: Partial<AgentParts> = {}): void {
     this.#running.push(
       agentOn(this, fuse, more).run(AbortSignal.any([fuse.dead.signal, this.#stop.signal])),
@@ -153,7 +153,10 @@ export class Place implements AsyncDisposable {
   }
 }
 
-/** Every change of host, node and object is an effect that the fuse may be the end of. */
+/**
+ * Returns an agent. Every change of the host, the node or the object is an effect before which the fuse may end the
+ * agent.
+ */
 function agentOn(
   { host, store, node, images }: Place,
   fuse: Fuse,

@@ -1,4 +1,7 @@
-/** Tests on hosts with real systemd and real OpenRC that the agent installs itself, upgrades the node, and goes again. */
+/**
+ * Tests, on hosts with real systemd and real OpenRC, that the agent installs itself, upgrades the node, and uninstalls
+ * itself.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,9 +22,9 @@ interface Manager {
   readonly name: string;
   readonly service: string;
   readonly why: string | undefined;
-  /** Why no pod can run there; undefined where one can. */
+  /** The reason why no pod can run there; undefined if pods can run. */
   readonly whyNoPod: string | undefined;
-  /** Returns the output when it failed. */
+  /** Runs the program in the jail. Returns its output if it failed. */
   readonly run: (program: readonly string[], exchange: string) => Promise<string>;
 }
 
@@ -55,7 +58,7 @@ beforeAll(async () => {
   if (whyNoContainer() === undefined) await unpackImage(binary);
 });
 
-/** For the pod. */
+/** Unpacks the image that the test of the pod runs. */
 async function unpackImage(binary: string): Promise<void> {
   const folder = join(directory, 'image');
   mkdirSync(folder);
@@ -123,7 +126,7 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     const { used, changing } = seen.foreign;
     const hint = 'end that agent and the service that starts it, then run this again';
     const fault = `REFIT_INSTALL: another agent (PID PID) uses /var/lib/refit-of-this-host (${hint})\nexit code 1\n`;
-    // Install, too: its service would only start again and again.
+    // `install` refuses this as well, because the service of the agent would restart for ever.
     expect(used).toBe(fault.repeat(2));
     expect(changing).toBe(
       'REFIT_INSTALL: the agent is changing files of this host: wait until that has ended (correct what the message names, then install again)\nexit code 1\n',

@@ -1,4 +1,7 @@
-/** The previous binary on a host, with a real agent: a way back without a download, and its end. */
+/**
+ * Tests the previous binary on a host, with a real agent: it allows a roll-back without a download, and it is removed
+ * in the end.
+ */
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

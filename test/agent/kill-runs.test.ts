@@ -1,4 +1,7 @@
-/** Runs of one plan, each with a process of Refit killed at a random moment: it completes, and nothing that must hold breaks. */
+/**
+ * Tests that a plan completes, and that all invariants hold, if a process of Refit is killed at a random moment. Each
+ * run kills one process.
+ */
 import { statSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,9 +26,9 @@ const FIRST_SEED = Number(process.env['REFIT_SEED'] ?? 1);
 const CONTROLLERS = ['controller1', 'controller2'];
 const WORKERS = ['worker1', 'worker2', 'worker3'];
 const VICTIMS = ['refit-controller', ...CONTROLLERS, ...WORKERS];
-/** Each process is killed once, or more often. */
+/** Each process is killed at least once. */
 const RUNS = WHOLE ? 50 : VICTIMS.length;
-/** Each run moves every node to the next one: nothing goes down unless a policy lets it. */
+/** Each run upgrades every node to the next version, because Refit downgrades nothing unless a policy allows it. */
 const VERSIONS = Array.from({ length: RUNS + 1 }, (_, index) => `v1.36.3+k0s.${index}`);
 const CONCURRENT = 2;
 const MAX_DELAY_MS = 60;
@@ -37,7 +40,7 @@ let plane: Plane;
 let cluster: Cluster;
 let controller: Process;
 let sightings: readonly Sighting[] = [];
-/** Requests in the rhythm of the waits cost much. */
+/** An informer, because one request for each poll of `waitUntil` would cost too much time. */
 let planWatch: Informer<Plan>;
 let outages = new Motion();
 
@@ -68,7 +71,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** A successor waits out the lease of a killed leader, so the lease is short. */
+/** A new leader must wait until the Lease of the killed leader has expired, so the duration of the Lease is short. */
 async function startController(): Promise<Process> {
   return await cluster.startController('refit-controller', ['--lease-duration', '2s']);
 }
@@ -78,9 +81,9 @@ async function kill(child: Process): Promise<void> {
   await child.stop();
 }
 
-/** What was on the way when a process died: bytes that the server had sent may never have reached the disk. */
+/** The state of the download when a process died. Bytes that the server had sent may never have reached the disk. */
 interface Death {
-  /** True where the agent died while its host held no more than a part of the file. */
+  /** True if the agent died while its host had only a part of the file. */
   readonly cutShort: boolean;
 }
 
@@ -100,7 +103,7 @@ async function killAndRestart(victim: string, version: string): Promise<Death> {
   return { cutShort };
 }
 
-/** Bytes; 0 where there is no such file. */
+/** Returns the size of the file in bytes; 0 if the file does not exist. */
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -109,7 +112,7 @@ function versionAt(index: number): string {
   return VERSIONS[index] ?? '';
 }
 
-/** Empty until the plan has ended. */
+/** Returns the final state of the plan; empty until the plan has ended. */
 function finalState(): string {
   const state = planWatch.get('autopilot')?.status?.state ?? '';
   return state.startsWith('Schedulable') ? '' : state;
@@ -124,12 +127,15 @@ async function logOf(node: string): Promise<string> {
   return await readFile(join(directory, 'logs', `agent-${node}.log`), 'utf8');
 }
 
-/** Steps that the log of an agent tells of one run, in order. */
+/** Returns the steps of one run from the log of an agent, in order. */
 function stepsIn(log: string): string[] {
   return [...log.matchAll(/"step":"([^"]+)"/g)].map(([, step = '']) => step);
 }
 
-/** A signal ends the request that fetches ahead: what the server had sent, and the agent not yet read, comes again. */
+/**
+ * Reports whether a signal arrived while the agent downloaded in advance. The signal ends this request, so the agent
+ * downloads again the bytes that the server had sent and the agent had not read.
+ */
 function isSignalledWhileFetching(log: string): boolean {
   return log.includes('"fetching ahead"') && !log.includes('"fetched ahead"');
 }
@@ -159,7 +165,7 @@ test.each(Array.from({ length: RUNS }, (_, index) => FIRST_SEED + index))(
     const random = seededRandom(seed);
     const victim = VICTIMS[seed % VICTIMS.length] ?? '';
     const nodes = [...CONTROLLERS, ...WORKERS];
-    // A node that has fetched ahead reports no Downloading.
+    // A node that has downloaded in advance does not report `Downloading`.
     const moment = Math.floor(random() * nodes.length * SIGNAL_STATUSES.length);
     const delay = random() * MAX_DELAY_MS;
     const version = versionAt(seed - FIRST_SEED + 1);
@@ -186,7 +192,7 @@ test.each(Array.from({ length: RUNS }, (_, index) => FIRST_SEED + index))(
       );
       const told = (await logOf(host.name)).slice(logSizes.get(host.name) ?? 0);
       const steps = stepsIn(told);
-      // What was fetched ahead needs neither.
+      // A file that was downloaded in advance needs neither step.
       if (steps.includes('download') || steps.includes('trial-run'))
         expect(steps.lastIndexOf('download')).toBeLessThan(steps.indexOf('trial-run'));
       const requests = cluster.downloads.requests

@@ -1,4 +1,7 @@
-/** Certificates of a control-plane host are renewed, by its scripts on real files, and its static pods start anew. */
+/**
+ * Tests the renewal of certificates on a control-plane host: the scripts work on real files, and the static pods
+ * restart.
+ */
 import { existsSync } from 'node:fs';
 import {
   cp,
@@ -98,14 +101,14 @@ afterEach(async () => {
 });
 
 interface Seen {
-  /** What the kubelet started anew, in order. */
+  /** The components that the kubelet restarted, in order. */
   readonly started: string[];
   readonly work: Promise<void>;
 }
 
 const ON_HOST = { path: process.env['PATH'] ?? '', log: silentLogger };
 
-/** `reloads`: the API server reads its files by itself. */
+/** Renews the certificates. `reloads` is true if the API server reloads its certificate files without a restart. */
 function renewed(
   rollout: string,
   kubelet: (component: string) => boolean,
@@ -133,7 +136,7 @@ function renewed(
       }),
     );
   };
-  // Every real look takes a moment.
+  // With this clock, each wait takes some time, as on a real host.
   const clock = new SkewedClock(new FakeClock(Date.now(), { skipsWaits: true }), {
     rate: 60,
     pauses: 60,

@@ -1,4 +1,7 @@
-/** Tests containerd on a host: staged where it is needed, replaced whole, restarted once, and put back byte by byte. */
+/**
+ * Tests containerd on a host: it is staged where it is needed, replaced as a whole, restarted once, and restored byte
+ * by byte.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -64,7 +67,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(root, { recursive: true }));
 
-/** They say their versions as the real ones do. */
+/** These programs print their versions in the format of the real programs. */
 async function provide(folder: string, version: string): Promise<void> {
   await put(
     `${folder}/containerd`,
@@ -123,7 +126,7 @@ test('a host that has the version is left alone, whatever an earlier run has sta
   expect([await contents('usr/bin'), await restarts()]).toEqual([before, '']);
 });
 
-/** Of a rollout that has none in the journal yet. */
+/** Runs the step for a rollout that has no entry for it in the journal yet. */
 const another = async (step: 'stage' | 'containerd', to = containerd): Promise<string> => {
   const body = step === 'stage' ? stageBody({ ...manifest, containerd: to }) : containerdBody(to);
   return await onHost(stepScript({ rollout: 'r2', version: VERSION, step }, body));
@@ -243,7 +246,7 @@ test('a file that is no program, such as a page of a proxy, is not run as comman
 });
 
 describe('a containerd beside the one that runs', () => {
-  /** The containerd of systemd runs from another folder than the first in PATH. */
+  /** The containerd that systemd runs is in another folder than the first containerd in PATH. */
   const runFrom = async (folder: string): Promise<void> => {
     await mkdir(join(root, 'proc/4321'), { recursive: true });
     await symlink(join(root, folder, 'containerd'), join(root, 'proc/4321/exe'));

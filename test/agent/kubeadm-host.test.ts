@@ -1,4 +1,7 @@
-/** A kubeadm host whose disk is full, or forbids programs: what `plan` says of it, and what a step says there. Real mounts. */
+/**
+ * Tests a kubeadm host whose disk is full or forbids programs: what `plan` reports about it, and which error a step
+ * reports. Uses real mounts.
+ */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(root, { recursive: true }));
 
-/** In a mount namespace of its own, with a small disk at /var/lib; `before` runs there first. */
+/** Runs the script in its own mount namespace, with a small disk at /var/lib. `before` runs there first. */
 async function onHost(options: string, before: string, script: string): Promise<string> {
   const file = join(root, 'script.sh');
   await writeFile(file, script);

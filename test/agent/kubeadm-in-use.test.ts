@@ -1,4 +1,7 @@
-/** Which kubelet and which client certificate count on a kubeadm host: those in use, not those that lie where they usually are. */
+/**
+ * Tests which kubelet and which client certificate count on a kubeadm host: those in use, and not the files in the
+ * usual places.
+ */
 import { chmod, copyFile, link, rm, symlink } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
@@ -11,7 +14,7 @@ const PROCESS = 'proc/1234';
 const WORKER = { name: 'w1', role: 'worker' } as const;
 const FROM_PATH = 'the version of the file in PATH counts';
 
-/** A host whose PATH has a kubelet of v1.35.1, and whose systemd names the process of a kubelet. */
+/** Returns a host whose PATH has a kubelet of v1.35.1. Its systemd reports `process` as the PID of the kubelet. */
 async function hostWith(process: string, state = 'active'): Promise<KubeadmRig> {
   const rig = await KubeadmRig.create();
   await rig.put('usr/bin/kubelet', kubelet('v1.35.1'), 0o755);
@@ -39,7 +42,7 @@ test('the kubelet that runs says its version, also after its file was replaced',
   const { kubelet: found, messages } = await probed(rig);
   expect(found).toBe('v1.34.2');
   expect(messages.filter((text) => text.includes('kubelet that runs'))).toEqual([]);
-  // What proves an upgrade reads the same.
+  // The script that verifies an upgrade reads the same version.
   expect(parseFacts(await rig.onHost(factsScript(WORKER))).kubelet).toBe('v1.34.2');
 });
 
@@ -148,7 +151,7 @@ test.each([
     await rig.put(`${PROCESS}/cmdline`, `/usr/bin/kubelet\0${words}\0`);
     const [, path = '/etc/kubernetes/kubelet.conf'] = /--kubeconfig.(.*)$/.exec(words) ?? [];
     await rig.put(path, kubeconfig(own));
-    // Left by an earlier installation.
+    // An earlier installation left this certificate.
     await rig.put('var/lib/kubelet/pki/kubelet-client-current.pem', issued('old'));
     if (!own.includes('data')) await rig.put(file, `key\n${issued('data')}${issued('next')}`);
     const { certificates } = await probed(rig);

@@ -1,4 +1,7 @@
-/** Hosts whose binaries are packages: real dpkg and apt, dnf 4 and 5, zypper and rpm on overlays of this machine, with a repository of files. */
+/**
+ * Tests hosts whose binaries are packages, with a repository of files. Uses real dpkg and apt, dnf 4 and 5, zypper and
+ * rpm, on overlays of this machine.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -32,10 +35,10 @@ const manifest = parseManifest(
 );
 
 interface Kind {
-  /** That of the manager if absent. */
+  /** The name of the kind. Absent: the name of the manager. */
   readonly name?: string;
   readonly manager: string;
-  /** Of the programs, on top of those of this machine. */
+  /** The folder with additional programs, which is mounted over the programs of this machine. */
   readonly layer?: string;
   /** Writes the packages of both versions into the folder `repository`. */
   readonly makeRepository: () => Promise<void>;
@@ -59,7 +62,10 @@ const each = async (
     for (const version of versions) await make(name, version);
 };
 
-/** As root of the machine, whose changes stay for the next script. */
+/**
+ * Runs the script as root in a root file system over that of this machine. The changes of the script stay for the next
+ * script.
+ */
 async function onHost(script: string, layer?: string): Promise<string> {
   await writeFile(at('script.sh'), script);
   const mounts = ['usr', 'etc', 'var'].map((name) => {
@@ -80,7 +86,7 @@ exec chroot root sh /script.sh`;
   const { stdout, stderr } = await run('unshare', [...namespaces, 'sh', '-ec', enter], {
     environment: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' },
   });
-  // Debian's rpm says this each time.
+  // The rpm of Debian prints this at each call.
   return `${stdout}${stderr}`.replaceAll(
     /^rpm: (RPM should not be used|However assuming).*\n/gm,
     '',
@@ -107,7 +113,7 @@ async function makeDebs(): Promise<void> {
     [OLD, NEW],
     async (name, version) => await make(name, `${version.slice(1)}-1.1`, name, said(name, version)),
   );
-  // As Docker and Debian number theirs.
+  // The versions have the formats of Docker and Debian.
   for (const [name, end] of [
     ['containerd.io', '-1~debian.12'],
     ['containerd', '~ds1-1'],
@@ -122,7 +128,7 @@ async function makeDebs(): Promise<void> {
   await writeFile(at('repository/Packages'), listed.join('\n'));
 }
 
-/** Not beside the index, as in the repositories of Kubernetes. */
+/** Writes the packages into another folder than the index, as the repositories of Kubernetes do. */
 const makeRpms = (layer: string) => async (): Promise<void> => {
   await each([OLD, NEW, LACKING], async (name, version) => {
     const spec = `Name: ${name}
@@ -149,7 +155,7 @@ printf '#!/bin/sh\\necho ${said(name, version)}\\n' >%{buildroot}/usr/bin/${name
   expect(found).toBe('');
 };
 
-/** Unpacked by `.ci/run`. */
+/** The folder into which `.ci/run` unpacks these programs. */
 const layerOf = (name: string): string => join(cacheDirectory(process.env), '..', name);
 const STUB = "printf '#!/bin/sh\\nexit 0\\n' >/usr/bin/systemctl && chmod 755 /usr/bin/systemctl\n";
 const rpmState = 'kubeadm; kubelet; rpm -q --qf "%{NAME} %{VERSION}\\n" kubeadm kubelet;';
@@ -160,7 +166,8 @@ const KINDS: readonly Kind[] = [
   {
     manager: 'apt-get',
     makeRepository: makeDebs,
-    // As on a host: images of containers let apt read all packages at each start, and other programs look at what it did.
+    // Configures apt as on a host. The images of containers make apt read all packages at each start, and let other
+    // programs inspect its work.
     setUp: `set -e
 rm -f /etc/apt/apt.conf.d/docker-clean /etc/apt/apt.conf.d/20packagekit /etc/apt/apt.conf.d/50appstream
 rm -rf /etc/apt/sources.list.d/* /var/lib/apt/lists/*
@@ -179,7 +186,7 @@ apt-mark -qq hold kubelet`,
     manager: 'dnf',
     layer: layerOf('dnf'),
     makeRepository: makeRpms(layerOf('dnf')),
-    // As the documentation of Kubernetes sets it up; `local` is a plugin of Debian's package.
+    // Configures the repository as the documentation of Kubernetes does. `local` is a plugin in the package of Debian.
     setUp: `set -e
 mkdir -p /etc/rpm /etc/yum.repos.d
 echo '%_dbpath /var/lib/rpm' >/etc/rpm/macros
@@ -198,7 +205,8 @@ dnf -q versionlock add kubelet >/dev/null`,
     manager: 'dnf',
     layer: layerOf('dnf5'),
     makeRepository: makeRpms(layerOf('dnf5')),
-    // As on Fedora, where dnf is dnf5. The release of Debian is no number.
+    // Configures dnf as on Fedora, where `dnf` is dnf5. Sets `releasever`, because the release of Debian is not a
+    // number.
     setUp: `set -e
 ln -s dnf5 /usr/bin/dnf
 mkdir -p /etc/rpm /etc/yum.repos.d
@@ -209,7 +217,7 @@ printf '[kubernetes]\\nname=k\\nbaseurl=file:///repository\\ngpgcheck=0\\nexclud
 sed -i s/gpgcheck=True/gpgcheck=False/ /etc/dnf/dnf.conf
 dnf -qy --setopt=disable_excludes=kubernetes install kubeadm-1.36.2 kubelet-1.36.2 >/dev/null 2>&1
 dnf -q versionlock add kubelet >/dev/null`,
-    // The first lock names no epoch.
+    // The lock that `setUp` adds names no epoch, so `sed` removes the epoch of later locks.
     state: `${rpmState} dnf -q versionlock list | sed -n 's/^evr = \\(0:\\)*/lock /p'`,
     stateAt: (version) => `${rpmStateAt(version)}lock ${version.slice(1)}-150500.1.1\n`,
     refresh: 'dnf makecache',
@@ -333,11 +341,11 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
   else ofRpm(here, messages);
 }
 
-/** Where apt-get fails, a hold stays; the same run goes on once it works. */
+/** Tests that a hold stays if apt-get fails. The same run continues when apt-get works again. */
 async function failOnce(here: (script: string) => Promise<string>): Promise<void> {
   const context = { rollout: 'r2', version: NEW };
   await here(stepScript({ ...context, step: 'stage' }, stageBody(manifest)));
-  // As apt-get does with what is held: the hold goes first.
+  // Removes the hold before it fails, as apt-get does with held packages.
   await here(`cat >/usr/sbin/apt-get <<'END'
 #!/bin/sh
 apt-mark -qq unhold kubelet
@@ -367,7 +375,7 @@ function ofApt(
         binaries: { containerd: path, 'containerd-shim-runc-v2': path },
       };
       await here(`apt-get -qqy install ${old} >/dev/null && apt-mark -qq hold ${name}`);
-      // Staged with the others, or by its own step.
+      // One package is staged together with the others, the other package by its own step.
       if (name === 'containerd')
         await here(
           stepScript(

@@ -1,4 +1,4 @@
-/** What `plan` reads from a kubeadm host: its own script, on real files in place of those of the host. */
+/** Tests what `plan` reads from a kubeadm host: runs its own script on real files that replace those of the host. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ let root = '';
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-probe-'));
   await put('run/empty', '');
-  // Others on this machine may run a kubeadm.
+  // Without this, the probe would find a kubeadm that other users of this machine run.
   await program('pgrep', 'exit 1');
   await put('etc/kubernetes/manifests/kube-apiserver.yaml', 'spec:\n  - --secure-port=7443\n');
 });
@@ -285,7 +285,8 @@ test('a step of a run that was killed makes the host busy, and a warning says th
     },
   );
   await once(hold.stdout, 'data');
-  // Its own kubeadm: whoever ends it, or the lock's holder, must not be told to.
+  // This is the kubeadm of the step of Refit. No message may advise the operator to end it, or to end the holder of the
+  // lock.
   await program('pgrep', 'echo 12');
   const { busy, messages } = await facts();
   const step = 'a step of Refit, log /run/refit.*';

@@ -1,4 +1,7 @@
-/** One manifest for hosts with different processors: each gets its own files, and refuses those of another. */
+/**
+ * Tests one manifest for hosts with different processors. Each host uses the files for its processor, and refuses files
+ * for another processor.
+ */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
@@ -26,7 +29,7 @@ test.each(MACHINES)(
   async (arch, machine) => {
     await using rig = await KubeadmRig.create();
     await rig.program('uname', `[ "$1" = -m ] && echo ${machine} || echo 6.1.0`);
-    // Serves what the address names.
+    // Serves the file that the URL names.
     await rig.program(
       'curl',
       'read -r line; while [ "$1" != -o ]; do shift; done; name=${line##*/}; [ "$2" = /dev/null ] || cp "$REFIT_ROOT/files/${name%?}" "$2"',
@@ -67,7 +70,7 @@ test('a host with binaries of its own gets these, and a message names the field 
   const problem = 'hosts[cp1].binaries.kubelet.path: no file /srv/gone on this host';
   expect(await probed(wrong)).toEqual([problem]);
   expect(await rig.onHost(prepareScript(manifest, wrong, false))).toContain(problem);
-  // What comes after it is again one for all hosts.
+  // This host overrides only kubeadm. The message about kubelet names the field for all hosts again.
   const another = { ...host, binaries: { kubeadm: { path: '/srv/arm64/kubeadm' } } };
   expect(await probed(another)).toEqual(['binaries.kubelet.path: no file /srv/none on this host']);
   await rig.onHost(prepareScript(manifest, own, false));

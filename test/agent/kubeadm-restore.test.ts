@@ -1,4 +1,7 @@
-/** Two persons who restore etcd at once: the one who began first goes no further. */
+/**
+ * Tests that two persons may start to restore etcd at the same time. The steps of the person who began first are
+ * refused.
+ */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

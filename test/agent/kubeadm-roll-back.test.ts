@@ -1,4 +1,7 @@
-/** A kubelet that does not come up: the host gets back what it had before, byte by byte, and the next run does all steps anew. */
+/**
+ * Tests a kubelet that does not start after its upgrade: the host gets its earlier files back byte by byte, and the
+ * next run does all steps again.
+ */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +37,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(root, { recursive: true }));
 
-/** It writes the kubelet's configuration, also a file that was not there before. */
+/** Returns a kubeadm that writes the configuration of the kubelet, including a file that did not exist before. */
 function kubeadm(version: string): string {
   const folder = '"$REFIT_ROOT/var/lib/kubelet"';
   return `#!/bin/sh\n[ "$1" != version ] || { echo ${version}; exit; }\ncd ${folder}\nfor file in config.yaml kubeadm-flags.env; do printf ${version} >$file; done\n`;

@@ -1,4 +1,7 @@
-/** Static pods that do not work after an upgrade: the host gets all manifests back as they were, or none. */
+/**
+ * Tests static pods that do not work after an upgrade: the host gets either all its earlier manifests back, or none of
+ * them.
+ */
 import {
   chmod,
   mkdir,
@@ -96,7 +99,7 @@ async function upgrade(rollout = 'r'): Promise<void> {
   const done = await onHost(stepScript({ ...context, step: 'kubeadm' }, body));
   expect(done.isDone, done.said).toBe(true);
 }
-/** As `upgrade` leaves the host that `makeHost` makes. */
+/** Turns the host into a copy of the upgraded host. */
 async function becomeUpgraded(): Promise<void> {
   await rm(root, { recursive: true });
   const { ok } = await run('cp', ['-a', upgradedHost, root]);
@@ -113,7 +116,10 @@ async function manifests(): Promise<Record<string, string>> {
   );
 }
 
-/** Puts a program before the one of the host. It gets the real one as `$REAL`. */
+/**
+ * Installs a program that runs before the program of the host with this name. `$REAL` is the path of the program of the
+ * host.
+ */
 async function instead(name: string, lines: string): Promise<void> {
   const { stdout } = await run('sh', ['-c', `command -v ${name}`]);
   await put(`usr/bin/${name}`, `#!/bin/sh\nREAL=${stdout.trim()}\n${lines}\nexec "$REAL" "$@"\n`);
@@ -279,7 +285,7 @@ describe('no manifest goes back', () => {
     await stays('cannot stage the manifests');
   });
 
-  // The last one undoes the most.
+  // If the last manifest cannot be renamed, the script must undo the most renames.
   const refused = WHOLE ? NAMES : NAMES.slice(-1);
   test.each(refused)('if %s cannot be renamed: those that were are undone', async (name) => {
     await becomeUpgraded();
@@ -291,7 +297,7 @@ describe('no manifest goes back', () => {
 });
 
 describe('a crash', () => {
-  /** Every rename of the roll-back: four of manifests, and those of the two journals. */
+  /** All renames of the roll-back: those of the four manifests and of the two journals. */
   const renames = [
     'journal.new',
     ...NAMES.map((name) => `.${name}.yaml.refit`),
@@ -337,7 +343,7 @@ describe('a crash', () => {
   test('while it undoes: the next one undoes the rest', async () => {
     const before = await manifests();
     await becomeUpgraded();
-    // The fourth rename fails, and the machine goes down when the second manifest is put in place again.
+    // The fourth rename fails. Then the host crashes when the script restores the second manifest.
     await instead(
       'mv',
       [

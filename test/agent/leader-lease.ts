@@ -1,4 +1,7 @@
-/** A leader that leaves cordoning to the nodes, as those before k0s 1.35: to a node, a leader is its lease. */
+/**
+ * A leader that leaves cordoning to the nodes, as the leaders before k0s 1.35 do. It consists only of a Lease, because
+ * a node sees nothing else of a leader.
+ */
 
 import { createMissing } from '../../sandbox/cluster/objects.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -10,7 +13,10 @@ const NAMESPACE = 'k0s-autopilot';
 const NAME = 'k0s-autopilot-controller';
 const DAY_S = 86_400;
 
-/** It leads in the place of whoever led before, and is gone when what is returned is disposed of: others wait for its lease. */
+/**
+ * Replaces the Lease of the current leader by that of a silent leader. The returned value deletes this Lease when it is
+ * disposed. Until then, other leaders wait for it.
+ */
 export async function electSilentLeader(client: KubeClient): Promise<AsyncDisposable> {
   await createMissing(client, namespaces, {
     apiVersion: 'v1',

@@ -1,4 +1,6 @@
-/** A proxy on loopback that knows a few names: it forwards plain requests and tunnels to them, and notes what it was asked. */
+/**
+ * A proxy on loopback that knows a few names. It forwards plain requests and tunnels to them, and records its requests.
+ */
 import { once } from 'node:events';
 import {
   createServer,
@@ -15,18 +17,18 @@ export interface LoopbackProxy extends AsyncDisposable {
   readonly host: string;
   /** Method and target of each request, in order. */
   readonly asked: readonly string[];
-  /** What came as `proxy-authorization`, request by request. */
+  /** The header `proxy-authorization` of each request, in order. */
   readonly credentials: readonly (string | undefined)[];
   /** Tunnels that are open now. */
   open(): number;
 }
 
 export interface ProxyTraits {
-  /** From `host:port` to a port of 127.0.0.1. */
+  /** Maps `host:port` to a port of 127.0.0.1. */
   readonly names: Readonly<Record<string, number>>;
-  /** Answers each CONNECT with this status, 'no-answer' with nothing at all. */
+  /** Answers each CONNECT with this status. With 'no-answer', never answers. */
   readonly refuses?: number | 'no-answer';
-  /** It speaks TLS. */
+  /** The certificate and the key of the proxy. If they are set, the proxy uses TLS. */
   readonly identity?: Identity;
 }
 

@@ -1,4 +1,4 @@
-/** A cluster in memory for agents: API server, custom kinds, a kubeconfig, and a log of what was asked. */
+/** A cluster in memory for agents: an API server, custom kinds, a kubeconfig, and a log of all requests. */
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

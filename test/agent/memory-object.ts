@@ -1,16 +1,16 @@
-/** An object that carries signals without an API server, with the optimistic locking of one. */
+/** An object that has signals and needs no API server. It has the same optimistic locking as an API server. */
 import type { SignalObject } from '../../src/agent/object/signal-object.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 
-/** What outlives an agent: the stored object, and every status it went through. */
+/** The parts that remain when an agent ends: the stored object, and every status that it had. */
 export class MemoryStore {
   readonly statuses: string[] = [];
   object: KubeObject = {
     metadata: { name: 'worker1', resourceVersion: '1', annotations: { theirs: 'kept' } },
   };
-  /** Called before each write of the agent, which finds itself overtaken by whatever this changes. */
+  /** Called before each write of the agent. If it changes the object, the write fails with a conflict. */
   beforeWrite: () => void = () => undefined;
   readonly #watchers = new Set<() => void>();
 
@@ -18,7 +18,7 @@ export class MemoryStore {
     this.change({ annotations: { ...encodeSignal(signal), ...more } });
   }
 
-  /** As a leader does it. */
+  /** Sets the status of the signal, as a leader does. */
   advance(status: string, more: Record<string, string> = {}): void {
     const signal = decodeSignal(this.object.metadata.annotations);
     if (signal === undefined) throw new Error('there is no signal');
@@ -40,7 +40,7 @@ export class MemoryStore {
     });
   }
 
-  /** Throws a conflict where `object` is not based on the stored one. */
+  /** Throws a conflict if `object` is not based on the stored object. */
   put(object: KubeObject): void {
     const { resourceVersion } = this.object.metadata;
     if (object.metadata.resourceVersion !== resourceVersion) {

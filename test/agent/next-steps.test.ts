@@ -1,4 +1,7 @@
-/** Tests that the command alone, without PATH, home and documents, answers each of thirty mistakes with a next step that exists. */
+/**
+ * Tests that the command tells the next step after each of thirty mistakes, and that this step exists. The command runs
+ * without PATH, without a home directory and without the documentation.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +13,7 @@ import { COMMANDS } from '../../src/cmd/commands.ts';
 import { EXIT } from '../../src/util/errors.ts';
 
 const CALL = { abort: new AbortController().signal, write: () => undefined };
-/** Nothing listens there. */
+/** No server listens at this address. */
 const DEAD = 'clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]';
 const FILES: Readonly<Record<string, string>> = {
   'broken.yaml': 'a: [',
@@ -107,7 +110,7 @@ describe.each(MISTAKES)('refit %s', (mistake) => {
     expect(step, stderr).not.toBe('');
     const commands = [...stderr.matchAll(/`(refit [^`]+)`/g)].map(([, line = '']) => line);
     expect(commands.flatMap(problemOf)).toEqual([]);
-    // Somebody with the command alone has no file of the repository.
+    // A user who has only the command has no files of the repository.
     expect(stderr).not.toMatch(/\b(?:docs|deploy|examples)\//);
     const { path, spec } = commandIn(words);
     if (step.includes('the same command with `--help`'))

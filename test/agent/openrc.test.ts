@@ -1,4 +1,4 @@
-/** The proof of restarts under OpenRC itself: a real supervise-daemon, in a jail of its own. */
+/** Tests restarts under OpenRC itself: with a real supervise-daemon, in its own jail. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../support/left-out.ts';

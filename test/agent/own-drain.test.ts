@@ -1,4 +1,7 @@
-/** The proof that an agent that drains its node does it as the policy asks: a real process, under a leader that leaves it to nodes. */
+/**
+ * Tests that an agent that drains its own node does this as the policy requests. The process is real, and the leader
+ * leaves the drain to the nodes.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
@@ -22,7 +25,7 @@ const NOT_DONE = ['Downloading', 'Cordoning', 'Failed'];
 
 interface Case {
   readonly policy?: AgentPolicy;
-  /** Keeps the pod for good. */
+  /** True if a finalizer keeps the pod for ever. */
   readonly isStuck?: boolean;
   readonly statuses: string[];
   readonly left: number;
@@ -101,7 +104,7 @@ test('on a controller whose ControlNode is deleted, and not registered again, th
   const isCordoned = async (): Promise<boolean> =>
     cordonOwner(await admin.get(nodes, node)) !== undefined;
   await rig.until(async () => expect(await isCordoned()).toBe(true));
-  // A service that does not answer does not say that this is a controller.
+  // While the service does not answer, the agent cannot learn from it that this node is a controller.
   await rig.host.stop();
   await admin.delete(controlNodes, name);
   await rig.until(async () => expect(await rig.journal()).toContain('"idle"'));

@@ -1,4 +1,7 @@
-/** An agent's own node as a value that outlives the agent: cordoned or not, and how often it was drained. */
+/**
+ * The node of an agent, as a value that remains when the agent ends: whether it is cordoned, and how often it was
+ * drained.
+ */
 import type { Cordoner, Maintenance } from '../../src/agent/maintenance/node-maintenance.ts';
 import type { Node } from '../../src/kube/resources.ts';
 import type { Fuse } from './fuse.ts';
@@ -6,21 +9,21 @@ import type { Fuse } from './fuse.ts';
 export class OwnNode {
   isCordoned = false;
   drains = 0;
-  /** How often it was asked who cordons. */
+  /** The number of calls of `whoCordons`. */
   asked = 0;
-  /** How often a cordon could not be removed. */
+  /** The number of times that a cordon could not be removed. */
   refusals = 0;
   cordoner: Cordoner = 'self';
-  /** What the API server has of it. */
+  /** Returns the Node that the API server has. */
   read: () => Node | undefined = () => undefined;
-  /** True where the service was restarted, though pods could still come. */
+  /** True if the service was restarted while new pods could still be scheduled. */
   wasTouchedUncordoned = false;
-  /** What else happens while the node is drained. */
+  /** Called while the node is drained. */
   onDrain: (abort: AbortSignal) => Promise<void> = async () => await Promise.resolve();
-  /** Why a cordon cannot be removed, as long as it is set. */
+  /** The error with which the removal of a cordon fails. Undefined if the removal works. */
   holdsFast: string | undefined;
 
-  /** Each change of the node is an effect of its own. */
+  /** Returns a maintenance in which each change of the node is a separate effect of the fuse. */
   maintenanceUntil(fuse: Fuse): Maintenance {
     return {
       whoCordons: async () => {

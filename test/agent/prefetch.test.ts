@@ -1,4 +1,7 @@
-/** Tests that an agent fetches ahead what its leader asks for, without touching its service, and only within its own rules. */
+/**
+ * Tests that an agent downloads in advance what its leader requests. It does not touch its service, and it keeps its
+ * own rules.
+ */
 import { appendFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';

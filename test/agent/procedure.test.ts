@@ -1,4 +1,7 @@
-/** The proof of an agent's procedure beside leaders, policies and bad builds: real files and processes, an object in memory. */
+/**
+ * Tests the procedure of an agent with leaders, policies and bad builds. Files and processes are real, and the object
+ * is in memory.
+ */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -12,7 +15,7 @@ import { Fuse } from './fuse.ts';
 import { Builds, NEW, OLD, Place } from './in-process.ts';
 import { MemoryStore, viewOf } from './memory-object.ts';
 
-/** The agent asks who cordons every five seconds. */
+/** A clock with short pauses, because the agent checks only every five seconds who cordons. */
 const hurried = new SkewedClock(systemClock, { pauses: 1 / 50 });
 
 let builds: Builds;
@@ -216,7 +219,7 @@ describe('a build that is', () => {
     place.startAgent(new Fuse(Infinity), { clock });
     place.send('/hangs-later');
     await place.until(async () => expect(await place.journal()).toContain('"soaking"'));
-    // Time goes fast in the soak only: to start a process takes as long as the machine needs.
+    // The test advances the clock only during the soak. The start of a process takes as much time as the machine needs.
     await place.until(async () => {
       const isSoaking = (await place.journal()).includes('"soaking"');
       if (isSoaking) clock.skip(1_000);
@@ -260,7 +263,7 @@ describe('the node', () => {
     await using place = await startPlace();
     place.store.change(condition('True'));
     place.store.change({ annotations: encodeAgentPolicy({ readyTimeoutMs: 500 }) });
-    // At once, so that the agent sees no Node that is Ready after the restart.
+    // Changes the condition at once, so that the agent observes no Node that is Ready after the restart.
     const stopWatching = place.store.watch(() => {
       if (place.store.statuses.at(-1) !== 'Restart') return;
       stopWatching();

@@ -1,4 +1,7 @@
-/** One node as the outside sees it: a host with a service, an agent process, its object, and what they did. */
+/**
+ * One node as other processes observe it: a host with a service, an agent process, the object of the node, and a record
+ * of what they did.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -42,35 +45,35 @@ const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
 
 export interface RigOptions
   extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer' | 'ownAgent'>> {
-  /** Of the node; unique in its cluster. */
+  /** The name of the node. It must be unique in its cluster. */
   readonly name: string;
   readonly role?: 'controller' | 'worker';
   /** Client with every right, for what people and the engine do. */
   readonly admin: KubeClient;
-  /** Writes the annotations of a signal, if not the administrator does. */
+  /** Writes the annotations of a signal. Absent: the administrator writes them. */
   readonly writeSignal?: (annotations: Record<string, string>) => Promise<unknown>;
   /** Path of the agent's own kubeconfig. */
   readonly kubeconfig: string;
   readonly faults?: readonly Fault[];
   readonly breakFor?: readonly string[];
-  /** How the build of NEW is bad. */
+  /** The fault of the build of NEW. */
   readonly broken?: Broken;
   /** Size of the build of NEW. */
   readonly bytes?: number;
   readonly flags?: readonly string[];
   /** More arguments of the service. */
   readonly serviceFlags?: readonly string[];
-  /** How to start the command, where not as all tests do. */
+  /** The command that starts Refit. Absent: the command that all tests use. */
   readonly refit?: readonly [string, ...string[]];
   /** An empty directory for the host, such as a mounted disk; a temporary one where absent. */
   readonly hostDirectory?: string;
-  /** Added to that of the agent. */
+  /** Variables that are added to the environment of the agent. */
   readonly environment?: Readonly<Record<string, string>>;
   /** What its leader asks of the agent with each signal. */
   readonly policy?: AgentPolicy;
 }
 
-/** Something of each kind that an agent must leave alone. */
+/** A label and an annotation that the agent must not change. */
 const THEIRS = { labels: { pool: 'blue' }, annotations: { 'example.com/theirs': 'kept' } };
 
 export class Rig implements AsyncDisposable {
@@ -80,7 +83,10 @@ export class Rig implements AsyncDisposable {
   statuses: string[] = [];
   /** Called once when a watcher sees a status for the first time. */
   onStatus: (status: string) => void = () => undefined;
-  /** Changes since the newest signal of what agents write. The cluster's own controllers write taints and annotations. */
+  /**
+   * The number of changes, since the newest signal, of the parts that agents write. Taints and other annotations do not
+   * count, because controllers of the cluster write them.
+   */
   changes = 0;
   /** The newest signal's `created`. */
   created = '';
@@ -177,7 +183,7 @@ export class Rig implements AsyncDisposable {
     await this.annotate(encodeSignal({ ...signal, status: { status, timestamp } }));
   }
 
-  /** `created`: now, for a signal like any other. */
+  /** Sends a signal. Only unusual signals need `created`, because the default is a new time. */
   async send(
     file: '/old' | '/new' | '/next' | '/none',
     version: string,
@@ -227,7 +233,7 @@ export class Rig implements AsyncDisposable {
     return decodeReport((await this.object()).metadata.annotations, this.created);
   }
 
-  /** Text of the agent's journal; as an idle one where there is none yet. */
+  /** Returns the text of the journal of the agent; `"idle"` if there is no journal yet. */
   async journal(): Promise<string> {
     return await readFile(join(this.host.stateDirectory, 'journal.json'), 'utf8').catch(
       () => '"idle"',
@@ -242,7 +248,10 @@ export class Rig implements AsyncDisposable {
     });
   }
 
-  /** Waits for a condition; what the agent said last is shown where it never comes true. */
+  /**
+   * Waits until a condition is true. If this takes too long, throws an error that contains the last messages of the
+   * agent.
+   */
   async until(condition: () => void | Promise<void>): Promise<void> {
     try {
       await vi.waitFor(condition, { timeout: 150_000, interval: 25 });
@@ -263,7 +272,7 @@ export class Rig implements AsyncDisposable {
       .digest('hex');
   }
 
-  /** Names beside the binary, but for it and the previous one. */
+  /** Returns the names of all files in the directory of the binary, except the binary and the previous binary. */
   async leftovers(): Promise<string[]> {
     const names = await readdir(join(this.host.directory, 'bin'));
     return names.filter((name) => name !== 'k0s' && name !== 'k0s.previous');
@@ -282,7 +291,7 @@ export class Rig implements AsyncDisposable {
       metadata: { name, ...structuredClone(THEIRS) },
     };
     await admin.create(this.#resource, object);
-    // Every registered controller is asked whether it is ready, by whichever test comes next.
+    // The next test would ask every registered controller whether it is ready, so this object must be deleted.
     this.#things.defer(async () => await admin.delete(this.#resource, name));
     const informer = createInformer(admin, this.#resource, {
       fieldSelector: `metadata.name=${name}`,

@@ -1,4 +1,7 @@
-/** Tests downloads from `refit serve` by agents that are killed at random bytes: what they have they keep. */
+/**
+ * Tests downloads from `refit serve` by agents that are killed at random bytes. The next agent keeps the bytes that are
+ * on the disk.
+ */
 
 import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
@@ -29,7 +32,7 @@ interface Line extends AsyncDisposable {
   readonly starts: readonly number[];
 }
 
-/** A slow line to a port of this machine. */
+/** Starts a slow TCP proxy for a port of this machine. */
 async function slowLine(target: number): Promise<Line> {
   const starts: number[] = [];
   const sockets = new Set<Socket>();
@@ -98,7 +101,7 @@ test.each([1])(
     rig.startAgent();
     await rig.send('/new', NEW, { url });
     for (let kill = 1; kill <= KILLS; kill++) {
-      // Somewhere in the next share of the file.
+      // A random byte in the next part of the file.
       const at = Math.floor(((kill - 1 + random()) / (KILLS + 1)) * bytes.length);
       await rig.until(async () => expect(await received()).toBeGreaterThan(at));
       await rig.agent?.stop('SIGKILL');

@@ -1,14 +1,20 @@
-/** Somebody who writes an object all the time. */
+/** Writes an object all the time, as another client could do. */
 import { setTimeout } from 'node:timers/promises';
 import type { Rig } from './rig.ts';
 
 const PAUSE_MS = 50;
-/** After this many writes each pause doubles: on a busy machine the agent needs longer than one pause to write between two writes. */
+/**
+ * After this many writes, each pause doubles. On a busy machine, the agent needs more time than one pause to write
+ * between two writes.
+ */
 const WRITES_AT_ONE_PACE = 100;
 
-/** Each write waits for the one before: on a busy machine they would pile up, and no other one would get through. */
+/**
+ * Each write waits for the previous write. Otherwise the writes would queue up on a busy machine, and no other write
+ * would succeed.
+ */
 export class Storm implements AsyncDisposable {
-  /** Those that were answered. */
+  /** The number of writes that succeeded. */
   writes = 0;
   #isOver = false;
   readonly #running: Promise<void>;
@@ -24,7 +30,7 @@ export class Storm implements AsyncDisposable {
 
   async #write(rig: Rig): Promise<void> {
     while (!this.#isOver) {
-      // A refused write is one less; what the agent does says whether it matters.
+      // A write that fails does not count. Whether this matters is visible in the work of the agent.
       await rig.annotate({ 'example.com/storm': String(this.writes) }).then(
         () => this.writes++,
         () => undefined,

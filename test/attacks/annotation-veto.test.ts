@@ -1,4 +1,7 @@
-/** Whoever may annotate a Node names what root downloads and runs there: the host's own rules decide, not the annotation. */
+/**
+ * Tests that the rules of a host, and not an annotation, decide what root downloads and runs there. An attacker may
+ * annotate the Node.
+ */
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +12,7 @@ import { attackAsNobody, NOBODY, startNode, useCluster } from './rig.ts';
 
 useCluster();
 
-/** Why the agent refuses the signal; nothing was downloaded by then. */
+/** Returns the reason why the agent refuses the signal. Verifies that nothing was downloaded. */
 async function refusal(
   flags: readonly string[],
   more: object,

@@ -1,4 +1,7 @@
-/** Somebody between host and server names a bundle like another file of the images directory: it took the place of that file. */
+/**
+ * Tests that a bundle with the name of a foreign file does not replace that file. An attacker between host and server
+ * could choose such a name.
+ */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

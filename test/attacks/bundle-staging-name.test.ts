@@ -1,4 +1,7 @@
-/** A bundle's URL names the file of partial downloads: the agent said Completed, and then removed the bundle with its leftovers. */
+/**
+ * Tests that a bundle may not have the name of the file for partial downloads. An agent would report `Completed`, and
+ * then remove the bundle together with its leftovers.
+ */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,7 +19,7 @@ async function expectRefused(node: Rig, url: string): Promise<void> {
   expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
   expect((await node.report())?.reason).toContain(`names the bundle ${PARTIAL}`);
   expect(await readdir(join(node.host.dataDirectory, 'images'))).toEqual([]);
-  // What k0s keeps of its worker profile lies there before.
+  // The file of k0s for its worker profile was there before.
   expect((await readdir(node.host.dataDirectory)).toSorted()).toEqual([
     'images',
     'worker-profile.yaml',

@@ -1,4 +1,7 @@
-/** A pod takes all connections of the health port, and each that becomes free: no probe got through, and the kubelet ended the leader. */
+/**
+ * Tests that the probes of the kubelet succeed while a pod takes all connections of the health port. Otherwise the
+ * kubelet would restart the process.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +15,7 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 const CONNECTIONS = 200;
 const PROBES = 20;
 
-/** As many half requests as it can; each that ends is begun again. */
+/** Keeps as many incomplete requests open as possible. Replaces each connection that ends. */
 class Flood implements Disposable {
   readonly #sockets = new Set<Socket>();
   #isOver = false;
@@ -75,6 +78,6 @@ test('probes get through', async () => {
       () => 0,
     );
   }
-  // A kubelet forgives two in a row.
+  // A kubelet tolerates two failed probes in a row.
   expect(passed).toBeGreaterThan(PROBES / 2);
 });

@@ -1,4 +1,7 @@
-/** Somebody on a host prepares what Cluster API has changed there: links, names and files that would lead root elsewhere. */
+/**
+ * Tests that an agent writes only the files that Cluster API may change. A local attacker prepares links, names and
+ * files that would make root write elsewhere.
+ */
 import { execFileSync } from 'node:child_process';
 import { chmod, chown, lchown, link, mkdir, symlink } from 'node:fs/promises';
 import { expect, test } from 'vitest';
@@ -7,7 +10,7 @@ import { attackAsNobody, NOBODY, useCluster } from './rig.ts';
 
 const cluster = useCluster();
 
-/** Why the agent refuses to write each of the files. */
+/** Returns the reason why the agent refuses to write, for each of the files. */
 async function refusals(
   prepare: (host: ConfiguredHost) => Promise<unknown>,
   ...paths: string[]

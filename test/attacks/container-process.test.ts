@@ -1,4 +1,7 @@
-/** A pod runs something that looks like k0s, as root: processes of containers are never the service, and those of units are. */
+/**
+ * Tests that processes of containers never count as the service, and that processes of units do. A pod runs a program
+ * as root that looks like k0s.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -31,7 +34,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Runs `/usr/bin/sh worker` in the end; true when it is taken for a service of the host. */
+/**
+ * Runs a script that ends with `exec /usr/bin/sh worker`. Resolves with true if the agent takes this process for a
+ * service of the host.
+ */
 async function isBelieved(script: string): Promise<boolean> {
   child = spawn('/bin/sh', ['-ec', script], { cwd: directory, stdio: ['pipe', 'pipe', 'inherit'] });
   const up = await Promise.race([
@@ -56,7 +62,7 @@ attackOnDisk('a process with a root directory of its own is not', async () => {
   expect(await isBelieved(`exec unshare --mount /bin/sh -ec '${inside}'`)).toBe(false);
 });
 
-/** Where cgroups can be made: version 2, else one of version 1. */
+/** A hierarchy in which the test can create cgroups: version 2, or else one of version 1. */
 const hierarchy = ['', 'pids', 'unified', 'systemd']
   .map((name) => join('/sys/fs/cgroup', name))
   .find((path) => existsSync(join(path, 'cgroup.procs')));

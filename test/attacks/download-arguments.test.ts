@@ -1,4 +1,7 @@
-/** Another user of a host reads the arguments of all its processes while a binary is downloaded. */
+/**
+ * Tests that no process argument contains a secret while a binary is downloaded. Another user of a host can read the
+ * arguments of all its processes.
+ */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -13,7 +16,7 @@ import {
 } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { attackedManifest, KubeadmRig, VERSION } from './kubeadm-rig.ts';
 
-/** Nobody else on this machine has them. */
+/** A text that no other process on this machine has in its arguments. */
 const SECRET = randomUUID();
 
 const SCRIPTS = {
@@ -58,7 +61,7 @@ test('a script that the agent runs on its own host stands in no arguments, and r
   const { stdout } = await shells.run(host, script);
   expect(stdout).toContain('sh');
   expect(stdout).not.toContain(SECRET);
-  // As where the agent dies while it hands over the script.
+  // The script is incomplete, as if the agent died while it sent the script.
   await using rig = await KubeadmRig.create();
   await shells.run(host, `touch ${rig.at('owned')}\n(`);
   expect(existsSync(rig.at('owned'))).toBe(false);

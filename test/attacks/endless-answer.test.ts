@@ -1,4 +1,7 @@
-/** An API server, or who answers for it, sends answers without end: the agent must not hold them in memory. */
+/**
+ * Tests that the agent does not keep endless answers in memory. An API server, or an attacker in its place, may send
+ * such answers.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -18,7 +21,7 @@ async function residentMiB(pid: number): Promise<number> {
   return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1]) / 1024;
 }
 
-/** As fast as the other side reads, until it hangs up. */
+/** Sends data as fast as the other side reads, until that side closes the connection. */
 function flood(response: ServerResponse, onSent: (bytes: number) => void): void {
   const piece = Buffer.alloc(MIB, 'x');
   const push = (): void => {

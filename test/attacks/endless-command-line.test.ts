@@ -1,4 +1,7 @@
-/** A local account's process has a command line of gigabytes, which costs it no memory: the agent read it whole. */
+/**
+ * Tests that the agent does not read a whole command line of gigabytes. A process of a local user can have such a
+ * command line without using memory.
+ */
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { Attacker, attackAsNobody, startNode, useCluster } from './rig.ts';
@@ -8,7 +11,7 @@ useCluster();
 const BYTES = 2 ** 30;
 /** Numbers of mmap(2) and prctl(2). */
 const CALLS = process.arch === 'arm64' ? [222, 167] : [9, 157];
-/** prctl(2), PR_SET_MM_MAP: the kernel lets every process say where in its memory the command line is. */
+/** With PR_SET_MM_MAP of prctl(2), every process may set the memory address of its command line. */
 const PROGRAM = `
 use strict;
 open(my $stat, '<', '/proc/self/stat') or die;

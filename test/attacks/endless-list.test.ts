@@ -1,4 +1,7 @@
-/** An API server sends small list pages without end, to fill the memory or to keep the caller busy for ever. */
+/**
+ * Tests lists whose small pages never end. An API server may send them to fill the memory, or to keep the caller busy
+ * for ever.
+ */
 import { expect, test } from 'vitest';
 import { nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';

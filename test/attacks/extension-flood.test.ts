@@ -1,17 +1,23 @@
-/** Many callers at once: connections, handshakes and bodies have caps, memory stays bounded, and a manager is still served. */
+/**
+ * Tests many concurrent callers: connections, handshakes and bodies have limits, memory stays bounded, and a manager is
+ * still served.
+ */
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { HOOK_GROUP } from '../../src/api/capi/hooks.ts';
 import { ExtensionRig } from './extension-rig.ts';
 
-/** Of 20 MiB each, as much as one body may have. */
+/** The number of bodies. Each has 20 MiB, which is the largest size that is allowed. */
 const BODIES = 60;
-/** Of 1 MiB each, in one body. */
+/** The number of chunks in one body. Each has 1 MiB. */
 const CHUNKS = 20;
-/** So many of these bodies have room at once. */
+/** The number of these bodies that fit into the limit at the same time. */
 const FIT = 6;
-/** Above 128 MiB in flight, with their garbage; without the limit it would be 1,200 MiB and more. */
+/**
+ * More than the limit of 128 MiB for bodies in flight, together with their garbage. Without the limit, 1,200 MiB and
+ * more would be used.
+ */
 const MORE_KB = 650_000;
 
 test('connections without a handshake push out each other, not a manager', async () => {
@@ -32,7 +38,7 @@ test('connections without a handshake push out each other, not a manager', async
 
 test('connections with a certificate have a cap, too', async () => {
   await using rig = await ExtensionRig.start();
-  // In groups: handshakes have a cap of their own.
+  // The test connects in groups, because handshakes have a separate limit.
   for (let group = 0; group < 4; group++) {
     const sockets = Array.from({ length: 40 }, () => rig.connect().resume());
     await Promise.all(
@@ -59,7 +65,7 @@ test('bodies of the largest size at once: some are refused, memory stays bounded
       return socket;
     }),
   );
-  // None is whole yet: all of them are in flight.
+  // No body is complete yet, so all bodies are in flight.
   expect((await rig.memory()) - before).toBeLessThan(MORE_KB);
   const answers = await Promise.all(
     bodies.map(async (socket) => {

@@ -1,4 +1,7 @@
-/** Anybody on the network of the pods calls the hooks: without a certificate of the managers' CA nobody is heard. */
+/**
+ * Tests that the hooks serve no client without a certificate of the CA of the managers. Every pod in the network can
+ * connect to the hooks.
+ */
 import { connect as connectHttp2 } from 'node:http2';
 import { expect, test, vi } from 'vitest';
 import { callHook } from '../../sandbox/cluster/hook-caller.ts';

@@ -1,4 +1,7 @@
-/** What attacks on the hooks share: a real `refit capi-extension` that asks for client certificates, and raw connections. */
+/**
+ * The parts that all attacks on the hooks use: a real `refit capi-extension` that requires client certificates, and raw
+ * connections.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -15,7 +18,7 @@ const PATIENT = join(import.meta.dirname, 'patient-extension.ts');
 
 export class ExtensionRig implements AsyncDisposable {
   readonly extension: Extension;
-  /** Of the process: lines of JSON. */
+  /** The log of the process, as lines of JSON. */
   log = '';
   readonly #child: ChildProcess;
   readonly #stack: AsyncDisposableStack;
@@ -30,7 +33,10 @@ export class ExtensionRig implements AsyncDisposable {
     });
   }
 
-  /** Resolves once a manager can call. With `isPatient`, the server alone runs, and no slow caller is cut off. */
+  /**
+   * Resolves when a manager can call the hooks. With `isPatient`, runs only the server of the hooks, which ends no slow
+   * connection.
+   */
   static async start({ isPatient = false, more = [] as string[] } = {}): Promise<ExtensionRig> {
     const stack = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-hooks-'));
@@ -80,7 +86,7 @@ export class ExtensionRig implements AsyncDisposable {
       key,
       ...options,
     });
-    // The server ends it: that is what is tested.
+    // The tests expect that the server ends connections, so errors are no failure.
     socket.on('error', () => undefined);
     this.#sockets.push(socket);
     return socket;

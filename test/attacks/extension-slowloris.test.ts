@@ -1,11 +1,16 @@
-/** Callers that never finish what they begin: each is cut off after a bounded time, and a manager is still served. */
+/**
+ * Tests callers that never finish a request: the server ends each connection after a bounded time, and still serves a
+ * manager.
+ */
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { HOOK_GROUP } from '../../src/api/capi/hooks.ts';
 import { ExtensionRig } from './extension-rig.ts';
 
-/** The server's patience is ten seconds. This only ends a socket that nobody cuts off, which fails the test. */
+/**
+ * The server waits ten seconds. This limit only ends a socket that the server does not close, and then the test fails.
+ */
 const GIVE_UP_MS = 120_000;
 
 /** True where the server ends the connection. */
@@ -17,7 +22,7 @@ async function isCutOff(socket: Socket, drip?: string): Promise<boolean> {
     return true;
   } catch {
     socket.destroy();
-    // A write after the end is an error, too.
+    // A write after the server has closed the connection also leads to an error here.
     return !patience.aborted;
   } finally {
     clearInterval(dripping);
@@ -40,7 +45,7 @@ test('no handshake, no request, a head without end, and a body without end: cut 
   const first = `POST /${HOOK_GROUP}/discovery HTTP/1.1\r\nHost: x\r\n`;
   head.write(first);
   body.write(`${first}Content-Length: 1000\r\n\r\n`);
-  // The preface, and a header block that is said to continue.
+  // The preface of HTTP/2, and a header block without the flag END_HEADERS.
   http2.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   http2.write(Buffer.from('00000004000000000000000101000000000182', 'hex'));
   for (const socket of [idle, head, body, http2]) socket.resume();

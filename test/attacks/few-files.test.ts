@@ -1,4 +1,7 @@
-/** A supervisor gives the agent too few file descriptors: it says so and ends, where it once hung without a word. */
+/**
+ * Tests that an agent reports an error and ends if its supervisor allows it too few file descriptors. Without this
+ * check it would hang without a message.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

@@ -1,4 +1,7 @@
-/** A Machine points at a Node of another cluster that only has the right name: it is not signalled, and the answer says why. */
+/**
+ * Tests that a Node of another cluster is not signalled if a Machine refers to it by its name. The answer contains the
+ * reason.
+ */
 import { expect, test } from 'vitest';
 import { machines, NODE_ANNOTATIONS } from '../../src/api/capi/machine.ts';
 import { type Node, nodes } from '../../src/kube/resources.ts';

@@ -1,4 +1,7 @@
-/** Another user owns the service's data directory, or put a link there: root would write where that user wants. */
+/**
+ * Tests that the agent does not use a data directory of the service that belongs to another user or is a link.
+ * Otherwise root would write where that user wants.
+ */
 import { chown, lchown, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

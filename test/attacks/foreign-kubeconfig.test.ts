@@ -1,4 +1,7 @@
-/** Somebody can change the agent's kubeconfig, or a file that it names: their own commands would run as root. */
+/**
+ * Tests that the agent refuses a kubeconfig that another user can change, or that names such a file. Otherwise commands
+ * of that user would run as root.
+ */
 import { chmod, chown, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -13,7 +16,7 @@ interface Kubeconfig {
 
 type Change = (config: Kubeconfig, directory: string) => void;
 
-/** What the agent says when it ends at its start; the kubeconfig lies in a directory of root's. */
+/** Returns the error with which the agent ends at its start. The kubeconfig is in a directory of root. */
 async function refusal(
   change: Change,
   attack: (path: string, attacker: Attacker) => Promise<string | void>,

@@ -1,4 +1,4 @@
-/** A local account starts something that looks like k0s, with a status socket of its own, and waits for the agent to adopt it. */
+/** Tests that the agent does not adopt a process of a local user that looks like k0s and has its own status socket. */
 import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -12,7 +12,7 @@ createServer((_request, response) => response.end(JSON.stringify(status)))
   .listen(process.argv[2].split('=')[1], () => console.log('up'));
 `;
 
-/** The program is root's, as `su` is: with its set-user-id bit it runs as root, whoever starts it. */
+/** The program belongs to root, as `su` does. With its set-user-id bit, it runs as root, whichever user starts it. */
 attackAsNobody.each([
   ['a program', 0o755, ''],
   ['a set-user-id program', 0o4755, ''],
@@ -39,7 +39,7 @@ attackAsNobody(
     const script = join(attacker.directory, 'k0s');
     await writeFile(script, 'echo up; kill -STOP $$');
     await attacker.run('/bin/sh', script, 'worker');
-    // Its parent is ours, as PID 1 is that of every orphan and of every unit.
+    // Its parent is a process of the user of the agent, as PID 1 is the parent of every orphan and of every unit.
     expect(findService(script, { parent: process.pid, started: '' })).toBeUndefined();
   },
 );

@@ -1,4 +1,6 @@
-/** A status socket of another user, or one that root made but that names another process, must not lead the agent. */
+/**
+ * Tests that the agent does not trust a status socket of another user, or a socket of root that names another process.
+ */
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -8,7 +10,7 @@ import { Attacker, attackAsNobody, NOBODY, startNode, useCluster } from './rig.t
 
 useCluster();
 
-/** The agent refused, or it obeyed. */
+/** Matches a message of an agent that refused the socket or obeyed it. */
 const VERDICT = /"msg":"(waiting for the service|step|reported)"|no status from/;
 
 /** Serves a status that names the given PID. */

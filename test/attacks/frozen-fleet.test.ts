@@ -1,6 +1,7 @@
 /**
- * One kubelet writes signals on its own Node to hold up all others. The API server in memory enforces nothing, so the attacker
- * here writes only what NodeRestriction leaves to it: annotations. test/testenv/roles.test.ts shows that labels are refused.
+ * Tests that the kubelet of one Node cannot block all other Nodes with signals on its own Node. The API server in
+ * memory enforces no rights, so the attacker writes only what NodeRestriction allows: annotations.
+ * test/testenv/roles.test.ts shows that labels are refused.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -27,12 +28,12 @@ import { buildTarget } from '../support/builders/targets.ts';
 import { FakeClock } from '../support/clock/fake-clock.ts';
 import { HOUR, MINUTE, T0 } from '../support/clock/times.ts';
 
-/** Without the questions to discovery, which the API server in memory does not answer. */
+/** The preconditions use discovery, which the API server in memory does not support. */
 const { preconditions: _unasked, ...dialect } = autopilot;
 const FUTURE = '2999-01-01T00:00:00Z';
 const PLAN_UID = 'plan-uid';
 
-/** A plan for w2, one worker at a time; w1 is the attacker's. */
+/** A plan for w2, with one worker at a time. The attacker has w1. */
 class Fleet {
   readonly api = new MemoryApi();
   readonly clock = new FakeClock(T0 + MINUTE);

@@ -1,4 +1,7 @@
-/** A download server or a neighbour fills the node's disk: a reserve stays free, and the agent goes on once there is room. */
+/**
+ * Tests that a reserve stays free if a download server or another process fills the disk of the node. The agent
+ * continues when there is space again.
+ */
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
@@ -72,7 +75,7 @@ attackOnDisk('bytes without end or length leave the reserve, and are removed', a
     await node.send('/new', NEW, { url });
     await untilLogged(node, FULL);
     expect(sent).toBeGreaterThan(before - RESERVE - 8 * MIB);
-    // The bytes between two looks at the disk, and what the kernel holds of them.
+    // The difference allows for the bytes between two measurements, and for the bytes that the kernel still holds.
     expect(least).toBeGreaterThan(RESERVE - 8 * MIB);
     expect(before - (await disk.free())).toBeLessThan(MIB);
     expect(await readdir(join(disk.path, 'bin', '.k0s.refit'))).toEqual([]);
@@ -98,7 +101,7 @@ attackOnDisk('on a disk without a free byte the journal is written all the same'
   await untilLogged(node, FULL);
   expect(await node.journal()).toContain('"started"');
   expect(node.statuses).toEqual(['Downloading']);
-  // The next agent finds the journal, on a disk that is still full.
+  // The next agent finds the journal while the disk is still full.
   await agent.stop('SIGKILL');
   node.startAgent();
   await untilLogged(node, FULL);

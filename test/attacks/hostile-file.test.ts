@@ -1,4 +1,4 @@
-/** A file from elsewhere is checked before it is applied: it must not steer the terminal, nor hold the machine. */
+/** Tests that a check of a foreign file cannot control the terminal, and cannot keep the machine busy. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,10 @@ function planWith(nodes: readonly string[]): string {
   );
 }
 
-/** Clears the screen, names the window, hides text; once as C1, once against the direction of reading. */
+/**
+ * Escape sequences that clear the screen, set the title of the window and hide text. One sequence begins with a C1
+ * character. The last character reverses the direction of the text.
+ */
 const STEERING = '\u001b[2J\u001b]0;owned\u0007\u001b[8m\u009b31m\u202e';
 const RAW = /[^\P{Cc}\n]|\p{Bidi_Control}/u;
 
@@ -103,7 +106,7 @@ test('SIGTERM ends it while it computes', async () => {
   const pipe = join(directory, 'pipe.yaml');
   await promisify(execFile)('mkfifo', [pipe]);
   await using refit = new RefitProcess('validate', pipe);
-  // Resolves when all of it is read, or nearly.
+  // Resolves when the process has read all of it, or nearly all.
   await writeFile(pipe, planWith(Array.from({ length: 100_000 }, (_, index) => `w${index}`)));
   expect(await refit.stop('SIGTERM')).toBe(null);
 });

@@ -1,4 +1,7 @@
-/** A host of a kubeadm cluster was taken over: root there tries to hold, to end or to steer the operator's `refit kubeadm`. */
+/**
+ * Tests `refit kubeadm` against a host that an attacker controls as root. The host tries to delay it, to end it, or to
+ * control the terminal of the operator.
+ */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +43,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** What the host's shell does, whatever it is told. */
+/** Replaces the shell of the host. The shell then always runs this script. */
 async function answerBy(script: string): Promise<void> {
   await writeFile(at('host/usr/bin/sh'), `#!/bin/sh\n${script}\n`);
   await chmod(at('host/usr/bin/sh'), 0o755);

@@ -1,4 +1,7 @@
-/** An updater was taken over: its answers must neither hold Refit, nor fill its memory, nor count as done. */
+/**
+ * Tests Refit against an updater that an attacker controls: its answers can neither block Refit, nor fill its memory,
+ * nor count as a completed update.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

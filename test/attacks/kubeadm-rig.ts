@@ -1,4 +1,7 @@
-/** A directory in place of a kubeadm host, on which an attacker prepares files. What runs as root leaves a mark there. */
+/**
+ * A directory that replaces a kubeadm host. An attacker prepares files in it. Every program of the attacker that runs
+ * as root leaves a mark there.
+ */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +23,7 @@ export class KubeadmRig implements AsyncDisposable {
     const rig = new KubeadmRig(await mkdtemp(join(tmpdir(), 'refit-attacked-')));
     await rig.put('run/empty', '');
     for (const name of ['systemctl', 'containerd']) await rig.program(name, 'exit 0');
-    // Nothing belongs to a package, and no other kubeadm runs.
+    // On this host, no file belongs to a package, and no other kubeadm runs.
     for (const name of ['dpkg-query', 'rpm', 'pgrep']) await rig.program(name, 'exit 1');
     for (const name of ['kubeadm', 'kubelet']) await rig.program(name, 'exit 0');
     return rig;

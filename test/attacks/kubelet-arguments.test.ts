@@ -1,4 +1,4 @@
-/** Whoever may write requests on a Node tries to have its kubelet run with arguments that Cluster API may not change. */
+/** Tests that a request on a Node cannot make its kubelet run with arguments that Cluster API may not change. */
 import { rm, symlink } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { argument, ConfiguredHost, FLAGS, file } from '../agent/configured-host.ts';

@@ -1,4 +1,4 @@
-/** A reader of logs, objects and output looks for the password and the token in a download URL. */
+/** Tests that logs, objects and output do not contain the password and the token of a download URL. */
 import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { runRefit } from '../testenv/refit-process.ts';
 
 const SECRETS = /scout|hunter2|sesame/;
 
-/** A plan that has signalled these nodes. */
+/** Returns the status of a plan that has signalled these nodes. */
 function statusOf(nodes: readonly Rig[]): NonNullable<Plan['status']> {
   const state = 'SchedulableWait';
   const workers = nodes.map(({ host: { name }, created }) => ({
@@ -27,7 +27,7 @@ function statusOf(nodes: readonly Rig[]): NonNullable<Plan['status']> {
   return { state, commands: [{ id: 0, state, k0supdate: { controllers: [], workers } }] };
 }
 
-/** By the node that meets it: what it asks for, what it gets, and what its report says. */
+/** For each node: the file that it requests, the faults of the download server, and the reason in its report. */
 const FAILURES = [
   ['w1', '/new', [{ status: 403, times: 9 }], /127\.0\.0\.1/],
   ['w2', '/none', [], /127\.0\.0\.1.* answered 404/],

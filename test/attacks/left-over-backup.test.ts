@@ -1,4 +1,7 @@
-/** Backups that kubeadm left on a host are not restored unless a run of ours on that host made them and did not end. */
+/**
+ * Tests that backups of kubeadm on a host are not restored, unless a run of Refit on that host made them and did not
+ * end.
+ */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +53,7 @@ async function putKubeadm(body: string): Promise<void> {
   }
 }
 
-/** kubeadm as it is killed: it moves the scheduler to its backup and ends there. */
+/** Runs a kubeadm that is killed after it has moved the scheduler to its backup. */
 async function cutKubeadm(stamp: string, code = 137): Promise<void> {
   const [folder, fresh] = ['backup', 'upgraded'].map((kind) =>
     at(`etc/kubernetes/tmp/kubeadm-${kind}-manifests-${stamp}`),

@@ -1,4 +1,7 @@
-/** One kubelet says that its upgrade took for ever: no maintenance window was long enough for any other node, not even where none is set. */
+/**
+ * Tests that a kubelet that reports an endless upgrade cannot stop the upgrade of other nodes. No maintenance window
+ * would be long enough for them, and they would wait even without windows.
+ */
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
@@ -18,11 +21,11 @@ import { recorded, statusOf } from '../support/builders/views.ts';
 import { FakeClock } from '../support/clock/fake-clock.ts';
 import { HOUR, MINUTE, T0 } from '../support/clock/times.ts';
 
-/** Without the questions to discovery, which the API server in memory does not answer. */
+/** The preconditions use discovery, which the API server in memory does not support. */
 const { preconditions: _unasked, ...dialect } = autopilot;
 const ATTEMPT = rfc3339(T0);
 
-/** w1 is done, and says this of it; true when w2 is told to upgrade. */
+/** w1 has completed its upgrade and reports these durations. Resolves with true if w2 is then signalled. */
 async function goesOn(spent: string, windows = buildPolicy().windows): Promise<boolean> {
   const api = new MemoryApi();
   const workers = { ...listed('w1', 'w2'), limits: { concurrent: 1 } };

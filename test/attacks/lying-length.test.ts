@@ -1,4 +1,7 @@
-/** A download server announces another length than it sends: the download fails with a reason, and nothing of it is left. */
+/**
+ * Tests that a download fails with a reason if the server announces another length than it sends. Nothing of the
+ * download is left.
+ */
 import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -20,7 +23,10 @@ function announce(length: string, send: Lie): Lie {
 
 const all: Lie = (response, payload) => void response.write(payload, () => response.socket?.end());
 
-/** The rest follows past what HTTP lets a server send. */
+/**
+ * Sends the remaining bytes directly to the socket, because HTTP does not let a server send more than the announced
+ * length.
+ */
 const tooMuch: Lie = (response, payload) => {
   response.write(payload.subarray(0, 1000), () => response.socket?.end(payload.subarray(1000)));
 };

@@ -1,4 +1,7 @@
-/** One kubelet writes the last time that a computer can hold: `refit status` and `refit why` ended with an internal error for everybody. */
+/**
+ * Tests that `refit status` and `refit why` work if a kubelet writes the last time that a computer can represent.
+ * Otherwise they would end with an internal error for everybody.
+ */
 import { describe, expect, test } from 'vitest';
 import { renderPlan } from '../../src/cli/status/text.ts';
 import { whyLines } from '../../src/cli/why/why-command.ts';
@@ -49,7 +52,7 @@ describe.each(TIMES)('%s', (time) => {
   });
 });
 
-/** Each is a time for `Date.parse`, and none for the API server. */
+/** `Date.parse` accepts each of these texts as a time, but the API server does not. */
 const NO_DATE_TIMES = [
   '2030',
   '+275760-09-13T00:00:00Z',

@@ -1,4 +1,7 @@
-/** Runs the server of the hooks with the limits of `refit capi-extension`, but for patience: on a busy machine it cuts off nobody. */
+/**
+ * Runs the server of the hooks with the limits of `refit capi-extension`, but without its time limits, so that it ends
+ * no connection on a busy machine.
+ */
 import { join } from 'node:path';
 import { keepHeapSmall } from '../../src/composition/small-heap.ts';
 import { DEFAULT_LIMITS } from '../../src/dialects/capi/hooks/connection-limits.ts';
@@ -10,7 +13,7 @@ const [address = '', certificates = ''] = process.argv.slice(2);
 const PATIENCE_MS = 3_600_000;
 const log = stderrLogger('info');
 
-/** Discovery, which alone is called, asks for none of it. */
+/** The tests call only discovery, which uses none of these parts. */
 const NOTHING = { log } as unknown as ServiceParts;
 
 keepHeapSmall();

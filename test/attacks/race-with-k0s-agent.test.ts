@@ -1,4 +1,7 @@
-/** The double of k0s's agent comes to life beside ours at each step of a signal: nothing may be lost, whoever is faster. */
+/**
+ * Tests that a double of the agent of k0s may start next to the agent of Refit at each step of a signal. Nothing may be
+ * lost, whichever agent is faster.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeWorkerProfile } from '../../sandbox/hosts/host.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -18,9 +21,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await cluster.stop());
 
-/** k0s's agent on the host, with the delays of the original made short. It ends with the returned value. */
+/** Starts the agent of k0s on the host, with shorter delays than the original. Dispose the returned value to end it. */
 async function startTheirs(node: Rig): Promise<AsyncDisposable> {
-  // As a k0s finds its profile that starts while the worker profiles still leave its agent on.
+  // Writes the profile that k0s finds if it starts while the worker profiles still enable its agent.
   await writeWorkerProfile(node.host.dataDirectory, true);
   const surroundings = surroundingsFor({
     config: await loadClusterConfig({ path: cluster.kubeconfig }),
@@ -75,12 +78,13 @@ test.each(RACES)('%s: it comes at %s', async (beside, step) => {
   await node.send('/new', NEW);
   things.use(await coming.promise);
   await node.end();
-  // Whoever was faster: the host runs one of the two versions. Theirs may still restart it after ours has failed the signal.
+  // Whichever agent was faster, the host runs one of the two versions. The agent of k0s may still restart the service
+  // after the agent of Refit has failed the signal.
   await node.until(async () => expect([OLD, NEW]).toContain(await node.host.version()));
   const version = await node.host.version();
   const status = node.statuses.at(-1);
   if (status === 'Completed') expect(version).toBe(NEW);
-  // The way back is never the version that was wanted.
+  // The previous binary is never that of the wanted version.
   const wayBack = await node.installed('.previous').catch(() => old);
   expect(wayBack).toBe(old);
   await node.until(async () =>

@@ -1,4 +1,4 @@
-/** The double of k0s's own agent beside another agent does what the real one was recorded to do there. */
+/** Tests that the double of the agent of k0s behaves next to another agent as the recording shows for the real agent. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
@@ -21,15 +21,18 @@ beforeAll(async () => {
 });
 afterAll(async () => await cluster.stop());
 
-/** k0s does not log the others. */
+/** k0s does not log the other statuses. */
 const LOGGED = ['Downloading', 'Cordoning', 'Restart', 'UnCordoning'];
 
-/** When the other agent, which has fetched the download ahead, reports `Cordoning`, and when the drain is over. */
+/**
+ * The time at which the other agent, which has downloaded in advance, reports `Cordoning`, and the time at which the
+ * drain ends.
+ */
 type Other = 'none' | 'fetched ahead, drained early' | 'fetched ahead, drained late';
 
 let count = 0;
 
-/** One signal on a worker with the double; the test plays the agent beside it, and the leader, which cordons. */
+/** Sends one signal to a worker with the double. The test acts as the other agent, and as the leader, which cordons. */
 async function race(other: Other): Promise<Omit<RecordedRace, 'node'>> {
   const { admin, kubeconfig } = cluster;
   const name = `beside${process.pid}-${++count}`;
@@ -41,7 +44,7 @@ async function race(other: Other): Promise<Omit<RecordedRace, 'node'>> {
     bytes: 64_000,
     faults: [{ paceMs: 20 }],
   });
-  // Who leads cordons, too: the test.
+  // The test is the leader, and the leader cordons.
   const { namespace, name: lease } = LEADER_LEASE;
   const metadata = { labels: { [CENTRAL_CORDONING_LABEL]: 'somebody' } };
   await admin.patch(leases, lease, { metadata }, { type: 'merge', namespace });
@@ -101,7 +104,7 @@ async function race(other: Other): Promise<Omit<RecordedRace, 'node'>> {
   };
 }
 
-/** The statuses that the double tried to write, without writes that are under way. */
+/** Returns the statuses that the double tried to write. Writes that are not answered yet are left out. */
 function ownWrites({ writes }: Recorder): { status: string; isWritten: boolean }[] {
   return writes.flatMap(({ code, resource, annotations }) => {
     const status = decodeSignal(annotations)?.status?.status;

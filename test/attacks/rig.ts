@@ -1,4 +1,4 @@
-/** What the attacks share: a cluster, nodes with a real agent, and an unprivileged attacker on the same host. */
+/** The parts that all attacks use: a cluster, nodes with a real agent, and an unprivileged attacker on the same host. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ export const NOBODY = 65_534;
 let cluster: MemoryCluster | undefined;
 let nodes = 0;
 
-/** Call it once, at the top of a test file. Returns what gives the cluster to tests. */
+/** Call this function once, at the top of a test file. Returns a function that returns the cluster. */
 export function useCluster(): () => MemoryCluster {
   beforeAll(async () => {
     cluster = await startMemoryCluster();
@@ -31,7 +31,7 @@ function theCluster(): MemoryCluster {
   return cluster;
 }
 
-/** A node with a service of root's and a download server; start its agent with `startAgent`. */
+/** Starts a node with a service of root and with a download server. Start its agent with `startAgent`. */
 export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig> {
   const { admin, kubeconfig } = theCluster();
   return await Rig.start({
@@ -47,7 +47,10 @@ const isRoot = process.getuid?.() === 0;
 /** A test that mounts a disk; skipped unless root runs it. */
 export const attackOnDisk = testUnless(isRoot ? undefined : 'only root may mount a disk');
 
-/** What the agent says after the trial run of a version that is this script; it may know the directory in which it lies. */
+/**
+ * Returns what the agent reports after the trial run of a version that is this script. The script may contain the path
+ * of its own directory.
+ */
 export async function reasonAfter(
   script: string | ((directory: string) => string),
   {
@@ -76,12 +79,14 @@ export async function reasonAfter(
   }
 }
 
-/** A test with a process of nobody's; skipped unless root runs it. */
+/** A test with a process of the user `nobody`. Skipped if the user is not root. */
 export const attackAsNobody = testUnless(
   isRoot ? undefined : 'only root may start processes of other users',
 );
 
-/** An account without rights: a directory of its own, and its processes, which end with it. */
+/**
+ * A user without rights, with its own directory and its own processes. The processes end when the attacker is disposed.
+ */
 export class Attacker implements AsyncDisposable {
   readonly directory: string;
   readonly #children: ChildProcess[] = [];
@@ -97,7 +102,7 @@ export class Attacker implements AsyncDisposable {
     return new Attacker(directory);
   }
 
-  /** Starts a program as nobody; resolves with its PID once it has written to standard output. */
+  /** Starts a program as `nobody`. Resolves with its PID when the program has written to standard output. */
   async run(program: string, ...args: readonly string[]): Promise<number> {
     const child = spawn(program, args, {
       uid: NOBODY,

@@ -1,4 +1,4 @@
-/** A manifest carries shell in its fields: on the host each value is text, it runs nothing and breaks no script. */
+/** Tests that shell code in the fields of a manifest is only text on the host: it runs nothing and breaks no script. */
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,17 +35,17 @@ import { run } from '../../tools/controlplane/run.ts';
 import { WHOLE } from '../support/whole.ts';
 
 const NOTE = 'printf "%s\\0" "$@" >>"$REFIT_ROOT/asked"';
-/** What is unpacked has the version that is asked for, so that the steps go on to the end. */
+/** The program in the package prints the requested version, so that the steps continue to the end. */
 const PRINTS_VERSION = `printf '#!/bin/sh\ncat "$REFIT_ROOT/version"\n'`;
 const RPM = {
   'dpkg-query': 'exit 1',
-  // The binary belongs to a package of its name, which has another version.
+  // The binary belongs to a package with the name of the binary. The package has another version.
   rpm: `case $1 in -qf) for file; do :; done; echo "\${file##*/}" ;; -U) ${NOTE} ;; *) exit 1 ;; esac`,
   rpm2cpio: 'exit 0',
   cpio: PRINTS_VERSION,
 };
 const DNF = `${NOTE}; case $PWD in *.packages.new) : >a.rpm ;; esac; echo kubelet-1`;
-/** Programs of a host whose binaries are packages, by their manager. */
+/** The programs of a host whose binaries are packages, for each package manager. */
 const MANAGERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'apt-get': {
     'dpkg-query': 'for file; do :; done; echo "${file##*/}: $file"',
@@ -64,7 +64,7 @@ let root = '';
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-injected-'));
   const tools: Record<string, string> = {
-    // Nothing waits and nothing of this machine is touched.
+    // These programs replace those of this machine, so that no script waits and nothing on this machine changes.
     kubeadm: 'exit 0',
     kubelet: 'exit 0',
     containerd: 'exit 0',
@@ -89,7 +89,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(root, { recursive: true }));
 
-/** What runs where a value is read as shell. */
+/** The name of the file that an attack creates if a script runs a value as shell code. */
 const CANARY = 'canary';
 const ATTACKS = [
   `$(touch $REFIT_ROOT/${CANARY})`,
@@ -114,7 +114,7 @@ const MANIFEST = parseManifest(
   '{version: v1.36.3, hosts: [{name: a, role: controlPlane}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}',
   'm.yaml',
 );
-/** No NUL byte: `quoted` refuses it. */
+/** The texts contain no NUL byte, because `quoted` refuses it. */
 const hostile = array(oneof(constantFrom(...ATTACKS), string({ unit: 'binary' })), {
   maxLength: 6,
 }).map((parts) => parts.join('').replaceAll('\0', ''));
@@ -138,7 +138,7 @@ type Values = {
   byHand: string;
 };
 
-/** `manager`: of the packages that the host's binaries belong to. */
+/** Runs the script on the host. `manager` is the manager of the packages to which the binaries of the host belong. */
 async function onHost(
   script: string,
   manager = '',
@@ -197,7 +197,7 @@ test('any values in any script run nothing and leave its syntax whole', async ()
     for (const body of bodiesOf(given))
       await expectHarmless(stepScript({ step: 'stage', rollout, version }, body), manager);
   });
-  // A smaller example would take hundreds of runs of all scripts.
+  // Does not search for a smaller example after a failure, because this would take hundreds of runs of all scripts.
   await assert(property, { numRuns: WHOLE ? 30 : 5, endOnFailure: true });
 }, 180_000);
 
@@ -224,7 +224,7 @@ test('any value that a header declares reaches the script as it is', async () =>
   }
 }, 180_000);
 
-/** How each names a package with its version. */
+/** How each manager names a package with its version. */
 const NAMES: readonly (readonly [string, (version: string) => string])[] = [
   ['apt-get', (version) => `kubelet=${version}-*`],
   ['dnf', (version) => `kubelet-${version}`],
@@ -236,9 +236,11 @@ test.each(NAMES.map((name, index) => [...name, index] as const))(
   'any version of a package reaches %s as one argument',
   async (manager, named, index) => {
     const [host] = MANIFEST.hosts;
-    // Each attack reaches a manager, and each manager every fourth attack.
+    // Each attack is tested with at least one manager. Without `WHOLE`, each manager is tested with every fourth
+    // attack.
     for (const attack of ATTACKS.filter((_, at) => WHOLE || at % NAMES.length === index)) {
-      // No shell keeps line breaks at the end of an output, so nothing could have a version that ends with one.
+      // The version ends with a dot, because a shell removes line breaks at the end of an output. So no program could
+      // report a version that ends with a line break.
       const version = `${attack}.`;
       const context = { rollout: 'packages', version: `v${version}` };
       await rm(join(root, 'var'), { recursive: true, force: true });
@@ -283,9 +285,9 @@ test.each(ATTACKS)(
     );
     expect(others).toEqual(['']);
     expect(JSON.parse(line.replace(/^url = /, ''))).toBe(source.url);
-    // A mirror that stalls must not hold the host's lock.
+    // curl must end a stalled download, because the step keeps the lock of the host.
     expect(found).toContain('--speed-time\n60\n');
-    // Only the end of the step's log comes back.
+    // Only the end of the log of the step is returned.
     expect(stdout).toContain(printableUrl(source.url).split('\n').at(-1));
   },
 );

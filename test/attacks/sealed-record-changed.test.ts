@@ -1,4 +1,7 @@
-/** Somebody changes the staged binary between download and swap, and the record of its hash with it. */
+/**
+ * Tests that the staged binary is not installed if an attacker changes it, and also the record of its hash, between
+ * download and swap.
+ */
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** The agent of k0s itself works on the same signal: exactly one of the two may act, and the way back stays a way back. */
+/**
+ * Tests that only one of two agents acts when the agent of k0s works on the same signal, and that a roll-back stays
+ * possible.
+ */
 import { copyFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -53,7 +56,7 @@ test("a controller whose command line leaves k0s's agent on is left to it", asyn
   expect(agentOf(await node.object())).toMatchObject({ ours: true });
 });
 
-/** The wish to fetch ahead, as a leader writes it. */
+/** Returns the annotations with which a leader requests a download in advance. */
 const wishFor = (node: Rig): Record<string, string> => {
   const { url } = node.server;
   const sha256 = node.server.sha256('/new') ?? '';

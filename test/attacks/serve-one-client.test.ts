@@ -1,4 +1,4 @@
-/** One client opens every connection that the update server takes: others must still be served. */
+/** Tests that the update server still serves other clients if one client opens as many connections as it can. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { startUpdateServer } from '../support/builders/update-servers.ts';
 
-/** More than one client may have. */
+/** More connections than one client may have. */
 const FLOOD = 1_200;
-/** Fewer than wait to be accepted. */
+/** Fewer connections than may wait until the server accepts them. */
 const GROUP = 200;
 
 async function statusFor(url: string, localAddress: string): Promise<number | undefined> {
@@ -38,7 +38,7 @@ test('a flood from one address leaves room for another one', async () => {
   const closed = (): number => flood.filter((socket) => socket.closed).length;
   await vi.waitFor(() => expect(closed()).toBe(FLOOD - 1_000), { timeout: 120_000 });
   expect(await statusFor(`${server.url}/stable/`, '127.0.0.2')).toBe(404);
-  // One that leaves makes room for the next.
+  // When one connection ends, the server accepts another.
   flood.find((socket) => !socket.closed)?.destroy();
   await vi.waitFor(
     async () => expect(await statusFor(`${server.url}/stable/`, '127.0.0.1')).toBe(404),

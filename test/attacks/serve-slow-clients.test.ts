@@ -1,4 +1,7 @@
-/** Clients ask the update server for a large file, each for another part, and read nothing: its memory must stay small. */
+/**
+ * Tests that the memory of the update server stays small if clients request different parts of a large file and read
+ * nothing.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
@@ -14,7 +17,7 @@ const CLIENTS = 60;
 const STEP = 8 * MIB;
 const HASH = 'ab'.repeat(32);
 
-/** A directory with one sparse file, larger than all that the kernel's buffers hold. */
+/** Returns a directory with one sparse file, which is larger than the buffers of the kernel. */
 async function release(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-serve-'));
   await mkdir(join(directory, 'files'));
@@ -69,7 +72,7 @@ test('a client that does not read holds little', async () => {
     const socket = await ask(port, each * STEP);
     things.defer(() => void socket.destroy());
   }
-  // Its own cache may be full; what it holds for each client comes on top.
+  // The server may use its cache of 128 MiB completely, and some memory for each client in addition.
   let last = 0;
   await vi.waitFor(
     async () => {
@@ -80,6 +83,7 @@ test('a client that does not read holds little', async () => {
     },
     { timeout: 60_000, interval: 1000 },
   );
-  // 0.6 to 1.3 MiB for each client were measured, with garbage; a server that reads ahead without end would hold STEP and more.
+  // Measurements showed 0.6 to 1.3 MiB for each client, with garbage. A server that reads ahead without a limit would
+  // need STEP or more for each client.
   expect(last - before).toBeLessThan(128 * MIB + (CLIENTS * STEP) / 2);
 });

@@ -1,4 +1,7 @@
-/** Somebody writes an old signal again, or takes the status of a finished one away, to have an old version installed. */
+/**
+ * Tests that an old version is not installed if an attacker writes an old signal again, or removes the status of a
+ * finished signal.
+ */
 import { expect, test } from 'vitest';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW, NEXT } from '../agent/rig.ts';

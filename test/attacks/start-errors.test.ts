@@ -1,4 +1,7 @@
-/** An API server that is overloaded, broken or does not know us yet while the agent starts: the agent says so, and stays. */
+/**
+ * Tests that an agent reports an error and keeps running if the API server is overloaded, fails, or does not know the
+ * agent yet when the agent starts.
+ */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
@@ -43,7 +46,7 @@ const html = (response: ServerResponse): void => {
   response.writeHead(200, { 'content-type': 'text/html' }).end('<html>log in</html>');
 };
 
-// Each waits seconds for a process of its own.
+// The tests run concurrently, because each waits seconds for its own process.
 test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
   ['429', (response) => sendStatus(response, 429, 'TooManyRequests'), 'REFIT_UNREACHABLE: http://'],
   ['500', (response) => sendStatus(response, 500, 'InternalError'), 'REFIT_UNREACHABLE: http://'],

@@ -1,4 +1,4 @@
-/** Files that a kubeadm manifest names on a host lie where somebody else may change them, before or after a check. */
+/** Tests the files that a kubeadm manifest names on a host, if another user may change them before or after a check. */
 import { createHash } from 'node:crypto';
 import { chmod, chown, mkdir, symlink } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ const GOOD = `#!/bin/sh\ncase $1 in --version) echo "Kubernetes ${VERSION}" ;; u
 const sha256 = createHash('sha256').update(GOOD).digest('hex');
 const PATHS = { kubeadm: { path: '/srv/kubeadm' }, kubelet: { path: '/srv/kubelet' } };
 
-/** By name: each script in which root runs or takes over the file. */
+/** The scripts, by name, in which root runs the file or copies it. */
 const SCRIPTS = {
   'refit kubeadm plan': (given: ReturnType<typeof attackedManifest>) =>
     probeScript(given.manifest, given.host, Date.now()),
@@ -62,7 +62,7 @@ test('what is checked lies in a folder of root, and nothing of it stays on the h
   expect(await rig.onHost(diffScript(given.manifest, given.host))).toBe('the diff\n');
   expect(await rig.onHost('ls "$REFIT_ROOT/var/lib"')).toBe('');
   expect(await rig.onHost('sort -u "$REFIT_ROOT/modes"')).toBe('700\n');
-  // What is there already stays, and is closed.
+  // A directory that exists already stays, and gets the mode 700.
   await rig.put('var/lib/refit/kubeadm.journal', 'x');
   await rig.onHost(`${plan}${looks}`);
   expect(await rig.onHost('ls "$REFIT_ROOT/var/lib/refit"')).toBe('kubeadm.journal\n');
@@ -112,7 +112,7 @@ attackAsNobody('a folder above, a link, and the file of another user are refused
   await rig.put('own/kubeadm', rig.evil, 0o755);
   await chown(rig.at('own/kubeadm'), NOBODY, NOBODY);
   expect(await plan('/own/kubeadm')).toContain(belongs('/own/kubeadm'));
-  // As in /tmp: nobody can replace a file of root there.
+  // The directory is like /tmp: nobody can replace a file of root in it.
   await chmod(rig.at('own'), 0o1777);
   await chown(rig.at('own/kubeadm'), 0, 0);
   await rig.put('own/kubeadm', GOOD, 0o755);
@@ -144,7 +144,7 @@ test.each(OPTIONS)('the option %s: %s', async (option, problem, open) => {
   for (const name of ['kubeadm', 'kubelet']) await rig.put(`srv/${name}`, GOOD, 0o755);
   await rig.program('kubeadm', `[ "$1" = version ] || touch ${rig.at('owned')}`);
   await rig.put('patches/etcd.json', '[]');
-  // A comment names no folder.
+  // The folder in the comment of this text does not count.
   const names = `# directory: /no\nnode:\n  patches:\n    directory: "${rig.at('patches')}" # ours\n`;
   await rig.put('srv/kubeadm.yaml', names);
   const path = rig.at(option === 'config' ? 'srv/kubeadm.yaml' : 'patches');
@@ -161,7 +161,7 @@ test.each(OPTIONS)('the option %s: %s', async (option, problem, open) => {
       .join(),
   ).not.toContain('kubeadm.');
   await chmod(rig.at(open), 0o777);
-  // The folder of the binaries is open, too.
+  // The check also reports the open folder of the binaries.
   const problems = parseFacts(await rig.onHost(plan())).problems.map(({ message }) => message);
   expect(problems).toContain(problem);
   expect(await rig.onHost(prepareScript(given.manifest, given.host, false))).toBe(`${problem}\n`);
@@ -172,12 +172,12 @@ test.each(OPTIONS)('the option %s: %s', async (option, problem, open) => {
 test('an agent does not start with a --kubeadm-config that others may change, nor with patches of others', async () => {
   const stop = new AbortController();
   const local = localShells(stop.signal);
-  // The test's own programs are found first.
+  // PATH begins with the folder of the test, so its programs run.
   const path = `PATH=${rig.at('usr/bin')}:$PATH\n`;
   const shells: Shells = { run: async (on, script) => await local.run(on, `${path}${script}`) };
   const config = rig.at('srv/upgrade.yaml');
   const start = async () => await findKubeadm('w1', rig.root, shells, { config });
-  // It may come later.
+  // The file may be created after the start of the agent.
   expect(await start()).toEqual({ name: 'w1', role: 'worker' });
   await rig.put('patches/etcd.json', '[]');
   await rig.put('srv/upgrade.yaml', `node: { patches: { directory: ${rig.at('patches')} } }\n`);

@@ -1,4 +1,7 @@
-/** The staged binary changes after its hash was checked: before the trial run, and before it replaces the service's binary. */
+/**
+ * Tests that a staged binary that changes after the check of its hash never becomes the binary of the service: neither
+ * before the trial run nor before the swap.
+ */
 import { readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
@@ -8,7 +11,7 @@ import { startNode, useCluster } from './rig.ts';
 
 useCluster();
 
-/** With the size and the time of the file that was tried out. */
+/** Changes the file, but keeps its size and its modification time. */
 async function disguise(staged: string): Promise<void> {
   const { atime, mtime } = await stat(staged);
   const text = await readFile(staged, 'utf8');
@@ -22,7 +25,7 @@ test.each([
 ])(
   'other bytes than those that were hashed never become the service: %s',
   async (_name, change) => {
-    // A leader that drains leaves the time between trial run and swap.
+    // If a leader drains the node, the attacker has enough time between the trial run and the swap.
     await using node = await startNode({ policy: { cordoning: 'leader' } });
     const before = await node.installed();
     const { staged } = upgradePathsOf(node.host.binary);

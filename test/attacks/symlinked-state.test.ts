@@ -1,4 +1,7 @@
-/** Somebody prepares the state directory, so that root's journal is written where they want, or read as they want. */
+/**
+ * Tests a state directory that an attacker has prepared. Otherwise root could write its journal where the attacker
+ * wants, or read a journal of the attacker.
+ */
 import { chmod, chown, lchown, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,10 +1,16 @@
-/** A downloaded program forks and ends all the time: it was never found in a list of processes, so it outlived its trial run. */
+/**
+ * Tests that a trial run ends a program that forks and exits all the time. A list of processes never contained such a
+ * program, so it could outlive its trial run.
+ */
 import { expect, vi } from 'vitest';
 import { attackAsNobody, reasonAfter, useCluster } from './rig.ts';
 
 useCluster();
 
-/** `while (fork() <= 0) {} _exit(0)` for x86-64, as an ELF file of one segment: other languages fork too slowly to escape. */
+/**
+ * Returns `while (fork() <= 0) {} _exit(0)` for x86-64, as an ELF file with one segment. Programs in other languages
+ * fork too slowly to escape.
+ */
 function comet(): Buffer {
   const code = Buffer.from('b8390000000f0585c074f578f3b83c00000031ff0f05', 'hex');
   const start = 0x400000n;
@@ -36,7 +42,7 @@ function comet(): Buffer {
   return file;
 }
 
-/** What the script printed; `$DIRECTORY/comet` is there. */
+/** Returns the output of the script, which can run `$DIRECTORY/comet`. */
 async function printedBy(script: string): Promise<string> {
   const programs = { comet: comet() };
   const reason = await reasonAfter((directory) => `DIRECTORY=${directory}\n${script}`, {
@@ -46,12 +52,12 @@ async function printedBy(script: string): Promise<string> {
 }
 
 attackAsNobody('it is ended with all that it starts', async () => {
-  // In a session of its own: setsid does not fork where it leads no group yet.
+  // setsid starts a new session. It does not fork here, because the process is not the leader of a group yet.
   const start = `setsid sh -c 'echo $$; exec >/dev/null 2>&1 </dev/null 3<&-; for i in 1 2 3 4 5 6 7 8; do "$0/comet" & done' "$DIRECTORY" &`;
   const group = Number(await printedBy(`${start}\nsleep 0.2`));
   expect(group).toBeGreaterThan(1);
   try {
-    // An ended process counts until its parent has noticed.
+    // A process that has ended still exists until its parent has waited for it.
     await vi.waitFor(() => expect(() => process.kill(-group, 0)).toThrow('ESRCH'), {
       timeout: 60_000,
     });

@@ -1,11 +1,11 @@
-/** Runs a downloaded file that is an attacker's program: the trial run must give it no rights. */
+/** Tests that the trial run gives no rights to a downloaded file that is a program of an attacker. */
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { attackAsNobody, reasonAfter, useCluster } from './rig.ts';
 
 useCluster();
 
-/** In an agent whose environment has a secret. */
+/** Runs the script in an agent whose environment contains a secret. */
 async function reasonBeside(script: string): Promise<string> {
   return await reasonAfter(script, { environment: { REFIT_TEST_SECRET: 'secret' } });
 }
@@ -22,13 +22,13 @@ attackAsNobody(
         'while read -r name value; do [ "$name" != NoNewPrivs: ] || echo "$value"; done </proc/self/status',
       ),
     ).toContain('"1"');
-    // Of a network namespace of its own: no more than a loopback device, which is down.
+    // The program has its own network namespace, which contains only a loopback device that is down.
     expect(
       await reasonBeside(
         'cd /proc/self/net && while read -r name _; do case $name in *:) printf %s "$name" ;; esac; done <dev; echo',
       ),
     ).toContain('"lo:"');
-    // Neither may keep the user of the agent.
+    // With all these restrictions, the program must still not run as the user of the agent.
     expect(await reasonBeside('echo "$(id -u) $(id -G)"')).toMatch(/"(\d{10}) \1"/);
   },
 );

@@ -1,4 +1,7 @@
-/** A second agent with a state directory of its own would swap and restart the same service. */
+/**
+ * Tests that a second agent with another state directory does not start on the same host. Otherwise both would swap and
+ * restart the same service.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

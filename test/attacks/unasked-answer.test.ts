@@ -1,4 +1,7 @@
-/** A download server answers what nobody asked: "you have it already" counted as a placed bundle, a "part" had the agent ask without end. */
+/**
+ * Tests that a download fails if the server sends an answer that does not fit the request. Otherwise "not modified"
+ * would count as a placed bundle, and a "partial content" would make the agent send requests for ever.
+ */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

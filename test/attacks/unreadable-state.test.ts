@@ -1,4 +1,7 @@
-/** An account without rights looks for secrets in the agent's files: a download's URL may carry a signature. */
+/**
+ * Tests that a user without rights finds no secrets in the files of the agent. The URL of a download may contain a
+ * signature.
+ */
 import { execFile } from 'node:child_process';
 import { chmod } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -1,4 +1,4 @@
-/** A download server sends the agent from https to plain http, where anybody on the way can answer. */
+/** Tests that the agent follows no redirect from https to plain http, where an attacker in the network can answer. */
 import { expect, test } from 'vitest';
 import { startHttpsMirror } from '../agent/https-mirror.ts';
 import { NEW } from '../agent/rig.ts';

@@ -1,4 +1,7 @@
-/** The service's binary lies where others may write: they could put their own file in its place after any check. */
+/**
+ * Tests that the agent refuses a service binary in a directory that other users may write. They could replace the file
+ * after any check.
+ */
 import { readFileSync } from 'node:fs';
 import { chmod, chown } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -9,7 +12,7 @@ import { attackAsNobody, NOBODY, startNode, useCluster } from './rig.ts';
 
 useCluster();
 
-/** The node fails untouched, and says how to fix it. */
+/** Verifies that the upgrade of the node fails before any change, and that the reason contains `fix`. */
 async function expectRefused(node: Rig, fix: string): Promise<void> {
   const before = await node.installed();
   node.startAgent();
@@ -53,7 +56,10 @@ attackAsNobody('its directory is open to a group with a user in it', async () =>
   await expectRefused(node, `chmod go-w ${directory}`);
 });
 
-/** As Debian has it in /usr/local: its group staff, with nobody in it. */
+/**
+ * The number of the group staff if it has no members, as on Debian, which gives /usr/local to this group; undefined if
+ * there is no such group.
+ */
 const staff = /^staff:x:(\d+):$/m.exec(readFileSync('/etc/group', 'utf8'))?.[1];
 const attackWithStaff =
   staff === undefined ? testUnless('this host has no empty group staff') : attackAsNobody;

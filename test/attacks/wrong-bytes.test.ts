@@ -1,4 +1,7 @@
-/** The download server, or whoever sits before it, sends other bytes than the plan names: nothing of them is kept or run. */
+/**
+ * Tests that the agent neither keeps nor runs bytes that differ from the hash of the plan. The download server, or a
+ * proxy before it, may send them.
+ */
 import { expect, test } from 'vitest';
 import { NEW } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';

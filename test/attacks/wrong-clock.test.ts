@@ -1,4 +1,7 @@
-/** The host's clock is wrong, by a bad battery or by who answers its time requests: no signal may be lost, and none be obeyed too late. */
+/**
+ * Tests that no signal is lost, and that no signal is obeyed too late, if the clock of the host is wrong. The cause may
+ * be a bad battery or a false time server.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';

@@ -1,4 +1,7 @@
-/** Somebody changes what a killed agent left of a download, or sends other bytes after a break: only the wanted bytes run. */
+/**
+ * Tests that only the wanted bytes run if an attacker changes the partial download of a killed agent, or sends other
+ * bytes after an interruption.
+ */
 import { open, stat, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';

@@ -1,4 +1,7 @@
-/** Conformance of server-side apply: who owns which field, who may take it, and what goes when it is let go. */
+/**
+ * Tests the conformance of server-side apply: who owns which field, who may take it, and which fields are removed when
+ * an owner gives them up.
+ */
 import { apply, get, merge, post, type RequestStep } from './harness/case.ts';
 import {
   ANYTHING,

@@ -1,4 +1,4 @@
-/** Proves that the comparison sees what it is for: one lie in the answers of a server, and the case fails. */
+/** Tests that the comparison detects differences: one wrong value in the answers of a server must make the case fail. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { del, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
@@ -25,7 +25,7 @@ const SAMPLE: readonly Step[] = [
 
 type Lie = (text: string) => string;
 
-/** Changes what the wire brings, as text, so that a lie can be told in one replacement. */
+/** Changes the answers of the wire as text, so that one replacement can make them wrong. */
 function lying(wire: Wire, lie: Lie): Wire {
   return {
     ...wire,
@@ -59,7 +59,7 @@ afterAll(async () => {
   await Promise.all(servers.map(async (server) => await server.stop()));
 });
 
-/** What the case looks like on each of two servers, the second of which lies. */
+/** Returns the transcripts of the case on two servers. The answers of the second server are changed by `lie`. */
 async function compare(ns: string, lie: Lie): Promise<unknown[][]> {
   const [honest, liar] = servers.map(({ url }) => connect('embedded', url));
   if (!honest || !liar) throw new Error('two servers are needed');
@@ -84,7 +84,7 @@ test('two servers that say the same are found equal', async () => {
   expect(one).toHaveLength(8);
 });
 
-/** Makes the text of the second match like the first, or the other way round. */
+/** Returns a lie that replaces the match of the pattern with the result of `replacement`. */
 const swapped =
   (pattern: RegExp, replacement: (match: string) => string): Lie =>
   (text) =>

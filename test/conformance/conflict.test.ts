@@ -1,4 +1,4 @@
-/** Conformance of optimistic concurrency: which writes win, and what the others are told. */
+/** Tests the conformance of optimistic concurrency: which writes succeed, and which error the other writes get. */
 import { del, get, jsonPatch, merge, post, put } from './harness/case.ts';
 import {
   ANYTHING,

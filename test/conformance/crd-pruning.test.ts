@@ -1,4 +1,6 @@
-/** Conformance of what is pruned from custom objects, what is defaulted in them, and what becomes of null. */
+/**
+ * Tests the conformance of custom objects: which fields are pruned, which fields get defaults, and how null is handled.
+ */
 import { get, merge, post, type Step } from './harness/case.ts';
 import { WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

@@ -1,9 +1,9 @@
-/** Conformance of validation by structural schemas: each rule with what keeps it and what breaks it. */
+/** Tests the conformance of validation by structural schemas: each rule with valid and invalid values. */
 import { merge, post, type Step } from './harness/case.ts';
 import { WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
-/** Each value stands in a new object as `spec.<member>`. */
+/** Each value is `spec.<member>` of a new object. */
 const rule = (member: string, ...values: unknown[]): Step[] =>
   values.map((value, index) => post(WIDGETS, widget(`w${index}`, { [member]: value })));
 

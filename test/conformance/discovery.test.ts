@@ -1,4 +1,4 @@
-/** Conformance of what clients ask a server about itself. */
+/** Tests the conformance of discovery: the requests with which clients learn what a server supports. */
 import { get, type Step } from './harness/case.ts';
 import { ANYTHING, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

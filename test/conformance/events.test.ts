@@ -1,4 +1,4 @@
-/** Conformance of events: how they name what they are about, and how they are counted and found. */
+/** Tests the conformance of events: how they refer to their objects, how they are counted, and how they are found. */
 import { get, merge, post, put, events as received, watch } from './harness/case.ts';
 import { conformance } from './harness/suite.ts';
 

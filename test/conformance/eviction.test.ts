@@ -1,4 +1,4 @@
-/** Conformance of evictions: what a disruption budget allows, refuses and says. */
+/** Tests the conformance of evictions: what a disruption budget allows and refuses, and the messages. */
 import { events, get, merge, post, type Step, strategic, until, watch } from './harness/case.ts';
 import { PODS } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

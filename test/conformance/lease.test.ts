@@ -1,4 +1,4 @@
-/** Conformance of Leases: the pointers, times and bounds that an election relies on. */
+/** Tests the conformance of Leases: the optional fields, times and bounds that an election needs. */
 import { get, merge, post, put, type Step } from './harness/case.ts';
 import { LEASES, lease } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

@@ -1,4 +1,4 @@
-/** Conformance of what an update may change of an object's metadata. */
+/** Tests the conformance of updates of metadata: which fields of the metadata an update may change. */
 import { get, merge, post, put, type Step } from './harness/case.ts';
 import {
   ANYTHING,
@@ -14,10 +14,10 @@ import { conformance } from './harness/suite.ts';
 const ONE = `${LEASES}/one`;
 const W = `${WIDGETS}/w`;
 
-/** A real cluster would collect what belongs to an owner that does not exist. */
+/** The owner exists, because a real cluster would garbage-collect the dependents of an owner that does not exist. */
 const OWNER = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name: 'owner' };
 
-/** The same attempt on a built-in object and on a custom one. */
+/** Tries the same change on a built-in object and on a custom object. */
 const attempts = (metadata: object, more: { anyMessage?: boolean } = {}): Step[] => [
   post(LEASES, lease('one', {}, { labels: { a: 'b' } })),
   merge(ONE, { metadata }, more),

@@ -15,7 +15,10 @@ import { conformance } from './harness/suite.ts';
 
 const N = `${NODES}/$id`;
 const READY = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'up' };
-/** A node in whose making the answer is compared; later reads of it would race with a cluster's controllers. */
+/**
+ * Creates a node, and compares the answer to the creation. Later reads of the node would race with the controllers of
+ * the cluster.
+ */
 const made = (spec: object, status: object = {}): RequestStep[] => [
   post(NODES, node({}, { spec, status })),
 ];

@@ -72,7 +72,7 @@ interface Document {
   readonly components: { readonly schemas: OpenApiSchemas };
 }
 
-/** Follows the index, as kubectl does. */
+/** Reads the document from the path that the index names, as kubectl does. */
 async function readDocument(wire: Wire, name: string): Promise<Document | undefined> {
   const { body } = await wire.send({ method: 'GET', path: '/openapi/v3' });
   // The real server sends its index as plain text.
@@ -91,7 +91,10 @@ async function both(name: string): Promise<[Document, Document]> {
   return [own, other];
 }
 
-/** Texts for people differ. A schema may have a property of this name. */
+/**
+ * Removes descriptions, because they may differ between servers. Keeps properties of schemas with the name
+ * `description`.
+ */
 function withoutDescriptions(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDescriptions);
   if (!isRecord(value)) return value;
@@ -101,7 +104,9 @@ function withoutDescriptions(value: unknown): unknown {
   return Object.fromEntries(kept.map(([member, inner]) => [member, withoutDescriptions(inner)]));
 }
 
-/** Every group has options of its own with the same members; the sandbox has one for all. */
+/**
+ * In the real server, every group has its own options, with the same members. The sandbox has one type for all groups.
+ */
 const OPTIONS = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions';
 
 function comparable({ components }: Document, name: string): unknown {

@@ -76,7 +76,8 @@ testCase('a list of exactly one revision', [
   merge(`${LEASES}/a`, { spec: { holderIdentity: 'later' } }, { as: 'third' }),
   get(`${LEASES}?resourceVersion={second.metadata.resourceVersion}&resourceVersionMatch=Exact`),
   get(`${LEASES}?resourceVersion={first.metadata.resourceVersion}&resourceVersionMatch=Exact`),
-  // What is only bounded from below may come from a cache that lags: the newest is the same on both.
+  // With only a lower bound, a server may answer from a cache that lags behind. So this case uses the newest revision,
+  // for which both servers give the same answer.
   get(
     `${LEASES}?resourceVersion={third.metadata.resourceVersion}&resourceVersionMatch=NotOlderThan`,
   ),

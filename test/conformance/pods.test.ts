@@ -1,4 +1,7 @@
-/** Conformance of pods: what is defaulted, what stays as it was made, and how they are found by node. */
+/**
+ * Tests the conformance of pods: which fields get defaults, which fields cannot be changed, and how pods are found by
+ * node.
+ */
 import { get, merge, post, put, type Step } from './harness/case.ts';
 import { PODS } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

@@ -1,4 +1,4 @@
-/** Conformance of limits: how large a body may be, how large an object that is stored, and what is said of a larger one. */
+/** Tests the conformance of limits: the size of a body, the size of a stored object, and the message for a larger one. */
 import { apply, get, jsonPatch, merge, post, put } from './harness/case.ts';
 import {
   ANYTHING,

@@ -14,7 +14,7 @@ import {
 } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
-/** As kubectl sends it. */
+/** The header that kubectl sends. */
 const accept =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
 const asTable = { accept };
@@ -196,7 +196,10 @@ testCase(
 );
 
 const container = { name: 'main', image: 'example.com/main:1' };
-/** The rows alone, also of what is written: the sandbox keeps statuses of containers and templates of pods as they were given. */
+/**
+ * Requests only the rows, also for writes. The sandbox keeps the statuses of containers and the templates of pods
+ * unchanged, so whole objects would differ.
+ */
 const bare = '?includeObject=None';
 
 const podTable = (status: object, spec: object = {}): Step[] => [
@@ -318,7 +321,7 @@ const JOBS = '/apis/batch/v1/namespaces/$ns/jobs';
 const job = (spec: object): object => ({
   metadata: { name: 'j' },
   spec: {
-    // So that the controller of the real cluster leaves the Job alone.
+    // This makes the controller of the real cluster ignore the Job.
     managedBy: 'example.com/nobody',
     template: { metadata: {}, spec: { restartPolicy: 'Never', containers: [container] } },
     ...spec,

@@ -16,7 +16,7 @@ const ALL = `${LEASES}?watch=true`;
 const ONE = `${LEASES}/one`;
 const labelled = (name: string, value: string): object =>
   lease(name, {}, { labels: { on: value } });
-/** The last change of a case: an event too many before it would be seen. */
+/** The last change of a case. If the watch sent an additional event before it, the comparison would fail. */
 const last = post(LEASES, labelled('zz-last', 'yes'));
 
 const bookmarkOf = (path: string): Step[] => [
@@ -166,7 +166,8 @@ testCase('sendInitialEvents with selectors', [
   ),
   events('w', 2),
 ]);
-// The newest revision: asked for an older one, a real server shows the state of whatever later one its cache has.
+// The case uses the newest revision. For an older revision, a real server sends the state of any later revision that
+// its cache has.
 testCase('sendInitialEvents from a revision', [
   post(LEASES, lease('one')),
   merge(ONE, { spec: { holderIdentity: 'a' } }, { as: 'changed' }),

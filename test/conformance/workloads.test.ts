@@ -1,11 +1,14 @@
-/** Conformance of Jobs and Secrets: what is defaulted, and what stays as it was given. */
+/** Tests the conformance of Jobs and Secrets: which fields get defaults, and which fields stay unchanged. */
 import { get, post, put } from './harness/case.ts';
 import { conformance } from './harness/suite.ts';
 
 const JOBS = '/apis/batch/v1/namespaces/$ns/jobs';
 const SECRETS = '/api/v1/namespaces/$ns/secrets';
 
-/** Complete, so that no default of pods is compared; without parallelism no controller makes one. */
+/**
+ * All fields are set, so that no default of pods is compared. The Job has no parallelism, so no controller creates a
+ * pod.
+ */
 const POD = {
   restartPolicy: 'Never',
   dnsPolicy: 'ClusterFirst',

@@ -1,4 +1,4 @@
-/** Faults of an API server: an HTTP proxy that answers by rule what a server in trouble answers. */
+/** Simulates faults of an API server: an HTTP proxy that answers like a server with faults, by rules. */
 import {
   createServer,
   request as httpRequest,
@@ -11,23 +11,23 @@ import type { AddressInfo } from 'node:net';
 
 export interface Upstream {
   readonly url: string;
-  /** In PEM, for https. */
+  /** The certificates and the key in PEM, for https. */
   readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
 }
 
 export type ApiFault =
-  /** A Status with this code, without asking the server. */
+  /** Answers with a Status with this code, without a request to the server. */
   | {
       readonly kind: 'answer';
       readonly code: number;
       readonly reason: string;
       readonly retryAfterSeconds?: number;
     }
-  /** The server does it, but the client's connection is reset before the answer. */
+  /** The server applies the request, but the connection of the client is reset before the answer. */
   | { readonly kind: 'applied-but-lost' }
-  /** The answer says that the connection ends with it. */
+  /** The answer announces that the server closes the connection after it. */
   | { readonly kind: 'last-answer' }
-  /** An ERROR event after `events` events of a watch, which then ends. */
+  /** Sends an ERROR event after `events` events of a watch. Then the watch ends. */
   | {
       readonly kind: 'error-event';
       readonly events: number;
@@ -37,7 +37,7 @@ export type ApiFault =
 
 export interface ApiFaultsOptions {
   readonly upstream: Upstream;
-  /** Asked for each request; undefined lets it pass. */
+  /** Called for each request. If it returns undefined, the request goes to the server. */
   readonly fault: (request: { readonly method: string; readonly url: URL }) => ApiFault | undefined;
 }
 

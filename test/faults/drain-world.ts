@@ -1,4 +1,4 @@
-/** A world in which a drain meets everything that can go wrong at once: one seed, one trial. */
+/** Simulates a drain in which many kinds of faults happen. One seed gives one trial. */
 import { drainNode } from '../../src/drain/drain-node.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import type { Pod } from '../../src/kube/resources.ts';
@@ -10,7 +10,7 @@ import { FakeClock } from '../support/clock/fake-clock.ts';
 import { pick, seededRandom } from './random.ts';
 
 export interface Outcome {
-  /** What must never happen, in words. */
+  /** Descriptions of the forbidden events that happened. */
   readonly violations: string[];
   /** How often each fault happened, by its name. */
   readonly faults: ReadonlyMap<string, number>;
@@ -29,10 +29,10 @@ export const FAULTS: readonly Fault[] = [
 ];
 export const WATCH_FAULTS = ['watch reset', 'watch expired'] as const;
 
-/** Pods under a budget, of which `SPARE` may be missing at a time. */
+/** The apps whose pods are under a budget. `SPARE` pods of each app may be missing at a time. */
 const APPS = ['web', 'db'];
 const SPARE = 1;
-/** Seconds of the trial in which things go wrong; then they no longer do, and the drain must come to its end. */
+/** The number of seconds of the trial in which faults happen. After them no fault happens, and the drain must end. */
 const STORM = 60;
 const CALM = 600;
 
@@ -91,7 +91,8 @@ export class DrainWorld {
   async #pass(): Promise<void> {
     await this.#clock.advance(1_000);
     if (this.#over) return;
-    // Before others end: a pod that comes after the last one comes after the drain.
+    // Adds pods before it removes any. A pod that arrived after the removal of the last pod would arrive after the end
+    // of the drain.
     if (!this.#calm && this.#random() < 0.05) this.#bear();
     if (!this.#calm && this.#random() < 0.05) this.#breakWatches();
     for (const pod of this.#api.on('n1'))
@@ -104,7 +105,8 @@ export class DrainWorld {
   #bear(): void {
     const name = `pod-${++this.#born}`;
     const kinds: PodTraits[] = [
-      // Each has its own workload, or the drain would take it for a pod that came back.
+      // Each of these pods has a workload of its own. Otherwise the drain would take a pod for the successor of an
+      // evicted pod.
       ...APPS.map((app) => ({ labels: { app }, controller: `ReplicaSet/${name}` })),
       { controller: null },
       { controller: 'DaemonSet/ds' },

@@ -1,8 +1,8 @@
-/** Proves that a drain comes to its end whatever goes wrong on the way, evicts nothing that is to stay, and asks seldom. */
+/** Tests that a drain ends whatever faults happen, evicts no pod that must stay, and sends few requests. */
 import { expect, test } from 'vitest';
 import { DrainWorld, FAULTS, WATCH_FAULTS } from './drain-world.ts';
 
-/** The last one is new each time; it is named where it fails. */
+/** The last seed is different in each run. The name of a failed test shows the seed. */
 const SEEDS = [
   ...Array.from({ length: 60 }, (_, index) => index + 1),
   Math.floor(Math.random() * 1e9),
@@ -12,7 +12,7 @@ const happened = new Set<string>();
 test.each(SEEDS)('seed %i', async (seed) => {
   const { violations, faults, asked } = await new DrainWorld(seed).run();
   expect(violations).toEqual([]);
-  // Some 12 pods, and for the rest the pauses of a few lines over a minute of faults.
+  // There are about 12 pods. The other requests are retries, whose pauses limit their number over the minute of faults.
   expect(asked).toBeLessThan(150);
   for (const fault of faults.keys()) happened.add(fault);
 });

@@ -1,4 +1,7 @@
-/** A world of candidates under a seed: skewed clocks, halted processes, partitions, lost and late requests, and a judge. */
+/**
+ * Simulates candidates of an election, controlled by a seed: skewed clocks, halted processes, partitions, and lost and
+ * late requests. Checks what the candidates do.
+ */
 import { createElection, type Election } from '../../src/kube/election/election.ts';
 import { guardedClient, type WriteGuard } from '../../src/kube/election/write-guard.ts';
 import { type Lease, leases } from '../../src/kube/resources.ts';
@@ -13,13 +16,16 @@ export interface WorldOptions {
   readonly seed: number;
   readonly candidates: number;
   /**
-   * `prompt`: a request arrives within a second or never. `patient`: it may be under way for long, but ends with its
-   * connection; processes are not halted, since a halted one cannot close any. `late`: it may arrive whenever it likes.
+   * `prompt`: a request arrives within a second or never. `patient`: a request may take long to arrive, but it is lost
+   * when its connection closes; processes are not halted, because a halted process can't close a connection. `late`: a
+   * request may arrive at any time.
    */
   readonly network: 'prompt' | 'patient' | 'late';
-  /** `version`: each write names the version it was made on, as all of Refit's writes to shared objects do. */
+  /**
+   * `version`: each write names the resourceVersion on which it is based, as all writes of Refit to shared objects do.
+   */
   readonly precondition: 'version' | 'none';
-  /** Replaces the candidates' write guard: shows that the judge would catch what the guard prevents. */
+  /** Replaces the write guard of the candidates. With it a test shows that the checks detect what the guard prevents. */
   readonly writeGuard?: (election: Election) => WriteGuard;
 }
 
@@ -33,18 +39,21 @@ export interface Verdict {
   /** Empty where nothing went wrong. */
   readonly violations: string[];
   readonly accepted: readonly Accepted[];
-  /** Terms that began. */
+  /** The number of terms that began. */
   readonly terms: number;
 }
 
 const PLACE = { namespace: 'ns', name: 'leader' };
 const TIMES = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
-/** Clocks may differ by part of the tenth of the lease that the write guard leaves free: far more than any real oscillator. */
+/**
+ * The most by which the rate of a clock may differ from real time. The write guard leaves a tenth of the lease free;
+ * this is a part of that tenth, and far more than the drift of any real oscillator.
+ */
 const MAX_DRIFT = 0.01;
 const MINUTES = 20;
 /** Milliseconds a partition or a halt lasts at most: some end before the lease does, some long after. */
 const MAX_TROUBLE_MS = 40_000;
-/** Writers in each candidate, and milliseconds each one pauses. */
+/** The number of writers in each candidate, and the milliseconds that a writer pauses between two writes. */
 const WRITERS = { count: 2, pauseMs: 200 };
 
 interface Candidate {
@@ -66,7 +75,7 @@ class World {
   readonly #random: () => number;
   readonly #clock = new FakeClock();
   readonly #server = new LeaseServer();
-  /** What leaders write to: each write carries holder and term number. */
+  /** The object to which leaders write. Each write contains the holder and the number of the term. */
   readonly #register = new LeaseServer();
   readonly #accepted: Accepted[] = [];
   readonly #violations: string[] = [];
@@ -157,7 +166,7 @@ class World {
     return result;
   }
 
-  /** Never may two hold the lease at the same moment, halted or not. */
+  /** Checks that no two candidates hold the lease at the same moment, even if one of them is halted. */
   #judgeTerms(): void {
     const holders = this.#candidates
       .filter(({ election }) => election.term())
@@ -183,7 +192,7 @@ class World {
     } else await this.#replace(candidate);
   }
 
-  /** A graceful stop, and a new process under a new name, as after a restart. */
+  /** Stops a candidate gracefully and starts a new process under a new name, as a restart would. */
   async #replace(candidate: Candidate): Promise<void> {
     candidate.clock.resume();
     candidate.stop.abort();
@@ -192,7 +201,7 @@ class World {
     await this.#clock.advance(0);
   }
 
-  /** The network of one candidate: each request takes its time, both ways, and may get lost on either. */
+  /** The network of one candidate. Request and answer both take time, and each of them may get lost. */
   #linkOf(owner: () => Candidate): Link {
     return async (apply, { deadlineMs = 30_000 }, mutating) => {
       const { clock } = owner();

@@ -1,4 +1,7 @@
-/** Proves that never two leaders can both write: partitions, halted processes, clocks that drift, requests lost and late. */
+/**
+ * Tests that two leaders can never both write, in spite of partitions, halted processes, clock drift, and lost or late
+ * requests.
+ */
 import { expect, test } from 'vitest';
 import type { Term, WriteGuard } from '../../src/kube/election/write-guard.ts';
 import { WHOLE } from '../support/whole.ts';
@@ -42,12 +45,12 @@ test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
 ])('%s', async (_name, options) => {
   const { violations, terms, writes } = summary(await verdicts(options));
   expect(violations).toEqual([]);
-  // Else the world was too quiet to prove anything.
+  // With fewer terms or writes, the run would prove nothing.
   expect(terms).toBeGreaterThan(10);
   expect(writes).toBeGreaterThan(200);
 });
 
-/** As the real guard, but a write may last as long as it likes. */
+/** Works like the real write guard, but sets no time limit for a write. */
 const unbounded = (election: WriteGuard): WriteGuard => ({
   term: () => election.term(),
   beginWrite: () => {
@@ -56,7 +59,7 @@ const unbounded = (election: WriteGuard): WriteGuard => ({
   },
 });
 
-/** Believes for ever in the term that it won once. */
+/** A faulty write guard that considers a term valid for ever once it was won. */
 const believing = (election: WriteGuard): WriteGuard => {
   let last: Term | undefined;
   const term = (): Term | undefined => {

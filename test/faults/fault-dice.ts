@@ -5,19 +5,22 @@ import type { ChunkFault } from './tcp-proxy.ts';
 type RequestFault = ApiFaultsOptions['fault'];
 
 export interface FaultDice {
-  /** For each chunk from the server. */
+  /** Returns the fault for the next chunk from the server; undefined for no fault. */
   chunk(): ChunkFault | undefined;
   request: RequestFault;
   /** How often each fault happened, by its name. */
   readonly counts: ReadonlyMap<string, number>;
-  /** From now on nothing goes wrong. */
+  /** Stops all faults from now on. */
   calm(): void;
 }
 
-/** Selectors make the second informer known: its server refuses streamed lists. */
+/**
+ * The query parameter that identifies the requests of the second informer. For this informer the server refuses
+ * streamed lists.
+ */
 export const WITHOUT_STREAMED_LISTS = 'labelSelector';
 
-/** Chance of each fault of the network, for each chunk. */
+/** The probability of each fault of the network, per chunk. */
 const CHUNKS: readonly [number, () => ChunkFault][] = [
   [0.004, () => ({ kind: 'reset' })],
   [0.004, () => ({ kind: 'truncate' })],
@@ -69,7 +72,7 @@ export function throwFaultDice(random: () => number): FaultDice {
     });
     const thrown = drawn?.[1]();
     if (!thrown) return undefined;
-    // A busy machine makes few requests: what has not happened yet comes first.
+    // A busy machine makes few requests. So a fault that has not happened yet is chosen first.
     const hit =
       faults.map(([, fault]) => fault()).find((fault) => !counts.has(nameOf(fault))) ?? thrown;
     count(counts, nameOf(hit));

@@ -1,4 +1,4 @@
-/** Shows that JSON which nodes, tenants and servers wrote is read in time linear in its size, whatever stands in it. */
+/** Tests that reading JSON from nodes, tenants and servers takes time linear in its size, whatever the JSON contains. */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../../src/api/autopilot/update-config.ts';
 import {
@@ -32,7 +32,7 @@ const on = (annotation: string, text: string) => ({
   metadata: { name: 'w1', annotations: { [annotation]: text } },
 });
 
-/** Everything that reads JSON of others, beside what the API server has parsed. */
+/** All functions that read JSON from other parties, apart from the JSON that the API server has already parsed. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   signal: (text) =>
     decodeSignal({
@@ -84,9 +84,9 @@ const listOf = (units: string): string => `[${units.slice(0, -1)}]`;
 /** Members that some reader reads. */
 const MEMBERS = ['at', 'run', 'until', 'since', 'by', 'reason', 'id', 'version', 'state'];
 
-/** Each is text of about so many characters. */
+/** Each function returns a text of about `size` characters. */
 const TEXTS: readonly ((size: number) => string)[] = [
-  // What these values say in place of a text has no text.
+  // These members contain values that can't be converted to a string.
   (size) =>
     `{${MEMBERS.map((name) => `"${name}":${many('[', size / 20)}${many(']', size / 20)}`).join()}}`,
   () => `{${MEMBERS.map((name) => `"${name}":{"toString":1,"valueOf":1}`).join()}}`,
@@ -117,12 +117,13 @@ test.each(Object.entries(READERS))('%s', (_name, reader) => {
       try {
         reader(textOf(size));
       } catch (error) {
-        // A refusal says what is wrong; an overflow of the stack, or a call of what is no function, says nothing.
+        // A refusal explains what is wrong. A stack overflow, or a call of something that is not a function, explains
+        // nothing.
         expect(error).not.toBeInstanceOf(RangeError);
         expect(error).not.toBeInstanceOf(TypeError);
       }
     };
-    // Eight times the work if it is linear, and sixty-four times if it is quadratic.
+    // For a text eight times as long, linear work takes eight times as long and quadratic work sixty-four times.
     expect(growthOf(read, 32 * 1024, 8), `text ${at}`).toBeLessThan(28);
   }
 });

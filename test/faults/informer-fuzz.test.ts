@@ -1,4 +1,7 @@
-/** Proves that an informer's view becomes the server's whatever breaks on the way, and that it never tells what cannot be. */
+/**
+ * Tests that an informer's view finally equals the server's, whatever faults happen, and that the informer never
+ * reports impossible events.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import type { WatchEvent } from '../../src/kube/client.ts';
@@ -8,7 +11,10 @@ import { ALL_FAULTS } from './fault-dice.ts';
 import { LAST, type Outcome, runTrial, type Tamper, type Trial } from './informer-world.ts';
 
 const MUTATIONS = 3_000;
-/** Fixed ones, whose failure can be repeated, and one that is new each time; it is named where it fails. */
+/**
+ * Fixed seeds, so that a failure can be repeated, and one seed that is different in each run. The name of a failed test
+ * shows the seed.
+ */
 const SEEDS = [1, ...(WHOLE ? [2, 3, 4, 5, 6, 7] : []), Math.floor(Math.random() * 1e9)];
 
 let server: ApiServer;
@@ -44,7 +50,10 @@ test('every kind of fault has happened', () => {
   expect(ALL_FAULTS.filter((name) => !happened.has(name))).toEqual([]);
 });
 
-/** Keeps back the first event that `isVictim` chooses after every twentieth, and every one of the last changes. */
+/**
+ * Drops events: after at least twenty delivered events, the next event for which `isVictim` is true, and of the last
+ * changes every event for which it is true.
+ */
 const losing = (isVictim: (event: WatchEvent<KubeObject>) => boolean): Tamper => {
   let count = 0;
   const isLast = ({ type, object }: WatchEvent<KubeObject>): boolean =>

@@ -1,4 +1,7 @@
-/** One run of the informer's trial: a server, faults before it, a mutator, two informers, and the judgement. */
+/**
+ * One run of the informer's trial: a server, a proxy that makes faults, a mutator, two informers, and the comparison of
+ * the results.
+ */
 import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
 import {
@@ -23,11 +26,14 @@ import { startTcpProxy } from './tcp-proxy.ts';
 export interface Trial {
   readonly seed: number;
   readonly mutations: number;
-  /** For clients without faults. */
+  /** The configuration for clients without faults. */
   readonly config: ClusterConfig;
   readonly upstream: Upstream;
   readonly compact: () => void;
-  /** Between the informers and their client: plants faults that the trial must find. No other fault happens then. */
+  /**
+   * Changes the events between the informers and their client, to plant faults that the trial must find. No other fault
+   * happens if it is set.
+   */
   readonly tamper?: Tamper;
 }
 
@@ -42,11 +48,14 @@ export interface Outcome {
   readonly events: number;
 }
 
-/** Waiting times of client and informers are cut to a twentieth: a trial would otherwise consist of backoff. */
+/** Client and informers wait only a twentieth of their usual times. Otherwise a trial would consist mostly of backoff. */
 const HASTE = 20;
-/** Real milliseconds after which the views must be right once everything is calm: for a busy machine. */
+/**
+ * The real milliseconds after which the views must be right once no more faults happen. The limit is long, for busy
+ * machines.
+ */
 const PATIENCE_MS = 60_000;
-/** After all other changes, the one is edited and the other is deleted. */
+/** The names of two objects. After all other changes, the first object is edited and the second is deleted. */
 export const LAST = { edited: 'last-edited', deleted: 'last-deleted' } as const;
 
 interface Observer {
@@ -64,7 +73,8 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
     target: { host: '127.0.0.1', port: faults.port },
     fault: () => dice.chunk(),
   });
-  // A list that is made again, after a fault or a silence, would bring back what tampering took away.
+  // No fault may cause another list if there is tampering, because that list would bring back the events that the
+  // tampering dropped.
   if (trial.tamper) dice.calm();
   const clock = new SkewedClock(systemClock, { rate: trial.tamper ? 1 : HASTE });
   const through = { ...config, user: {}, server: `http://${proxy.host}:${proxy.port}` };
@@ -105,7 +115,10 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   }
 }
 
-/** Lists in pages so small that there are several, and the history may be forgotten between two of them. */
+/**
+ * Returns a client that lists in very small pages. So a list consists of several pages, and the history may be
+ * compacted between two of them.
+ */
 function clientOfInformers(client: KubeClient, tamper: Tamper): KubeClient {
   const small = {
     listAll: async (...[resource, options]: Parameters<KubeClient['listAll']>) =>
@@ -116,7 +129,10 @@ function clientOfInformers(client: KubeClient, tamper: Tamper): KubeClient {
   return small as unknown as KubeClient;
 }
 
-/** Each concerns every view. The last one is for their versions: a server tells of others in bookmarks only, a minute apart. */
+/**
+ * Makes changes that concern every view. The last change brings all views to the latest resourceVersion. Without it,
+ * the server would report the version only in bookmarks, a minute apart.
+ */
 async function makeLastChanges(
   observers: readonly Observer[],
   direct: KubeClient,
@@ -126,7 +142,8 @@ async function makeLastChanges(
     await direct.create(leases, { metadata: { name, namespace, labels: { [CHOSEN]: 'yes' } } });
   const edited = await create(LAST.edited);
   await create(LAST.deleted);
-  // Otherwise a view that lists late misses no event. One that never gets there is found by the comparison.
+  // Waits until all views contain the object. A view that lists later would miss no event. The comparison finds a view
+  // that never contains it.
   await eventually(() =>
     observers.every(({ informer }) => informer.get(LAST.deleted, namespace) !== undefined),
   );
@@ -136,7 +153,7 @@ async function makeLastChanges(
   await create('last');
 }
 
-/** Waits for the view to be as new as the server's, and compares. */
+/** Waits until the view is as new as the server's state, then compares them. */
 async function compare(
   { informer, judge, labelSelector }: Observer,
   direct: KubeClient,

@@ -34,7 +34,7 @@ export class LeaseServer {
     return this.#write(lease);
   }
 
-  /** Takes every write from now on, as a server does that gets none of the preconditions. */
+  /** Accepts every write from now on, as a server does if the writes contain no preconditions. */
   ignoreVersions(): void {
     this.#anyVersion = true;
   }
@@ -52,7 +52,10 @@ export class LeaseServer {
   }
 }
 
-/** How one request travels: runs `apply` at the server when and if it arrives there, and settles as the client sees it. */
+/**
+ * Simulates the connection for one request: runs `apply` when the request arrives at the server, if it arrives, and
+ * settles with the result that the client receives.
+ */
 export type Link = <T>(apply: () => T, options: RequestOptions, mutating: boolean) => Promise<T>;
 
 export function leaseClient(server: LeaseServer, link: Link): KubeClient {

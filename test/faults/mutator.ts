@@ -1,4 +1,7 @@
-/** Random changes to a small set of Leases: created, edited, deleted, and created anew under the same name. */
+/**
+ * Makes random changes to a small set of Leases: creates, edits and deletes them, and creates them again under the same
+ * name.
+ */
 import type { KubeClient, RequestOptions } from '../../src/kube/client.ts';
 import { type Lease, leases } from '../../src/kube/resources.ts';
 import { isNotFound, StatusError, TransportError } from '../../src/kube/status-error.ts';
@@ -9,25 +12,28 @@ export interface MutatorParts {
   readonly namespace: string;
   /** Without faults. */
   readonly direct: KubeClient;
-  /** Through them; one change in ten goes this way. */
+  /** A client with faults. One change in ten uses this client. */
   readonly faulty: KubeClient;
-  /** Called now and then: forgets the server's history. */
+  /** Called occasionally. Compacts the history of the server. */
   readonly compact: () => void;
 }
 
 /** Few enough to be deleted and created anew all the time. */
 const NAMES = Array.from({ length: 25 }, (_, index) => `lease-${index}`);
-/** Carried by about half of the objects at any time, and moved on and off. */
+/** The label that about half of the objects have at any time. Edits add it and remove it. */
 export const CHOSEN = 'chosen';
 
-/** What the server held when we last heard of it; absent from the map where that is not known. */
+/** The last known state of each object on the server. A name whose state is not known is missing from the map. */
 type Known = Map<string, Lease | undefined>;
 
 /** Resolves after `count` changes that the server really made. */
 export async function mutate(count: number, parts: MutatorParts): Promise<void> {
   const { random, direct, faulty, compact } = parts;
   const known: Known = new Map();
-  /** The names with a change through faults whose answer was lost: the server may carry it out at any later time. */
+  /**
+   * The names with a change through the faulty client whose answer was lost. The server may still make such a change at
+   * any later time.
+   */
   const unsettled = new Set<string>();
   for (let made = 0; made < count; ) {
     if (random() < 0.005) compact();
@@ -49,7 +55,10 @@ function isOvertaken(error: unknown): boolean {
   return error instanceof StatusError && [404, 409].includes(error.code);
 }
 
-/** How many changes it took. */
+/**
+ * Makes one random change. Returns the number of changes that the server made: 2 if the object was deleted and created
+ * again.
+ */
 async function change(
   client: KubeClient,
   name: string,
@@ -57,7 +66,8 @@ async function change(
   parts: MutatorParts,
 ): Promise<number> {
   const { random, namespace } = parts;
-  // The clock of the client with faults is fast: it soon gives up. The other one waits, also on a busy machine.
+  // The clock of the faulty client is fast, so that it soon gives up. The direct client waits long enough for a busy
+  // machine.
   const options = { namespace, deadlineMs: client === parts.direct ? 60_000 : 4_000 };
   const chance = random();
   const current = known.has(name) ? known.get(name) : await read(client, name, options);

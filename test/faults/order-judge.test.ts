@@ -1,4 +1,4 @@
-/** Shows what the judge of an informer's events accepts, and everything it has to object to. */
+/** Tests which events of an informer the judge accepts, and that it reports each kind of violation. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { judgeOrder, type OrderJudge } from './order-judge.ts';

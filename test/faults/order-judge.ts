@@ -1,11 +1,11 @@
-/** The judgement on an informer's events: which order of them can be true, and which cannot. */
+/** Judges the events of an informer: which sequences of events are possible, and which are not. */
 
 import { compareResourceVersions, type KubeObject, keyOf } from '../../src/kube/resources.ts';
 import type { Handler } from '../../src/kube/watch/store.ts';
 
 export interface OrderJudge {
   readonly handler: Handler<KubeObject>;
-  /** Empty where every event could follow those before it. */
+  /** Empty if every event was possible after the earlier events. */
   readonly violations: readonly string[];
   /** Events seen so far. */
   readonly events: number;
@@ -13,7 +13,10 @@ export interface OrderJudge {
   readonly living: ReadonlySet<string>;
 }
 
-/** `final`: a deleted object never returns. With a selector it may, under the same uid. */
+/**
+ * `final`: a deleted object never returns. `passing`: it may return under the same uid, because a selector can exclude
+ * an object and include it again.
+ */
 export function judgeOrder(name: string, deletion: 'final' | 'passing'): OrderJudge {
   return new Judge(name, deletion === 'final');
 }

@@ -1,4 +1,4 @@
-/** Chance that a seed repeats. */
+/** Random choices that can be repeated with the same seed. */
 
 /** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
 export function seededRandom(seed: number): () => number {

@@ -1,4 +1,4 @@
-/** A KubeClient whose lists and watches are written down beforehand. */
+/** A KubeClient whose lists and watches follow a script. */
 import type {
   KubeClient,
   ListAllOptions,
@@ -9,18 +9,21 @@ import type {
 import type { KubeList, KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 
-/** One step of a watch: an event, an error to throw, or nothing until it is aborted or the promise resolves; then the stream ends. */
+/**
+ * One step of a watch: an event, an error to throw, `nothing` to wait until the watch is aborted, or a promise to wait
+ * for. The stream ends after the last step.
+ */
 export type Step = WatchEvent<KubeObject> | Error | Promise<void> | 'nothing';
 
 export interface Scripts {
-  /** One entry for each watch, in order; after the last one every watch stays silent. */
+  /** One script for each watch, in the order of the watches. Later watches deliver nothing. */
   readonly watches?: readonly (readonly Step[])[];
   readonly lists?: readonly (KubeList<KubeObject> | Error)[];
 }
 
 export interface ScriptedClient {
   readonly client: KubeClient;
-  /** What was asked, in order. */
+  /** The lists and watches that were requested, in their order. */
   readonly asked: ({ readonly verb: 'list' | 'watch' } & Omit<
     WatchOptions & ListOptions,
     'abort'

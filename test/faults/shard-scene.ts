@@ -1,6 +1,7 @@
 /**
- * A small plan that is too large for one object, carried out by leaders that die between any two requests: every
- * write is checked as it lands, against what must hold whatever dies and whatever lags.
+ * A small plan that is too large for one object. Its leaders die between any two requests. Every write is checked, at
+ * the moment at which the server accepts it, against the invariants that must hold in spite of dead leaders and stale
+ * views.
  */
 
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
@@ -26,7 +27,7 @@ export const WORKERS = ['w1', 'w2', 'w3', 'w4', 'w5'];
 export const CONCURRENT = 2;
 const KINDS: readonly Resource[] = [plans, controlNodes, nodes, statusShards];
 
-/** The moment at which a leader dies: its request of that number, before it is sent or once it is done. */
+/** The moment at which a leader dies: before it sends the request with this number, or after the server has done it. */
 export interface Death {
   readonly request: number;
   readonly moment: 'before' | 'after';
@@ -34,7 +35,7 @@ export interface Death {
 
 class Died extends Error {}
 
-/** Sees objects as they were when its view of their kind last caught up. */
+/** A leader that sees the objects of a kind as they were when its view of that kind last caught up. */
 interface Leader {
   readonly views: ReadonlyMap<Resource, LaggingView<KubeObject>>;
   reconcile(): Promise<unknown>;
@@ -44,7 +45,7 @@ export class ShardScene {
   readonly api = new MemoryApi();
   /** Requests of the leaders so far. */
   requests = 0;
-  /** What must never be, in words; empty as long as all is well. */
+  /** Descriptions of the violated invariants; empty if no invariant was violated. */
   readonly wrongs = new Set<string>();
   readonly #clock = new FakeClock(T0);
   readonly #dialect: Dialect<Plan>;
@@ -80,7 +81,10 @@ export class ShardScene {
     return { views, reconcile: async () => await reconcile('autopilot') };
   }
 
-  /** Turns of a leader that sees everything, until it dies or the plan is over. Then every agent has answered. */
+  /**
+   * Runs turns of a leader with current views, until the leader dies or the plan is over. All agents answer after each
+   * turn.
+   */
   async run(leader: Leader): Promise<'died' | 'over'> {
     for (let turn = 0; turn < 40; turn++) {
       for (const view of leader.views.values()) view.catchUp();
@@ -92,7 +96,7 @@ export class ShardScene {
     );
   }
 
-  /** One look, on whatever the leader's views show. */
+  /** Runs one reconciliation with the present views of the leader. */
   async turn(leader: Leader): Promise<'died' | 'lives'> {
     await this.#clock.advance(1000);
     try {
@@ -105,7 +109,7 @@ export class ShardScene {
     return 'lives';
   }
 
-  /** Dead from its moment on: nothing that it asks for afterwards arrives. */
+  /** Returns a client that fails from the leader's death on. Later requests do not reach the server. */
   #mortal(death: Death | undefined): KubeClient {
     const { client } = this.api;
     let own = 0;
@@ -180,7 +184,7 @@ export class ShardScene {
     );
   }
 
-  /** Names that the status shards call done. */
+  /** The names of the targets that the status shards report as done. */
   #done(): string[] {
     const view = this.api.view(statusShards);
     view.catchUp();

@@ -1,4 +1,7 @@
-/** Proves that a plan with status shards ends well wherever its leader dies and whatever its successor does not see yet. */
+/**
+ * Tests that a plan with status shards completes wherever its leader dies and however old the views of its successor
+ * are.
+ */
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
@@ -11,15 +14,24 @@ import { WHOLE } from '../support/whole.ts';
 import { type Death, ShardScene, WORKERS } from './shard-scene.ts';
 
 const SMALL = shardsOfSizes({ plan: 3, shard: 2, failures: 2 });
-/** One death in so many; an odd number has those before a request and those after one. */
+/**
+ * Tests one of this many deaths. The number is odd, so that deaths before a request and deaths after a request are both
+ * tested.
+ */
 const SHARE = WHOLE ? 1 : 3;
 
-/** What the successor sees at first: for each kind that lags, the turns of the first leader after which its view stands still. */
+/**
+ * The views of the successor at first: for each kind that lags, the number of the first leader's turns after which the
+ * view gets no more updates.
+ */
 type Lag = ReadonlyMap<Resource, number>;
 
-/** As it was before the turn in which the leader died. */
+/** So many turns that the view has the state before the turn in which the leader died. */
 const LAST = 40;
-/** Status shards that know of the controller only, and nodes from before any worker was told anything. */
+/**
+ * Views with status shards that contain only the controller, and with nodes from the time before any worker got a
+ * signal.
+ */
 const OLD: Lag = new Map<Resource, number>([
   [statusShards, 3],
   [nodes, 2],
@@ -36,7 +48,10 @@ const LAGS: readonly (readonly [string, Lag])[] = [
   ['sees a very old plan', new Map([[plans, 3]])],
 ];
 
-/** One death, and a successor whose first read lags; then it sees everything and brings the plan to its end. */
+/**
+ * Plays one death and a successor that begins with lagging views. Then the successor gets current views and completes
+ * the plan.
+ */
 async function outlive(death: Death, lag: Lag, shards: StatusSharding<Plan>): Promise<ShardScene> {
   const scene = new ShardScene(shards);
   const first = scene.leader(death);
@@ -68,7 +83,7 @@ async function deaths(): Promise<Death[]> {
   );
 }
 
-/** What goes wrong with these status shards over all deaths. */
+/** Returns the invariants that these status shards violate, over all deaths. */
 async function wrongsWith(shards: StatusSharding<Plan>, lag: Lag): Promise<Set<string>> {
   const wrongs = new Set<string>();
   for (const death of await deaths()) {

@@ -11,10 +11,10 @@ import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
 
 export interface SeenRequest {
   readonly method: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** Names and values alternating, as they came. */
+  /** Names and values of the headers, alternating, as they were received. */
   readonly rawHeaders: readonly string[];
   readonly body: string;
   readonly socket: Socket;

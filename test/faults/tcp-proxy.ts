@@ -12,17 +12,17 @@ export type ChunkFault =
   | { readonly kind: 'truncate' }
   /** Half of the chunk, the rest after `ms`. */
   | { readonly kind: 'split'; readonly ms: number }
-  /** The chunk and an orderly end, as a server does that says goodbye. */
+  /** The proxy forwards the chunk and ends the connection in an orderly way, as a server does that shuts down. */
   | { readonly kind: 'close' };
 
 export interface TcpProxyOptions {
   readonly target: { readonly host: string; readonly port: number };
-  /** Asked for each chunk from the server; undefined lets it pass. */
+  /** Called for each chunk from the server. If it returns undefined, the proxy forwards the chunk. */
   readonly fault?: (chunk: Buffer) => ChunkFault | undefined;
   readonly host?: string;
 }
 
-/** To the server, or back from it. */
+/** `there`: to the server. `back`: from the server to the client. */
 export type Direction = 'there' | 'back';
 
 export interface TcpProxy {
@@ -31,11 +31,11 @@ export interface TcpProxy {
   /** Connections accepted so far. */
   readonly connections: number;
   /**
-   * Lets nothing pass on any connection, old or new: neither to the server nor from it where no direction is named. `heal`
-   * lets traffic flow again.
+   * Blocks traffic on all present and future connections, in both directions if `direction` is undefined. `heal` ends
+   * the blockade.
    */
   partition(direction?: Direction): void;
-  /** What was held back is dropped with its connection. */
+  /** Lets traffic flow again. The proxy drops blocked data together with its connection. */
   heal(): void;
   stop(): Promise<void>;
 }
@@ -161,7 +161,7 @@ class Pair {
     this.#server.destroy();
   }
 
-  /** Nothing overtakes: the connection waits as a whole. */
+  /** Pauses the whole connection, so that no later chunk arrives before this one. */
   #later(ms: number, write: () => void): void {
     this.#server.pause();
     this.#timer = setTimeout(() => {

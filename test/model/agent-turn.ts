@@ -10,39 +10,42 @@ import type { KubeObject } from '../../src/kube/resources.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { NOW } from './cluster.ts';
 
-/** Milliseconds; the agent acts in the middle and at the end of it, so the model's clock shows 0, 1 or 2. */
+/** The timeout in milliseconds. The agent acts after half of it and at its end, so the model's clock shows 0, 1 or 2. */
 export const RESTART_TIMEOUT_MS = 2;
 
-/** Over at the middle of the turn. */
+/** The soak time in milliseconds. It ends at the middle of the timeout. */
 const SOAK_MS = 1;
 
-/** What the agent finds in this turn, and what becomes of all it does, in its own order. */
+/**
+ * The input of the agent in this turn, and functions that receive its effects in the order in which the agent causes
+ * them.
+ */
 export interface Turn {
-  /** On the disk. */
+  /** The journal on the disk. */
   readonly journal: Journal;
   /** Undefined while the agent has seen none. */
   readonly object: KubeObject | undefined;
   readonly facts: ServiceFacts;
   readonly cordoner: Cordoner;
-  /** True where its Node bears a cordon of ours at this moment. */
+  /** True if the Node has a cordon of ours at this moment. */
   readonly hasCordon: boolean;
-  /** Steady milliseconds since the last restart of the service, or of the agent. */
+  /** Milliseconds of a monotonic clock since the last restart of the service, or of the agent. */
   readonly elapsedMs: number;
-  /** True where the version lies at the staging path and has run. */
+  /** Reports whether the version is at the staging path and was run there. */
   holds(version: string): boolean;
-  /** Undefined: discards what lies there. */
+  /** Fetches the version ahead. If `version` is undefined, discards what was fetched. */
   fetchAhead(version: string | undefined): void;
-  /** As its flag says. */
+  /** How the agent treats k0s's own agent, as its flag says. */
   readonly beside: BesideK0s;
   isLeft(created: string): boolean;
   leave(created: string): void;
   save(journal: Journal): void;
   perform(step: Step): StepOutcome;
-  /** Throws what the API server or the network answers instead. */
+  /** Throws the error with which the API server or the network answers. */
   write(object: KubeObject): void;
 }
 
-/** Made once: to make one takes longer than much of a turn. */
+/** Created only once, because the creation takes longer than many parts of a turn. */
 const OVER = new DOMException('the turn is over', 'AbortError');
 
 export async function takeTurn(turn: Turn): Promise<void> {
@@ -91,11 +94,11 @@ export async function takeTurn(turn: Turn): Promise<void> {
   await agent.run(stop.signal);
 }
 
-/** What is asked; what is done is a step like any other. */
+/** Answers only the questions of the agent. The actions are separate steps of the model. */
 function maintenanceIn({ cordoner, hasCordon }: Turn): Maintenance {
   return {
     whoCordons: async () => await Promise.resolve(cordoner),
-    // What the object tells of being Ready, it does not tell when.
+    // The Node is not needed. The object shows whether it is Ready, but not since when.
     readNode: async () => await Promise.resolve(undefined),
     hasCordon: async () => await Promise.resolve(hasCordon),
     cordonAndDrain: async () => await Promise.reject(new Error('a step of the model')),
@@ -103,7 +106,7 @@ function maintenanceIn({ cordoner, hasCordon }: Turn): Maintenance {
   };
 }
 
-/** The loop asks for `version` before each turn and before it sleeps: the second time, the one turn is over. */
+/** The loop reads `version` before each turn and before it sleeps. At the second read, the single turn is over. */
 function objectFor(turn: Turn, endOfTurn: () => void): SignalObject {
   let asked = 0;
   return {

@@ -20,11 +20,11 @@ import { tellingVersion } from './told-versions.ts';
 export interface NodeSpec {
   readonly name: string;
   readonly role: Role;
-  /** What the payload of the last command turns out to be on this node. */
+  /** The quality of the last command's payload on this node. */
   readonly payload: Quality;
   /** True where somebody else keeps its Node cordoned from the beginning on. */
   readonly isClosed: boolean;
-  /** True where somebody holds it from the beginning on. */
+  /** True if somebody holds the node from the beginning. */
   readonly isHeld: boolean;
   /** True where the policy pins it to the version that runs at first. */
   readonly isPinned: boolean;
@@ -32,70 +32,95 @@ export interface NodeSpec {
   readonly wave: string | undefined;
 }
 
-/** What the UpgradePolicy asks for beside limits and deadlines. */
+/** What the UpgradePolicy requires, apart from limits and deadlines. */
 export interface Rules {
   /** `in turn`: the second wave starts by itself · `approved`: it starts once somebody has approved it. */
   readonly waves?: 'in turn' | 'approved';
   /** True where the plan ends without the workers that are held or pinned. */
   readonly leavesOutHeld?: boolean;
   readonly retry?: RetryRule;
-  /** True where the plan waits for people once more nodes failed than may. */
+  /** True if the plan pauses and waits for people after more nodes have failed than allowed. */
   readonly pausesOnFailure?: boolean;
   /** The moments at which a Job must succeed for each node. */
   readonly hooks?: readonly HookMoment[];
-  /** True where the leader takes a failed run back. */
+  /** True if the leader rolls a failed run back. */
   readonly rollsBackOnFailure?: boolean;
 }
 
-/** What people may order once, at any moment; whoever pauses a plan lets it go on later. */
+/** The orders that people may give once, at any moment. Somebody who pauses a plan resumes it later. */
 export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold' | 'retryHooks';
 
 export interface Configuration {
-  /** In a few words, for tables. */
+  /** A short name for tables. */
   readonly name: string;
   readonly nodes: readonly NodeSpec[];
-  /** One command for each, in this order. Versions are ordered as texts. */
+  /** The versions of the plan's commands, one for each command, in this order. They are compared as strings. */
   readonly versions: readonly string[];
-  /** The commands of a second plan that may take the place of the first at any moment; none where it stays. */
+  /**
+   * The versions of the commands of a second plan that may replace the first at any moment. Empty if the first plan
+   * stays.
+   */
   readonly replacedBy: readonly string[];
   /** True where the first plan has ended at the beginning: every node with a good payload was upgraded, and every other one failed. */
   readonly startsUpgraded: boolean;
-  /** True where the first plan has just upgraded the controllers, and no worker has begun: the way there is explored elsewhere. */
+  /**
+   * True if the first plan has just upgraded the controllers, and no worker has begun. Other configurations explore how
+   * this state is reached.
+   */
   readonly startsAtWorkers: boolean;
-  /** When somebody may put its way back in the place of the plan: as `refit rollback` does, or while it runs, with kubectl. */
+  /**
+   * The time at which somebody may replace the plan with its roll-back plan: after the plan has ended, as `refit
+   * rollback` does, or also while it runs, with kubectl.
+   */
   readonly wayBack: 'never' | 'once it has ended' | 'at any moment';
-  /** Where a person turns the plan back. Until then only what is fair happens: other configurations explore the way there. */
+  /**
+   * The point at which a person turns the plan back. Only fair edges are explored before that point; other
+   * configurations explore the rest.
+   */
   readonly turnsBack?: TurningPoint;
-  /** `one`: one at a time. It knows every signal that was sent, and its requests end before it acts on another plan. */
+  /**
+   * `one`: only one leader at a time. This leader knows every signal that was sent, and its requests end before it acts
+   * on another plan.
+   */
   readonly leaders: 'any' | 'one';
-  /** Of the workers. */
+  /** The limit of concurrent workers. */
   readonly concurrent: number;
-  /** Crashes of agents, lost answers, failing steps, power losses and foreign writes, all together. */
+  /**
+   * The number of faults in a run: crashes of agents, lost answers, failing steps, power losses and writes by others,
+   * all together.
+   */
   readonly faults: number;
-  /** Beside those: crashes of its agent, or losses of power, that each node may suffer while it works on a signal. */
+  /**
+   * The additional faults per node: how many crashes of its agent, or losses of power, each node may suffer while it
+   * works on a signal.
+   */
   readonly crashesEach: number;
   /** Who cordons, drains and uncordons Nodes: the leader, or each agent its own. ControlNodes have no Node here. */
   readonly cordoner: 'leader' | 'self';
   readonly controls: readonly Order[];
-  /** True where others, too, cordon Nodes, as a fault each. */
+  /** True if others cordon Nodes as well. Each of these cordons counts as a fault. */
   readonly othersCordon: boolean;
   /** The moments of the model's clock, in milliseconds since the Unix epoch; one where nothing depends on time. */
   readonly times: readonly number[];
-  /** Milliseconds a target may be in flight, for leaders. */
+  /** The milliseconds for which leaders allow a target to be in progress. */
   readonly targetDeadlineMs: number;
-  /** True where the agents fetch ahead what the leader asks for. */
+  /** True if the agents fetch ahead the versions that the leader requests. */
   readonly fetchesAhead: boolean;
-  /** Workers that may fail before nothing new starts. */
+  /** The number of workers that may fail before no more targets start. */
   readonly maxFailures: number;
   readonly rules: Rules;
-  /** Whether k0s's own agent is on as well, on every node, and ours is configured to leave signals to it. */
+  /** Whether k0s's own agent also runs on every node, and our agent is configured to leave signals to it. */
   readonly theirs: 'off' | 'on';
   /**
-   * What our agent finds out about k0s's own one from a process that answers: nothing · in doubt: that it cannot be known ·
-   * on: that it runs · on after the restart: that it runs in processes of the last version only.
+   * What our agent learns about k0s's own agent from a process that answers. unknown: nothing · in doubt: that it can't
+   * be known · on: that k0s's agent runs · on after the restart: that it runs, but only in processes of the last
+   * version.
    */
   readonly ownAgent: 'unknown' | 'in doubt' | 'on' | 'on after the restart';
-  /** Whether it may go while the agent works on the service, and come back: always, or but once. */
+  /**
+   * Whether the power may be lost while the agent works on the service. `stays`: it is never lost · `returns`: it
+   * always comes back · `may stay off`: it may also be lost for good, which counts as a fault.
+   */
   readonly power: 'stays' | 'returns' | 'may stay off';
 }
 
@@ -105,7 +130,7 @@ export const WAVE_LABEL = 'wave';
 export const PINNED_LABEL = 'pinned';
 /** The number of the wave that needs an approval, where one does. */
 export const SECOND_WAVE = 2;
-/** Where nothing depends on time, all clocks stand still here; the plans were applied a minute ago. */
+/** If nothing depends on time, all clocks of the model show this moment. The plans were applied a minute earlier. */
 export const NOW = T0 + MINUTE;
 
 export function firstPlan(configuration: Configuration): Plan {
@@ -121,7 +146,10 @@ export function versionAtFirst(spec: NodeSpec, configuration: Configuration): st
   return isUpgradedAtFirst(spec, configuration) ? version : OLD;
 }
 
-/** What the file turns out to be on the node: `payload` tells of the last command, and what an earlier one brings is good. */
+/**
+ * Returns the quality of the file on the node. `payload` is the quality of the last command's file. The files of
+ * earlier commands are good.
+ */
 export function qualityOn(
   { payload }: NodeSpec,
   configuration: Configuration,
@@ -130,7 +158,7 @@ export function qualityOn(
   return isOfLastCommand(configuration, file) ? payload : 'good';
 }
 
-/** True for the file of a second plan, too. */
+/** Reports whether the file belongs to the last command. Also true for the file of a second plan. */
 export function isOfLastCommand({ versions }: Configuration, file: string | undefined): boolean {
   return file !== OLD && !versions.slice(0, -1).some((each) => each === file);
 }
@@ -171,7 +199,10 @@ function statusWith(
   return statusOf(state, statesOf('controller'), statesOf('worker'));
 }
 
-/** As if the first one had been deleted and this one applied under its name. */
+/**
+ * Returns the second plan. It has the same name as the first, as if somebody had deleted the first plan and applied
+ * this one.
+ */
 export function secondPlan(configuration: Configuration): Plan | undefined {
   const { replacedBy } = configuration;
   return replacedBy.length > 0 ? planFor(configuration, 2, replacedBy) : undefined;
@@ -194,18 +225,18 @@ function planFor(
   return { ...plan, metadata: { ...plan.metadata, ...generation, uid: `plan-${run}` } };
 }
 
-/** True where the run may be taken back: then decisions depend on the versions that nodes tell. */
+/** Reports whether the run may be rolled back. In this case decisions depend on the versions that the nodes report. */
 export function maySeeWayBack({ wayBack, rules }: Configuration): boolean {
   return wayBack !== 'never' || rules.rollsBackOnFailure === true;
 }
 
-/** Without its node's name. */
+/** Returns the object of the node with a placeholder for the node's name. */
 export function objectOf(spec: NodeSpec, configuration: Configuration): KubeObject | Node {
   const { role, isClosed, isHeld, isPinned, wave } = spec;
   const { fetchesAhead, startsUpgraded } = configuration;
   const isOfPlan = startsUpgraded || isUpgradedAtFirst(spec, configuration);
   const annotations = {
-    // Leaders ask only agents of Refit.
+    // Leaders request a prefetch only from agents of Refit.
     ...(fetchesAhead && { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) }),
     ...(isOfPlan && { [ROLLOUT_ANNOTATION]: 'plan-1/run-1' }),
     ...(isHeld && { [HOLD_ANNOTATION]: 'it is on a call' }),

@@ -6,14 +6,17 @@ import { TURNED_BACK, TURNED_BACK_LARGE } from './turned-back.ts';
 
 const HOUR_MS = 3_600_000;
 const DEADLINE = { times: [NOW, NOW + 3 * HOUR_MS], targetDeadlineMs: 2 * HOUR_MS };
-/** Shorter than it takes an intent to get old, and than any deadline. */
+/**
+ * The time between the two moments is shorter than the time after which an intent counts as old, and shorter than any
+ * deadline.
+ */
 export const A_MOMENT_LATER = [NOW, NOW + 30_000];
-/** One more than there may be attempts. */
+/** The number of moments is one higher than the highest number of attempts. */
 const THREE_MOMENTS = [NOW, NOW + 30_000, NOW + 60_000];
 const TWICE = { attempts: 2, backoffMs: 1000 };
 const CRASHES = { faults: 0, crashesEach: 1 };
 
-/** Explored by the first tier if it has few states, and by the second one otherwise. */
+/** The small configurations. The first tier explores those with few states, and the second tier explores the others. */
 export const CONFIGURATIONS: readonly Configuration[] = [
   configure('1 controller, 2 workers', 'c1 w1 w2'),
   configure('2 controllers, 1 worker', 'c1 c2 w1'),
@@ -196,10 +199,10 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   ...TURNED_BACK,
 ];
 
-/** Three controllers and four workers: as many as a cluster of that kind usually has. */
+/** Three controllers and four workers, a usual size for clusters with several controllers. */
 const SEVEN = 'c1 c2 c3 w1 w2 w3 w4';
 
-/** Explored by `npm run safety` alone: minutes, all together. */
+/** The large configurations, which only `npm run safety` explores. All together they take minutes. */
 export const LARGE: readonly Configuration[] = [
   configure('3 controllers, 4 workers', SEVEN),
   configure('3 controllers, 4 workers, crashes', SEVEN, CRASHES),

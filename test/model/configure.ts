@@ -1,4 +1,4 @@
-/** Says in a few words which small cluster is to be explored. */
+/** Builds the small cluster to explore from a short description. */
 import type { Configuration, NodeSpec } from './cluster.ts';
 import { NOW } from './cluster.ts';
 import type { Quality } from './host.ts';
@@ -7,9 +7,9 @@ export const V2 = 'v1.36.2+k0s.0';
 export const V3 = 'v1.36.3+k0s.0';
 
 /**
- * Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. A number after an
- * at sign is its wave. At the end, an exclamation mark says that somebody else keeps the node cordoned, a circumflex that
- * somebody holds it, and an equals sign that the policy pins it: `w2@1^`.
+ * Names that begin with c are controllers, all others workers. The quality of the payload follows a colon: `w2:dead`.
+ * The wave follows an at sign. An exclamation mark at the end means that somebody else keeps the node cordoned, a
+ * circumflex that somebody holds the node, and an equals sign that the policy pins it: `w2@1^`.
  */
 export function configure(
   name: string,

@@ -1,9 +1,12 @@
-/** Explores one configuration, and makes sure that what it is about was reached. */
+/** Explores one configuration, and checks that the exploration reached the situation that the configuration is for. */
 import type { Configuration } from './cluster.ts';
 import { type Exploration, explore } from './explorer.ts';
 import { World } from './world.ts';
 
-/** Throws where a person should turn the plan back, and no state on the way back was reached: then nothing was checked. */
+/**
+ * Throws an error if a person should turn the plan back, but no state after that was reached. In that case nothing was
+ * checked.
+ */
 export async function exploreConfiguration(configuration: Configuration): Promise<Exploration> {
   const world = new World(configuration);
   let wentBack = false;

@@ -9,10 +9,16 @@ import { readPage } from './safety-page-file.ts';
 export const REFRESH =
   'docs/internals/safety.md is older than the code: npm run safety writes it anew';
 
-/** Clusters with more states, as docs/internals/safety.md counts them, belong to the second tier. */
+/**
+ * The most states, as counted in docs/internals/safety.md, of a configuration in the first tier. Configurations with
+ * more states belong to the second tier.
+ */
 const MOST_STATES_OF_FIRST_TIER = 1_000;
 
-/** Returns true if the first tier explores the configuration. One that the page does not have yet belongs to it. */
+/**
+ * Returns true if the first tier explores the configuration. A configuration that is not yet on the page belongs to the
+ * first tier.
+ */
 export function isOfFirstTier({ name }: (typeof CONFIGURATIONS)[number]): boolean {
   const row = readPage()
     .split('\n')

@@ -2,7 +2,10 @@
 import { expect, test } from 'vitest';
 import { EVERY_RUN_ENDS, explore, type Model, printViolation } from './explorer.ts';
 
-/** Edges as `a>b`, or `a~b` where nothing says that they are ever taken; `z` is final, `!` must not be reached. */
+/**
+ * The edges of a graph: `a>b` is a fair edge, `a~b` an edge that a run may never take. `z` is final, and `!` must not
+ * be reached.
+ */
 function graph(...edges: string[]): Model {
   return {
     initial: 'a',

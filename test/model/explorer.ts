@@ -1,15 +1,24 @@
-/** The search: visits every reachable state, nearest first, and finds the shortest path to a bad one. */
+/**
+ * The search: visits every reachable state in breadth-first order, and finds a shortest path to a state that violates
+ * an invariant.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { GrowingRow } from './growing-row.ts';
 import { StateTable } from './state-table.ts';
 
-/** What weak references were asked for stays in memory until the event loop turns, which promises alone never let it do. */
+/**
+ * The number of states after which the search lets the event loop turn. Targets of dereferenced weak references stay in
+ * memory until then, and promises alone never let the event loop turn.
+ */
 const STATES_A_TURN = 1_000;
 
 export interface Edge {
-  /** What happens, for people. */
+  /** Describes for people what happens on the edge. */
   readonly label: string;
-  /** True for what happens sooner or later where nothing goes wrong any more: no fault, and no view that lags. */
+  /**
+   * True for an edge that a run takes sooner or later once nothing goes wrong any more: the edge is not a fault and
+   * needs no stale view.
+   */
   readonly fair: boolean;
   readonly to: string;
 }
@@ -23,41 +32,43 @@ export interface Invariant {
 export interface Model {
   readonly initial: string;
   readonly invariants: readonly Invariant[];
-  /** What must hold where the run has come to its end: final, and nothing has to happen any more. */
+  /** The invariants that must hold at the end of a run, in final states in which nothing has to happen any more. */
   readonly invariantsAtRest?: readonly Invariant[];
   /** Edges that lead back to the state itself are left out. */
   next(state: string): Promise<readonly Edge[]>;
   /** True where nothing has to happen any more. */
   isFinal(state: string): boolean;
   /**
-   * The state that stands for this one and for all that behave alike: it is explored in their place. Each state for
-   * itself where absent.
+   * Returns the representative of all states that behave like this state. The search explores the representative in
+   * their place. Without this function, each state is its own representative.
    */
   canonical?(state: string): Promise<string>;
 }
 
 export interface Violation {
   readonly invariant: string;
-  /** The labels of a shortest way to it. */
+  /** The labels of a shortest path to the violation. */
   readonly steps: readonly string[];
 }
 
 export interface Exploration {
   readonly states: number;
   readonly transitions: number;
-  /** False where the search was told to end before it had seen everything. */
+  /** False if the search ended at its limit before it had visited everything. */
   readonly isWhole: boolean;
   readonly violation?: Violation;
 }
 
 export interface Search {
-  /** States after which the search ends. */
+  /** The number of states after which the search ends. */
   readonly maxStates?: number;
   /** Called for each state that was looked at. */
   readonly onState?: (state: string) => void;
 }
 
-/** No state without a way on but the final ones, and no way that leads back: together they say that every run ends. */
+/**
+ * Only final states have no fair edge to another state, and there are no cycles. From both follows that every run ends.
+ */
 export const EVERY_RUN_ENDS = 'every-run-ends';
 
 /** More than any configuration needs: a model that grows without bound is a mistake in itself. */
@@ -99,7 +110,7 @@ export async function explore(
   return graph.exploration({ invariant: EVERY_RUN_ENDS, steps });
 }
 
-/** The name of what should hold in a state from which nothing leads on. */
+/** Returns the name of the invariant that is violated in a state without a fair edge; undefined if none is violated. */
 function brokenAtRest(model: Model, state: string): string | undefined {
   if (!model.isFinal(state)) return EVERY_RUN_ENDS;
   return model.invariantsAtRest?.find((invariant) => !invariant.holds(state))?.name;
@@ -110,8 +121,8 @@ async function canonicalOf(model: Model, state: string): Promise<string> {
 }
 
 /**
- * The labels of a run that passes these states, from the initial one on. It is found by taking that run with the states
- * themselves, not with those that stand for them, so that each label names the node that it is about.
+ * Returns the labels of a run through these states, from the initial state on. The run uses the original states, not
+ * their representatives, so that each label names the correct node.
  */
 async function replay(model: Model, way: readonly string[]): Promise<string[]> {
   const steps: string[] = [];
@@ -130,7 +141,7 @@ async function edgeTo(model: Model, state: string, wanted: string): Promise<Edge
   throw new Error('a state does not behave as the one that stands for it');
 }
 
-/** Counterexamples as people read them: one numbered line for each step. */
+/** Prints a counterexample for people: one numbered line of text for each step. */
 export function printViolation({ invariant, steps }: Violation): string {
   return [
     `${invariant} is broken after ${steps.length} steps:`,
@@ -138,12 +149,18 @@ export function printViolation({ invariant, steps }: Violation): string {
   ].join('\n');
 }
 
-/** What was found: states, and by which one each was found first. Labels are found again where they are wanted. */
+/**
+ * The states that were found, and for each state the state from which it was first found. Labels are not stored but
+ * computed again when needed.
+ */
 class Graph {
   readonly #states = new StateTable();
-  /** By state: the one that it was found from. */
+  /** For each state, the number of the state from which it was found. */
   readonly #parents = new GrowingRow();
-  /** All targets in one row; those of state n lie from #starts[n] to #starts[n + 1]. */
+  /**
+   * The targets of all edges, one after the other. The targets of state n are at the indexes from #starts[n] up to, but
+   * not including, #starts[n + 1].
+   */
   readonly #targets = new GrowingRow();
   readonly #starts = new GrowingRow();
 
@@ -166,7 +183,7 @@ class Graph {
     this.#starts.push(this.#targets.length);
   }
 
-  /** The numbers of the states on a shortest way, from the first to this one. */
+  /** The numbers of the states on a shortest path, from the first state to this state. */
   wayTo(number: number): number[] {
     const way = [number];
     let at = number;
@@ -177,9 +194,12 @@ class Graph {
     return way.toReversed();
   }
 
-  /** A state that can be reached from itself; depth first, with a stack of our own since ways are long. */
+  /**
+   * Returns a state that can be reached from itself, or undefined. The search is depth first. It has its own stack,
+   * because paths are long.
+   */
   findCycle(): number | undefined {
-    // States whose edges were not asked for have none here.
+    // The edges of unexplored states are not known, so these states have no edges here.
     const explored = this.#starts.length - 1;
     const taken = new Int32Array(explored);
     const colours = new Uint8Array(this.size);

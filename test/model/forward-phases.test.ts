@@ -1,4 +1,7 @@
-/** Tests that some configurations turn a plan back at each phase of a node: a new status of the product needs them, too. */
+/**
+ * Tests that for each phase of a node some configurations turn the plan back in that phase. A new status of the product
+ * needs such configurations as well.
+ */
 import { expect, test } from 'vitest';
 import { REPORTED_STATUSES } from '../../src/signal/names.ts';
 import type { Configuration } from './cluster.ts';
@@ -7,7 +10,7 @@ import { exploreConfiguration } from './explore-configuration.ts';
 import { FORWARD_PHASES, type ForwardPhase } from './forward-phases.ts';
 import { RELY_ON_LEASE } from './turned-back.ts';
 
-/** What breaks across two plans without the Lease, as docs/internals/safety.md says. */
+/** The invariants that two plans can violate without the Lease, as docs/internals/safety.md explains. */
 const BREAK_ACROSS_PLANS = ['controllers-before-workers', 'intent-before-signal'];
 
 function turnedBackAt(phase: ForwardPhase): Configuration[] {
@@ -36,7 +39,7 @@ test.each(FORWARD_PHASES)('any leaders act where a plan is turned back at %s', (
 test.each(RELY_ON_LEASE)('needs the Lease: $name', async (configuration) => {
   const { violation } = await exploreConfiguration(configuration);
   expect(BREAK_ACROSS_PLANS).toContain(violation?.invariant);
-  // The first version of the worker is the one without a signal.
+  // The first version of the worker's object has no signal.
   const blind = expect.stringMatching(/^a leader records c1 SignalSent,.* seeing node 2 at 1 of /);
   expect(violation?.steps).toContainEqual(blind);
 });

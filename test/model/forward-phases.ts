@@ -1,12 +1,12 @@
-/** The phases of a node on the way forward: at each of them a person may turn the plan back. */
+/** The phases of a node during an upgrade. In each of these phases a person may turn the plan back. */
 import { REPORTED_STATUSES } from '../../src/signal/names.ts';
 import type { Configuration } from './cluster.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 
 /**
- * pending: the plan has not recorded the node · intended: recorded, and nothing is sent · asked: the signal is on its way · signalled:
- * its agent has not answered · restoring: its agent puts the old file back, and nobody has read so · then every status that an agent
- * reports.
+ * pending: the plan has not recorded the node · intended: the node is recorded, and nothing is sent · asked: the write
+ * of the signal is sent and not yet done · signalled: the signal is written, and the agent has not answered ·
+ * restoring: the agent restores the old file, and has not reported this · then every status that an agent reports.
  */
 export const FORWARD_PHASES = [
   'pending',
@@ -19,7 +19,10 @@ export const FORWARD_PHASES = [
 
 export type ForwardPhase = (typeof FORWARD_PHASES)[number];
 
-/** The moment at which a person acts: when the plan is replaced with its way back, or aborted and taken back once it has ended. */
+/**
+ * The moment at which a person acts. The person replaces the plan with its roll-back plan, or aborts it and rolls it
+ * back after it has ended.
+ */
 export interface TurningPoint {
   readonly node: string;
   readonly phase: ForwardPhase;

@@ -6,7 +6,7 @@ import { mistakeRow } from './safety-page.ts';
 import { readPage } from './safety-page-file.ts';
 import { World } from './world.ts';
 
-/** More than the longest needs; a way from start to finish takes about fifty for two nodes. */
+/** The limit is higher than the longest counterexample. A complete run with two nodes takes about fifty steps. */
 const A_FEW_STEPS = 40;
 
 /** Returns true if the explorer finds the mistake before it has seen many states. The first tier tests only these. */
@@ -27,10 +27,11 @@ export function testMistakes(mistakes: readonly Mistake[]): void {
     expect(violation.steps.length).toBeLessThanOrEqual(A_FEW_STEPS);
     expect(readPage()).toContain(mistakeRow(mistake, violation));
     if (!isFoundSoon(mistake)) return;
-    // The same world: what agents and leaders do there is known by now.
+    // Uses the same world again, because it has already cached what agents and leaders do.
     const whole = await counterexample(mistake, world);
     expect(whole?.invariant).toBe(mistake.breaks);
-    // Where an agent has only to clean up, the reduction does not wait for it.
+    // The counterexample of the reduced search may be shorter, because the reduction does not wait for agents that only
+    // clean up.
     expect(violation.steps.length).toBeLessThanOrEqual(whole?.steps.length ?? 0);
   });
 }

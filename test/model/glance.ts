@@ -1,4 +1,4 @@
-/** The input of predicates: one state in full. */
+/** The data that predicates receive: one complete state. */
 import type { KubeObject } from '../../src/kube/resources.ts';
 import type { SignalData } from '../../src/signal/annotations.ts';
 import type { NodeSpec } from './cluster.ts';
@@ -8,13 +8,13 @@ import type { Recorded } from './plan-words.ts';
 export interface Glance {
   /** The id of the plan. */
   readonly run: string;
-  /** The run that the plan takes back; undefined where it takes none back. */
+  /** The id of the run that the plan rolls back; undefined if it rolls no run back. */
   readonly rollsBack: string | undefined;
   /** The generation of the plan: one more after each change of its spec. */
   readonly generation: number;
-  /** What its commands bring. */
+  /** The versions of the plan's commands. */
   readonly versions: readonly string[];
-  /** The state that its status tells. */
+  /** The state in the status of the plan. */
   readonly state: string | undefined;
   readonly isAborted: boolean;
   /** True once somebody has approved the second wave. */
@@ -28,8 +28,8 @@ export interface Glance {
 
 export interface NodeGlance extends NodeState {
   readonly spec: NodeSpec;
-  /** As the API server has it. */
+  /** The object as it is on the API server. */
   readonly object: KubeObject;
-  /** What that carries. */
+  /** The signal of the object; undefined if it has no signal. */
   readonly signal: SignalData | undefined;
 }

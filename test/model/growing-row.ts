@@ -1,4 +1,4 @@
-/** A row of whole numbers that only grows, four bytes each. */
+/** A growing array of whole numbers with four bytes each. */
 
 const NUMBERS_IN_A_CHUNK = 1_048_576;
 
@@ -17,7 +17,7 @@ export class GrowingRow {
     chunk[this.#length++ % NUMBERS_IN_A_CHUNK] = number;
   }
 
-  /** 0 beyond the end. */
+  /** Returns the number at the index; 0 beyond the end. */
   at(place: number): number {
     return this.#chunks[Math.floor(place / NUMBERS_IN_A_CHUNK)]?.[place % NUMBERS_IN_A_CHUNK] ?? 0;
   }

@@ -1,8 +1,8 @@
-/** The runs of hooks: what the API server knows of their Jobs, and what leaders know. */
+/** The runs of hooks: the state of their Jobs on the API server, and what leaders know of it. */
 import type { HookMoment, HookResult, HookRun, HookState } from '../../src/hooks/rules.ts';
 import { NOW } from './cluster.ts';
 
-/** Jobs of hooks for the whole plan are kept with those of the first node. */
+/** The index of the node with which the Jobs of hooks for the whole plan are kept. It is the first node. */
 export const PLACE_OF_PLAN_JOBS = 0;
 
 /** A Job on the API server, for one node or for the plan. */
@@ -10,7 +10,7 @@ export interface HookJob {
   /** The name of the Job: a second one with the same name is refused. */
   readonly id: string;
   readonly when: HookMoment;
-  /** The attempt that it was created for. */
+  /** The attempt for which the Job was created. */
   readonly attempt: string;
   readonly state: HookState;
 }
@@ -20,12 +20,15 @@ export function jobOf({ id, hook, variables }: HookRun): HookJob {
   return { id, when: hook.when, attempt, state: 'running' };
 }
 
-/** With the Job, unless there is one with its name. */
+/** Adds the Job, unless a Job with its name exists. */
 export function withJob(jobs: readonly HookJob[], job: HookJob): readonly HookJob[] {
   return jobs.some(({ id }) => id === job.id) ? jobs : [...jobs, job];
 }
 
-/** The Jobs after one that runs has ended, once for each of them and each end. */
+/**
+ * Returns the possible next states of the Jobs: for each running Job, one state after its success and one after its
+ * failure.
+ */
 export function endsOf(jobs: readonly HookJob[]) {
   return jobs.flatMap((job, index) =>
     job.state === 'running'
@@ -38,7 +41,7 @@ export function endsOf(jobs: readonly HookJob[]) {
   );
 }
 
-/** What a process has found out that looked at these Jobs. */
+/** Returns what a process knows after it has read these Jobs. */
 export function resultsOf(jobs: readonly HookJob[]): readonly HookResult[] {
   return jobs.map(({ id, state }) => ({
     id,

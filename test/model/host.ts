@@ -7,13 +7,14 @@ import { isSameProcess } from '../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 
 /**
- * What a payload turns out to be: good · missing: nobody can download it · garbage: cannot be executed · dead: executes, shows its version, and never
- * comes up as a service · impostor: shows the wanted version in the trial run, and another one as a service · brief:
- * comes up once, may fall while it is watched, and never comes up again after that.
+ * The quality of a payload. good: works · missing: cannot be downloaded · garbage: cannot be executed · dead: can be
+ * executed and shows its version, but never starts as a service · impostor: shows the wanted version in the trial run,
+ * and another version as a service · brief: starts as a service once, may crash while the agent watches it, and never
+ * starts again after a crash.
  */
 export type Quality = 'good' | 'missing' | 'garbage' | 'dead' | 'impostor' | 'brief';
 
-/** Files are named by the version they should be; a file is the same file wherever it lies. */
+/** A file, named by the version that it should have. Two files with the same name are equal, whatever their paths. */
 export type File = string;
 
 export interface Service {
@@ -24,7 +25,7 @@ export interface Service {
 }
 
 export interface Host {
-  /** What lies at the path of the binary. */
+  /** The file at the path of the binary. */
   readonly target: File | undefined;
   readonly previous: File | undefined;
   readonly staged: File | undefined;
@@ -32,7 +33,7 @@ export interface Host {
   readonly service: Service | undefined;
   /** Files that were once up as the service here. */
   readonly proven: readonly File[];
-  /** Every whole download, in order, with the attempt that it was for. */
+  /** Every complete download, in order, with the attempt for which it was made. */
   readonly fetched: readonly string[];
   /** True where the power went for good. */
   readonly dark: boolean;
@@ -59,7 +60,7 @@ export function freshHost(file: File, hasPods: boolean): Host {
   return { ...files, service, dark: false, hasPods };
 }
 
-/** Down, on its way, or about to be: the file at the path is not the one that runs. */
+/** Reports whether the service is down, starts, stops, or runs another file than the file at the path of the binary. */
 export function isInMotion({ service, target }: Host): boolean {
   return service?.life !== 'up' || service.file !== target;
 }
@@ -68,7 +69,10 @@ export function processOf({ id }: Pick<Service, 'id'>): ProcessId {
   return { pid: id, started: 'boot', parent: 1 };
 }
 
-/** What happens without anybody's doing: a process that was told to ends, and the supervisor starts what is at the path. */
+/**
+ * Returns what happens without a cause from outside: a stopping process ends, or the supervisor starts the file at the
+ * path of the binary.
+ */
 export function lifeOf(host: Host, qualityOf: Qualities): { label: string; host: Host }[] {
   const { service, target } = host;
   if (host.dark) return [];
@@ -89,7 +93,8 @@ export function lifeOf(host: Host, qualityOf: Qualities): { label: string; host:
       },
     ];
   }
-  // It comes and goes again and again; all that matters of this is that a later start takes the file at the path.
+  // The service starts and crashes again and again. The only effect that matters is that a later start uses the file at
+  // the path.
   if (target === undefined || target === service.file) return [];
   return [{ label: 'its supervisor starts the service', host: started(host, target) }];
 }
@@ -99,7 +104,7 @@ function mayComeUp({ proven }: Host, file: File, qualityOf: Qualities): boolean 
   return quality !== 'dead' && (quality !== 'brief' || !proven.includes(file));
 }
 
-/** As if the process had ended by itself; its supervisor starts it again. */
+/** Returns the host after a crash of the process. Its supervisor restarts the process. */
 export function fallen(host: Host): Host {
   return { ...host, service: undefined };
 }
@@ -116,7 +121,7 @@ export function powerLostForGood(host: Host): Host {
   return { ...host, service: undefined, dark: true };
 }
 
-/** Everything that the agent may find when it looks, as src/agent/service/observe-host.ts looks. */
+/** Returns every result that an observation by the agent may have, according to src/agent/service/observe-host.ts. */
 export function factsOf(
   { service, target }: Host,
   journal: Journal,
@@ -140,7 +145,10 @@ export function factsOf(
     : [seen];
 }
 
-/** A process that does not answer is known from before, or looked for where a restart depends on it. */
+/**
+ * Reports whether the agent finds a process that does not answer. It knows the process from earlier, or it searches for
+ * the process because a restart depends on it.
+ */
 function isFound(process: ProcessId, journal: Journal): boolean {
   if (journal.phase === 'idle' || isBundle(journal)) return false;
   const isKnown =
@@ -155,7 +163,9 @@ function isFound(process: ProcessId, journal: Journal): boolean {
 
 const DONE: StepOutcome = { ok: true };
 
-/** What a step does to the host, as the comments in src/agent/steps/step.ts promise, and what comes of it. */
+/**
+ * Returns the host after a step and the outcome of the step, as the comments in src/agent/steps/step.ts describe them.
+ */
 export function afterStep(
   step: Step,
   host: Host,
@@ -178,7 +188,7 @@ export function afterStep(
         outcome: runs(host.staged, qualityOf) ? DONE : failure('the trial run failed'),
       };
     case 'keep-previous':
-      // It compares their content.
+      // The step compares the content of the files.
       if (host.target === host.staged)
         return { host, outcome: failure('the wanted version already') };
       return { host: { ...host, previous: host.target }, outcome: DONE };

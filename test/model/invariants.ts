@@ -1,4 +1,4 @@
-/** The invariants of every state: each with its sentence, and with the code that upholds it. */
+/** The invariants of every state, each with a sentence that explains it and with the code that ensures it. */
 
 import { isFinal } from '../../src/signal/names.ts';
 import { decodePrefetch } from '../../src/signal/prefetch.ts';
@@ -102,7 +102,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
 ];
 
-/** What the agent of Refit may find out that keeps it from all work on the host. */
+/** The results about k0s's own agent that prevent Refit's agent from all work on the host. */
 const KEEPS_OUT: readonly Configuration['ownAgent'][] = ['on', 'in doubt'];
 
 const ABOUT_BINARIES: readonly StatedInvariant[] = [
@@ -216,7 +216,7 @@ function isTriedAgain({ triedAgain }: Glance, { spec }: NodeGlance): boolean {
   return triedAgain.includes(spec.name);
 }
 
-/** What is recorded of the target that the node's signal is for. */
+/** Returns the recorded state of the target to which the node's signal belongs. */
 function stateOf({ recorded }: Glance, { spec, signal }: NodeGlance): string {
   const own = recorded.find(
     ({ name, command }) => name === spec.name && command === signal?.command.id,
@@ -228,12 +228,12 @@ function runsAtLeast({ host: { service } }: NodeGlance, version = ''): boolean {
   return service !== undefined && service.file >= version;
 }
 
-/** A worker that loses its power after its signal has ended starts again what it ran. */
+/** Reports whether the signal has ended. A worker that loses power after that restarts the file that it ran. */
 function hasEnded({ signal }: NodeGlance): boolean {
   return isFinal(signal?.status?.status);
 }
 
-/** Targets with this state, unless a later command has begun with the same node. */
+/** Returns the targets with this state, without those for whose node a later command has begun. */
 function settled(
   { recorded, nodes }: Glance,
   state: string,

@@ -32,7 +32,7 @@ import { wordsFor } from './signal-words.ts';
 
 type Deed =
   | { readonly kind: 'record'; readonly content: number }
-  /** Asks for a write of the object at this place. */
+  /** A request to write the object at this place. */
   | { readonly kind: 'ask'; readonly place: number; readonly content: number }
   | { readonly kind: 'drain'; readonly place: number }
   /** Asks the API server to create a Job, if there is none with its name. */
@@ -42,28 +42,30 @@ export type LeaderMove = Deed & { readonly label: string; readonly fair: boolean
 
 interface Told {
   readonly deed: Deed;
-  /** For people, as what follows "a leader". */
+  /** A description for people, which follows the words "a leader". */
   readonly words: string;
 }
 
-/** Leaders do nothing with resourceVersions but compare them: one stands for all that are old. */
+/** Leaders only compare resourceVersions. So one resourceVersion is enough to represent all old versions. */
 const OLD = 1;
 const NEWEST = 2;
 
-/** A content by number, and whether it is the newest. */
+/** The number of a content, and a resourceVersion that shows whether the content is the newest. */
 type Seen = readonly [content: number, version: number];
 
 function seenAt(versions: readonly number[], version: number): Seen {
   return [versions[version - 1] ?? 0, version === versions.length ? NEWEST : OLD];
 }
 
-/** One version of one object, seen beside one version of the plan: all by number of their contents. */
+/**
+ * One version of one object, seen together with one version of the plan. `plan` and `content` are numbers of contents.
+ */
 export interface Telling {
   readonly now: number;
   readonly plan: number;
   readonly place: number;
   readonly content: number;
-  /** True where the plan records the target as done, so that its answer tells nothing any more. */
+  /** True if the plan records the target as done. Then the answer of its agent has no meaning any more. */
   readonly isDone?: boolean;
 }
 
@@ -108,7 +110,7 @@ export class LeaderMoves {
     });
   }
 
-  /** The oldest resourceVersion that a leader may see of an object with these contents. */
+  /** Returns the oldest resourceVersion that a leader may see, for an object with these contents. */
   oldestOf(versions: readonly number[]): number {
     if (this.#configuration.leaders === 'any') return 1;
     const signals = versions.map(
@@ -117,7 +119,10 @@ export class LeaderMoves {
     return signals.indexOf(signals.at(-1)) + 1;
   }
 
-  /** What the engine gathers of one node, in the words that decisions depend on. */
+  /**
+   * Returns the facts about one node that the engine gathers, as text. Contains only those facts on which decisions
+   * depend.
+   */
   tells({ now, plan, place, content, isDone = false }: Telling): string {
     return once(this.#facts, [now, plan, place, content, isDone].join('/'), () => {
       const { role } = this.#configuration.nodes[place] ?? { role: 'worker' };
@@ -140,7 +145,10 @@ export class LeaderMoves {
     });
   }
 
-  /** What it does on this view; without writes of what has changed since, which are refused. */
+  /**
+   * Returns what a leader does with this view. Leaves out writes to objects that have changed since, because the API
+   * server refuses them.
+   */
   async #decide(choice: Choice, { now, plan, nodes }: Holdings): Promise<readonly Told[]> {
     const { drains, hookJobs, down, watchedMs } = choice;
     const planSeen = seenAt(plan, choice.plan);
@@ -207,8 +215,8 @@ export class LeaderMoves {
   }
 
   /**
-   * The write of a status changes nothing else; an order to try again changes only annotations. Another spec is the way back: the
-   * API server counts it, and keeps the status.
+   * A write of the status changes nothing else. An order for another attempt changes only annotations. A changed spec
+   * is the roll-back plan: the API server increases the generation and keeps the status.
    */
   #recorded({ spec, status, metadata: { annotations } }: Plan, current: Plan): Told {
     if (!sameJson(spec, current.spec)) {
@@ -232,7 +240,7 @@ export class LeaderMoves {
     return objectAt(this.#contents, [content, content], version) as Plan;
   }
 
-  /** With the name of the node at the place. */
+  /** Returns the object with the name of the node at the place. */
   #objectAt(place: number, [content, version]: Seen): KubeObject {
     return once(this.#objects, `${place}/${content}/${version}`, () =>
       named(
@@ -243,7 +251,10 @@ export class LeaderMoves {
   }
 }
 
-/** Only the deadline of the whole target counts: of a moment of the model's clock nobody knows how long it is. */
+/**
+ * Sets only the deadline of the whole target. The steps have no deadlines, because the time between two moments of the
+ * model's clock has no fixed length.
+ */
 function policyFor({ nodes, targetDeadlineMs, maxFailures, rules }: Configuration): RolloutPolicy {
   const ms = Infinity;
   const stepDeadlines = { answer: ms, download: ms, drain: ms, apply: ms, restart: ms, ready: ms };
@@ -279,8 +290,9 @@ function hookAt(when: HookMoment): Hook {
 }
 
 /**
- * Facts on which nothing is decided here. Of a report only whether the roll-back worked counts. What an ended plan asked for,
- * and whether a node is behind it, is only said to people: no policy of the model lets an edit start a new rollout.
+ * Facts that don't influence any decision in the model. Of a report, only the success of the roll-back matters. The
+ * demands of an ended plan, and whether a node differs from them, are only shown to people, because no policy of the
+ * model lets an edit start a new rollout.
  */
 const IRRELEVANT: ReadonlySet<string> = new Set([
   'step',
@@ -291,7 +303,10 @@ const IRRELEVANT: ReadonlySet<string> = new Set([
   'fastMs',
 ]);
 
-/** The version that a request holds for: one without would take effect whatever happened since, and is a mistake. */
+/**
+ * Returns the resourceVersion that a write requires. A write without it is a mistake, because it would take effect
+ * whatever happened since.
+ */
 function versionOf({ metadata: { name, resourceVersion } }: KubeObject): number {
   if (resourceVersion === undefined)
     throw new Error(`a write of ${name} without a resourceVersion`);

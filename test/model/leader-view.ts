@@ -4,18 +4,18 @@ import { sameJson } from '../../src/util/json.ts';
 import type { HookJob } from './hook-runs.ts';
 import { product } from './product.ts';
 
-/** What there is to see: versions as numbers of contents, oldest first. */
+/** Everything that a leader may observe. Versions are numbers of contents, the oldest first. */
 export interface Holdings {
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
-  /** Milliseconds for which somebody may have watched that nothing changed; 0 where no time has passed yet. */
+  /** Milliseconds for which a leader may have observed that nothing changed; 0 if no time has passed yet. */
   readonly watchedMs: number;
   readonly plan: readonly number[];
-  /** By place in the configuration. */
+  /** The versions of the node's object, by place in the configuration. */
   readonly nodes: readonly (readonly number[])[];
-  /** By place: the oldest resourceVersion that may be seen. */
+  /** The oldest resourceVersion that a leader may see, by place. */
   readonly oldest: readonly number[];
-  /** By place: what the leader's process knows of its drain of the node; undefined where it knows nothing. */
+  /** The leader process's knowledge of its drain of the node, by place; undefined if it knows nothing. */
   readonly drains: readonly (DrainState['kind'] | undefined)[];
   /** By place: the Jobs of hooks for the node. */
   readonly hookJobs: readonly (readonly HookJob[])[];
@@ -34,18 +34,22 @@ export interface Choice {
   readonly watchedMs: number;
 }
 
-/** What a leader is told by one version of one object, seen beside one version of the plan. */
+/** Returns as text what a leader learns from one version of one object, seen together with one version of the plan. */
 export type Tells = (plan: number, place: number, version: number) => string;
 
-/** Every mixture, but only the newest of those versions that tell a leader the same. */
+/**
+ * Returns every mixture of versions. If several versions of an object give a leader the same information, it uses only
+ * the newest of them.
+ */
 export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> {
   const answers = holdings.down.length > 0 ? [[], holdings.down] : [[]];
   const watched = holdings.watchedMs > 0 ? [0, holdings.watchedMs] : [0];
-  // Another process than the one that drains knows nothing of it.
+  // Only the process that drains a node knows of the drain.
   const drainsOf = product(
     holdings.drains.map((kind) => (kind === undefined ? [kind] : [kind, undefined])),
   );
-  // A process that has not looked at a Job, or not lately, knows nothing of it, or of an earlier state.
+  // A process that has not read a Job knows nothing of it. A process that has not read it lately may know an earlier
+  // state.
   const jobsOf = product(
     holdings.hookJobs.map((jobs) =>
       jobs.length === 0 ? [jobs] : product(jobs.map(knownOf)).map((known) => known.flat()),
@@ -67,7 +71,7 @@ export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> 
   }
 }
 
-/** True for what is seen once no cache lags, by the process that knows what is known. */
+/** Reports whether the choice is the newest: no cache lags, and the process has all available knowledge. */
 export function isFresh(choice: Choice, holdings: Holdings): boolean {
   const isSeen = choice.plan === holdings.plan.length && lagOf(choice, holdings) === '';
   const isKnown = choice.drains.every((kind, place) => kind === holdings.drains[place]);
@@ -80,12 +84,12 @@ export function isFresh(choice: Choice, holdings: Holdings): boolean {
   );
 }
 
-/** As one process may know it: as it is, as it was, or not at all. */
+/** Returns what a process may know of the Job: its present state, its earlier state, or nothing. */
 function knownOf(job: HookJob): readonly (readonly HookJob[])[] {
   return job.state === 'running' ? [[job], []] : [[job], [{ ...job, state: 'running' }], []];
 }
 
-/** For people: empty where nothing lags. */
+/** Describes for people which views lag; empty if no view lags. */
 export function lagOf({ plan, nodes }: Choice, holdings: Holdings): string {
   const lags = holdings.nodes.flatMap(({ length }, place) =>
     nodes[place] === length ? [] : [`node ${place + 1} at ${nodes[place]} of ${length}`],
@@ -94,7 +98,7 @@ export function lagOf({ plan, nodes }: Choice, holdings: Holdings): string {
   return lags.length === 0 ? '' : `, seeing ${lags.join(' and ')}`;
 }
 
-/** The newest resourceVersion of each kind, the newest kind first. */
+/** Returns the newest resourceVersion of each kind. The kind with the newest version comes first. */
 function newestOfEach(
   versions: readonly number[],
   kindOf: (version: number) => string,

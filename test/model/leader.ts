@@ -30,41 +30,44 @@ import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts
 import { knowledgeOf } from '../support/builders/knowledge.ts';
 import { decisionsOn } from './people.ts';
 
-/** All that one decision depends on: which process decides makes no difference. */
+/** Everything on which a decision depends. It does not matter which process decides. */
 export interface LeaderView {
-  /** As its cache shows it. */
+  /** The plan as it is in the leader's cache. */
   readonly plan: Plan;
-  /** As the API server has it. */
+  /** The plan as it is on the API server. */
   readonly current: Plan;
-  /** Of each object of `objects`, by its name: as the API server has it. */
+  /** Each object of `objects`, by its name, as it is on the API server. */
   readonly newest: ReadonlyMap<string, KubeObject>;
   readonly objects: Readonly<Record<Role, readonly KubeObject[]>>;
   /** Names of the controllers whose API server says that it is not ready. */
   readonly down: readonly string[];
-  /** By name of the Node: what this process knows of its drains. */
+  /** This process's knowledge of its drains, by name of the Node. */
   readonly drains: ReadonlyMap<string, DrainState['kind']>;
   /** What this process knows of the Jobs of hooks. */
   readonly hookResults: readonly HookResult[];
   /** True where targets leave cordon and drain to the leader. */
   readonly drainDelegation: boolean;
   readonly now: number;
-  /** Milliseconds for which it has watched that nothing changes. */
+  /** Milliseconds for which this process has observed that nothing changes. */
   readonly watchedMs: number;
   readonly policy: RolloutPolicy;
 }
 
 export interface Deeds {
-  /** The objects that it asks the API server to write, as it sends them. */
+  /** The objects that the leader sends to the API server in write requests. */
   readonly writes: readonly KubeObject[];
   /** Names of the Nodes whose drain it begins. */
   readonly begun: readonly string[];
-  /** The runs of hooks whose Jobs it looks at, and creates where there is none. */
+  /** The runs of hooks whose Jobs the leader reads, or creates if there is no Job yet. */
   readonly hookRuns: readonly HookRun[];
 }
 
 export type Leader = (view: LeaderView) => Promise<Deeds>;
 
-/** What a leader remembers of its own writes only ever makes it see more. */
+/**
+ * Forgets a leader's own writes. A leader that remembers them only sees more, so the model explores all cases without
+ * them.
+ */
 export class NoMemory extends OwnWrites {
   override remember(): void {
     // On purpose.
@@ -72,8 +75,9 @@ export class NoMemory extends OwnWrites {
 }
 
 /**
- * A fresh process each time, for one round: what would follow its writes is decided anew, on whatever is seen then. So
- * every record is refused as a conflict; objects seem to be written, since several may be in one round.
+ * Returns a leader that is a new process at each call and does one round. What follows its writes is a separate
+ * decision on a later view. So every write to the plan fails with a conflict. Writes to other objects seem to succeed,
+ * because one round may make several of them.
  */
 export function leaderWith(dialect: Dialect<Plan>): Leader {
   return async (view) => {
@@ -103,7 +107,8 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
       });
     };
     if (view.watchedMs > 0) {
-      // What it does in its first round is what one does that has watched nothing yet.
+      // In its first round the process has observed nothing yet. A process without `watchedMs` makes the same
+      // decisions, so they are not recorded.
       await look();
       for (const deed of Object.values(deeds)) deed.length = 0;
       elapsedMs = view.watchedMs;
@@ -113,7 +118,7 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
   };
 }
 
-/** Drains that are only begun: what comes of them, and when they are forgotten, is for the model to say. */
+/** Records which drains begin. The model determines their results and when they are forgotten. */
 function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): Drains {
   return {
     stateOf: (node) => {
@@ -129,7 +134,7 @@ function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): 
   };
 }
 
-/** Jobs are created and looked at later, by the model. */
+/** Records the runs of hooks. The model creates and reads the Jobs later. */
 function hooksIn({ hookResults }: LeaderView, { hookRuns }: { hookRuns: HookRun[] }): HookRunner {
   return {
     follow: (_plan, due) => void hookRuns.push(...due),
@@ -142,7 +147,10 @@ function hooksIn({ hookResults }: LeaderView, { hookRuns }: { hookRuns: HookRun[
 
 export const realLeader = leaderWith(autopilot);
 
-/** Each role's objects under the kind that the dialect gives it. The other kinds that it watches have no objects. */
+/**
+ * Returns the objects of each role as objects of the kind that the dialect uses for the role. The other watched kinds
+ * have no objects.
+ */
 export function viewsOfRoles({ controller, worker }: LeaderView['objects']): Views {
   const empty = autopilot.watched.map(({ resource }) => [resource, NOTHING] as const);
   return viewsOf([...empty, [controlNodes, viewOf(controller)], [nodes, viewOf(worker)]]);
@@ -156,7 +164,7 @@ function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
   };
 }
 
-/** What a leader asks of the API server; anything else is a TypeError. */
+/** A client with only the requests that a leader makes. Any other request is a TypeError. */
 function catchingClient(
   { current, newest, drainDelegation }: LeaderView,
   writes: KubeObject[],
@@ -164,7 +172,7 @@ function catchingClient(
 ): KubeClient {
   const labels = drainDelegation ? { [CENTRAL_CORDONING_LABEL]: 'somebody' } : {};
   const client: Pick<KubeClient, 'get' | 'listAll' | 'raw' | 'replace'> = {
-    // No kind that a new version removes is served.
+    // The server serves none of the kinds that a new version removes.
     raw: async () => await Promise.resolve({ status: 404, body: '' }),
     listAll: async <T extends KubeObject>() =>
       await Promise.resolve({ metadata: {}, items: [current as KubeObject as T] } as KubeList<T>),

@@ -1,4 +1,4 @@
-/** The planted mistakes: each with the cluster that shows it, and the invariant that it breaks there. */
+/** The planted mistakes. Each has the cluster in which it shows, and the invariant that it violates there. */
 import type { Configuration } from './cluster.ts';
 import { OLD } from './cluster.ts';
 import { A_MOMENT_LATER } from './configurations.ts';
@@ -22,7 +22,7 @@ const controllers = configure('2 controllers', 'c1 c2', { faults: 0 });
 const workers = configure('2 workers', 'w1 w2', { faults: 0 });
 const mixed = configure('1 controller, 1 worker', 'c1 w1', { faults: 0 });
 const single = configure('1 worker', 'w1');
-/** The first command brings what runs already, so that the second one is reached within a few steps. */
+/** The first command has the version that already runs, so that the second command is reached within a few steps. */
 const twoCommands = configure('1 controller, 2 commands', 'c1', { versions: [OLD, V2], faults: 0 });
 const garbage = configure('1 worker, payload cannot be executed', 'w1:garbage');
 const alone = configure('1 worker that cordons itself', 'w1', { cordoner: 'self' });
@@ -33,7 +33,7 @@ const mayFail = configure('1 worker, its payload cannot be executed, 1 may fail'
 const closed = configure('1 worker, cordoned by somebody else', 'w1!');
 const aborted = configure('1 worker, the plan is aborted', 'w1', { controls: ['abort'] });
 
-/** The first plan brings what runs already, so that its second node is reached within a few steps. */
+/** The first plan has the version that already runs, so that its second node is reached within a few steps. */
 const replaced = configure('2 controllers, the plan is replaced', 'c1 c2', {
   versions: [OLD],
   replacedBy: [V2],
@@ -103,7 +103,9 @@ const afterPlan = configure('1 worker with a Job after the plan', 'w1', {
   rules: { hooks: ['afterPlan'] },
   faults: 0,
 });
-/** The plan brings what runs already, so that nothing moves, but for the way back from the version before. */
+/**
+ * The plan has the version that already runs, so that nothing changes, apart from the roll-back to the version before.
+ */
 const goesBack = configure('1 controller, 1 worker, taken back once it has ended', 'c1 w1', {
   wayBack: 'once it has ended',
   startsUpgraded: true,
@@ -333,7 +335,10 @@ function mistake(
   return { name, configuration, parts, breaks };
 }
 
-/** A shortest way to break this one invariant, whatever else breaks before; undefined where it holds. */
+/**
+ * Returns a shortest path to a violation of this one invariant, whatever other invariants are violated before;
+ * undefined if the invariant always holds.
+ */
 export async function counterexample(
   { configuration, parts, breaks }: Mistake,
   model: Model = new World(configuration, parts).model(),

@@ -28,7 +28,7 @@ export interface NodeMove {
   readonly label: string;
   /** See Edge. */
   readonly fair: boolean;
-  /** Faults that it takes. */
+  /** The number of faults that the move uses up. */
   readonly cost: number;
   /** True where somebody else writes the node's object. */
   readonly isForeign?: boolean;
@@ -75,7 +75,7 @@ export async function edgesOf(
   return distinct(node, moves, states);
 }
 
-/** All that ever comes of a node without power: the cluster notices. */
+/** Returns the only move of a node without power: the cluster notices that the node is gone. */
 function backoffOf(node: NodeState, { contents, isNode }: NodeRules): NodeMove[] {
   const { status, ...object } = objectAt(contents, node.versions) as Node;
   if (!isNode || status?.conditions?.[0]?.status === 'False') return [];
@@ -87,7 +87,7 @@ function backoffOf(node: NodeState, { contents, isNode }: NodeRules): NodeMove[]
   return [{ label: 'its Node is found not Ready', fair: true, cost: 0, to }];
 }
 
-/** Versions that the agent may have seen last; undefined where it has seen none yet. */
+/** Returns the versions that the agent may have seen last; undefined stands for no version yet. */
 function viewsOf({ versions, floor, known }: NodeState): (number | undefined)[] {
   const seen = versions.slice(floor - 1).map((_, index) => floor + index);
   return known ? seen : [undefined, ...seen];
@@ -100,8 +100,9 @@ interface TurnParts {
 }
 
 /**
- * What one turn can come to, taken at once; where the agent would only wait, the turns after half and all of its
- * patience. Such a turn is a fault where the service goes on by itself and merely was too slow.
+ * Returns the possible results of one turn at the present time. If the agent would only wait, returns the results after
+ * half of its patience and after all of it. Such a late turn counts as a fault if the service would have moved on by
+ * itself and was merely too slow.
  */
 async function agentMoves(
   parts: TurnParts,
@@ -154,7 +155,7 @@ async function turnMoves(
   return moves;
 }
 
-/** What can go wrong with the one effect of a turn that is not the agent's journal. */
+/** The ways in which the effect of a turn on the API server or the host can fail. */
 const FAILURES: readonly (readonly [string, keyof Answers, Answers])[] = [
   ['the answer is lost', 'isAnswerLost', { isAnswerLost: true }],
   ['the step fails', 'outcome', { outcome: failure('it failed'), isUndone: true }],
@@ -168,7 +169,10 @@ function did({ steps }: Trail, count = steps.length): string {
     .join(', ');
 }
 
-/** An agent that is gone, for one of its own crashes where it has any left, else for a fault beside `cost`. */
+/**
+ * Returns the node after a crash of its agent. The crash uses up one of the node's own crashes. If none is left, it
+ * counts as a fault in addition to `cost`.
+ */
 function crash(node: NodeState, cost = 0): Pick<NodeMove, 'cost' | 'to'> {
   const to = { ...node, floor: node.versions.length, known: false };
   return node.crashes > 0
@@ -177,8 +181,8 @@ function crash(node: NodeState, cost = 0): Pick<NodeMove, 'cost' | 'to'> {
 }
 
 /**
- * The power goes only while the agent works on the service: what goes down before or after that is nobody's doing here,
- * and any number of nodes may.
+ * The power is lost only while the agent works on the service. Before or after that, nodes may go down for reasons that
+ * are not explored here, in any number.
  */
 function misfortunes(node: NodeState, { contents, power, qualityOf }: NodeRules): NodeMove[] {
   const { host, journal } = node;
@@ -215,7 +219,7 @@ function misfortunes(node: NodeState, { contents, power, qualityOf }: NodeRules)
   return [...moves, { label: 'the power goes for good', fair: false, cost: 1, to: dark }];
 }
 
-/** What the leader's drain comes to; and pods that run here again once they may. */
+/** Returns the end of the leader's drain, and the return of pods once the node is schedulable again. */
 function podMoves(node: NodeState, { contents, podsReturn }: NodeRules): NodeMove[] {
   const { host, drain } = node;
   const drained: NodeState = { ...node, host: { ...host, hasPods: false }, drain: 'drained' };
@@ -232,7 +236,7 @@ function podMoves(node: NodeState, { contents, podsReturn }: NodeRules): NodeMov
   ];
 }
 
-/** Whoever cordons a node that is cordoned already changes nothing. */
+/** Leaves out cordoned nodes, because another cordon changes nothing. */
 function cordonMoves(node: NodeState, { contents, isNode, othersCordon }: NodeRules): NodeMove[] {
   if (!isNode || !othersCordon || isClosed(node, contents)) return [];
   const object = objectAt(contents, node.versions) as Node;
@@ -241,7 +245,7 @@ function cordonMoves(node: NodeState, { contents, isNode, othersCordon }: NodeRu
   return [{ label: 'somebody else cordons it', fair: false, cost: 1, to }];
 }
 
-/** A Job ends as it will, and never without need. */
+/** A running Job succeeds or fails. Both moves are fair and cost no fault. */
 function hookMoves(node: NodeState): NodeMove[] {
   return endsOf(node.hookJobs).map(({ when, state, jobs: hookJobs }) => {
     const label = `its Job ${when} has ${state}`;
@@ -266,7 +270,7 @@ function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boo
   return (objectAt(contents, versions) as Node).spec?.unschedulable === true;
 }
 
-/** Nobody works on the service then. */
+/** The statuses with which nobody works on the service. */
 const ENDS: readonly (string | undefined)[] = [
   'UnCordoning',
   'Completed',
@@ -274,7 +278,7 @@ const ENDS: readonly (string | undefined)[] = [
   'FailedDownload',
 ];
 
-/** One move to each state, the cheapest and fairest first, without those that change nothing. */
+/** Returns one move to each state, preferably a fair and cheap one. Leaves out moves that change nothing. */
 function distinct(
   from: NodeState,
   moves: readonly NodeMove[],
@@ -291,12 +295,15 @@ function distinct(
   return [...byState.values()];
 }
 
-/** Without what nothing depends on: times, since each turn counts its own, and which numbers processes have beyond being the same or not. */
+/**
+ * Removes what no decision depends on: times, because each turn counts from its own start, and the numbers of
+ * processes, of which only equality matters.
+ */
 function cleanedUp(node: NodeState): NodeState {
   const { journal: noted, host } = node;
   if (noted.phase === 'idle' || isBundle(noted))
     return { ...node, known: true, host: renumbered(host, []) };
-  // It matters where a kubelet dates what it tells, and none of the model does.
+  // This time only matters for conditions with a date from a kubelet, and the model has none.
   const { restartedAt: _, ...journal } = noted;
   const { process, fresh, work, since, entered } = journal;
   const old = [
@@ -323,7 +330,10 @@ function cleanedUp(node: NodeState): NodeState {
   };
 }
 
-/** A service that the agent knows keeps its place among the known; any other gets the next number. */
+/**
+ * A service that the agent knows gets its index among the known services as its number. Any other service gets the next
+ * number.
+ */
 function renumbered(host: Host, known: readonly number[]): Host {
   const { service } = host;
   if (!service) return host;

@@ -14,7 +14,7 @@ export function isRolledBack({ object, signal }: NodeGlance): boolean {
   return decodeReport(object.metadata.annotations, signal?.created ?? '')?.rolledBack === true;
 }
 
-/** Its agent reports that it could not put the old file back. */
+/** Reports whether the agent reported that it could not restore the old file. */
 export function isUnsettled({ object, signal }: NodeGlance): boolean {
   return decodeReport(object.metadata.annotations, signal?.created ?? '')?.rolledBack === false;
 }
@@ -24,8 +24,8 @@ export function runsAnother({ service, target }: NodeGlance['host']): boolean {
 }
 
 /**
- * From the swap until the agent has proven the new file, or put the old one back, or finds that it can do nothing more;
- * while any signal stands.
+ * True from the swap until the agent has proven the new file, has restored the old file, or finds that it can do
+ * nothing more. Only true while the signal has not ended.
  */
 export function isSwapping({ journal, signal }: NodeGlance): boolean {
   return SWAPPING.includes(journal.phase) && isOpen(signal);
@@ -41,12 +41,15 @@ const SWAPPING: readonly NodeGlance['journal']['phase'][] = [
   'swappedBack',
 ];
 
-/** Nothing is asked of its agent, and it is at nothing. */
+/** Reports whether the agent has no open signal and does nothing. */
 export function isAtRest({ signal, journal }: NodeGlance): boolean {
   return !isOpen(signal) && journal.phase === 'idle';
 }
 
-/** k0s's own agent restarted the service for the signal, and ours has no part in it, or left it. */
+/**
+ * Reports whether k0s's own agent restarted the service for the signal, and our agent did not take part in that, or
+ * left the signal to k0s's agent.
+ */
 export function isTheirs({ object, signal, journal, left }: NodeGlance): boolean {
   if (signal?.status?.status !== 'Restart' || journal.phase !== 'idle') return false;
   return (
@@ -55,7 +58,7 @@ export function isTheirs({ object, signal, journal, left }: NodeGlance): boolean
   );
 }
 
-/** Its agent told a failure, and not that the old file is back. */
+/** Reports whether the agent reported a failure, but not that the old file is restored. */
 export function isLost(node: NodeGlance): boolean {
   return node.signal?.status?.status === 'Failed' && !isRolledBack(node);
 }

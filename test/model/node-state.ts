@@ -8,7 +8,7 @@ import { freshHost } from './host.ts';
 import type { Numbering } from './numbering.ts';
 
 export interface NodeState {
-  /** Every version that the object ever had, by number of its content: resourceVersion n is the n-th. */
+  /** Every version that the object ever had, as numbers of contents. The n-th entry has the resourceVersion n. */
   readonly versions: readonly number[];
   /** The oldest resourceVersion that the agent may see: none from before its start or before its own last write. */
   readonly floor: number;
@@ -21,20 +21,20 @@ export interface NodeState {
   readonly left: readonly string[];
   /** True where its object changed since k0s's own agent last ended the service: it does so at updates of the object only. */
   readonly isChanged: boolean;
-  /** What the leader's process knows of its drain of the node: in memory only, and gone with the process. */
+  /** The leader process's knowledge of its drain of the node. It is only in memory, and lost with the process. */
   readonly drain: 'none' | 'draining' | 'drained';
   /** True where somebody else cordoned the node; nobody takes that back here. */
   readonly keptClosed: boolean;
-  /** The Jobs of hooks for it. */
+  /** The Jobs of hooks for the node. */
   readonly hookJobs: readonly HookJob[];
-  /** Crashes of its own that it has left; others are taken from the faults of all nodes together. */
+  /** The number of crashes that the node has left for itself. Further crashes count as faults, which all nodes share. */
   readonly crashes: number;
 }
 
 export interface Beginning {
   /** Number of the content of its object. */
   readonly content: number;
-  /** What runs on it. */
+  /** The file that runs on the node. */
   readonly file: string;
   readonly hasPods: boolean;
   readonly keptClosed: boolean;
@@ -55,7 +55,7 @@ export function freshNode({ content, file, hasPods, ...more }: Beginning): NodeS
   };
 }
 
-/** The object with one version more, whoever wrote it. */
+/** Returns the node after a write of its object, which adds one version. It does not matter who wrote it. */
 export function written(node: NodeState, content: number): NodeState {
   return { ...node, versions: [...node.versions, content], isChanged: true };
 }

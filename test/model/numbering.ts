@@ -3,7 +3,10 @@ import { stableStringify } from '../../src/util/json.ts';
 
 export class Numbering<T> {
   readonly #numbers = new Map<string, number>();
-  /** By texts with their members in any order, since to sort them costs, and most values come in one order only. */
+  /**
+   * The numbers by JSON text with unsorted members. Sorting is slow, and most values always have their members in the
+   * same order.
+   */
   readonly #asTheyWere = new Map<string, number>();
   readonly #values: T[] = [];
 
@@ -24,7 +27,7 @@ export class Numbering<T> {
   }
 }
 
-/** What `make` made for this key, the first time as every other time. */
+/** Returns what `make` returned at the first call with this key. */
 export function once<K, V>(known: Map<K, V>, key: K, make: () => V): V {
   const value = known.get(key);
   if (value !== undefined) return value;

@@ -16,14 +16,14 @@ import { historyOf } from './ways-back.ts';
 
 export interface Ordered {
   readonly label: string;
-  /** Nobody has to order anything, but whoever paused a plan lets it go on. */
+  /** True only for the end of a pause. People don't have to give any order, but somebody who paused a plan resumes it. */
   readonly fair: boolean;
   readonly plan: Plan;
 }
 
 /**
- * Stands for the approval in the NodeRollout. It is a part of the plan here, which hides nothing: who decided before it did nothing,
- * and whoever waits for it reads it anew.
+ * Represents the approval, which is really in the NodeRollout. Here it is a part of the plan. This hides no case: a
+ * leader that decided before the approval did nothing, and a leader that waits for it reads it again.
  */
 const APPROVED_ANNOTATION = 'model/approved';
 
@@ -31,7 +31,7 @@ export function isApproved(plan: Plan): boolean {
   return annotationOf(plan, APPROVED_ANNOTATION) !== undefined;
 }
 
-/** The NodeRollout of the plan, as far as people write it. */
+/** Returns those parts of the plan's NodeRollout that people write. */
 export function decisionsOn(plan: Plan): KubeObject {
   const run = `${plan.metadata.uid}/${plan.spec.id}`;
   const approvals = isApproved(plan) ? [{ wave: SECOND_WAVE, by: 'anna', run }] : [];
@@ -41,7 +41,7 @@ export function decisionsOn(plan: Plan): KubeObject {
   return nodeRollout;
 }
 
-/** `now` in milliseconds since the Unix epoch. */
+/** Returns the orders that people may give now. `now` is in milliseconds since the Unix epoch. */
 export function controlsOn(plan: Plan, controls: readonly Order[], now: number): Ordered[] {
   return controls.flatMap((order) => ORDERS[order](plan, now));
 }
@@ -81,9 +81,12 @@ const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = 
       { label, fair: false, plan: annotated(plan, RETRY_HOOKS_ANNOTATION, rfc3339(now - 1000)) },
     ];
   },
-  /** Is written to the nodes. */
+  /** This order is written to the nodes, not to the plan. */
   unhold: () => [],
-  /** Of what failed at an earlier moment of the model's clock: within one moment there is no before. */
+  /**
+   * Orders another attempt for targets that failed at an earlier moment of the model's clock. Within one moment there
+   * is no order of events.
+   */
   retry(plan, now) {
     const text = annotationOf(plan, RETRY_ANNOTATION);
     const failed = recordedIn(plan.status).filter(

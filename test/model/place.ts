@@ -8,7 +8,7 @@ import { type Numbering, once } from './numbering.ts';
 import { TakenTurns } from './taken-turns.ts';
 import type { NodeRules } from './turn-trail.ts';
 
-/** Nodes that nothing but their names tells apart. */
+/** Nodes that differ only in their names. */
 export class NodeKind {
   readonly #rules: NodeRules;
   readonly #turns: TakenTurns;
@@ -26,14 +26,14 @@ export class NodeKind {
     return this.#states.valueOf(state);
   }
 
-  /** The node as predicates see it. */
+  /** Returns the node in the form in which predicates receive it. */
   glanceAt(state: number, spec: NodeSpec): NodeGlance {
     const node = this.stateOf(state);
     const object = objectAt(this.#rules.contents, node.versions);
     return { ...node, spec, object, signal: decodeSignal(object.metadata.annotations) };
   }
 
-  /** Everything that can happen at such a node by itself; labels lack its name. */
+  /** Returns everything that can happen at such a node by itself. The labels lack the name of the node. */
   async edgesFrom(state: number): Promise<readonly NodeEdge[]> {
     return await once(this.#edges, state, async () => {
       const kind = { rules: this.#rules, turns: this.#turns, states: this.#states };
@@ -41,7 +41,7 @@ export class NodeKind {
     });
   }
 
-  /** The state once the API server has taken what a leader asked it to write; of a drain that is over it forgets all. */
+  /** Returns the state after the API server has accepted a leader's write. A drain that has ended is forgotten. */
   afterWrite(state: number, content: number): number {
     return once(this.#written, `${state}/${content}`, () => {
       const { drain, ...node } = this.stateOf(state);

@@ -21,7 +21,7 @@ export function recordedIn(status: Plan['status']): Recorded[] {
   );
 }
 
-/** What one status says that the one before it did not. */
+/** Describes what the later status contains and the earlier status did not. */
 export function changeOf(before: Plan, after: Plan): string {
   const known = new Set(recordedIn(before.status).map(textOf));
   const added = recordedIn(after.status)

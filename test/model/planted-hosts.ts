@@ -12,11 +12,11 @@ export const noTrialRun: AfterStep = (step, host, ...rest) =>
 export const previousIsNotKept: AfterStep = (step, host, ...rest) =>
   step.kind === 'keep-previous' ? { host, outcome: OK } : afterStep(step, host, ...rest);
 
-/** Fetches the payload although it lies there whole. */
+/** Downloads the payload although the complete payload is already on the host. */
 export const downloadsAnew: AfterStep = (step, host, ...rest) =>
   afterStep(step, step.kind === 'download' ? { ...host, staged: undefined } : host, ...rest);
 
-/** Ends the service on the way back, although nothing of the new binary ever ran. */
+/** Ends the service during the roll-back, although the new binary never ran. */
 export const rollsBackRoughly: AfterStep = (step, before, ...rest) => {
   const { host, outcome } = afterStep(step, before, ...rest);
   const { service } = host;
@@ -24,12 +24,12 @@ export const rollsBackRoughly: AfterStep = (step, before, ...rest) => {
   return { host: { ...host, service: { ...service, life: 'stopping' } }, outcome };
 };
 
-/** Says that its node is empty without having evicted anything. */
+/** Reports that the drain is done without evicting any pod. */
 export const evictsNobody: AfterStep = (step, host, ...rest) =>
   step.kind === 'cordon-and-drain' ? { host, outcome: OK } : afterStep(step, host, ...rest);
 
 /** Works without knowing whether k0s runs its own agent. */
 export const asksNobody: NodeRules['ownAgentFacts'] = () => ({});
 
-/** Fetches ahead wherever a service runs, whoever carries out the signals there. */
+/** Fetches ahead wherever a service runs, even if k0s's own agent carries out the signals there. */
 export const fetchesBeside: NodeRules['placeToFetch'] = (facts) => placeToFetch(facts, 'replace');

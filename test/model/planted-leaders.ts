@@ -11,14 +11,17 @@ import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
 import { sameJson } from '../../src/util/json.ts';
 import { type Deeds, type Leader, type LeaderView, leaderWith, realLeader } from './leader.ts';
 
-/** Takes its own cache's word for it that the plan is still the one that it decides on. */
+/** Trusts its own cache that the plan has not changed since, and does not read the plan again. */
 export const onStaleView: Leader = async (view) =>
   await realLeader({ ...view, current: view.plan });
 
-/** Signals a target while the write that records it is still on its way. */
+/** Signals a target before the write that records the target is done. */
 export const signalBeforeIntent: Leader = async (view) => await withSignalsAhead(realLeader, view);
 
-/** Takes any target that may start, and where no answer says that the choice is recorded, goes on as if it were. */
+/**
+ * Chooses any target that may start. If no answer confirms that the choice is recorded, continues as if it were
+ * recorded.
+ */
 export const randomChoiceAfterLostWrite: Leader = async (view) => {
   const controls = [realLeader, leaderWithStages(reversed)];
   return together(
@@ -26,7 +29,7 @@ export const randomChoiceAfterLostWrite: Leader = async (view) => {
   );
 };
 
-/** Signals that a decision leads to as soon as it is made, beside the write that records it. */
+/** Sends the signals that follow from a decision immediately, together with the write that records the decision. */
 async function withSignalsAhead(leader: Leader, view: LeaderView): Promise<Deeds> {
   const deeds = await leader(view);
   const recorded = deeds.writes.find((object): object is Plan => object.kind === plans.kind);
@@ -43,7 +46,7 @@ function together(...all: readonly Deeds[]): Deeds {
   };
 }
 
-/** Asks every node that waits to fetch ahead. */
+/** Requests a prefetch from every waiting node. */
 export const asksEveryone: Leader = async (view) =>
   await realLeader({ ...view, policy: { ...view.policy, prefetch: 'all' } });
 
@@ -62,10 +65,10 @@ export const stagesInAnyOrder: Leader = async (view) => {
 export const withoutLimit = leaderWithStages((stage) => ({ ...stage, maxInFlight: Infinity }));
 
 const { foreignWork: _unread, ...unaware } = autopilot;
-/** Knows nothing of what nodes do for a plan that was replaced. */
+/** Ignores what nodes still do for a plan that was replaced. */
 export const ignoresForeignWork = leaderWith(unaware);
 
-/** Takes a node's word that it is about to restart for its word that it is done. */
+/** Treats a node that reports its imminent restart as done. */
 export const doneTooEarly = leaderWith({
   ...autopilot,
   signal: {
@@ -79,7 +82,7 @@ export const doneTooEarly = leaderWith({
   },
 });
 
-/** Ends a plan as completed, whoever failed within its budget. */
+/** Ends a plan as completed, even if targets failed within the failure budget. */
 export const forgetsFailures: Leader = async (view) => {
   const { writes, ...deeds } = await realLeader(view);
   const completed = (plan: Plan): Plan =>
@@ -96,13 +99,13 @@ export const forgetsFailures: Leader = async (view) => {
 
 export const neverSignals: Leader = without(({ kind }) => kind !== plans.kind);
 
-/** Goes on with a node as soon as it is cordoned. */
+/** Continues with a node as soon as it is cordoned, without a drain. */
 export const drainsNobody: Leader = async (view) => {
   const names = view.objects.worker.map(({ metadata }) => metadata.name);
   return await realLeader({ ...view, drains: new Map(names.map((name) => [name, 'drained'])) });
 };
 
-/** Starts the waves side by side. */
+/** Starts all waves at the same time. */
 export const knowsNoWaves: Leader = async (view) => {
   const { waves: _unread, ...policy } = view.policy;
   return await realLeader({ ...view, policy });
@@ -116,7 +119,7 @@ export const asksForNoApproval: Leader = async (view) => {
 export const allowsAnyFailure: Leader = async (view) =>
   await realLeader({ ...view, policy: { ...view.policy, maxFailures: Infinity } });
 
-/** Gives a Job a name of its own where it knows of none. */
+/** Gives a Job a new name if it does not know any Job. */
 export const namesJobsAnew: Leader = async (view) => {
   const { hookRuns, ...deeds } = await realLeader(view);
   if (view.hookResults.length > 0) return { ...deeds, hookRuns };
@@ -131,7 +134,7 @@ export const runsNoHooks: Leader = async (view) => {
   return await realLeader({ ...view, policy });
 };
 
-/** Takes a Job that runs for one that has succeeded. */
+/** Treats a running Job as succeeded. */
 export const awaitsNoJob: Leader = async (view) => {
   const hookResults = view.hookResults.map((result) => ({
     ...result,
@@ -157,7 +160,7 @@ export const readsNoPins: Leader = async (view) => {
   return await realLeader({ ...view, policy });
 };
 
-/** Goes on without a controller that somebody holds, as it may without a worker. */
+/** Continues without a controller that somebody holds, although only workers may be left out. */
 export const leavesOutControllers: Leader = async (view) => {
   const held = view.objects.controller
     .filter((object) => holdOn(object) !== undefined)
@@ -183,7 +186,7 @@ export const triesOnceMore: Leader = async (view) => {
   return await realLeader({ ...view, policy: { ...policy, ...more } });
 };
 
-/** As the original does. */
+/** Removes every cordon, whoever set it, as k0s Autopilot does. */
 export const liftsAnyCordon: Leader = async (view) => {
   const { policy } = view;
   return await realLeader({
@@ -192,7 +195,7 @@ export const liftsAnyCordon: Leader = async (view) => {
   });
 };
 
-/** Lifts a cordon only with its last word to the agent: where it comes to none, the cordon stays. */
+/** Removes a cordon only together with its last answer to the agent. If there is no such answer, the cordon stays. */
 export const neverTidies: Leader = without((object, view) => {
   const before = view.objects.worker.find(({ metadata }) => metadata.name === object.metadata.name);
   if (!before) return false;
@@ -202,7 +205,7 @@ export const neverTidies: Leader = without((object, view) => {
   );
 });
 
-/** Ends a plan as soon as somebody orders that, without a word to the agents. */
+/** Ends a plan as soon as somebody aborts it, without informing the agents. */
 export const abandons: Leader = async (view) => {
   const { plan, current } = view;
   const { status, metadata } = plan;
@@ -217,7 +220,7 @@ export const abandons: Leader = async (view) => {
   };
 };
 
-/** Lets a node back as soon as its agent works on the service. */
+/** Uncordons a node as soon as its agent works on the service. */
 export const liftsTooEarly: Leader = async (view) => {
   const deeds = await realLeader(view);
   const early = view.objects.worker.filter(

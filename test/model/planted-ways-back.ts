@@ -1,4 +1,4 @@
-/** Planted mistakes of the way back, and of hooks for a whole plan: the explorer must find them. */
+/** Planted mistakes of roll-backs, and of hooks for a whole plan. The explorer must find them. */
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { ROLLS_BACK_ANNOTATION } from '../../src/engine/model/earlier-versions.ts';
@@ -8,7 +8,7 @@ import { SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
 import { type Leader, leaderWith, realLeader } from './leader.ts';
 import { begun } from './ways-back.ts';
 
-/** Takes a plan that went back, and failed, for one that goes forward. */
+/** Treats a roll-back plan that failed as a plan that goes forward. */
 export const forgetsItsWayBack: Leader = async (view) => {
   if (begun(view.plan).status?.state !== 'ApplyFailed') return await realLeader(view);
   return await realLeader({
@@ -26,7 +26,7 @@ const controllersFirst = leaderWith({
   },
 });
 
-/** Starts with the controllers also on the way back, and reads no versions that could keep it from that. */
+/** Starts with the controllers in a roll-back too, and ignores the versions that would prevent this. */
 export const controllersGoBackFirst: Leader = async (view) => {
   if (view.plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] === undefined)
     return await realLeader(view);
@@ -43,7 +43,7 @@ function withoutVersion<T extends KubeObject>(object: T): T {
   return { ...more, status: kept } as KubeObject as T;
 }
 
-/** Sees what became of the workers of the plan, and of no other worker. */
+/** Sees the state of the plan's own workers, but of no other worker. */
 export const seesItsOwnWorkersOnly: Leader = async (view) => {
   if (view.plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] === undefined)
     return await realLeader(view);

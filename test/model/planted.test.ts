@@ -1,4 +1,7 @@
-/** Tests that the explorer finds the planted mistakes that lie a few states away, and what it finds in the right order of writes. */
+/**
+ * Tests that the explorer finds the planted mistakes that need only a few states, and which violations it finds with
+ * the right order of writes.
+ */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { configure } from './configure.ts';

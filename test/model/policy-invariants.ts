@@ -1,4 +1,4 @@
-/** Invariants of what a policy or a person asks for: waves, holds, pins and attempts. */
+/** Invariants of the requirements of a policy or a person: waves, holds, pins and attempts. */
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
 import type { HookMoment } from '../../src/hooks/rules.ts';
 import { holdOn } from '../../src/signal/holds.ts';
@@ -8,7 +8,7 @@ import { waitsForPlanHook } from './plan-hook-invariants.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
 
 const BETWEEN: readonly HookMoment[] = ['afterDrain', 'beforeRestart'];
-/** A signal has these statuses only after the leader has answered `Cordoning`. */
+/** The statuses that a signal can only have after the leader has answered `Cordoning`. */
 const TOLD_TO_GO_ON: readonly string[] = ['ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
 
 export const ABOUT_POLICIES: readonly StatedInvariant[] = [
@@ -172,7 +172,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   },
 ];
 
-/** True where the run can go on only once a person has done something, and nothing else is under way. */
+/** Reports whether the run can continue only after a person has acted, and nothing else is in progress. */
 export function waitsForPerson(glance: Glance, { rules, maxFailures }: Configuration): boolean {
   if (waitsForPlanHook(glance)) return true;
   if (glance.recorded.length === 0 || glance.isAborted) return false;
@@ -217,7 +217,7 @@ function inState({ recorded }: Glance, state: string): number {
   return recorded.filter((target) => target.state === state).length;
 }
 
-/** How many workers of the waves before that of the node are recorded as failed. */
+/** Returns the number of recorded failures among the workers of the waves before the node's wave. */
 function failedBefore(glance: Glance, { spec: { wave } }: NodeGlance): number {
   return glance.nodes.filter(
     (other) => isEarlier(other.spec.wave, wave) && recordOf(glance, other) === 'SignalApplyFailed',
@@ -232,7 +232,7 @@ function isOpenPlan({ state = '' }: Glance): boolean {
   return ['new', 'running'].includes(phaseOfPlan(state));
 }
 
-/** True from the recorded intent on, or where a signal of the plan says so. */
+/** Reports whether the target has started: the plan records the intent, or the node has a signal of the plan. */
 function hasStarted(glance: Glance, node: NodeGlance): boolean {
   const state = recordOf(glance, node);
   return (

@@ -1,4 +1,4 @@
-/** The Cartesian product: one choice from each row, in the order of the rows. */
+/** Returns the Cartesian product: every combination with one element of each row, in the order of the rows. */
 
 export function product<T>(choices: readonly (readonly T[])[]): T[][] {
   return choices.reduce<T[][]>(

@@ -1,20 +1,23 @@
 /**
- * Reduces states that behave alike to one: without history that nothing reads, and with alike nodes in one order. For
- * configurations of one command whose plan is never replaced.
+ * Reduces states that behave alike to one state: removes history that nothing reads, and sorts nodes that behave alike.
+ * Only for configurations with one command whose plan is never replaced.
+ * Apart from reordering places (`symmetry.ts`), the reduction removes three things. The code gives the reason for each:
  *
- * Beside the changed places (`symmetry.ts`), three things go, each for a reason in the code:
- *
- * - Old versions of the plan. A leader that sees one records nothing, since the record carries its resourceVersion; and it
- *   signals nothing, since `src/engine/execute/writes.ts` reads the plan again first.
- * - Old versions of an object that tell leaders what a newer one tells them, too, and that its agent cannot see any more.
- *   What is decided on them is decided on the newer one; what is written for them is refused, as every old version is.
- *   The answer of an agent says nothing about a target that is recorded as done: the transition table in
- *   `engine/assess/evaluate-target.ts` has one row for all answers, and `engine/turn/choose-node-actions.ts` has nothing to stop.
- * - How far a settled target's agent has come with tidying up, and how often it crashed, where nobody else can tell
- *   (`rest.ts`). It gets all of its crashes back, so that more is explored, never less.
- *
- * `second-tier/reduction.test.ts` checks all of it on small clusters: their whole exploration meets exactly the states that the reduced
- * one does, once each is replaced by its stand-in. `planted.test.ts` checks that both find the same mistakes.
+ * - Old versions of the plan. A leader that sees an old version records nothing, because the record contains its
+ *   resourceVersion.
+ *   It signals nothing, because `src/engine/execute/writes.ts` reads the plan again first.
+ * - Old versions of an object that give leaders the same information as a newer version, and that the agent can't see
+ *   any more.
+ *   Leaders make the same decisions on the newer version. The API server refuses writes for an old version.
+ *   The answer of an agent has no meaning for a target that is recorded as done: the transition table in
+ *   `engine/assess/evaluate-target.ts` has one row for all answers, and `engine/turn/choose-node-actions.ts` has
+ *   nothing to stop.
+ * - The progress of a settled target's agent with its clean-up, and the number of its crashes, if nothing else can
+ *   observe them
+ *   (`rest.ts`). The agent gets all of its crashes back, so that the exploration covers more, never less.
+ * `second-tier/reduction.test.ts` checks all of this on small clusters: the full exploration finds exactly the states
+ * of the reduced exploration, after each state is replaced by its representative. `planted.test.ts` checks that both
+ * explorations find the same mistakes.
  */
 import { type Configuration, maySeeWayBack } from './cluster.ts';
 import type { LeaderMoves } from './leader-moves.ts';
@@ -75,7 +78,7 @@ export class Reduction {
       this.#trim(time, plan, place, node),
     );
     const { symmetry, configuration } = this.#parts;
-    // What failed may be tried again, whatever its agent is at.
+    // A failed target may be tried again, whatever its agent does at the moment.
     const isOver =
       symmetry.isDone(plan, place) ||
       (symmetry.isSettled(plan, place) &&

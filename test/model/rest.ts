@@ -1,6 +1,6 @@
 /**
- * Finds nodes that have only clean-up left: no other part of the world depends on it, so its end may stand for all of it.
- * This is not assumed from the code but tested, by trying every possible move.
+ * Finds nodes with only clean-up left. No other part of the world depends on the clean-up, so its end may represent all
+ * of its states. This is tested by trying every possible move, not assumed from the code.
  */
 import type { NodeState } from './node-state.ts';
 import { once } from './numbering.ts';
@@ -11,16 +11,16 @@ export class Rest {
   readonly #kind: NodeKind;
   readonly #cleanedUp: (state: NodeState) => number;
 
-  /** `cleanedUp` numbers an end without what made no difference on the way to it. */
+  /** `cleanedUp` returns the number of an end state without the details that don't matter. */
   constructor(kind: NodeKind, cleanedUp: (state: NodeState) => number) {
     this.#kind = kind;
     this.#cleanedUp = cleanedUp;
   }
 
   /**
-   * The state in which everything ends that can happen at this node with so many faults, where all of it is invisible and
-   * ends in one; else the state itself. What others may write in between is not looked at: it makes no difference to the
-   * agent of a settled target, and is explored for itself.
+   * Returns the state in which everything ends that can happen at this node with at most this many faults. Returns the
+   * state itself if something visible happens or if there are several ends. Ignores writes by others in between: they
+   * make no difference to the agent of a settled target, and are explored separately.
    */
   async endOf(state: number, faults: number): Promise<number> {
     return await once(this.#ends, `${faults}/${state}`, async () => {
@@ -40,7 +40,10 @@ export class Rest {
   }
 }
 
-/** All that others or an invariant can see of a node: not its agent's memory, nor what lies staged. */
+/**
+ * Returns as text everything that others or an invariant can observe of a node. This excludes the memory of the agent
+ * and the staged file.
+ */
 function shapeOf({ versions, host }: NodeState): string {
   const { staged: _, service, ...seen } = host;
   return JSON.stringify([versions.at(-1), seen, service?.file, service?.life]);

@@ -14,7 +14,7 @@ export function withTable(page: string, name: string, rows: readonly string[]): 
   return `${page.slice(0, from + open.length)}${rows.join('\n')}\n${page.slice(to)}`;
 }
 
-/** What stands in the first cell of each row of a table that goes on with a count. */
+/** Returns the first cell of each row of a table whose second cell is a count. */
 export function namesIn(page: string, table: string): string[] {
   const [, rows = ''] = page.split(new RegExp(`<!-- /?${table} -->\n?`));
   return rows.split('\n').flatMap((line) => /^\| ([^|]+) \| \d/.exec(line)?.[1] ?? []);

@@ -1,4 +1,4 @@
-/** Tests that docs/internals/safety.md has what is explored, and what upholds it. */
+/** Tests that docs/internals/safety.md contains everything that is explored, and the code that ensures each invariant. */
 import { expect, test } from 'vitest';
 import { CONFIGURATIONS, LARGE } from './configurations.ts';
 import { REFRESH } from './explored.ts';

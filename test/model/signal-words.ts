@@ -4,7 +4,7 @@ import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { decodePrefetch } from '../../src/signal/prefetch.ts';
 
-/** As what follows "asks to". */
+/** Describes the write with words that follow "asks to". */
 export function wordsFor(before: KubeObject, after: KubeObject): string {
   const { name } = after.metadata;
   const words = [signalWords, aheadWords, cordonWords, taintWords].map((wordsOf) =>

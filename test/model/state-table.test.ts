@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { GrowingRow } from './growing-row.ts';
 import { StateTable } from './state-table.ts';
 
-/** More than one chunk holds, and than the first index does. */
+/** The number of states is larger than the capacity of one chunk and of the first index. */
 const MANY = 70_000;
 const textOf = (number: number): string =>
   String.fromCharCode(number >> 8, number & 0xff, 0xffff - (number % 7));

@@ -1,14 +1,15 @@
-/** The visited states: the text of each once, exact, in a few bytes, and found by its text. */
+/** Stores the visited states. Each text is stored once, complete, in a few bytes, and can be looked up. */
 
-/** Rows are grown in chunks of this many, so that nothing is ever copied but the index. */
+/** The number of rows in a chunk. The table grows by whole chunks, so that only the index is ever copied. */
 const ROWS_IN_A_CHUNK = 65_536;
 const EMPTY = -1;
-/** The index is doubled where more than this share of it is taken. */
+/** The highest share of used index entries. Above it, the index is doubled. */
 const FULL = 0.6;
 
 /**
- * Two bytes for each character, four for the index entry and its share of empty ones. Nothing is hashed away: two states
- * are one only where their texts are equal. All texts must have the length of the first.
+ * Uses two bytes for each character, and four for each entry of the index, of which some are empty. Compares the
+ * complete texts, not only hashes, so two states count as one only if their texts are equal. All texts must have the
+ * length of the first text.
  */
 export class StateTable {
   readonly #chunks: Uint16Array[] = [];
@@ -40,7 +41,7 @@ export class StateTable {
     return String.fromCharCode(...chunk.subarray(from, from + this.#width));
   }
 
-  /** Where the text is in the index, or would be. */
+  /** Returns the slot of the index in which the text is, or in which it belongs. */
   #slotOf(text: string): number {
     const mask = this.#index.length - 1;
     for (let slot = hashOf(text) & mask; ; slot = (slot + 1) & mask) {

@@ -5,11 +5,11 @@ import type { Glance } from './glance.ts';
 export interface StatedInvariant {
   readonly name: string;
   readonly sentence: string;
-  /** Files, and what in them; as Markdown. */
+  /** The files with the code that ensures the invariant, and the parts of them, as Markdown. */
   readonly upheldBy: string;
-  /** Tests that watch real processes and files for it; as Markdown. */
+  /** Tests that check the invariant with real processes and files, as Markdown. */
   readonly alsoSeenBy?: string;
-  /** True for what must hold once the run has come to its end, and nothing happens any more. */
+  /** True if the invariant must hold only at the end of a run, when nothing happens any more. */
   readonly atRest?: boolean;
   readonly holds: (glance: Glance, configuration: Configuration) => boolean;
 }

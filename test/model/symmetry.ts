@@ -1,17 +1,17 @@
 /**
- * Finds states that behave alike: nodes of one kind may change places when nothing will choose between them.
- *
- * Why this is sound. Call two nodes alike where role, payload and what the plan says of their stage are the same. Nothing
- * in agent, host or API server looks at a node's name, so for these any two alike nodes may change names. Leaders do
- * look: by name, to find a node's object, and by place in the list, to choose which target is next. A renaming of nodes
- * that renames them in the plan too leaves the first as it was. It leaves the second as it was where targets that may
- * still be chosen (those recorded as pending in any command, unless the plan is aborted; where failed ones may be tried
- * again, those too) keep their places: the choice passes over all others
- * (`engine/schedule/slots.ts` is only ever given pending targets), whatever their order is. What else the engine does with
- * the list it does for each target by itself, or counts. So a state and one with changed places have the same next
- * states, but for changed places; and no invariant looks at names or places.
- *
- * That is an argument about the code; `second-tier/reduction.test.ts` checks it, by exploring small clusters with and without.
+ * Finds states that behave alike: nodes of one kind may exchange their places if no future choice between them is
+ * possible.
+ * The proof. Two nodes are alike if role, payload and the plan's record of their stage are the same. Agent, host and
+ * API server ignore the names of nodes, so for them two alike nodes may exchange names. Leaders do use names, to find a
+ * node's object, and places in the list, to choose the next target. If a renaming of nodes also renames them in the
+ * plan, leaders find the same objects. Leaders also make the same choice, if all targets that may still be chosen keep
+ * their places. These are the targets that are recorded as pending in any command, unless the plan is aborted; and also
+ * the failed targets, if they may be tried again. The choice ignores all other targets, whatever their order is,
+ * because `engine/schedule/slots.ts` only receives pending targets. Everything else that the engine does with the list,
+ * it does for each target separately, or it counts targets. So a state and the same state with exchanged places have
+ * the same next states, apart from exchanged places. No invariant depends on names or places.
+ * This is an argument about the code. `second-tier/reduction.test.ts` checks it: it explores small clusters with and
+ * without the exchange.
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
@@ -23,12 +23,12 @@ import { contentOf } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
 import { recordedIn } from './plan-words.ts';
 
-/** What nodes must have in common to be alike. */
+/** Returns the properties that alike nodes must have in common. */
 export function kindOf({ role, payload, isClosed, isHeld, isPinned, wave }: NodeSpec): string {
   return [role, payload, isClosed, isHeld, isPinned, wave].join('/');
 }
 
-/** By new place: the old place of what goes there. */
+/** For each new place, the old place of the node that moves there. */
 export type Order = readonly number[];
 
 /** What the plan says of the node at each place, as texts to be compared; undefined where it may still be chosen. */
@@ -46,7 +46,7 @@ const UNSETTLED: readonly string[] = ['SignalPending', 'SignalSent'];
 export class Symmetry {
   readonly #nodes: Configuration['nodes'];
   readonly #contents: Numbering<KubeObject>;
-  /** Recorded states of targets that may be chosen, now or once somebody orders to try them again. */
+  /** The recorded states of targets that may be chosen now, or after somebody orders another attempt. */
   readonly #choosable: readonly string[];
   /** False where the names of Jobs depend on the names of nodes. */
   readonly #isRenamable: boolean;
@@ -63,7 +63,10 @@ export class Symmetry {
         : ['SignalPending'];
   }
 
-  /** The order in which alike nodes stand by what is recorded of them, and then by `rank`, a number for all the rest. */
+  /**
+   * Returns the order of the nodes. Alike nodes are sorted by what is recorded of them, and then by `rank`, a number
+   * for all their other properties.
+   */
   orderOf(plan: number, rank: (place: number) => number): Order {
     const rows = this.#rowsOf(plan);
     const order = this.#nodes.map((_, place) => place);
@@ -78,7 +81,7 @@ export class Symmetry {
     return order;
   }
 
-  /** True where nothing follows from what its node answers any more. */
+  /** Reports whether the target is done, so that the answers of its node have no effect any more. */
   isDone(plan: number, place: number): boolean {
     return this.#rowsOf(plan)[place]?.isDone === true;
   }
@@ -88,8 +91,9 @@ export class Symmetry {
   }
 
   /**
-   * The number of the plan with its nodes renamed, each list of them in its old order of names. Of several that failed its
-   * description tells of the first in the list; that is for people, so it names nobody here.
+   * Returns the number of the plan with renamed nodes. Each list of nodes stays sorted by name. The description of a
+   * plan mentions the first of several failed nodes in the list. It is only meant for people, so its names are replaced
+   * by a placeholder.
    */
   renamed(plan: number, order: Order): number {
     return once(this.#renamed, `${plan}/${order.join()}`, () => {
@@ -127,7 +131,7 @@ export class Symmetry {
     });
   }
 
-  /** Places of alike nodes that may change places, where there are several. */
+  /** Returns groups of alike nodes that may exchange places, if a group has several nodes. */
   #groups(rows: Rows): number[][] {
     if (!this.#isRenamable) return [];
     const groups = new Map<string, number[]>();
@@ -138,7 +142,7 @@ export class Symmetry {
   }
 }
 
-/** Every list of names, or of what has a name, in the order of these names. */
+/** Sorts every list of names, and of objects with a name, in the order of `names`. */
 function inOrder(value: unknown, names: readonly string[]): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => inOrder(item, names));

@@ -1,4 +1,4 @@
-/** Takes each turn once: where only the history of their objects differs, agents do the same. */
+/** Runs each turn only once. Agents do the same if only the histories of their objects differ. */
 import type { NodeState } from './node-state.ts';
 import { once } from './numbering.ts';
 import { type Answers, type Look, type NodeRules, type Trail, trailOf } from './turn-trail.ts';
@@ -12,8 +12,9 @@ export class TakenTurns {
   }
 
   /**
-   * As `trailOf`. Of all versions of its object a turn depends on two: the agent has seen one, and its writes meet the
-   * newest. It neither reads nor changes what came of a drain, who else cordons, and how many crashes are left.
+   * Works like `trailOf`, with a cache. Of all versions of its object, a turn depends on only two: the version that the
+   * agent has seen, and the newest version, to which its writes apply. A turn does not read or change the result of a
+   * drain, the cordons of others, or the number of crashes that are left.
    */
   of(node: NodeState): (look: Look, answers: Answers) => Promise<Trail> {
     const { versions, floor, crashes, drain, keptClosed, ...own } = node;

@@ -1,4 +1,7 @@
-/** The moves of k0s's own agent on a node that ours is on, too: it lives in the service, and asks nobody. */
+/**
+ * The moves of k0s's own agent on a node on which our agent runs as well. It runs inside the service, and waits for no
+ * permission.
+ */
 import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
@@ -8,7 +11,10 @@ import type { NodeMove } from './node-moves.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { NodeRules } from './turn-trail.ts';
 
-/** What the process that runs this file says of k0s's own agent, as src/agent/service/worker-profile.ts finds it out. */
+/**
+ * Returns what the process of this file reports about k0s's own agent, in the form in which
+ * src/agent/service/worker-profile.ts finds it out.
+ */
 export function ownAgentFacts(
   file: File,
   ownAgent: Configuration['ownAgent'],
@@ -26,7 +32,10 @@ export function ownAgentFacts(
   }
 }
 
-/** As test/support/doubles/agent does it; it loses nothing here, since it is ours whose work is examined. */
+/**
+ * Returns the moves of k0s's own agent, which behaves as in test/support/doubles/agent. It suffers no crashes or lost
+ * writes here, because only our agent is examined.
+ */
 export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
   const { host } = node;
   const object = objectAt(rules.contents, node.versions);
@@ -55,7 +64,7 @@ export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
 }
 
 interface Next {
-  /** Undefined where it only ends the service. */
+  /** Undefined if the agent only ends the service. */
   readonly status?: SignalStatus;
   readonly host: Host;
 }
@@ -66,7 +75,7 @@ function nextOf(
   qualityOf: Qualities,
 ): Next | undefined {
   const { service } = host;
-  // By what the service says of itself.
+  // Depends on the version that the service itself reports.
   const runsIt = service?.file === version && qualityOf(version) !== 'impostor';
   switch (status?.status) {
     case undefined:

@@ -1,4 +1,4 @@
-/** The version that the object of a node tells, as its kubelet or its k0s writes it. */
+/** The version that the object of a node contains, as the node's kubelet or k0s writes it. */
 import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import type { ControlNode } from '../../src/signal/names.ts';
 

@@ -19,7 +19,7 @@ import type { ownAgentFacts } from './their-agent.ts';
 export interface NodeRules {
   readonly contents: Numbering<KubeObject>;
   readonly qualityOf: Qualities;
-  /** True for the file of the last command. */
+  /** Reports whether the file belongs to the last command. */
   readonly isLast: (file: File) => boolean;
   readonly cordoner: Configuration['cordoner'];
   /** True where the objects of such nodes are Nodes, which can be cordoned. */
@@ -36,11 +36,11 @@ export interface NodeRules {
   readonly theirs: Configuration['theirs'];
   /** See Configuration. */
   readonly ownAgent: Configuration['ownAgent'];
-  /** True where its object tells which version runs, at some time after the service is up. */
+  /** True if the object of the node shows the running version, at some time after the service is up. */
   readonly tellsVersion: boolean;
   /** See Configuration. */
   readonly power: Configuration['power'];
-  /** What a step does to the host; a parameter, so that a mistake can be planted. */
+  /** The effect of a step on the host. It is a parameter, so that a mistake can be planted. */
   readonly afterStep: typeof afterStep;
   /** What the agent finds out about k0s's own one; a parameter for the same reason. */
   readonly ownAgentFacts: typeof ownAgentFacts;
@@ -48,7 +48,7 @@ export interface NodeRules {
   readonly placeToFetch: typeof placeToFetch;
 }
 
-/** What the agent sees. */
+/** What the agent observes at the start of its turn. */
 export interface Look {
   /** The resourceVersion that it saw last; undefined where it has seen none yet. */
   readonly view: number | undefined;
@@ -57,10 +57,10 @@ export interface Look {
   readonly elapsedMs: number;
 }
 
-/** What comes of the turn's one effect beside the journal, where that is not the usual. */
+/** The answers to the effects of the turn outside the journal, if they differ from the usual answers. */
 export interface Answers {
   readonly outcome?: StepOutcome;
-  /** A step that fails may have done its work all the same, or not. */
+  /** True if a failing step has not done its work. A step may also fail after its work. */
   readonly isUndone?: boolean;
   readonly isAnswerLost?: boolean;
 }
@@ -68,7 +68,7 @@ export interface Answers {
 export interface Trail {
   /** Empty where the agent does nothing. */
   readonly steps: readonly { readonly label: string; readonly to: NodeState }[];
-  /** What would have made a difference, had it been among the answers. */
+  /** The kinds of answers that would have changed the course of the turn. */
   readonly asked: ReadonlySet<keyof Answers>;
 }
 
@@ -103,7 +103,7 @@ class RecordedTurn {
     { view, facts, elapsedMs }: Look,
     answers: Answers,
   ) {
-    // What is older than what was seen is dropped from then on, whoever sends it: OwnObject takes care of that.
+    // From now on, OwnObject ignores versions that are older than the version that was seen, whoever sends them.
     this.#node = view === undefined ? node : { ...node, known: true, floor: view };
     this.#rules = rules;
     this.beside = rules.theirs === 'off' ? 'replace' : 'observe';
@@ -116,7 +116,7 @@ class RecordedTurn {
     this.hasCordon = cordonOwner(objectAt(rules.contents, node.versions)) !== undefined;
   }
 
-  /** Also after a crash of the agent, which forgets what it fetched: a file that is there is there. */
+  /** True also after a crash of the agent, which forgets what it fetched. The file is still on the disk. */
   holds(version: string): boolean {
     const { staged } = this.#node.host;
     return this.#rules.fetchesAhead && staged === version && runs(staged, this.#rules.qualityOf);
@@ -136,7 +136,7 @@ class RecordedTurn {
   }
 
   leave(created: string): void {
-    // Told again after a crash, it is left once.
+    // After a crash the agent may leave the signal again. It is recorded only once.
     this.#reach('leaves the signal', {
       ...this.#node,
       left: [...new Set([...this.#node.left, created])],
@@ -157,18 +157,19 @@ class RecordedTurn {
     if (step.kind !== 'begin') this.asked.add('outcome');
     const { outcome = after.outcome, isUndone = false } =
       step.kind === 'begin' ? {} : this.#answers;
-    // A signal to a process either arrives or does not.
+    // A signal to a process either arrives or does not, so these steps have no half-done results.
     const isDone = outcome.ok || !(isUndone || step.kind === 'restart' || step.kind === 'kill');
     this.#reach(step.kind, isDone ? { ...this.#node, host: after.host } : this.#node);
     if (step.kind === 'uncordon' && isDone) this.#change('uncordons its node', withoutCordon);
-    // The real one looks at its Node anew after both, so that its next report is based on what it wrote.
+    // The real agent reads its Node again after both steps, so that its next report is based on the version that it
+    // wrote.
     if (this.#rules.isNode && (step.kind === 'cordon-and-drain' || step.kind === 'uncordon')) {
       this.#node = { ...this.#node, known: true, floor: this.#node.versions.length };
     }
     return outcome;
   }
 
-  /** Reads and writes the Node in one: where somebody comes in between, the agent does it again. */
+  /** Reads and writes the Node as one effect. If somebody else writes in between, the real agent retries. */
   #change(label: string, change: (node: Node) => Node): void {
     if (!this.#rules.isNode) return;
     const node = objectAt(this.#rules.contents, this.#node.versions);
@@ -198,7 +199,7 @@ class RecordedTurn {
   }
 }
 
-/** How long each status took is told to people only; without it fewer histories differ. */
+/** Removes the durations of the statuses, which are only shown to people. Without them fewer histories differ. */
 function withoutTimes(object: KubeObject): KubeObject {
   const { [REPORT_ANNOTATION]: report, ...annotations } = object.metadata.annotations ?? {};
   if (report === undefined) return object;

@@ -1,19 +1,28 @@
-/** The clusters in which a person turns the plan back while a node is in one phase: each phase in every test run. */
+/**
+ * The clusters in which a person turns the plan back while a node is in one phase. Every test run explores each phase.
+ */
 import type { Configuration } from './cluster.ts';
 import { configure, V2, V3 } from './configure.ts';
 import type { ForwardPhase } from './forward-phases.ts';
 
 const CRASH = { crashesEach: 1, power: 'stays' } as const;
 const OLD_LEADER = { leaders: 'any' } as const;
-/** The process that never comes up could have k0s's own agent in it: so the agent first tells it that it restores the old file. */
+/**
+ * k0s's own agent could run in the process that never starts successfully. So our agent first reports to it that the
+ * old file is restored.
+ */
 const MAYBE_K0S = { theirs: 'on', power: 'stays', ownAgent: 'on after the restart' } as const;
 
-/** Its second command is the one that is replaced: w1 has a way back without a controller, since the first command has upgraded it. */
+/**
+ * The roll-back replaces the second command. In this way w1 can be rolled back without a controller, because the first
+ * command has upgraded it.
+ */
 const TWO_COMMANDS = { versions: [V2, V3] };
 
 /**
- * The way back replaces the plan while w1 works for it. Where there is a controller, it has been upgraded, so that the way back takes it
- * back. Without one, the way back takes w1 back, once its Node tells a new version.
+ * Returns a configuration in which the roll-back plan replaces the plan while w1 works for it. If the cluster has a
+ * controller, it is already upgraded, and the roll-back plan rolls it back. Without a controller, the roll-back plan
+ * rolls w1 back after its Node has reported a new version.
  */
 function replacedAt(
   phase: ForwardPhase,
@@ -85,9 +94,10 @@ export const TURNED_BACK_LARGE: readonly Configuration[] = [
 ];
 
 /**
- * These break limits across the two plans, so at these phases any leaders are explored without a controller only. w1 works, and does not
- * tell a new version yet: the way back lists the controller alone. A leader that has no view of w1 since the first plan signalled it starts
- * the controller. Only the Lease excludes that, see "A plan that replaces another" in docs/internals/safety.md.
+ * These configurations violate limits across the two plans. So at these phases `any` leaders are explored only without
+ * a controller. w1 works and does not report a new version yet, so the roll-back plan lists only the controller. A
+ * leader with a view of w1 from before the first plan's signal starts the controller. Only the Lease prevents that, see
+ * "A plan that replaces another" in docs/internals/safety.md.
  */
 export const RELY_ON_LEASE: readonly Configuration[] = [
   replacedAt('Cordoning', 'c1 w1', OLD_LEADER),

@@ -1,10 +1,10 @@
-/** Invariants of the way back, and of the versions of controllers and workers on both ways. */
+/** Invariants of roll-backs, and of the versions of controllers and workers during upgrades and roll-backs. */
 
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
 
-/** The only run that may be taken back. */
+/** The only run that may be rolled back. */
 const FIRST_RUN = 'plan-1/run-1';
 
 export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
@@ -67,7 +67,10 @@ function ofRole(nodes: readonly NodeGlance[], role: string): NodeGlance[] {
   return nodes.filter(({ spec }) => spec.role === role);
 }
 
-/** While no process lives, that of the file which the supervisor starts next. */
+/**
+ * Returns the version that the service runs. If no process runs, returns the version of the file that the supervisor
+ * starts next.
+ */
 function versionOf({ host: { service, target } }: NodeGlance): string {
   return service?.file ?? target ?? '';
 }

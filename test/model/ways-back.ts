@@ -1,4 +1,4 @@
-/** The way back of a plan: what the NodeRollout records of its runs, and the plan that takes a run back. */
+/** The roll-back of a plan: what the NodeRollout records of the plan's runs, and the plan that rolls a run back. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../src/api/refit/node-rollout.ts';
 import { recordedRunIn } from '../../src/dialects/autopilot/plan/recorded-run.ts';
@@ -23,7 +23,10 @@ const FIRST_RUN = 'run-1';
 const FIRST_PLAN = 'plan-1';
 const ROLES: readonly Role[] = ['controller', 'worker'];
 
-/** Without its record where a run is ordered that has not begun: that record is about the run before. */
+/**
+ * Returns the plan as a new run sees it. If a run is ordered that has not begun, the plan has no status, because the
+ * status is about the run before.
+ */
 export function begun(plan: Plan): Plan {
   const ordered = orderedRun(plan);
   if (ordered === undefined || recordedRunIn(plan)?.run === ordered) return plan;
@@ -35,7 +38,10 @@ export function runIdOf(plan: Plan): string {
   return idOfRun(plan.spec.id ?? '', orderedRun(plan));
 }
 
-/** What the NodeRollout records, the newest run first: at once here, since to read it later is to decide later. */
+/**
+ * Returns what the NodeRollout records, the newest run first. The model always reads the newest record, because a later
+ * read is the same as a later decision.
+ */
 export function historyOf(plan: Plan): NodeRolloutRun[] {
   const { uid = '' } = plan.metadata;
   const isBack = rolledBackBy(plan) !== undefined;
@@ -62,7 +68,10 @@ function runOf(planUid: string, id: string, before: string, isOver: boolean): No
   };
 }
 
-/** As `refit rollback` makes it, and applies it under the name of the deleted one; undefined where no node goes back. */
+/**
+ * Returns the roll-back plan that `refit rollback` creates and applies under the name of the deleted plan; undefined if
+ * no node has to go back.
+ */
 export function wayBackOf(
   plan: Plan,
   objects: readonly KubeObject[],

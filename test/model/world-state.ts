@@ -2,12 +2,12 @@
 
 /** All members are numbers of values. */
 export interface State {
-  /** Place in the configuration's times. */
+  /** The index in the times of the configuration. */
   readonly time: number;
   readonly plan: number;
   readonly faults: number;
   readonly nodes: readonly number[];
-  /** By place: what is on its way to the node's object. */
+  /** The requests in flight to the node's object, by place. */
   readonly requests: readonly number[];
 }
 

@@ -44,7 +44,7 @@ import type { NodeRules } from './turn-trail.ts';
 import { begun, runIdOf, wayBackOf } from './ways-back.ts';
 import { pack, type State, unpack } from './world-state.ts';
 
-/** What stands in for the real thing, so that a mistake can be planted. */
+/** Replacements for the real functions, so that a mistake can be planted. */
 export interface Parts extends Pick<NodeRules, 'afterStep' | 'ownAgentFacts' | 'placeToFetch'> {
   readonly leader: Leader;
 }
@@ -64,7 +64,7 @@ export class World implements Model {
   readonly #contents = new Numbering<KubeObject>();
   readonly #plans = new Numbering<readonly number[]>();
   readonly #nodes = new Numbering<NodeState>();
-  /** Contents on their way to one object, each for the version that it has now. */
+  /** Contents in flight to one object. Each request requires the present version of the object. */
   readonly #requests = new Numbering<readonly number[]>();
   readonly #leaders: LeaderMoves;
   readonly #places: readonly Place[];
@@ -124,7 +124,10 @@ export class World implements Model {
     });
   }
 
-  /** The smallest model that says the same: all states, where the reduction does not hold. */
+  /**
+   * Returns the smallest model with the same results. If the reduction is not valid for the configuration, the model
+   * contains all states.
+   */
   model(): Model {
     const { versions, replacedBy } = this.#configuration;
     const isOneRun =
@@ -150,13 +153,14 @@ export class World implements Model {
   }
 
   /**
-   * The model's clock ends: what began at its last moment has no later one in which it could be late. A node that may not
-   * be at rest holds its slot for hours.
+   * Reports whether nothing has to happen any more. The model's clock has a last moment. A target that began at that
+   * moment can't exceed its deadline, because there is no later moment. A node that is possibly not at rest holds its
+   * slot for hours.
    */
   isFinal(text: string): boolean {
     const { recorded, nodes } = this.#look(text);
     const { times, rules } = this.#configuration;
-    // What failed at the last moment has no later one for its next attempt.
+    // A target that failed at the last moment has no later moment for its next attempt.
     const isUnderWay = (state: string): boolean =>
       state === 'SignalSent' || (state === 'SignalApplyFailed' && rules.retry !== undefined);
     const end = times.length > 1 ? rfc3339(times.at(-1) ?? 0) : undefined;
@@ -200,12 +204,12 @@ export class World implements Model {
     return [...straight, ...turns].filter(({ to }) => to !== text);
   }
 
-  /** True where the way back has taken the place of the plan. */
+  /** Reports whether the roll-back plan has replaced the plan. */
   isOnWayBack(text: string): boolean {
     return this.#look(text).rollsBack !== undefined;
   }
 
-  /** True while only what is fair happens, until a person turns the plan back. */
+  /** Reports whether only fair edges are explored, which is so until a person turns the plan back. */
   #isBeforeTurn(text: string): boolean {
     if (this.#configuration.turnsBack === undefined) return false;
     const { rollsBack, isAborted } = this.#look(text);
@@ -233,7 +237,10 @@ export class World implements Model {
     return [{ label: 'hours pass', fair: true, to: pack({ ...state, time: state.time + 1 }) }];
   }
 
-  /** Requests arrive in any order, or never; those that are late find another resourceVersion. */
+  /**
+   * Requests arrive in any order, or never. The API server refuses a late request, because the resourceVersion has
+   * changed.
+   */
   #deliveries(state: State): Edge[] {
     return this.#places.flatMap(({ spec, kind }, place) =>
       this.#requests.valueOf(state.requests[place] ?? 0).map((content) => {
@@ -263,7 +270,7 @@ export class World implements Model {
     return edges;
   }
 
-  /** What people order, and the way back that they put in the place of the plan. */
+  /** Returns the orders that people may give, and the replacement of the plan by its roll-back plan. */
   #decisionsOfPeople(state: State): Edge[] {
     const versions = this.#plans.valueOf(state.plan);
     const withPlan = (content: number): number => this.#plans.numberOf([...versions, content]);
@@ -290,7 +297,7 @@ export class World implements Model {
     return edges;
   }
 
-  /** The plan that takes the present one back; undefined where nobody may, or nothing moved. */
+  /** Returns the plan that rolls the present plan back; undefined if nobody may roll it back, or if no node has moved. */
   #wayBack(state: State, plan: Plan): Plan | undefined {
     const { wayBack } = this.#configuration;
     if (wayBack === 'never' || rolledBackBy(plan) !== undefined) return undefined;
@@ -314,7 +321,7 @@ export class World implements Model {
     });
   }
 
-  /** What is still on its way once another plan is applied. */
+  /** Returns the requests that are still in flight after another plan is applied. */
   #requestsLeft({ requests }: State): State['requests'] {
     return this.#configuration.leaders === 'any'
       ? requests
@@ -343,7 +350,10 @@ export class World implements Model {
     }));
   }
 
-  /** A write of the plan is decided and done in one: to decide on an older view is to decide earlier. */
+  /**
+   * Applies the move of a leader. A write of the plan is decided and done in one step, because a decision on an older
+   * view equals an earlier decision.
+   */
   #led(state: State, move: LeaderMove): State {
     if (move.kind === 'record') {
       return {
@@ -359,7 +369,10 @@ export class World implements Model {
     return { ...state, requests: state.requests.with(place, this.#requests.numberOf(requests)) };
   }
 
-  /** Who begins to drain an empty node is through at once, and no other process knows more than before. */
+  /**
+   * Begins a drain. The drain of an empty node ends immediately if the process already knows the node as drained, so
+   * the state stays the same.
+   */
   #draining(state: State, place: number): State {
     const node = this.#nodes.valueOf(state.nodes[place] ?? 0);
     if (node.drain === 'drained' && !node.host.hasPods) return state;
@@ -389,7 +402,10 @@ export class World implements Model {
     });
   }
 
-  /** The state with another state of one node; requests that its object has overtaken can only be refused. */
+  /**
+   * Returns the state with another state of one node. If the object has a new version, removes the requests in flight
+   * to it, because the API server can only refuse them.
+   */
   #moved(state: State, place: number, node: number, cost: number): State {
     const versionsAt = (number = 0): number => this.#nodes.valueOf(number).versions.length;
     const isOvertaken = versionsAt(node) !== versionsAt(state.nodes[place]);
@@ -404,7 +420,7 @@ export class World implements Model {
     };
   }
 
-  /** The state in full; kept, since all predicates look at one state after the other. */
+  /** Returns the complete state. Keeps it, because all predicates read the same state one after the other. */
   #look(text: string): Glance {
     if (this.#glance?.[0] === text) return this.#glance[1];
     const state = unpack(text);

@@ -39,7 +39,10 @@ type CheckHeartbeat = (
 ) => Promise<OwnNodeFacts>;
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 
-/** Forced, restarted, and what came up runs another file than the one that was put there. */
+/**
+ * Tests a forced update after the restart. The service that starts runs another file than the file that the agent
+ * installed.
+ */
 function forceIsVerified(decide: Decide): Complaint {
   const step = decide(
     situation({
@@ -51,7 +54,7 @@ function forceIsVerified(decide: Decide): Complaint {
   return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
 }
 
-/** The wanted version runs already, on a node that an update before left cordoned. */
+/** Tests a node that an earlier update left cordoned, and that already runs the wanted version. */
 function noCordonIsLeft(decide: Decide): Complaint {
   const signal = { ...signalAt(), command: { ...signalAt().command, version: OLD } };
   const step = decide(situation({ signal, node: { isCordoned: true } }));
@@ -61,7 +64,10 @@ function noCordonIsLeft(decide: Decide): Complaint {
     : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
 }
 
-/** Restarted a minute ago; the new version answers, and the Ready condition is from before. */
+/**
+ * Tests a service that was restarted a minute ago. The new version answers, but the Ready condition is from before the
+ * restart.
+ */
 async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint> {
   const restartedAt = 1_000_000;
   const now = restartedAt + 60_000;
@@ -94,7 +100,7 @@ async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint
   return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
 }
 
-/** The server is busy for a moment. */
+/** Tests a download from a server that is busy for a moment. */
 async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
   const directory = await files.mkdtemp(join(tmpdir(), 'refit-parity-'));
   const payload = join(directory, 'payload');
@@ -133,14 +139,14 @@ async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
   }
 }
 
-/** As the original: the first failure is the end. */
+/** Gives up after the first failure, as k0s Autopilot does. */
 async function withoutRetries(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const ending = new AbortController();
   const log = { ...silentLogger, warn: () => ending.abort(new Error('the download failed')) };
   await download(request, { ...tools, log, abort: ending.signal });
 }
 
-/** What reaches an agent of the Nodes of its cluster. */
+/** Tests which Nodes of its cluster an agent receives in its watch. */
 async function othersAreNotWatched(
   between: (client: KubeClient) => KubeClient,
 ): Promise<Complaint> {
@@ -171,7 +177,7 @@ async function othersAreNotWatched(
   return others.length === 0 ? undefined : `told of ${others.join()}`;
 }
 
-/** Tells the name of each object that a watch brings. */
+/** Calls `tell` with the name of each object that a watch adds. */
 function listening(client: KubeClient, tell: (name: string) => void): KubeClient {
   const watch: KubeClient['watch'] = client.watch.bind(client);
   return Object.assign(client, {

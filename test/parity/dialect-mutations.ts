@@ -1,4 +1,7 @@
-/** The mutations of the dialect: who is signalled, and which answers count, once a guard of the mapping is gone. */
+/**
+ * The mutations of the dialect: which nodes are signalled, and which answers count, without one of the checks of the
+ * mapping.
+ */
 import type { Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { Dialect } from '../../src/engine/contract/dialect.ts';
@@ -28,7 +31,7 @@ const answered = (name: string, status: string, created?: string): Node =>
     annotations: buildSignal({ status, ...(created === undefined ? {} : { created }) }),
   });
 
-/** The answer to the first command stands on the node when the turn of the second one comes. */
+/** Tests that the second command is sent to a node that still has the answer to the first command. */
 function secondCommandIsSent(dialect: Front): Complaint {
   const state = 'SchedulableWait';
   const plan = buildPlan(
@@ -47,7 +50,7 @@ function secondCommandIsSent(dialect: Front): Complaint {
     : `never sent, and ${wordsOf(passed.plan)['1/w1']}`;
 }
 
-/** The answer to an earlier plan of the same id stands on the node. */
+/** Tests that a plan is sent to a node that has the answer to an earlier plan with the same id. */
 function reusedIdIsSent(dialect: Front): Complaint {
   const plan = buildPlan({ commands: [commandFor(listed('w1'))] });
   const leftover = answered('w1', 'Completed', later(-1000));
@@ -66,7 +69,7 @@ function wrongSelectorTouchesNobody(dialect: Front): Complaint {
   return signalled.length === 0 ? undefined : `${signalled.join()} signalled`;
 }
 
-/** As where a pass is run once more while a node is at work. */
+/** Tests that no other node is signalled while a node is at work and the pass is run once more. */
 function nobodyBesideOneAtWork(dialect: Front): Complaint {
   const state = 'Schedulable';
   const workers = entries({ w1: 'Sent', w2: 'Pending' });

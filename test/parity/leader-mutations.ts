@@ -1,4 +1,4 @@
-/** The mutations of what the leader does beside deciding: its drains, and what it asks of the API server. */
+/** The mutations of the leader's actions apart from its decisions: its drains, and its requests to the API server. */
 
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { askRemovedApis } from '../../src/dialects/autopilot/plan/removed-apis.ts';
@@ -15,7 +15,7 @@ import { type Complaint, mutation } from './mutation.ts';
 
 const OWNER = 'plan-uid/1';
 
-/** Two nodes are to be emptied, and the pod of the first takes long to end. */
+/** Tests that two nodes are drained at the same time. The pod of the first node takes long to end. */
 async function nodesDrainSideBySide(create: (parts: DrainsParts) => Drains): Promise<Complaint> {
   const api = new PodApi();
   for (const node of ['n1', 'n2']) api.put(buildPod(`of-${node}`, { node }));
@@ -36,7 +36,7 @@ async function nodesDrainSideBySide(create: (parts: DrainsParts) => Drains): Pro
   }
 }
 
-/** As with the original's only worker: a drain begins when the one before it has ended. */
+/** Begins a drain only after the drain before it has ended, as with the single worker of k0s Autopilot. */
 function oneAfterTheOther(parts: DrainsParts): Drains {
   const drains = createDrains(parts);
   const begin: Drains['begin'] = drains.begin.bind(drains);
@@ -94,7 +94,10 @@ const LEFT_OVER = {
   metadata: { name: 'left-over' },
 };
 
-/** A kind that the wanted version does not serve any more comes after the leader has asked for the first time. */
+/**
+ * Tests that a kind is found that is added after the leader's first request. The wanted version does not serve this
+ * kind any more.
+ */
 async function newKindIsFound(between: (client: KubeClient) => KubeClient): Promise<Complaint> {
   const server = await startApiServer();
   try {
@@ -112,7 +115,7 @@ async function newKindIsFound(between: (client: KubeClient) => KubeClient): Prom
   }
 }
 
-/** As the original: what the server serves is asked once. */
+/** Requests only once what the server serves, as k0s Autopilot does. */
 function remembering(client: KubeClient): KubeClient {
   const ask: KubeClient['raw'] = client.raw.bind(client);
   const answers = new Map<string, ReturnType<KubeClient['raw']>>();

@@ -1,8 +1,14 @@
-/** The mutations that the explorer judges: over every way in which writes get lost and processes end. */
+/**
+ * The mutations that the explorer judges. The explorer tries every way in which writes can get lost and processes can
+ * end.
+ */
 import { counterexample, MISTAKES } from '../model/mistakes.ts';
 import { type Complaint, type Mutation, mutation } from './mutation.ts';
 
-/** The same search with the real parts, and with one of the mistakes that are planted among the explorer's own tests. */
+/**
+ * Makes a mutation that runs the same search with the real parts and with one of the mistakes that the explorer's own
+ * tests plant.
+ */
 function explored(weakness: number, without: string, name: string, breaks: string): Mutation {
   const mistake = MISTAKES.find((each) => each.name === name && each.breaks === breaks);
   if (!mistake) throw new RangeError(`nobody plants "${name}" to break ${breaks}`);

@@ -1,6 +1,9 @@
-/** What a mutation is: one check, held against the real part and against the same part without its guard. */
+/**
+ * Defines a mutation. A mutation is one check that runs against the real part, and against the same part without its
+ * guard.
+ */
 
-/** What a check finds wrong; nothing where all is well. */
+/** What a check finds wrong; undefined if everything is right. */
 export type Complaint = string | undefined;
 
 export interface Mutation {
@@ -8,7 +11,7 @@ export interface Mutation {
   readonly weakness: number;
   /** What the mutated part lacks. */
   readonly without: string;
-  /** What the check says of the mutated part. */
+  /** The result of the check for the mutated part. */
   readonly complaint: string;
   readonly checkReal: () => Promise<Complaint>;
   readonly checkMutated: () => Promise<Complaint>;

@@ -1,4 +1,7 @@
-/** The proof that our checks see the weaknesses of the original: each is taken for well on the real part, and not without its guard. */
+/**
+ * Tests that our checks detect the weaknesses of the original. Each check passes for the real part, and fails for the
+ * part without its guard.
+ */
 import { expect, test } from 'vitest';
 import { AGENT_MUTATIONS } from './agent-mutations.ts';
 import { DIALECT_MUTATIONS } from './dialect-mutations.ts';

@@ -1,9 +1,9 @@
-/** Counts what was checked. A check that fails does not end the run: the next ones may say why. */
+/** Counts the checks. A failed check does not end the run, because the checks after it may show the cause. */
 import { messageOf } from '../../src/util/errors.ts';
 
 export interface Outcome {
   readonly passed: number;
-  /** Each with its reason, on one line. */
+  /** The name of each failed check and the reason of the failure, on one line. */
   readonly failed: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export class Checks {
     return { passed: this.#passed, failed: this.#failed };
   }
 
-  /** `look` gives what is wrong: nothing where the check passes. */
+  /** Runs a check. `look` returns what is wrong: an empty list if the check passes. */
   async check(
     name: string,
     look: () => readonly string[] | Promise<readonly string[]>,
@@ -36,13 +36,13 @@ export class Checks {
     }
   }
 
-  /** What the product can't do: told with its reason, and neither passed nor failed. */
+  /** Logs what the product can't do, and why. This counts neither as passed nor as failed. */
   gap(name: string, reason: string): void {
     this.#log(`not: ${name}: ${reason}`);
   }
 }
 
-/** What differs from `expected`, each by its name. */
+/** Returns the values that differ from `expected`, each with its name. */
 export function differing(found: Readonly<Record<string, unknown>>, expected: unknown): string[] {
   return Object.entries(found).flatMap(([name, value]) =>
     value === expected

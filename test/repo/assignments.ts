@@ -1,4 +1,7 @@
-/** Finds assignments that are hard to read: several unrelated values at once, and those inside an expression. */
+/**
+ * Finds assignments that are hard to read: those that assign several unrelated values at once, and those inside an
+ * expression.
+ */
 import { parseAst } from 'rolldown/parseAst';
 
 type Node = Readonly<Record<string, unknown>> & { readonly start: number; readonly end: number };
@@ -11,7 +14,7 @@ interface Place {
 }
 
 interface Breaches {
-  /** Assignments of unrelated values to several names at once. A swap is not one. */
+  /** Assignments of unrelated values to several names at once. Swaps are left out. */
   readonly paired: readonly string[];
   /** Assignments that are part of an expression. */
   readonly inline: readonly string[];
@@ -42,7 +45,7 @@ function isPaired(node: Node, code: string): boolean {
   const isArrays = target['type'] === 'ArrayPattern' && value['type'] === 'ArrayExpression';
   if (!isObjects && !isArrays) return false;
   const values = nodesOf(isObjects ? value['properties'] : value['elements']);
-  // The members of a list or an object that is spread here belong together.
+  // If a list or an object is spread here, its members belong together.
   if (values.some(({ type }) => type === 'SpreadElement')) return false;
   if (isObjects) return true;
   const text = ({ start, end }: Node): string => code.slice(start, end);
@@ -65,7 +68,7 @@ function lineOf({ start, end }: Node, code: string): string {
 
 const TYPES = ['VariableDeclarator', 'AssignmentExpression'];
 
-/** All that gives a value to a name. */
+/** Returns all places that give a value to a name. */
 function placesIn(code: string): Place[] {
   const places: Place[] = [];
   function visit(value: unknown, parent: Node | undefined, member: string): void {

@@ -1,4 +1,7 @@
-/** Tests `.ci/run` with stand-ins for npm: all tiers run whatever fails, and the last line counts all of them together. */
+/**
+ * Tests `.ci/run` with stand-ins for npm: all tiers run even if one fails, and the last line counts the results of all
+ * tiers.
+ */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +19,7 @@ type Script = (typeof SCRIPTS)[number];
 
 const PASSES: Answer = { says: '2 passed, 0 failed, 1 skipped', code: 0 };
 
-/** Runs a copy of `.ci/run` whose npm gives these answers; `again` is the answer of a second attempt. */
+/** Runs a copy of `.ci/run` with an npm that gives these answers. `again` is the answer of a second attempt. */
 function ciRun(answers: Partial<Record<Script, Answer>>, again = PASSES) {
   const directory = mkdtempSync(join(tmpdir(), 'refit-ci-run-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));

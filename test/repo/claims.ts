@@ -8,7 +8,9 @@ export interface Claim {
   readonly name: string | undefined;
 }
 
-/** A test is named by its file in backquotes, and then by each title in double quotes. */
+/**
+ * Returns the tests that a text names. It names a test by its file in backquotes, followed by titles in double quotes.
+ */
 export function claimsIn(text: string): Claim[] {
   return [...text.matchAll(/`((?:src|test)\/[^`]+\.test\.ts)`((?:,? "[^"]+")*)/g)].flatMap(
     ([, path = '', names = '']) => {

@@ -1,4 +1,4 @@
-/** Compares the command line with docs/reference/cli.md: options, defaults, exit codes, JSON fields. */
+/** Tests that the command line and docs/reference/cli.md agree: options, defaults, exit codes, JSON fields. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AGENT_HELP } from '../../src/agent/flags.ts';
@@ -11,7 +11,7 @@ import { ROOT } from './tree.ts';
 
 const page = readFileSync(`${ROOT}docs/reference/cli.md`, 'utf8');
 
-/** From one heading to the next one of its level. */
+/** Returns the part of the page from a heading to the next heading of the same level. */
 function section(title: string): string {
   return page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
 }
@@ -74,7 +74,7 @@ function plainText(cell: string): string {
 
 const DOCUMENTED: readonly (readonly [string, () => Promise<string>])[] = [
   ...COMMANDS.flatMap(({ name, options, commands }) => {
-    // Of a group the last command has all options.
+    // In a group of commands, the last command has all options.
     const last = commands?.at(-1);
     const path = last ? [name, last.name] : [name];
     const has = (last?.options ?? options ?? []).length > 0;
@@ -166,7 +166,7 @@ type Complete<T> = T extends readonly (infer E)[]
     ? { readonly [K in keyof T]-?: Complete<T[K]> }
     : T;
 
-/** All fields: the compiler demands each new one here, and the test then demands it on the page. */
+/** All fields of the output. The compiler requires each new field here, and the test then requires it on the page. */
 const EVERYTHING: Complete<StatusView> = {
   leader: { state: 'held', holder: '', since: '' },
   orphaned: [''],
@@ -281,7 +281,7 @@ const EVERYTHING: Complete<StatusView> = {
   ],
 };
 
-/** As jq names them, with `[]` for each list. */
+/** Returns the names of the fields as jq writes them, with `[]` for each list. */
 function fieldsOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return [`${path}[]`, ...fieldsOf(value[0], `${path}[]`)];
   if (typeof value !== 'object' || value === null || path.endsWith('.spent')) return [path];

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { ambiguousTypes, breaches, CONVENTIONS, namelessFiles } from './conventions.ts';
 import { filesOf, productFiles, sourceFile } from './tree.ts';
 
-/** All that people wrote: no recordings of real clusters, no lock files. */
+/** All files that people wrote. Recordings of real clusters and lock files are left out. */
 const written = filesOf(
   '{src,examples,sandbox,test,tools,bench,docs,deploy,.ci}/**/*.{ts,md,yaml,sh}',
   '*.{ts,md,json}',
   '.ci/run',
 ).filter(({ path }) => !path.startsWith('test/fixtures/') && path !== 'package-lock.json');
 
-/** One path for each part of the tree in which some convention holds. */
+/** One path in each part of the tree to which a convention applies. */
 const places = [
   'src/engine/planted.ts',
   'src/util/planted.ts',

@@ -1,4 +1,6 @@
-/** The conventions that a pattern can check: where each one holds, what breaks it, and examples that do. */
+/**
+ * The conventions that a pattern can check: where each convention applies, what breaks it, and examples that break it.
+ */
 import type { SourceFile } from './tree.ts';
 import { isTest } from './tree.ts';
 
@@ -6,7 +8,7 @@ interface Convention {
   readonly title: string;
   readonly holdsIn: (file: SourceFile) => boolean;
   readonly broken: RegExp;
-  /** Each breaks the convention once every `~` is removed. The `~` keeps this file itself clean. */
+  /** Each example breaks the convention after every `~` is removed. The `~` keeps this file itself free of breaches. */
   readonly examples: readonly string[];
 }
 
@@ -91,7 +93,7 @@ export const CONVENTIONS: readonly Convention[] = [
     examples: ['new Promise((resolve) => setTimeout(~resolve~, 5))', 'await sleep(~5)'],
   },
   {
-    // A second, otherwise, which a busy machine needs for less.
+    // The default limit is one second, which is too short on a busy machine.
     title: 'each wait for a condition says how long',
     holdsIn: inTests,
     broken: /\bvi\.waitFor\((?!.*, (?:\d|\{|[A-Z_]+\)))[^\n]*\);$/m,
@@ -121,7 +123,10 @@ export function breaches({ holdsIn, broken }: Convention, files: readonly Source
   });
 }
 
-/** File names are kebab-case and never a word that fits everything. */
+/**
+ * Returns the files whose names break the rules. File names are in kebab-case, and are never a word that would fit any
+ * file.
+ */
 export function namelessFiles(paths: readonly string[]): string[] {
   return paths.filter((path) => {
     const name = path.split('/').at(-1) ?? '';
@@ -133,8 +138,8 @@ export function namelessFiles(paths: readonly string[]): string[] {
 }
 
 /**
- * Types with one name and several meanings, each as one line. Parts of the API and of dialects share names on purpose:
- * each dialect has its own Plan.
+ * Returns the types that share a name but not a meaning, one line for each. Types of the API and of dialects share
+ * names on purpose: for example, each dialect has its own Plan.
  */
 export function ambiguousTypes(files: readonly SourceFile[]): string[] {
   const definitions = files

@@ -17,7 +17,7 @@ const REGISTRIES = [
   },
 ];
 
-/** Files of the repository that the advice names, also by a pattern, and that are not there. */
+/** Returns the files and file patterns that the hints name and that do not exist in the repository. */
 function deadEnds(hints: readonly string[]): string[] {
   const paths = hints.flatMap((hint) => hint.match(/\b(?:docs|deploy)\/[\w/.*-]*\w/g) ?? []);
   return paths.filter((path) => globSync(`${ROOT}${path}`).length === 0);

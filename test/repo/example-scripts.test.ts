@@ -1,4 +1,7 @@
-/** Runs the scripts in the examples for system-upgrade-controller as a node would, with stand-ins for the programs of the system. */
+/**
+ * Tests the scripts in the examples for system-upgrade-controller. Runs them as a node would, with stand-ins for the
+ * programs of the system.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

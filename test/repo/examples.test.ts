@@ -1,4 +1,7 @@
-/** Checks every file of examples/: it says how to use it, `refit validate` accepts it, `refit preview` shows its Plans, with each policy, and the index lists it. */
+/**
+ * Tests every file of examples/: it says how to use it, `refit validate` accepts it, `refit preview` shows its Plans
+ * with each policy, and the index lists it.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -120,7 +123,7 @@ test.each(PLANS)('$path: refit preview shows each of its Plans', async ({ path, 
   const names = [...text.matchAll(/^kind: Plan\nmetadata:\n {2}name: (\S+)$/gm)];
   expect(names.length).toBeGreaterThan(0);
   for (const [, name = ''] of names) expect(shown).toContain(`Plan ${name}`);
-  // Only the controller asks a channel, so such a Plan has no version and no order yet.
+  // Only the controller resolves a channel. A Plan with a channel therefore has no version and no order yet.
   if (text.includes('  channel:'))
     expect(refusal).toContain('waiting for the version of the channel');
   else {
@@ -149,7 +152,10 @@ test.each(POLICIES)(
   },
 );
 
-/** Returns the paths of the values that the chart does not have, such as `k0s.replica`. Values with a name of the user, such as variables, count as one. */
+/**
+ * Returns the paths of the values that the chart does not have, such as `k0s.replica`. Values whose names the user
+ * chooses, such as variables, count as one value.
+ */
 function unknownValues(values: object, defaults: object, parent = ''): string[] {
   return Object.entries(values).flatMap(([key, value]: [string, unknown]) => {
     const path = `${parent}${key}`;

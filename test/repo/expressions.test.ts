@@ -1,15 +1,18 @@
-/** Tests that no regular expression of the product takes more time than the length of its text explains. */
+/** Tests that the time of no regular expression of the product grows faster than the length of its text. */
 import { expect, test } from 'vitest';
 import { type Expression, expressionsIn, superLinearPart } from './expressions.ts';
 import { productFiles } from './tree.ts';
 
-/** Expressions that may take the square, by their file, with what keeps their texts short or friendly. */
+/**
+ * Expressions that are allowed to take quadratic time, by their file. Each value says why their texts are short or
+ * trustworthy.
+ */
 const BOUNDED: Readonly<Record<string, string>> = {
   'src/agent/service/systemd.ts: [^\\s;"\']+':
     'systemctl says the text, of units that only root writes',
 };
 
-/** Calls of `new RegExp` whose text is not known before they run, with what their texts are. */
+/** Calls of `new RegExp` whose text is known only at run time. Each value says what the text is. */
 const MADE_AT_RUN_TIME: Readonly<Record<string, string>> = {
   'src/cli/output.ts': 'the character ESC, which is written by its number',
   'src/install/host/host-command.ts': 'three words of ours, in a file of root',

@@ -8,9 +8,9 @@ export interface Expression {
 }
 
 export interface Expressions {
-  /** Literals, and calls of `new RegExp` whose text the file itself says. */
+  /** Literals, and calls of `new RegExp` whose text is constant in the file. */
   readonly known: readonly Expression[];
-  /** The code of each other call. */
+  /** The code of each other call of `new RegExp`. */
   readonly unknown: readonly string[];
 }
 
@@ -38,8 +38,9 @@ export function expressionsIn(code: string): Expressions {
 }
 
 /**
- * What repeats in a way that takes at least the square of the length of a text: two repetitions that share a text between
- * them, or one that is tried again from each character. Undefined if nothing does.
+ * Returns the part of an expression that takes at least quadratic time in the length of a text. This is either two
+ * repetitions that can both match the same text, or one repetition that is tried again from each character. Undefined
+ * if there is no such part.
  */
 export function superLinearPart({ source, flags }: Expression): string | undefined {
   const [report] = analyse({ source, flags }).reports;

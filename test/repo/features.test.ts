@@ -1,4 +1,7 @@
-/** Tests the table of features: no row is missing, each has evidence that exists, and only a missing feature has none. */
+/**
+ * Tests the table of features: no row is missing, each feature has evidence that exists, and only a missing feature has
+ * no evidence.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cmd/commands.ts';

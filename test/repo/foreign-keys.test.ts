@@ -1,4 +1,7 @@
-/** Proves that no text is looked up in a plain object, where it could reach an inherited member such as `constructor`, and that no JSON is asked for its own `toString`. */
+/**
+ * Tests that the code looks up no text in a plain object, where the text could reach an inherited member such as
+ * `constructor`. Tests also that the code never calls the `toString` of parsed JSON.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +14,7 @@ test('text is looked up by ownMember alone, and unknown values are read by scala
     (place) => place.startsWith('src/') && !/^\S+\.test\.ts:/.test(place),
   );
   expect(ours.map((place) => place.replace(/:\d+:/, ':')).toSorted()).toEqual([
-    // What is thrown is an error, or else a value of this program.
+    // A thrown value is an error, or a value that this program made.
     'src/health/cel.ts: String(error)',
     'src/util/errors.ts: String(thrown)',
     'src/util/own-member.ts: record[key]',

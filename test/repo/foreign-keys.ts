@@ -1,4 +1,4 @@
-/** Finds look-ups of text in plain objects, and conversions of unknown values, with the types that the compiler knows. */
+/** Finds look-ups of text in plain objects, and conversions of unknown values. Uses the types that the compiler knows. */
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import {
   isBinaryExpression,
@@ -10,18 +10,19 @@ import {
 } from 'typescript/unstable/ast/is';
 import { API, type Checker, type Program, TypeFlags } from 'typescript/unstable/sync';
 
-/** `string`, and texts that are known in part: a key that is one of a few known words is no foreign text. */
+/** The types of texts that can have any value. A key that is one of a few known words has another type, and is safe. */
 const ANY_TEXT = TypeFlags.String | TypeFlags.TemplateLiteral | TypeFlags.StringMapping;
 
-/** A value whose members are not known: in JSON, `toString` may be a number. */
+/** The types of values whose members are not known. In JSON, for example, `toString` may be a number. */
 const ANYTHING = TypeFlags.Unknown | TypeFlags.Any;
 
-/** These call `toString` or `valueOf` of an object, and throw if they are no functions. */
+/** Functions that call `toString` or `valueOf` of an object, and throw if this member is not a function. */
 const CONVERSIONS = ['String', 'Number', 'BigInt'];
 
 /**
- * Every place that looks up text in an object so that an inherited member, such as `constructor`, is found: `record[text]`,
- * `{ [text]: value } = record` and `text in record`; and every conversion of an unknown value, such as `String(json)`. Each is the file, the line and the code.
+ * Returns every place that looks up text in an object in such a way that an inherited member, such as `constructor`,
+ * can be found: `record[text]`, `{ [text]: value } = record` and `text in record`. Returns also every conversion of an
+ * unknown value, such as `String(json)`. Each result has the file, the line and the code.
  */
 export function unsafeReadings(root: string, configFile: string): string[] {
   const api = new API({ cwd: root });
@@ -60,7 +61,7 @@ function lookUpsIn(file: SourceFile, checker: Checker): Node[] {
   return found;
 }
 
-/** The expression whose value names the member that is looked up. */
+/** Returns the expression whose value is the name of the member that is looked up. */
 function keyOf(node: Node): Node | undefined {
   if (isElementAccessExpression(node)) return node.argumentExpression;
   if (isBinaryExpression(node))

@@ -1,4 +1,4 @@
-/** Compares the health checks in docs/guides/gitops.md with the states and conditions that Refit writes. */
+/** Tests that the health checks in docs/guides/gitops.md agree with the states and conditions that Refit writes. */
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
@@ -35,7 +35,7 @@ function fluxCheck(group: string, kind: string): string {
   return `${found?.current} ${found?.failed}`;
 }
 
-/** Every final state that the source knows, without `Completed`. */
+/** All final states in the source except `Completed`. */
 const FAILED = [
   ...sourceOf('src/dialects/autopilot/plan/states.ts').matchAll(
     /^ {2}\['(\w+)', '(?:failed|incomplete|invalid)'\]/gm,

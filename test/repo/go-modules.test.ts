@@ -1,9 +1,12 @@
-/** Go modules that are built beside each other name the same libraries, so that Go compiles each of them once. */
+/**
+ * Tests that Go modules that are built together require the same versions of libraries, so that Go compiles each
+ * library only once.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ROOT } from './tree.ts';
 
-/** The version of each library, by its path: of `replace` where there is one. */
+/** Returns the version of each library by its path. A `replace` takes precedence over the required version. */
 function librariesIn(text: string): Map<string, string> {
   const required = text.matchAll(/^(?:require)?\s+(\S+\.\S+\/\S+) (v\S+)/gm);
   const replaced = text.matchAll(/^(?:replace)?\s+(\S+) => \S+ (v\S+)/gm);

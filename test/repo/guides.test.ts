@@ -1,4 +1,7 @@
-/** Checks that guides can be followed: YAML blocks can be applied, commands and their options exist, and so do files. */
+/**
+ * Tests that readers can follow the guides: YAML blocks can be applied, and commands, their options and the named files
+ * exist.
+ */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +35,7 @@ function blocksOf(language: string): { at: string; text: string }[] {
   );
 }
 
-/** Throws where the text cannot be applied, or names its problems. */
+/** Returns the problems of the text. Throws if the text cannot be applied. */
 function problemsIn(text: string, at: string): string[] {
   const object = parse(text) as {
     apiVersion?: string;
@@ -57,7 +60,7 @@ function problemsIn(text: string, at: string): string[] {
   return kind.resource === plans ? problemsOf(read as Plan).map(({ message }) => message) : [];
 }
 
-/** Lines of the shell as they are pasted: continued lines joined, comments gone. */
+/** Returns the lines of a shell block as a shell reads them: continued lines are joined, and comments are removed. */
 function linesOf(text: string): string[] {
   return text
     .replaceAll('\\\n', ' ')
@@ -74,7 +77,7 @@ async function helpOf(...args: string[]): Promise<string> {
   return written;
 }
 
-/** What a line asks `refit` for and the command does not have. */
+/** Returns the command or the options in a line that `refit` does not have. */
 async function unknownIn(line: string): Promise<string[]> {
   const [, words = ''] = /^(?:refit|(?:\S+ )*\S+\/refit\.js) ([a-z].*)$/.exec(line) ?? [];
   const [name = '', second = ''] = words.split(/\s+/);
@@ -132,7 +135,10 @@ test('a plan with a mistake, an unknown command and an unknown option: found', a
   expect(await unknownIn('node --lite-mode /opt/refit/refit.js agent --nam c1')).toEqual(['--nam']);
 });
 
-/** Where a text names a version of Refit: it is old after the next release. Manifests and tools take that of package.json. */
+/**
+ * Returns the places where a text names a version of Refit, because such a version is out of date after the next
+ * release. Manifests and tools take the version from package.json.
+ */
 const versionsOfRefitIn = (text: string): string[] =>
   text.match(/(?:image\.tag=|\brefit[:_-](?:linux_\w+-|image-)?v?)\d[\w.]*/g) ?? [];
 

@@ -1,4 +1,7 @@
-/** Executes every expression of the guide on health checks, on an object that must pass and on one that must not. */
+/**
+ * Tests every expression of the guide on health checks, with an object that must pass and with an object that must not
+ * pass.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { compileCel } from '../../src/health/cel.ts';

@@ -1,4 +1,4 @@
-/** Tests that imports point downward only, that there are no cycles, and that the agent stays one small file. */
+/** Tests that files import only from lower layers, that there are no cycles, and that the agent stays one small file. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** Checks who may import whom: layers, cycles, and what the agent may reach. */
+/** Checks which files may import which: layers, cycles, and what the agent may load. */
 import type { Import, SourceFile } from './tree.ts';
 
 const BELOW_ENGINE = [
@@ -22,8 +22,9 @@ const AGENT = ['agent', 'signal', 'drain', 'http', ...HOST];
 const PLAN = ['dialects/*/host', 'dialects/shared', ...CORE];
 
 /**
- * The folders that each folder of src/ may import beside itself. The agent gets the least, because it ships as one file.
- * In a product's folder, `dialects/*` stands for that product alone: products don't know each other.
+ * The folders that each folder of src/ may import in addition to itself. The agent may import the fewest folders,
+ * because it ships as one file. In a product's folder, `dialects/*` means only the folder of this product, because
+ * products must not depend on each other.
  */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
   cmd: [
@@ -84,7 +85,10 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
   util: [],
 };
 
-/** The same for the folders at the top. No product code may import the sandbox, the tools or a test. */
+/**
+ * The folders at the top of the repository that each of them may import in addition to itself. No product code may
+ * import the sandbox, the tools or a test.
+ */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   src: [],
   ui: [],
@@ -94,7 +98,7 @@ const BESIDE: Readonly<Record<string, readonly string[]>> = {
   bench: ['src', 'tools', 'sandbox', 'test'],
 };
 
-/** Imports that point upward or sideways, each as one line. */
+/** Returns the imports from a layer that the importing file may not use, each as one line. */
 export function upwardImports(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, imports }) => {
     const from = placeOf(path);
@@ -108,10 +112,10 @@ export function upwardImports(files: readonly SourceFile[]): string[] {
 }
 
 function mayImport(from: Place, path: string): boolean {
-  // The version is written there.
+  // package.json has the version of Refit.
   if (path === 'package.json') return true;
   const to = placeOf(path);
-  // The page shares the shape of its state with the server; the next test sees that it is only types.
+  // The page and the server share the type of the state. The next test checks that the page imports only types.
   if (from.top === 'ui' && path === 'src/cli/dashboard/state.ts') return true;
   if (to.top !== from.top) return BESIDE[from.top]?.includes(to.top) === true;
   if (from.top !== 'src') return true;
@@ -120,7 +124,10 @@ function mayImport(from: Place, path: string): boolean {
   return to.layer === from.layer || BELOW[from.layer]?.includes(to.layer) === true;
 }
 
-/** The folders of the engine in the order of one turn, as in the table of the architecture page. */
+/**
+ * The folders of the engine in the order in which one turn uses them. The table of the architecture page has the same
+ * order.
+ */
 export const ENGINE_ORDER = [
   'contract',
   'model',
@@ -137,7 +144,7 @@ export const ENGINE_ORDER = [
 
 type EngineFolder = (typeof ENGINE_ORDER)[number];
 
-/** The later folders that a folder of the engine may import all the same. */
+/** The later folders that a folder of the engine may import as an exception. */
 const ENGINE_EXCEPTIONS: Readonly<Partial<Record<EngineFolder, readonly EngineFolder[]>>> = {
   contract: ['model', 'policy'],
   model: ['policy'],
@@ -173,7 +180,7 @@ interface Place {
   readonly top: string;
   /** A key of `BELOW`. */
   readonly layer: string;
-  /** The product in whose folder the file lies; undefined outside of those. */
+  /** The product in whose folder the file is; undefined if the file is in no such folder. */
   readonly product?: string;
 }
 
@@ -210,7 +217,8 @@ export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   const reached = new Set(
     files.filter(({ path }) => AGENT_FILES.some((start) => path.startsWith(start))),
   );
-  // Iterating a set includes what is added meanwhile: this ends when nothing new is reached.
+  // The iteration of a set includes the elements that are added during the iteration. The loop therefore ends when it
+  // reaches no new file.
   for (const { imports } of reached) {
     for (const path of pathsOf(loaded(imports))) {
       const next = byPath.get(path);

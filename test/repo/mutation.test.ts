@@ -1,4 +1,4 @@
-/** What `npm run mutate` copies before it starts: a link to a folder ends it. */
+/** Tests the files that `npm run mutate` copies before it starts. A link to a folder makes it fail. */
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -10,7 +10,7 @@ import { ROOT } from './tree.ts';
 interface Used {
   readonly where: string;
   readonly minor: number;
-  /** The minor version of etcd 3 whose libraries this Kubernetes uses. */
+  /** The minor version of the etcd 3 whose libraries this version of Kubernetes uses. */
   readonly etcd?: number | undefined;
 }
 
@@ -37,7 +37,7 @@ function usedByPrograms(): Used[] {
   }));
 }
 
-/** Returns what the table lacks. */
+/** Returns the used versions that the table lacks. */
 function lacking(used: readonly Used[], newest: number): string[] {
   const found = used.flatMap(({ where, minor, etcd }) => {
     const known = etcdFacts(['3.5.0'], `v1.${minor}.0`)?.target ?? 'no etcd';

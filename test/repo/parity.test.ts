@@ -11,9 +11,9 @@ const PAGES = [
   ['system-upgrade-controller', 30, page('parity-suc.md')],
 ] as const;
 
-/** The tests of system-upgrade-controller itself, and hazards of a take-over. */
+/** The rows for the tests of system-upgrade-controller itself, and for the hazards of a take-over. */
 const SUC_ROWS = [...named('U', 12), ...named('E', 18), ...named('H', 9)];
-/** KubeOne's checks and steps, and the ideas of safer tools, by the names of their rows. */
+/** The rows for the checks and steps of KubeOne, and for the ideas of safer tools. */
 const KUBEONE_ROWS = [...named('F', 12), ...named('', 28), ...named('S', 32)];
 
 interface Row {
@@ -76,7 +76,7 @@ test('KubeOne: each check, step and idea has its row, and what is done in part o
   expect(rows.map(({ name }) => name)).toEqual(KUBEONE_ROWS);
   for (const { name, text } of rows) {
     expect(text, name).toMatch(/\*\*(Done|Partly|Open|Not wanted)\b/);
-    // An idea that is left has its reason.
+    // A row for an idea that is left open must give the reason.
     if (name.startsWith('S'))
       expect(text, name).not.toMatch(/\*\*open\b(?!:\*\* [^|]+, because [^|]+)/i);
     const claims = claimsIn(text);

@@ -1,4 +1,4 @@
-/** Tests the page about policies: its examples can be read, and its defaults are the real ones. */
+/** Tests the page about policies: the parser accepts its examples, and its defaults are the defaults of the code. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';

@@ -9,7 +9,7 @@ const PAGE = readFileSync(`${ROOT}docs/reference/promises.md`, 'utf8');
 /** How many statements each of the five documents has, in the order of the page. */
 const STATEMENTS = [35, 12, 20, 12, 25];
 
-/** What the last cell of a row must have, by the state of the row. */
+/** The patterns that the last cell of a row must match, by the state of the row. */
 const DEMANDS: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ['Holds', []],
   ['Holds, with stand-ins', [/^Not seen: \S/]],

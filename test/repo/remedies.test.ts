@@ -1,4 +1,4 @@
-/** Tests that every reason which stops or delays something says what ends it, in words that a person can act on. */
+/** Tests that every reason which stops or delays something says what ends it, so that a person can act on it. */
 import { expect, test } from 'vitest';
 import { upgradePolicySpecSchema } from '../../src/api/refit/upgrade-policy.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
@@ -7,7 +7,7 @@ import { productFiles } from './tree.ts';
 
 const CODES = Object.keys(REASONS) as ReasonCode[];
 
-/** These tell of something that happened, and nothing waits because of them. */
+/** Reasons that report an event. Nothing waits because of them. */
 const HARMLESS = [
   'Started',
   'Completed',
@@ -21,11 +21,11 @@ const HARMLESS = [
   'VersionUnchecked',
 ];
 
-/** Instructions begin with a verb. */
+/** The verbs with which an instruction may begin. */
 const VERBS =
   'add|bring|change|correct|delete|find|fix|give|let|look|make|mend|migrate|move|name|nothing|remove|repair|restart|restore|run|set|start|upgrade';
 
-/** The codes with which gates and verifiers hold or stop a target. */
+/** Returns the codes with which gates and verifiers make a target wait, or stop it. */
 function codesOfVerdicts(): string[] {
   const calls = productFiles().flatMap(({ text }) => [
     ...text.matchAll(/\b(?:wait|stop)\(\s*'([A-Z]\w+)'/g),
@@ -53,7 +53,7 @@ test.each(CODES.filter((code) => !HARMLESS.includes(code)))(
       expect(remedy.act).toMatch(new RegExp(`^(?:${VERBS})\\b`));
     else expect(said).toMatch(/^This ends by itself when \w/);
     expect(said).toMatch(/^[A-Z].*[^.]\.$/);
-    // This is what it would say without knowing the reason.
+    // This is the text that users see if the code knows no remedy for the reason.
     expect(said).not.toMatch(/^Fix the cause\.?$/);
   },
 );

@@ -46,7 +46,10 @@ function inOrder(verbs: ReadonlySet<string>): string {
   return VERBS.filter((verb) => verbs.has(verb)).join(', ');
 }
 
-/** The rows of the table: the objects, the rights in the documents of k0s, of the leader, and of an agent. */
+/**
+ * The rows of the table. The cells are: the objects, the rights in the documents of k0s, the rights of the leader, and
+ * the rights of an agent.
+ */
 const rows = readFileSync(`${ROOT}docs/guides/k0s.md`, 'utf8')
   .split('\n')
   .map((line) => line.split('|').map((cell) => cell.trim()))

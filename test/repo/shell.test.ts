@@ -1,4 +1,4 @@
-/** Checks every shell script of the repository: a shell can read it, and shellcheck finds nothing. */
+/** Tests every shell script of the repository: a shell can parse it, and shellcheck finds nothing. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { cacheDirectory } from '../../tools/controlplane/build.ts';
 import { filesOf } from './tree.ts';
 
 const SCRIPTS = filesOf('{examples,src,sandbox,test,tools}/**/*.sh', '.ci/run');
-/** Of Debian's package, unpacked by .ci/run. */
+/** The path of shellcheck. `.ci/run` unpacks it from the Debian package. */
 const SHELLCHECK = join(cacheDirectory(process.env), '..', 'shellcheck/usr/bin/shellcheck');
 
 const STEP_VALUES = ['ROLLOUT', 'STEP', 'VERSION'];
@@ -22,7 +22,7 @@ const HOST_FOLDER = 'src/dialects/kubeadm/host/scripts/';
 const HOST_FILES = SCRIPTS.map(({ path }) => path)
   .filter((path) => path.startsWith(HOST_FOLDER))
   .map((path) => path.slice(HOST_FOLDER.length));
-/** The scripts that run by themselves. */
+/** The scripts that are run directly. The other files are only parts of scripts. */
 const HOST_SCRIPTS = HOST_FILES.filter((name) => !isPart(name));
 
 test('a shell can read every script', () => {
@@ -36,7 +36,7 @@ test('shellcheck finds nothing', (context) => {
   const paths = SCRIPTS.map(({ path }) => path);
   expect(run(['--severity=warning', ...paths])).toBe('');
   expect(run(paths.filter((path) => path.startsWith('src/')))).toBe('');
-  // A fault that it knows.
+  // shellcheck must find this fault.
   expect(run(['--shell=sh', '-'], 'rm $1')).toContain('SC2086');
 });
 
@@ -44,14 +44,15 @@ test('parts/ has the scripts that only other scripts use, and no others', () => 
   expect(HOST_SCRIPTS.length).toBeGreaterThan(10);
   const used = new Set(HOST_FILES.flatMap(usedBy));
   expect(HOST_FILES.filter((name) => isPart(name) && !used.has(name))).toEqual([]);
-  // The probe begins with the facts, which also have a script of their own.
+  // The script `probe` begins with `facts.sh`, which is also a script that is run directly.
   expect(HOST_SCRIPTS.filter((name) => used.has(name))).toEqual(['facts.sh']);
-  // Only a script that runs by itself gets values.
+  // Only a script that is run directly gets values.
   expect(HOST_FILES.filter((name) => isPart(name) && inputsOf(name).length > 0)).toEqual([]);
 });
 
 test.each(HOST_FILES)('%s prints values with printf', (name) => {
-  // `echo` of dash turns a backslash and a letter into a line break, so a value could add lines, which are facts.
+  // The `echo` of dash turns the two characters `\n` into a line break. A value could therefore add lines, and each
+  // line is a fact.
   const wrong = scriptFile(name)
     .split('\n')
     .filter((line) => /\becho [^'|;]*\$/.test(line.replace(/#.*/, '')));
@@ -69,7 +70,8 @@ test.for(HOST_SCRIPTS)('%s needs exactly the values that its header declares', (
     '-',
   ];
   const found = run(options, `${values}${wholeScript(name)}`).split('\n');
-  // A script may leave something of the files that it uses unused, and of the values that every step gets, but no other value.
+  // A script may leave unused some functions of the files that it includes, and some of the values that every step
+  // gets. It must use all its other values.
   const needed = inputs.filter((input) => !STEP_VALUES.includes(input.name));
   const wrong = found.filter(
     (line) =>

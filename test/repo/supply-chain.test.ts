@@ -1,4 +1,4 @@
-/** What an installation may fetch and run: every package is locked by its hash, and no package runs a script. */
+/** Tests what an installation may download and run: every package is locked by its hash, and no package runs a script. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ROOT } from './tree.ts';
@@ -17,7 +17,10 @@ const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8')
   packages: Lock;
 };
 
-/** Of every platform: `npm ci` on a colleague's machine must not trust what a registry sends. */
+/**
+ * Returns the packages of all platforms that have no hash. `npm ci` on a colleague's machine must not trust what a
+ * registry sends.
+ */
 function withoutHash(lock: Lock): string[] {
   return Object.entries(lock)
     .filter(([path, { link }]) => path !== '' && link !== true)

@@ -15,7 +15,7 @@ export interface Import {
 }
 
 export interface SourceFile {
-  /** From the root of the repository, with `/`. */
+  /** The path from the root of the repository, with `/`. */
   readonly path: string;
   readonly text: string;
   readonly imports: readonly Import[];

@@ -1,4 +1,7 @@
-/** Compares what the roles in deploy/ grant with what Refit's processes asked for in an API server's audit log. */
+/**
+ * Compares the rights that the roles in deploy/ grant with the requests of Refit's processes in an API server's audit
+ * log.
+ */
 import { parseAllDocuments } from 'yaml';
 
 /** One verb on one resource or path, as one rule of one role grants it. */
@@ -8,7 +11,7 @@ export interface Grant {
   readonly isUsedBy: (event: AuditEvent) => boolean;
 }
 
-/** What is read of one line of the log; a request without `objectRef` is for a path. */
+/** The fields that are read from one line of the log. A request without `objectRef` is a request for a path. */
 export interface AuditEvent {
   readonly verb: string;
   readonly requestURI: string;
@@ -55,10 +58,12 @@ interface Rule {
 /** Names that the administrator fills in. */
 const PLACEHOLDER = /CONTROL_NODE|NODE/g;
 const REFIT = /^(refit\b|system-upgrade-controller)/;
-/** Users whom people or Jobs let kubectl act for. Other calls of kubectl are the tests' own. */
+/**
+ * The users with whose identity people or Jobs run kubectl. All other calls of kubectl come from the tests themselves.
+ */
 const WITH_KUBECTL = /^(refit-viewer|system:serviceaccount:system-upgrade:system-upgrade)$/;
 
-/** True for a request that rights allowed, of a process that the roles are for. */
+/** Reports whether the request was allowed, and came from a process for which the roles are made. */
 function isAllowedRequest(event: AuditEvent): boolean {
   const { userAgent = '', annotations } = event;
   const withKubectl = userAgent.startsWith('kubectl/') && WITH_KUBECTL.test(userOf(event).username);
@@ -143,20 +148,23 @@ function grantsOfRule(
   return [...onPaths, ...onObjects];
 }
 
-/** Some requests need two verbs: an apply that creates, and a watch that lists first, which older API servers get in two. */
+/**
+ * Reports whether the request needs the verb. Some requests need two verbs: an apply that creates the object, and a
+ * watch that begins with a list. Older API servers get the latter as two requests.
+ */
 function needs({ verb, requestURI, responseStatus }: AuditEvent, wanted: string): boolean {
   if (wanted === 'create' && verb === 'patch') return responseStatus?.code === 201;
   if (wanted === 'list' && verb === 'watch') return requestURI.includes('sendInitialEvents=true');
   return verb === wanted;
 }
 
-/** A placeholder, or `*` at the end of a path, stands for any text. */
+/** Reports whether the text matches. A placeholder, or `*` at the end of a path, matches any text. */
 function isLike(pattern: string, text = ''): boolean {
   const parts = pattern.replace(/\*$/, 'NODE').split(PLACEHOLDER);
   return new RegExp(`^${parts.map((part) => RegExp.escape(part)).join('.+')}$`).test(text);
 }
 
-/** Titles of what no event needed, sorted. */
+/** Returns the sorted titles of the grants that no event needed. */
 export function unusedOf(grants: readonly Grant[], log: Iterable<string>): string[] {
   const unused = new Set(grants);
   for (const line of log) {

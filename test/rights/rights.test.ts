@@ -1,4 +1,7 @@
-/** Tests that the roles in `deploy/` grant little that nothing uses, by what all tests on the real control plane asked for. */
+/**
+ * Tests that the roles in `deploy/` grant few rights that nothing uses. The measure is what all tests on the real
+ * control plane requested.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
@@ -23,7 +26,7 @@ import {
 import { Workloads } from '../testenv/drain-workloads.ts';
 import { grantsOf, unusedOf } from './grants.ts';
 
-/** Of all grants. */
+/** The highest share of unused grants among all grants. */
 const MOST_UNUSED = 0.1;
 
 const LOST = 'asked when a recorded start must be undone before its signal was sent';
@@ -35,7 +38,7 @@ const OLD = 'asked only of API servers that still serve removed kinds: Kubernete
 const HISTORY =
   'changes a NodeRollout for a new plan of the same name, or deletes it 30 days after its plan: the tests do both for k0s Plans';
 
-/** Grants that no test needs, and what needs them. */
+/** Grants that no test needs, and the situation that needs each of them. */
 const UNUSED: Readonly<Record<string, string>> = {
   'refit-cattle: get jobs.batch in system-upgrade': LOST,
   'refit-controller: get controlnodes.autopilot.k0sproject.io': LOST,
@@ -112,7 +115,7 @@ beforeAll(async () => {
   await run('admin', 'rollout', 'status', 'daemonset', 'daemons', '--timeout=60s');
 });
 
-/** On a node that takes pods. */
+/** Starts a pod on a node that is not cordoned. */
 async function startPod(name: string): Promise<void> {
   await run('admin', 'uncordon', NODE);
   await apply(JSON.stringify(workloads.pod(name)));
@@ -200,7 +203,10 @@ test.each([
   await run('viewer', ...args);
 });
 
-/** Each audit log once, however many files borrowed its control plane. The last line may be incomplete. */
+/**
+ * Returns each audit log once, even if several test files borrowed the same control plane. The last line of a log may
+ * be incomplete.
+ */
 async function readLogs(loans: readonly RecordedLoan[]): Promise<string[]> {
   const paths = [...new Set(loans.map(({ auditLog }) => auditLog))];
   const logs = await Promise.all(paths.map(async (path) => await readFile(path, 'utf8')));

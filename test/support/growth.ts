@@ -1,12 +1,15 @@
-/** Compares the work for a long input with that for a short one: a busy machine makes neither take more processor time. */
+/**
+ * Compares the work for a long input with the work for a short one. It measures processor time, because other work on a
+ * busy machine increases neither of them.
+ */
 
 const RUNS = 3;
-/** Below this, processor time is too coarse to compare. */
+/** If the time is below this limit, processor time is too coarse for a comparison. */
 const LEAST_MICROS = 2_000;
 
 /**
- * How many times more processor time `run` takes for `times` times the size. About `times` if the work is linear, and its
- * square if it is quadratic.
+ * Returns the factor by which the processor time of `run` grows if the size grows by the factor `times`. The result is
+ * about `times` if the work is linear, and about its square if the work is quadratic.
  */
 export function growthOf(run: (size: number) => void, size: number, times: number): number {
   run(size);
@@ -20,8 +23,8 @@ export function growthOf(run: (size: number) => void, size: number, times: numbe
 }
 
 /**
- * Microseconds of processor time that `run` takes in this thread: the least of several runs, because the collector of garbage may
- * run in any of them.
+ * Returns the microseconds of processor time that `run` takes in this thread. It is the minimum of several runs,
+ * because the garbage collector may run during any of them.
  */
 export function leastMicros(run: () => void): number {
   const taken = Array.from({ length: RUNS }, () => {

@@ -1,4 +1,7 @@
-/** Shows a test that cannot run here as skipped, with its reason: a run without it must not look as if it had passed. */
+/**
+ * Shows a test that cannot run here as skipped, with its reason, because a run without this test must not look as if
+ * the test had passed.
+ */
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';
 
@@ -6,13 +9,16 @@ export function leftOut(name: string, why: string): void {
   test(`${name}: left out, since ${why}`, (context) => context.skip(why));
 }
 
-/** The `test` of a file whose tests cannot run for the reason `why`: each is skipped and shows it. They run where it is undefined. */
+/**
+ * The `test` function of a file whose tests cannot run for the reason `why`. Each test is skipped and shows the reason.
+ * The tests run if `why` is undefined.
+ */
 export function testUnless(why: string | undefined): typeof test {
   if (why === undefined) return test;
   return test.extend('leftOut', { auto: true }, ({ skip }) => skip(why)) as typeof test;
 }
 
-/** Says which program of which Debian package is missing here; undefined where the program is there. */
+/** Returns which program of which Debian package is missing here; undefined if the program exists. */
 export function whyNoProgram(program: string, debianPackage: string): string | undefined {
   const { status } = spawnSync('sh', ['-c', `command -v ${program}`]);
   if (status === 0) return undefined;

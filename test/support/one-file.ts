@@ -6,11 +6,17 @@ import { buildProgram } from '../../tools/build/refit.ts';
 import { buildBinary } from '../../tools/release/binary.ts';
 import { PLATFORMS, type Platform, readLock } from '../../tools/release/node-package.ts';
 
-/** Names a directory for a binary that all test files of a run share, where there is one: to build it takes three CPU seconds. */
+/**
+ * The environment variable that names the directory of a binary that all test files of a run share. It may be absent.
+ * The binary is shared because its build takes three CPU seconds.
+ */
 export const SHARED = 'REFIT_BUILT_ONE_FILE';
 const NAME = 'refit';
 
-/** Puts the program into `directory`/program and the binary, which nobody may change, to `directory`/refit; its path. */
+/**
+ * Puts the program into `directory`/program and the binary into `directory`/refit. Resolves with the path of the
+ * binary. Nobody may change the binary.
+ */
 export async function buildOneFile(directory: string): Promise<string> {
   const shared = process.env[SHARED];
   if (shared === undefined) return await buildOwnFile(directory);
@@ -21,7 +27,10 @@ export async function buildOneFile(directory: string): Promise<string> {
   return binary;
 }
 
-/** Test processes do not wait for each other: the first to end wins. */
+/**
+ * Builds the shared binary. Test processes do not wait for each other: the result of the first process that finishes is
+ * used.
+ */
 async function buildOnce(shared: string): Promise<void> {
   const own = await mkdtemp(`${shared}-`);
   try {
@@ -33,7 +42,10 @@ async function buildOnce(shared: string): Promise<void> {
   }
 }
 
-/** The same, where no other process runs it: for who counts how much of it is in memory. */
+/**
+ * Builds the same files without sharing them, so that no other process runs this binary. For tests that measure how
+ * much of the binary is in memory.
+ */
 export async function buildOwnFile(directory: string): Promise<string> {
   const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
   if (platform === undefined) throw new Error(`no binary is made for ${process.arch}`);
@@ -41,7 +53,7 @@ export async function buildOwnFile(directory: string): Promise<string> {
   return await packOneFile(platform, directory, NAME);
 }
 
-/** Another binary of the program that `buildOneFile` left, as `directory`/`name`; its path. */
+/** Builds another binary, `directory`/`name`, from the program that `buildOneFile` left. Resolves with its path. */
 export async function packOneFile(
   platform: Platform,
   directory: string,

@@ -1,10 +1,10 @@
-/** Reading what was recorded from real clusters: the shapes of the original CRDs, objects that they hold, and what k0s wrote. */
+/** Reads the recordings of real clusters: the shapes of the original CRDs, their objects, and the writes of k0s. */
 import { readFileSync } from 'node:fs';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { isRecord } from '../../src/util/json.ts';
 
 export interface Shape {
-  /** Of the CRD. */
+  /** The name of the CRD. */
   readonly name: string;
   readonly spec: Readonly<Record<string, unknown>>;
 }
@@ -15,7 +15,7 @@ export interface CustomObject extends KubeObject {
   status?: unknown;
 }
 
-/** The original CRDs as an API server gave them back, without descriptions. */
+/** Returns the original CRDs as an API server returned them, without descriptions. */
 export function recordedShapes(): Shape[] {
   return read('crd-shapes.json') as Shape[];
 }
@@ -27,23 +27,23 @@ export function recordedObjects(): CustomObject[] {
   );
 }
 
-/** One of the recorded objects, of whatever kind, by its name in the file. */
+/** Returns one recorded object of any kind, by its name in the file. */
 export function recordedObject(name: string): KubeObject {
   const object = (read('objects.json') as Record<string, KubeObject>)[name];
   if (object === undefined) throw new Error(`no object ${name} was recorded`);
   return object;
 }
 
-/** One call that changed something, as the API servers logged it, with what matters of the object. */
+/** One call that changed something, as the API servers logged it, with the relevant parts of the object. */
 export interface RecordedWrite {
   /** Seconds after the first Plan's creation. */
   readonly t: number;
   /** The authenticated user. */
   readonly by: string;
-  /** The controller whose API server was asked. */
+  /** The controller whose API server received the call. */
   readonly via: string;
   readonly verb: string;
-  /** With the subresource, `nodes/status`. */
+  /** The plural name with the subresource, such as `nodes/status`. */
   readonly resource: string;
   readonly name: string;
   readonly code: number;
@@ -53,7 +53,10 @@ export interface RecordedWrite {
   readonly body?: unknown;
 }
 
-/** What changed something in one recorded situation of a real k0s cluster, in order of time; `name` is that of the file. */
+/**
+ * Returns the calls that changed something in one recorded situation of a real k0s cluster, in order of time. `name` is
+ * the name of the file.
+ */
 export function recordedWrites(name: string): RecordedWrite[] {
   const lines = text(`${name}.jsonl`).trimEnd().split('\n');
   return lines
@@ -61,21 +64,24 @@ export function recordedWrites(name: string): RecordedWrite[] {
     .filter(({ verb }) => verb !== undefined);
 }
 
-/** What was recorded of k0s's own agent beside another one, or of how it is switched off; `name` is that of the file. */
+/**
+ * Returns a recording of k0s's own agent together with another agent, or of how k0s's agent is switched off. `name` is
+ * the name of the file.
+ */
 export function recordedBeside(name: string): unknown {
   return read(`beside/${name}.json`);
 }
 
-/** What was recorded of one signal on one node that k0s's own agent and another agent worked on. */
+/** The recording of one signal on one node on which both k0s's own agent and another agent worked. */
 export interface RecordedRace {
   readonly node: string;
-  /** Statuses in the order in which watches first showed them, whoever wrote them. */
+  /** The statuses in the order in which watches first showed them. Any agent may have written them. */
   readonly statuses: readonly string[];
-  /** Statuses that k0s's own agent says in its log that it wrote; it does not log `ApplyingUpdate` and `Completed`. */
+  /** The statuses that k0s's own agent wrote according to its log. It does not log `ApplyingUpdate` and `Completed`. */
   readonly written: readonly string[];
-  /** Statuses whose write by k0s's own agent the API server refused. */
+  /** The statuses that k0s's own agent tried to write and that the API server refused. */
   readonly refused: readonly string[];
-  /** True where k0s's own agent did not find its download at `ApplyingUpdate`, and tried again. */
+  /** True if k0s's own agent did not find its download at `ApplyingUpdate`, and tried again. */
   readonly missedDownload: boolean;
 }
 
@@ -88,7 +94,10 @@ interface WatchLine {
   readonly error?: string;
 }
 
-/** Of each node that was signalled while it was recorded. A recording without log lines leaves open who wrote. */
+/**
+ * Returns the race on each node that was signalled during the recording. A recording without log lines does not show
+ * which agent wrote a status.
+ */
 export function recordedRaces(name: string): RecordedRace[] {
   const lines = text(`beside/${name}.jsonl`).trimEnd().split('\n');
   const events = lines.map((line) => JSON.parse(line) as WatchLine);
@@ -100,7 +109,7 @@ export function recordedRaces(name: string): RecordedRace[] {
       status?: { status: string };
     };
     const known = fresh.get(node);
-    // Watches of several API servers show the same change again, and later.
+    // The watches of several API servers show the same change more than once, and at different times.
     if (status === undefined && known?.created !== created)
       fresh.set(node, { created, statuses: new Set() });
     else if (status !== undefined && known?.created === created) known.statuses.add(status.status);
@@ -112,7 +121,7 @@ export function recordedRaces(name: string): RecordedRace[] {
   }));
 }
 
-/** From the log of k0s's own agent on one node. */
+/** Reads the log of k0s's own agent on one node. */
 function saidOn(
   lines: readonly WatchLine[],
 ): Pick<RecordedRace, 'written' | 'refused' | 'missedDownload'> {
@@ -167,7 +176,7 @@ export function widenedSpec(spec: Readonly<Record<string, unknown>>): Record<str
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** Only the keyword goes: a member that is *called* description stays. */
+/** Removes only the keyword `description`. A member with the name `description` stays. */
 function canonical(schema: unknown): unknown {
   if (!isRecord(schema)) return schema;
   const { description: _, ...node } = schema;

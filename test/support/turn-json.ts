@@ -1,4 +1,7 @@
-/** Writes a snapshot as JSON, with the policy and the moment of its assessment, and reads it back: so a turn can be replayed. */
+/**
+ * Writes a snapshot as JSON, with the policy and the time of its assessment, and reads it back, so that a turn can be
+ * replayed.
+ */
 import { assess } from '../../src/engine/assess/assess.ts';
 import { explainToPeople } from '../../src/engine/explain/explain.ts';
 import type { Snapshot, TargetFacts } from '../../src/engine/model/decision.ts';
@@ -6,7 +9,7 @@ import { withStages } from '../../src/engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { commandsFor } from '../../src/engine/turn/commands.ts';
 
-/** All that an assessment depends on. */
+/** Everything on which an assessment depends. */
 export interface RecordedTurn {
   readonly snapshot: Snapshot;
   readonly policy: RolloutPolicy;
@@ -14,7 +17,7 @@ export interface RecordedTurn {
   readonly now: number;
 }
 
-/** The facts of all targets are gathered for it, which an assessment of a large rollout avoids. */
+/** Includes the facts of all targets. An assessment of a large rollout does not collect them all. */
 export function turnToJson({ snapshot, policy, now }: RecordedTurn): string {
   const targets = withStages(snapshot.rollout).map(({ target }) => target);
   const facts = new Map<string, TargetFacts>();
@@ -32,7 +35,7 @@ export function turnFromJson(text: string): RecordedTurn {
   return JSON.parse(text, decoded) as RecordedTurn;
 }
 
-/** Returns all that is made of a turn. */
+/** Returns everything that Refit derives from a turn. */
 export function outcomeOf({ snapshot, policy, now }: RecordedTurn) {
   const assessment = assess(snapshot, policy, now);
   const { stage, isStopping, isOverBudget, openSlots } = assessment;
@@ -44,7 +47,10 @@ export function outcomeOf({ snapshot, policy, now }: RecordedTurn) {
   };
 }
 
-/** The name of the only member of an object that stands for a value which JSON lacks. No field of a snapshot has it. */
+/**
+ * The name of the only member of an object that represents a value that JSON lacks. No field of a snapshot has this
+ * name.
+ */
 const KIND = '$refit';
 
 function encoded(_name: string, value: unknown): unknown {

@@ -1,10 +1,13 @@
-/** Leaves a sample of tests that are alike, unless all are asked for. */
+/** Runs only a sample of similar tests, unless all tests are requested. */
 import { test } from 'vitest';
 import { WHOLE } from '../../tools/count-reporter.ts';
 
 export { WHOLE };
 
-/** `test` for the first of every `share` tests of a file; the others run with the whole. */
+/**
+ * Returns a `test` function that registers the first of every `share` tests of a file. All tests are registered if the
+ * whole is requested.
+ */
 export function testOneIn(share: number): (name: string, body: () => Promise<void>) => void {
   let count = 0;
   return (name, body) => {

@@ -1,7 +1,10 @@
-/** Asks the real API server which verbs a user may use on which resources: one by one, or for the rules of RBAC that hold. */
+/**
+ * Asks the real API server which verbs a user may use on which resources. It asks for each verb separately, or for the
+ * RBAC rules of the user.
+ */
 import type { RunResult } from '../../tools/controlplane/run.ts';
 
-/** kubectl as the user in question. */
+/** Runs kubectl as the user whose rights are reviewed. */
 type Kubectl = (args: readonly string[], input: string) => Promise<RunResult>;
 
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
@@ -9,7 +12,7 @@ const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'd
 /** `group/resource[/subresource]`, optionally with `@namespace` and `=name`; or a path that is no resource. */
 export type Target = string;
 
-/** One line for each review, in the order in which they were asked. */
+/** Prints one line for each review, in the order of the requests. */
 const ANSWER = 'jsonpath={.status.allowed}{"\\n"}';
 
 /** The verbs that the user of `kubectl` may use on each target; `''` for none. */
@@ -63,10 +66,13 @@ interface Rules {
   readonly nonResourceRules: readonly Rule[];
 }
 
-/** Has no roles: what holds there holds in the whole cluster. */
+/** A namespace without roles. A right in this namespace is a right in the whole cluster. */
 const NOWHERE = 'access-review-nowhere';
 
-/** The same for all that RBAC alone decides, so not for nodes, with one question for each namespace. */
+/**
+ * Returns the same as `reviewAccess`, with one request for each namespace. It works only for rights that RBAC alone
+ * decides, so not for nodes.
+ */
 export async function accessByRules(
   kubectl: Kubectl,
   targets: readonly Target[],

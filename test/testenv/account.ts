@@ -1,11 +1,11 @@
-/** Credentials of a ServiceAccount, as its pod has them, and what it did with them. */
+/** Returns the credentials of a ServiceAccount, as its pod has them, and the requests that the account made. */
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { auditedSince } from './audit.ts';
 import { controlPlane, kubectlAs } from './control-plane.ts';
 
-/** Writes a kubeconfig with a bound token, and nothing else. */
+/** Writes a kubeconfig that contains only a bound token. */
 export async function writeAccountKubeconfig(
   path: string,
   namespace: string,
@@ -34,7 +34,7 @@ export async function writeAccountKubeconfig(
   await writeFile(path, stringify(config), { mode: 0o600 });
 }
 
-/** `<decision> <verb> <path>` of each request of an account so far. */
+/** Returns all requests of an account so far, as `<decision> <verb> <path>`. */
 export async function askedBy(namespace: string, account: string): Promise<string[]> {
   const username = `system:serviceaccount:${namespace}:${account}`;
   return (await auditedSince(0, username))

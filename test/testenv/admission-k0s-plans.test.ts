@@ -75,14 +75,17 @@ const BAD: Readonly<Record<string, Plan>> = {
   'a mistake in a bundle': bundle('1', selected('a=b', '=')),
 };
 
-/** As `kubectl apply --server-side`; resolves with why it is refused, or with nothing. */
+/** Works like `kubectl apply --server-side`. Resolves with the reason of the refusal, or with an empty text. */
 async function applied({ metadata: { name, annotations }, ...plan }: Plan): Promise<string> {
   const object = { ...plan, metadata: { name, ...(annotations ? { annotations } : {}) } };
   const options = { type: 'apply', fieldManager: 'kubectl', force: true } as const;
   return await admin.patch(plans, name, object, options).then(() => '', String);
 }
 
-/** The API server takes a policy up some time after it was written. Each try is another Plan: what changes nothing may pass. */
+/**
+ * The API server enforces a policy some time after it was written. Each try writes a different Plan, because the policy
+ * may let a write pass that changes nothing.
+ */
 async function enforcePolicy(): Promise<void> {
   await apply(await readFile(POLICY, 'utf8'));
   let tries = 0;
@@ -122,7 +125,7 @@ describe.each(Object.entries(BAD))('%s', (_name, plan) => {
     const [problem] = problemsOf(plan);
     const refusal = await applied(plan);
     expect(refusal).toContain('refit-k0s-plans');
-    // The policy writes `[]` and `*` where the controller names the command and the member.
+    // The policy writes `[]` and `*` in the places in which the controller writes the command and the member.
     const field = /^[^:]*/.exec(problem?.message ?? '')?.[0].split(/[.[\]]+/) ?? [];
     expect(refusal).toContain(
       field.at(-1) === '1' || field.at(-1) === '' ? 'spec.commands' : field.at(-1),

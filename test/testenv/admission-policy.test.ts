@@ -15,7 +15,7 @@ import {
 import { NEW, Rig } from '../agent/rig.ts';
 import { apply, installKinds, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
-/** Whoever removes them ends an update, or has it tried again. */
+/** The annotations with requests. Their removal ends an update, or starts another attempt. */
 const REQUESTS = ['upgrade.refit.dev/machine-update', 'upgrade.refit.dev/node-configuration'];
 const POLICY = 'deploy/admission-policy.yaml';
 let admin: KubeClient;
@@ -27,7 +27,7 @@ const clientOf = async (user: User): Promise<KubeClient> =>
 
 const clients = new Map<string, KubeClient>();
 
-/** As `kubectl annotate --overwrite`; resolves with why it is refused, or with nothing. */
+/** Works like `kubectl annotate --overwrite`. Resolves with the reason of the refusal, or with an empty text. */
 async function annotate(
   user: User,
   name: string,
@@ -48,7 +48,7 @@ async function annotate(
     .then(() => '', String);
 }
 
-/** As the leader: it may replace an object, not patch it. */
+/** Sends a signal as the leader, which may replace an object, but not patch it. */
 async function signal(
   name: string,
   annotations: Record<string, string>,
@@ -72,7 +72,7 @@ beforeAll(async () => {
     metadata: { name: 'policy-probe' },
   });
   await apply(await readFile(POLICY, 'utf8'));
-  // The API server takes a policy up some time after it was written.
+  // The API server enforces a policy some time after it was written.
   await vi.waitFor(
     async () =>
       expect(await annotate('admin', 'policy-probe', [`${DATA}=${++probes}`])).not.toBe(''),
@@ -175,7 +175,10 @@ describe.each([
   });
 });
 
-/** Of other objects, written by operators, or no annotation at all. */
+/**
+ * Names that the policy does not guard: annotations of other objects, annotations that operators write, and names that
+ * are not annotations.
+ */
 const UNGUARDED =
   'certificates definition-version dialect hold pause abort retry restart check after-failure time-zone update update-status updater-steps pending machines skips-remediation addon minimum-release-age hook hook-node health-check policy health-check-started health-check-failed rolls-back rolls-back-reason v1alpha1 drain drained-node'.split(
     ' ',
@@ -183,7 +186,7 @@ const UNGUARDED =
 
 test('it names every annotation of Refit', async () => {
   const policy = await readFile(POLICY, 'utf8');
-  // Tests also have names that are none.
+  // Tests are left out, because they also contain names that are not annotations of Refit.
   const files = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] });
   const texts = await Promise.all(files.map(async (file) => await readFile(file, 'utf8')));
   const names = texts
@@ -203,7 +206,7 @@ test('a node with thousands of annotations does not hold the API server', async 
   await admin.create(nodes, { metadata: { name, annotations } });
   const kubelet = await clientOf({ node: name });
   try {
-    // A request has its own time limit.
+    // The test sets no time limit, because a request has its own.
     const patched = kubelet.patch(
       nodes,
       name,

@@ -50,7 +50,7 @@ async function startStandIn(name: string, more: Partial<HostOptions> = {}): Prom
   things.defer(async () => await rm(directory, { recursive: true }));
   const host = await startHost({ name, role: 'controller', directory, version: VERSION, ...more });
   things.defer(async () => await host.stop());
-  // Later tests would probe every registered controller.
+  // Deletes the object, because later tests would probe every registered controller.
   things.defer(
     async () =>
       void (await kubectlAs('admin', ['delete', 'controlnode', name, '--ignore-not-found'])),
@@ -141,7 +141,8 @@ test('the next agent writes nothing when nothing is wrong', async () => {
   const { resourceVersion } = (await read(name)).metadata;
   const next = await startAgent(host, { controlNode: name });
   await vi.waitFor(() => expect(next.log.join('\n')).toContain('agent started'), PATIENCE);
-  // An agent that repairs the object afterwards has observed it before.
+  // Makes a change that the agent must repair. After the repair, the agent has certainly observed the object, so its
+  // earlier silence means that it had nothing to write.
   await admin.patch(
     controlNodes,
     name,
@@ -197,7 +198,7 @@ test('the service gives mode, Node name and bundle directory; a bundle is signal
   ];
   const host = await startStandIn(name, { flags });
   const told = agentArguments(host, await kubeconfigFor({ controlNode: name }));
-  // All but the data directory, which the agent must find.
+  // All arguments except the data directory, which the agent must find itself.
   const args = told.filter((word, i) => word !== '--data-dir' && told[i - 1] !== '--data-dir');
   const agent = startAgentProcess(
     [process.execPath, REFIT],
@@ -293,7 +294,8 @@ test("a node cordons, drains and uncordons itself with its kubelet's rights", as
     set.of('DaemonSet', 'daemon'),
   ];
   const name = await stage.set('reg-self', workloads, 3);
-  // The stage cordons as the controller; this node must cordon itself.
+  // The stage has cordoned the node as the controller does. This change removes the cordon, because the node must
+  // cordon itself.
   await stage.change(name, (node) => ({
     ...node,
     metadata: { ...node.metadata, annotations: {} },

@@ -11,7 +11,7 @@ import { NEW, OLD, Rig } from '../agent/rig.ts';
 import { CONTROLLER_ADDRESSES, controlPlane } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 
-/** As long as a real restart takes: an unbounded backoff would have grown past the bound. */
+/** About as long as a real restart takes. In this time, an unbounded backoff would grow beyond the allowed delay. */
 const AWAY_MS = 12_000;
 
 let admin: KubeClient;

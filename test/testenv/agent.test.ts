@@ -23,7 +23,10 @@ async function startRig(name: string, user: User, options: Partial<RigOptions> =
   return await Rig.start({ name, admin, kubeconfig: await kubeconfigFor(user), ...options });
 }
 
-/** Writes besides the six statuses: a worker's cordon and uncordon, for each of which the cluster changes a taint; a controller's new version. */
+/**
+ * The last number is the limit for writes. It includes the six statuses. A worker is also cordoned and uncordoned, and
+ * each time the cluster changes a taint. A controller also reports its new version.
+ */
 test.each([
   [
     'a worker with its own node credentials',
@@ -42,7 +45,7 @@ test.each([
 ] as const)('%s is updated with few writes', async (_name, role, name, user, most) => {
   await using rig = await startRig(name, user, { role });
   rig.startAgent();
-  // Otherwise what it says of itself at its start may be counted.
+  // Otherwise the count may include the writes of the agent about itself at its start.
   await rig.announced();
   await rig.until(async () =>
     expect(role === 'worker' || versionIn(await rig.object())).toBeTruthy(),
@@ -84,7 +87,7 @@ test('a build whose service answers but whose kubelet does not is rolled back, a
   const agent = rig.startAgent();
   await rig.send('/new', NEW);
   await rig.end();
-  // The agent begins it after the new version has answered.
+  // The agent begins this step after the new version has answered.
   expect(agent.log.join('')).toContain('"step":"soak"');
   expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
   const reason = expect.stringContaining('no kubelet heartbeat within') as string;
@@ -160,7 +163,10 @@ function versionIn(object: ControlNode): string | undefined {
   return object.status?.k0sVersion;
 }
 
-/** What neither the agent nor the cluster's controllers change; those change the taints. */
+/**
+ * Returns the part that neither the agent nor the controllers of the cluster change. The taints are left out, because
+ * those controllers change them.
+ */
 function othersPartOf({ metadata, ...rest }: ControlNode & { spec?: object }): unknown {
   const { labels, annotations } = metadata;
   const theirs = annotations?.['example.com/theirs'];

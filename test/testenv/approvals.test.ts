@@ -47,7 +47,7 @@ async function specOf(): Promise<NodeRollout['spec']> {
   return (await admin.get(nodeRollouts, NAME, { namespace: NAMESPACE })).spec;
 }
 
-/** Writes the approvals with kubectl; resolves with what the API server says. */
+/** Writes the approvals with kubectl. Resolves with the answer of the API server. */
 async function writeAs(user: User, approvals: readonly object[], ...more: readonly string[]) {
   const patch = JSON.stringify({ spec: { approvals } });
   const args = ['patch', 'noderollout', NAME, '-n', NAMESPACE, '--type=merge', '-p', patch];
@@ -84,7 +84,7 @@ test('wave 2 waits until somebody who may not change plans approves it', async (
     await leader.stop('SIGKILL');
   }
 
-  // Nobody leads: the approval waits in the object.
+  // Nobody leads, so the approval stays in the object until a leader reads it.
   const wave = ['approve', 'plan/autopilot/autopilot', '--wave', '2'];
   expect((await refitAs('approver', 'pause')).code).toBe(4);
   expect((await refitAs('viewer', ...wave)).code).toBe(4);
@@ -95,7 +95,7 @@ test('wave 2 waits until somebody who may not change plans approves it', async (
   const unnamed = await writeAs('approver', [{ wave: 2, run }]);
   expect(unnamed).toMatchObject({ ok: false });
 
-  // Entries that do not count: of another run, and of another wave.
+  // Entries that do not count: one is for another run, the other is for another wave.
   const useless = [
     { wave: 2, by: 'refit-approver', run: 'other/id1' },
     { wave: 1, by: 'refit-approver', run },

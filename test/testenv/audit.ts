@@ -18,7 +18,10 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Admission refuses requests, too, for temporary reasons: a namespace is ending, or a Node had older taints. */
+/**
+ * The annotation with the decision of the authorization. The status code is not enough, because admission also refuses
+ * requests for temporary reasons: a namespace is being deleted, or a Node had older taints.
+ */
 const DECISION = 'authorization.k8s.io/decision';
 
 /** The present end of the log. */
@@ -26,7 +29,7 @@ export async function endOfAudit(): Promise<number> {
   return (await stat(controlPlane().auditLog)).size;
 }
 
-/** Each request that was answered after that place, and whose line contains `text`. */
+/** Returns each request that was answered after that position in the log, and whose line contains `text`. */
 export async function auditedSince(place: number, text = ''): Promise<AuditEvent[]> {
   await using log = await open(controlPlane().auditLog);
   const { size } = await log.stat();

@@ -57,7 +57,10 @@ async function listOf(kind: Resource): Promise<KubeObject[]> {
   return (await admin.list(kind)).items;
 }
 
-/** The controller's writes after that place of the audit log, such as `update plans/status`; without leases and NodeRollouts. */
+/**
+ * Returns the controller's writes after position `start` of the audit log, such as `update plans/status`. Leaves out
+ * the writes to Leases and NodeRollouts.
+ */
 async function writesSince(start: number): Promise<string[]> {
   return (await auditedSince(start))
     .filter(
@@ -80,7 +83,10 @@ async function eventsOf({ metadata }: Plan): Promise<Event[]> {
   return (await admin.list(events, { namespace: 'default', fieldSelector })).items;
 }
 
-/** All of the targets that the controller could change. The rest of a Node changes without it. */
+/**
+ * Returns the parts of the targets that the controller could change. The other parts of a Node change without the
+ * controller.
+ */
 async function targets(): Promise<unknown[]> {
   const found = [...(await listOf(controlNodes)), ...(await listOf(nodes))];
   return found.map(({ kind, metadata: { name, labels, annotations } }) => ({
@@ -177,7 +183,7 @@ test.each(CASES)(
     ]);
 
     expect(await targets()).toEqual(before);
-    // The second write of the plan has its conditions, which need an annotation.
+    // The plan is written twice: its status, and its conditions, which are in an annotation.
     const writes = async (): Promise<string[]> =>
       (await writesSince(start)).toSorted((a, b) => a.localeCompare(b));
     await expect

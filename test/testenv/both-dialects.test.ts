@@ -1,4 +1,7 @@
-/** Tests on a real control plane that a Plan of k0s and one of Rancher, each with its own process, share nodes and one budget. */
+/**
+ * Tests on a real control plane that a Plan of k0s and a Plan of Rancher share nodes and one budget. Each Plan has its
+ * own process.
+ */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,12 +90,12 @@ async function policy(spec: object): Promise<void> {
   onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', 'both'])));
 }
 
-/** As the agent of the node would report its end. */
+/** Reports the end of the update as the agent of the node would. */
 async function completes(name: string): Promise<void> {
   await vi.waitFor(async () => {
     const node = await admin.get(nodes, name);
     const signal = decodeSignal(node.metadata.annotations);
-    // One that has completed is of the plan before: its successor follows.
+    // A completed signal is that of the previous plan. The signal of the next plan will follow.
     if (!signal || signal.status?.status === 'Completed') throw new Error(`${name} has no signal`);
     const status = { status: 'Completed', timestamp: rfc3339(Date.now()) };
     await admin.replace(nodes, annotated(node, encodeSignal({ ...signal, status })));
@@ -122,7 +125,10 @@ async function waitsWith(plan: string, words: RegExp): Promise<void> {
   );
 }
 
-/** The most nodes that worked at once, by the versions that the server gave to Nodes and Jobs; ends with `abort`. */
+/**
+ * Returns a function for the greatest number of nodes that worked at the same time. Their order comes from the
+ * resourceVersions of Nodes and Jobs. The watches end with `abort`.
+ */
 async function followWork(abort: AbortSignal): Promise<() => number> {
   const steps: { readonly version: string; readonly who: string; readonly works: boolean }[] = [];
   const note = (
@@ -152,7 +158,10 @@ async function followWork(abort: AbortSignal): Promise<() => number> {
   };
 }
 
-/** The Node of each is a step from `claimed` or `signalled` by both at once. Resolves once it is watched. */
+/**
+ * Collects the nodes that both dialects claimed or signalled at the same time (`both`), and all nodes on which a
+ * dialect worked (`worked`). Resolves when the watch has delivered the existing Nodes.
+ */
 async function followNodes(
   abort: AbortSignal,
 ): Promise<{ readonly both: string[]; readonly worked: Set<string> }> {
@@ -197,7 +206,8 @@ test('one budget: each waits for the node of the other, and says so', async () =
     `cattle/${NAMESPACE}/second`,
     /nodes (?:is|are) not Ready, unschedulable or at work \(both-2\)/,
   );
-  // With a watch that lags it was recorded, and gives way as soon as its claim shows all that came before.
+  // If the watch of the controller was behind, it has recorded the node in `applying`. It removes the node again when
+  // its own claim shows it all earlier changes.
   await vi.waitFor(
     async () => expect((await cattlePlan('second')).status?.applying).toBeUndefined(),
     PATIENCE,

@@ -14,7 +14,7 @@ import { RefitProcess, runRefit } from './refit-process.ts';
 const POLICY = 'fewest-first';
 const NAMESPACE = 'default';
 const APP = 'budget-order';
-/** The pods that the budget covers, by their nodes, which the plan lists in this order. */
+/** The number of pods that the budget covers on each node. The plan lists the nodes in this order. */
 const COVERED = { 'order-w1': 3, 'order-w2': 0, 'order-w3': 2, 'order-w4': 1 };
 const FEWEST_FIRST = ['order-w2', 'order-w4', 'order-w3', 'order-w1'];
 
@@ -39,7 +39,7 @@ async function createPod(name: string, nodeName: string, app: string): Promise<v
   const spec = { nodeName, terminationGracePeriodSeconds: 0, containers };
   await admin.create(pods, { metadata, spec }, at);
   onTestFinished(async () => {
-    // The controller manager deletes pods of nodes that are gone.
+    // The controller manager also deletes pods of nodes that are gone, so the pod may be missing.
     await admin.delete(pods, name, at).catch(() => undefined);
   });
 }
@@ -107,7 +107,7 @@ test('nodes start in the order of their numbers, as the preview shows before', a
   const { plans } = JSON.parse(await told('status', '-o', 'json')) as {
     plans: { next: string[] }[];
   };
-  // The status does not count: that lists every pod of the cluster.
+  // The status does not count covered pods, because the count lists every pod of the cluster.
   expect(plans[0]?.next).toEqual(Object.keys(COVERED).slice(0, 1));
 
   const path = await kubeconfigFor('controller');

@@ -1,4 +1,4 @@
-/** Tests the hooks for Cluster API where one extension serves two clusters, each with an API server of its own. */
+/** Tests the hooks for Cluster API with one extension that serves two clusters. Each cluster has its own API server. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -89,14 +89,14 @@ beforeAll(async () => {
     ...flags,
     ...more,
   ]);
-  // Before the clusters that it serves.
+  // The extension stops before the clusters that it serves.
   started.defer(async () => await scene.running.stop());
   await scene.whenCallable('h2');
 });
 
 afterAll(async () => await started.disposeAsync());
 
-/** As Cluster API does; it goes with this file. */
+/** Writes the Secret as Cluster API does. It is deleted at the end of this file. */
 async function writeSecret(cluster: string, kubeconfig: string): Promise<void> {
   const { client } = scene.cluster;
   const name = `${cluster}-kubeconfig`;
@@ -215,7 +215,7 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   );
   await client.delete(updaterSets, 'preview');
   expect((await client.listAll(machines, { namespace })).items).toEqual(before.items);
-  // The other tests know no MachineDeployment.
+  // The owners are removed, because the other tests use no MachineDeployment.
   const metadata = { labels: null, ownerReferences: null };
   for (const name of [HERE, machineOf('worker2')])
     await client.patch(machines, name, { metadata }, { type: 'merge', namespace });

@@ -39,7 +39,7 @@ async function told(
   return { code, stdout: stdout.join('\n'), stderr: stderr.join('\n') };
 }
 
-/** Nothing starts until it is deleted: that leaves time for commands. */
+/** Creates a policy that lets no update start until it is deleted. Commands can be run meanwhile. */
 async function shut(): Promise<void> {
   const policy = buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], paused: true });
   await scene.cluster.client.create(upgradePolicies, policy);
@@ -51,7 +51,7 @@ async function open(): Promise<void> {
 
 interface Update {
   readonly words: readonly string[];
-  /** Resolves with undefined at the end, or with the error. */
+  /** Resolves with undefined when the update has ended, or with its error. */
   readonly ended: Promise<unknown>;
 }
 

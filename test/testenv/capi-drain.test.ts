@@ -10,7 +10,7 @@ import { Workloads } from './drain-workloads.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const NAMESPACE = 'default';
-/** Takes the pods of the other two nodes. */
+/** The node that receives the pods of the other two nodes. */
 const SPARE = 'worker3';
 let scene: MachineCluster;
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  // Delete pods first: nothing ends them after their Nodes are gone.
+  // The pods must be deleted first, because nothing ends them when their Nodes are gone.
   const all = ['deployment,poddisruptionbudget', '--all', '-n', NAMESPACE];
   await kubectlAs('admin', ['delete', ...all, '--cascade=foreground']);
   await scene[Symbol.asyncDispose]();

@@ -37,7 +37,7 @@ const IMAGE = 'registry.example.com/os:2';
 const MIB = 4096;
 const ADDRESS = '192.0.2.7';
 
-/** What each updater covers, and its command, in the order of the set. */
+/** For each updater, in the order of the set: its name, the kind and the field that it covers, and its command. */
 const UPDATERS = [
   [
     'certificates',

@@ -1,4 +1,7 @@
-/** Tests what Cluster API's objects say of a running update: a pause, drain rules and remediation, as the documented user. */
+/**
+ * Tests that a running update follows the objects of Cluster API: a pause, drain rules and remediation. The extension
+ * runs as the documented user.
+ */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { clusters, drainRules, machines } from '../../src/api/capi/machine.ts';
@@ -19,7 +22,7 @@ const NODE = 'worker1';
 const CLUSTER = 'stand-in';
 const IN = { namespace: NAMESPACE };
 const SKIP = 'cluster.x-k8s.io/skip-remediation';
-/** By name: their labels. */
+/** The labels of the pods, by the name of the pod. */
 const PODS = {
   plain: {},
   skipped: { 'cluster.x-k8s.io/drain': 'skip' },
@@ -45,7 +48,7 @@ function typeOf(resource: Resource): { readonly apiVersion: string; readonly kin
   return { apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
 
-/** Ends the pod that a drain waits for. */
+/** Lets the pod end for which a drain waits. */
 async function release(): Promise<void> {
   await ifFound(
     scene.cluster.client.patch(

@@ -1,4 +1,4 @@
-/** Tests on a real API server what becomes of a Machine whose agent vanished, where stuck Machines are deleted. */
+/** Tests on a real API server what happens to a Machine whose agent has vanished, if stuck Machines are deleted. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
 import { machines } from '../../src/api/capi/machine.ts';

@@ -113,7 +113,7 @@ test('with Ask, the command of the message lets Cluster API replace the Machine'
   expect((await client.get(updaterSets, NAME)).status?.approved).toEqual([
     `Machine default/${wanted.machine}`,
   ]);
-  // The list has room for 20: others may have taken it.
+  // The list has room for 20 objects. Here, other objects take all the room.
   const others = Array.from({ length: 20 }, (_, index) => `Machine default/m${index}`);
   const told = { message: 'refused', asked: new Date(systemClock.now()).toISOString() };
   await write({ approved: [], uncovered: others.map((object) => ({ ...told, object })) });
@@ -158,7 +158,8 @@ test('each updater does its part once, in order, although the extension and an u
   await driveUpdate(manager, wanted);
   await Promise.all(work);
   const done = words.filter((message) => message.includes(' is done, '));
-  // An answer that came too late is not repeated: the next one tells what comes then.
+  // An answer that arrives too late is not repeated, because the next answer already reports the following step. So a
+  // message may be missing, but the order is fixed.
   const inOrder = ['updater files is done, ntp is next', 'updater ntp is done, refit is next'];
   expect(done).toEqual(inOrder.filter((message) => done.includes(message)));
   expect(words.at(-1)).toBe('done');

@@ -56,7 +56,7 @@ async function expectUpdated(node: string): Promise<void> {
   expect(host.starts).toBe(2);
   const { status } = await cluster.client.get(nodes, node);
   expect(status?.nodeInfo?.kubeletVersion).toBe(TO);
-  // What this process hears of may come later than the answer.
+  // The watch of this process may deliver the last status after the answer.
   await vi.waitFor(() => expect(statusesOf(node).at(-1)).toBe('Completed'), PATIENCE);
   expect(statusesOf(node)).toEqual(STATUSES.filter((status) => statusesOf(node).includes(status)));
   const fetched = cluster.downloads.requests.filter(
@@ -73,7 +73,7 @@ const annotationsIn = ({ metadata }: Node): Record<string, string> => metadata.a
 
 const annotationsOf = (node: Node): string[] =>
   Object.keys(annotationsIn(node)).filter(
-    // Agents announce themselves.
+    // These annotations do not count, because agents write them to announce themselves.
     (key) =>
       key.startsWith('upgrade.refit.dev/') &&
       ![AGENT_ANNOTATION, HEARTBEAT_ANNOTATION].includes(key),
@@ -103,7 +103,7 @@ test('a Machine whose agent ended: claimed while its last heartbeat is new, then
     [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since }),
   };
   await client.patch(nodes, 'worker2', { metadata: { annotations } }, { type: 'merge' });
-  // The Node is as young as if its host had just started.
+  // The Node is so new that its host may just have started. So the extension still waits for the agent.
   await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow(
     /the agent on node worker2 has been silent for .* and may be back soon/,
   );
@@ -150,7 +150,7 @@ test('a Machine from the first call to the end, over HTTP/2', async () => {
   await scene.update('worker1', scene.manager('h2', record));
   await expectUpdated('worker1');
   const words = answers.map(({ message }) => message ?? '');
-  // How often, and in which states it is asked, is a matter of speed.
+  // The speed of the machine determines how often, and in which states, the extension is asked.
   const steps = words.flatMap((message) => /^worker1 is at (\w+)$/.exec(message)?.[1] ?? []);
   const heard = steps.filter((step, index) => step !== steps[index - 1]);
   expect(heard).toEqual(STATUSES.filter((status) => steps.includes(status)));
@@ -177,7 +177,7 @@ test('asked again, and asked of another replica: still done, and nothing starts'
   const before = sightings.length;
   await driveUpdate(scene.manager('h2'), { machine: machineOf('worker1'), version: TO });
   expect(sightings).toHaveLength(before);
-  // Written after the answers; the second replica's are the same Events.
+  // The Events are written after the answers. The second replica writes to the same Events, so each count stays 1.
   await vi.waitFor(async () => {
     expect(await toldOf('worker1', 'UpdateClaimed')).toContain(
       '1 × covers machine.spec.version; leaves nothing',
@@ -205,7 +205,7 @@ test('the extension is killed after each of the first answers: the calls continu
   };
   await scene.update('worker2', scene.manager('http/1.1', killSome));
   await Promise.all(restarts);
-  // The first answer is never the last one.
+  // At least one kill must have happened, because the first answer is never the last one.
   expect(kills).toBeGreaterThan(0);
   await expectUpdated('worker2');
 });
@@ -218,7 +218,7 @@ test('a Machine of the control plane waits until every API server is ready', asy
     const patch = { status: { addresses: [{ type: 'InternalIP', address }] } };
     await client.patch(nodes, CONTROL_PLANE, patch, { type: 'merge', subresource: 'status' });
   };
-  // Nothing listens there.
+  // No server listens at this address.
   await at('127.0.0.200');
   const waits = `the API server of ${CONTROL_PLANE} (`;
   let fixed: Promise<void> | undefined;
@@ -290,7 +290,7 @@ test('while the API of the Nodes is away it starts, is ready, and answers; it le
   const leader = async () =>
     (await cluster.client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec
       ?.holderIdentity;
-  // The one before has given it up.
+  // The previous leader has released the Lease.
   expect(await leader()).toBe('');
   proxy.heal();
   await vi.waitFor(async () => expect(await leader()).toMatch(/./), PATIENCE);

@@ -1,4 +1,4 @@
-/** Tests where a Plan of Rancher gets its version and its hash: channels and Secrets, on a real control plane. */
+/** Tests on a real control plane the sources of the version and the hash of Rancher's Plans: channels and Secrets. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

@@ -55,7 +55,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** For the only node, `edge-1`, if nothing else is said. */
+/** Creates a Plan. By default, it is for the only node, `edge-1`. */
 async function create(name: string, spec: Partial<CattleSpec> = {}): Promise<void> {
   const nodeSelector = { matchLabels: { 'kubernetes.io/hostname': 'edge-1' } };
   await apply(JSON.stringify(planOf(name, { nodeSelector, version: 'v1', ...spec })));
@@ -85,7 +85,7 @@ async function jobsOf(plan: string): Promise<readonly Job[]> {
   return (await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items;
 }
 
-/** Of the Jobs that have not ended. */
+/** Waits until the Jobs that have not ended have exactly these versions. */
 async function untilVersions(plan: string, ...wanted: readonly string[]): Promise<void> {
   await vi.waitFor(async () => {
     const open = (await jobsOf(plan)).filter(
@@ -97,7 +97,7 @@ async function untilVersions(plan: string, ...wanted: readonly string[]): Promis
   }, PATIENCE);
 }
 
-/** No pod gets a place on the node before the test ends, or calls this. */
+/** Prevents the scheduling of pods to the node until the test ends or the returned function is called. */
 async function hold(name: string): Promise<() => Promise<void>> {
   await kubectlAs('admin', ['taint', 'node', name, `${TAINT}=yes:NoSchedule`]);
   let isHeld = true;
@@ -109,7 +109,7 @@ async function hold(name: string): Promise<() => Promise<void>> {
   return release;
 }
 
-/** As the container of a Job does, which nobody runs here. */
+/** Cordons the node as the container of a Job does. No container runs in this test. */
 async function cordon(name: string): Promise<void> {
   await kubectlAs('admin', ['cordon', name]);
   onTestFinished(async () => void (await kubectlAs('admin', ['uncordon', name])));

@@ -21,7 +21,7 @@ const OLD = 'v1.36.2-k3s1';
 const NEW = 'v1.36.3-k3s1';
 const DRAIN_RIGHTS = 'deploy/rbac-cattle-drain.yaml';
 const NAMES = ['machine-a', 'machine-b'];
-/** Swaps the file; before that, it waits for a reboot once. */
+/** Waits once for a reboot, and then replaces the file. */
 const UPGRADE = `
 set -e
 mkdir -p host/var host/run
@@ -134,7 +134,7 @@ describe.each([
   ['the kubectl of the Job', {}, ['drain']],
   ['Refit', { SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB: 'false' }, []],
 ])('drained by %s', (_who, environment, init) => {
-  // The label of an earlier Plan of that name stays on its node.
+  // The names differ, because the label of an earlier Plan with the same name would still be on its node.
   const name = `with-${init.length}`;
   test('a Plan drains a machine, swaps its file across a reboot, and makes it schedulable again', async () => {
     const [first] = kubelets as [Kubelet, Kubelet];

@@ -1,4 +1,4 @@
-/** What tests of the cattle dialect on a real control plane have in common. */
+/** The common parts of the tests of the cattle dialect on a real control plane. */
 import { readFile } from 'node:fs/promises';
 import { REFIT } from '../../sandbox/refit.ts';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
@@ -19,7 +19,7 @@ export async function installKinds(): Promise<void> {
     await apply(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
 }
 
-/** For the nodes of the pool `servers`. */
+/** Returns a Plan for the nodes of the pool `servers`. */
 export function planOf(
   name: string,
   spec: Partial<CattleSpec>,
@@ -56,7 +56,7 @@ export function nodeOf(name: string, labels: Record<string, string>): Node {
   };
 }
 
-/** Resolves once it leads. */
+/** Resolves when the controller leads. */
 export async function startController(
   directory: string,
   environment: Record<string, string>,

@@ -1,4 +1,7 @@
-/** Proves that the stand-in for system-upgrade-controller runs with the original's rights, which know no kind of ours. */
+/**
+ * Tests that the stand-in for system-upgrade-controller works with the original's rights, which do not include any kind
+ * of Refit.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,7 +24,7 @@ const rule = (group: string, resources: string[], verbs: string[], names: string
   verbs,
   ...(names.length > 0 ? { resourceNames: names } : {}),
 });
-/** Word for word the rules of the original's ClusterRole. */
+/** The rules of the original's ClusterRole, word for word. */
 const IN_CLUSTER = [
   rule('batch', ['jobs'], ALL),
   rule(
@@ -40,7 +43,7 @@ const IN_CLUSTER = [
     [...ALL, 'create', 'patch', 'update', 'delete'],
   ),
 ];
-/** And of its Role. */
+/** The rules of the original's Role, word for word. */
 const IN_NAMESPACE = [
   rule('batch', ['jobs'], ['create', 'delete', 'deletecollection', 'patch', 'update', ...ALL]),
   rule('', ['secrets'], ALL),

@@ -1,4 +1,7 @@
-/** Tests `refit rollback` of Rancher's Plans on a real API server, with the operator's role: who goes back, and in which order. */
+/**
+ * Tests `refit rollback` of Rancher's Plans on a real API server, with the operator's role: which nodes are rolled
+ * back, and in which order.
+ */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { reportReady } from '../../sandbox/cluster/objects.ts';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
@@ -59,7 +62,7 @@ async function hashOf(name: string): Promise<string | undefined> {
   return metadata.labels?.['plan.upgrade.cattle.io/back-agents'];
 }
 
-/** Resolves once the run has ended, and the leader has recorded what the nodes ran before. */
+/** Resolves when the run has ended and the leader has recorded the previous versions of the nodes. */
 async function ended(name: string): Promise<void> {
   await scene.until(name, 'Complete', 'True', 'Complete');
   await vi.waitFor(async () => {
@@ -69,7 +72,10 @@ async function ended(name: string): Promise<void> {
   }, PATIENCE);
 }
 
-/** Resolves once the Plan is complete at the older version; before, it may be complete at the newer one. */
+/**
+ * Resolves with the Plan when it is complete at the older version. Before that, it may be complete at the newer
+ * version.
+ */
 async function completeAtOld(name: string): Promise<CattlePlan> {
   return await vi.waitFor(async () => {
     const found = await scene.plan(name);

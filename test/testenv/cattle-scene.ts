@@ -1,4 +1,4 @@
-/** One controller of Rancher's Plans on the real API server, and what a test asks of its Plans. */
+/** One controller of Rancher's Plans on the real API server, and functions with which tests read its Plans. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,9 @@ export class CattleScene {
     this.#controller = controller;
   }
 
-  /** With these nodes, by their pool; `prepare` runs once they are there, before the controller starts. */
+  /**
+   * Starts a scene with these nodes, by their pool. `prepare` runs when the nodes exist, before the controller starts.
+   */
   static async open(
     pools: Readonly<Record<string, readonly string[]>>,
     prepare: () => Promise<void> = () => Promise.resolve(),
@@ -81,14 +83,14 @@ export class CattleScene {
     }, PATIENCE);
   }
 
-  /** Of all Plans by default. */
+  /** Returns the Jobs of the Plan; the Jobs of all Plans by default. */
   async jobsOf(plan?: string): Promise<Job[]> {
     const label = 'upgrade.cattle.io/plan';
     const labelSelector = plan === undefined ? label : `${label}=${plan}`;
     return (await this.admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items;
   }
 
-  /** As soon as it is there. */
+  /** Waits for the only Job of the Plan. */
   async onlyJobOf(plan: string): Promise<Job> {
     return await vi.waitFor(async () => {
       const [job, ...others] = await this.jobsOf(plan);
@@ -104,7 +106,10 @@ export class CattleScene {
     return items.map(({ message }) => message).join(' ');
   }
 
-  /** Pods of the Plan's Jobs get no place on these nodes until the test ends or the returned function is called. */
+  /**
+   * Prevents the scheduling of pods of the Plan's Jobs to these nodes until the test ends or the returned function is
+   * called.
+   */
   async hold(...names: readonly string[]): Promise<() => Promise<void>> {
     await kubectlAs('admin', ['taint', 'node', ...names, `${TAINT}=yes:NoSchedule`]);
     const release = async (): Promise<void> =>

@@ -1,4 +1,4 @@
-/** Plans for the nodes of the tests that re-create those of the original. */
+/** Creates Plans for the tests that re-create the original's own tests. */
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';
 import { planOf } from './cattle-rig.ts';
 import { apply as applyManifest } from './control-plane.ts';

@@ -1,4 +1,7 @@
-/** Re-creates what the original's own tests ask of a controller, and its hazards at a take-over, on a real API server. */
+/**
+ * Re-creates the original's own tests of a controller on a real API server. It also tests the risks when Refit takes
+ * over from the original.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -236,7 +239,7 @@ test('a Job goes with the node that it was for, and the Plan goes on', async () 
 });
 
 describe('at a take-over', () => {
-  /** A Job as the original left it, and the Plan that now selects its node. */
+  /** Creates a Job as the original left it, and lets the Plan select its node. */
   async function leftBehind(
     name: string,
     outcome: Record<string, string>,

@@ -31,7 +31,7 @@ function upgradeWith(...volumes: readonly Volume[]): Partial<CattleSpec> {
 const OWN = upgradeWith(volume('own', '/own'));
 const IMAGE = 'example.com/prepare';
 
-/** Returns what the API server says about a Job of a Plan with these fields; an empty text if it takes the Job. */
+/** Returns the API server's message about a Job of a Plan with these fields; an empty text if it accepts the Job. */
 async function answerTo(spec: Partial<CattleSpec>): Promise<string> {
   const name = 'system-upgrade-controller';
   const plan = planOf('volumes', spec);

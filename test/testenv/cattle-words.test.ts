@@ -1,4 +1,7 @@
-/** Tests on a real control plane what Rancher's Plans say of Jobs that may not start: forbidden, or beside another Plan. */
+/**
+ * Tests on a real control plane what Rancher's Plans report about Jobs that may not start, because they are forbidden
+ * or because another Plan works on the node.
+ */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -108,7 +111,7 @@ test('a Job that a quota forbids is told in a condition, an Event and status, an
   }, PATIENCE);
 });
 
-/** Refuses the label that says that a node is done with the Plan. */
+/** Refuses the label that marks a node as done with the Plan. */
 const POLICY = {
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingAdmissionPolicy',
@@ -168,7 +171,7 @@ test('a node whose last write is refused is not done, and status says why', asyn
 test('two Plans take turns on a node, and the second says which one it waits for', async () => {
   const stop = new AbortController();
   const seen = await followUnfinished(admin, jobs, NAMESPACE, stop.signal);
-  // Without a place for its pod the first Job stays unfinished.
+  // The pod cannot be scheduled, so the first Job does not finish.
   await kubectlAs('admin', ['taint', 'node', NODE, 'example.com/busy=yes:NoSchedule']);
   await apply(JSON.stringify(planOf('first', HERE)));
   await vi.waitFor(

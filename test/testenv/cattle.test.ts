@@ -187,7 +187,7 @@ describe('a Job that fails', () => {
     expect(conditionOf(failed, 'Complete').message).toBe(message);
     expect(failed.status?.applying).toEqual([node]);
 
-    // Wake the controller: here with a label on each node.
+    // Wakes the controller with a change of a label on each node.
     await kubectlAs('admin', ['label', 'node', ...FRAGILE, 'example.com/touched=yes']);
     await scene.apply(
       planOf('after-fragile', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }),
@@ -287,7 +287,7 @@ test("a Job that the API server refuses is told in the server's words, holds no 
 
 test('a pod that cannot start says why', async () => {
   const label = { 'kubernetes.io/hostname': 'server-1' };
-  // kwok plays pods of its own nodes only: this one stays unscheduled.
+  // The taint keeps the pod unscheduled, and kwok plays only pods that are on one of its nodes.
   const spec = {
     version: 'v1',
     nodeSelector: { matchLabels: label },
@@ -373,7 +373,8 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   });
   void informer.run(stop.signal);
   await informer.whenSynced(stop.signal);
-  // Stands in for the kubectl of the Jobs, whose pods kwok plays.
+  // Cordons the nodes in place of the kubectl of the Jobs. kwok plays the pods of the Jobs, so their kubectl does not
+  // run.
   const made = createInformer(scene.admin, jobs, {
     namespace: NAMESPACE,
     labelSelector: 'upgrade.cattle.io/plan=delayed',

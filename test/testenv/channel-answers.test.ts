@@ -1,4 +1,7 @@
-/** Tests what the leader makes of each odd answer of a channel: the Event on the UpdateConfig, and whether a Plan comes. */
+/**
+ * Tests how the leader reacts to each unusual answer of a channel: the Event on the UpdateConfig, and whether it
+ * creates a Plan.
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -24,7 +27,10 @@ const ALWAYS: NonNullable<UpdateConfig['spec']['upgradeStrategy']> = {
 
 let cluster: Cluster;
 let mirror: HttpsMirror;
-/** By channel: each row has its own, so that a late check of the last row gets no answer of the next. */
+/**
+ * The answers by channel. Each row has its own channel, so that a late check of one row never gets the answer of the
+ * next row.
+ */
 const scripts = new Map<string, Script>();
 
 beforeAll(async () => {
@@ -90,7 +96,7 @@ const aByteASecond: Script = (_, response) => {
 
 let count = 0;
 
-/** The name of a new UpdateConfig that follows the mirror. */
+/** Creates an UpdateConfig that follows the mirror. Resolves with its name. */
 async function follow(
   script: Script,
   annotations = {},
@@ -139,7 +145,7 @@ test.each<[string, Script, string, object]>([
   );
   const { spec } = await cluster.client.get(plans, 'autopilot');
   expect(spec.commands[0]?.k0supdate?.version).toBe(version);
-  // Else it could come back while its UpdateConfig goes.
+  // Otherwise the leader could create the Plan again while its UpdateConfig is being deleted.
   scripts.set(name, says(index(RUNS)));
   await until(async () => {
     await ifFound(cluster.client.delete(plans, 'autopilot'));
@@ -165,7 +171,7 @@ test('a release that is too young: no Plan until it has been published for long 
       ),
     }),
   );
-  // Its age is judged again with each answer.
+  // The leader checks the age of the release again with each answer.
   const before = asked;
   await until(async () => await Promise.resolve(expect(asked).toBeGreaterThan(before + 1)));
   expect(await ifFound(cluster.client.get(plans, 'autopilot'))).toBeUndefined();
@@ -176,7 +182,7 @@ test('a release that is too young: no Plan until it has been published for long 
       (await cluster.client.get(plans, 'autopilot')).spec.commands[0]?.k0supdate?.version,
     ).toBe(NEWER),
   );
-  // Else it could come back while its UpdateConfig goes.
+  // Otherwise the leader could create the Plan again while its UpdateConfig is being deleted.
   scripts.set(name, says(index(RUNS)));
   await until(async () => {
     await ifFound(cluster.client.delete(plans, 'autopilot'));
@@ -228,7 +234,7 @@ test.each<[string, Script, string, RegExp, string?]>([
     'SkippedMinor',
     /would have to offer a release of v1\.37 first \(.*404/,
   ],
-  // The last one: the next check of it takes 10 s, too.
+  // This row is the last one, because the next check of its channel also takes 10 s.
   ['sends one byte a second', aByteASecond, 'CheckFailed', /did not finish its answer within 10 s/],
 ])(
   'a channel that %s: a Warning, and no Plan',

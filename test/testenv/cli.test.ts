@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(directory, { recursive: true }));
 
-/** A controller also logs what it does without. */
+/** Removes the lines of the log. A controller also logs which features it cannot use. */
 const withoutLog = (lines: readonly string[]): string[] =>
   lines.filter((line) => !line.startsWith('{'));
 
@@ -106,16 +106,19 @@ const FAILURES: readonly (readonly [string, () => Promise<string>, number, strin
   ],
 ];
 
-/** One failure of each exit code. */
+/** The indices of failures that are tested with separate processes. There is one for each exit code. */
 const AS_PROCESSES = [0, 4, 6];
 
-/** The commands that keep running are always processes of their own. */
+/** Commands that keep running always run as separate processes. */
 async function outcomeOf(args: readonly string[], isProcess: boolean): Promise<RefitResult> {
   const keepsRunning = args[0] === 'agent' || args[0] === 'controller';
   return await (isProcess || keepsRunning ? runRefitProcess : runRefit)(...args);
 }
 
-/** Every failure with some commands, which share one client, and with the agent, which has another. */
+/**
+ * Tests every failure with some of the commands, which share one client, and with the agent, which has a different
+ * client.
+ */
 test.each(FAILURES.map((failure, index) => [...failure, index] as const))(
   '%s: each command that is tried says so in one line',
   async (_name, kubeconfig, code, begin, nth) => {

@@ -25,7 +25,7 @@ beforeEach(() => {
   temporary = mkdtempSync(join(tmpdir(), 'refit-command-'));
 });
 
-/** Its temporary files are below `temporary`, so that a test can check that none is left. */
+/** Starts the command. Its temporary files are below `temporary`, so that a test can check that no file is left. */
 function start(...args: string[]): Running {
   const env = { ...process.env, TMPDIR: temporary };
   const child = spawn(process.execPath, [COMMAND, ...args], {

@@ -1,4 +1,7 @@
-/** Runs a container image with runc, as a kubelet would under the restricted profile: another user, a root that is read-only. */
+/**
+ * Runs a container image with runc, as a kubelet would under the restricted profile: as a user other than root, and
+ * with a read-only root file system.
+ */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,10 +11,16 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const CACHE = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'refit', 'runc');
-/** Seen by runc only: a hierarchy of version 2, whatever the machine has, in which it may make a group. */
+/**
+ * Mounts a cgroup hierarchy of version 2 that only runc sees, whatever version the machine uses. runc may create a
+ * group in it.
+ */
 const WITH_CGROUPS = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"';
 
-/** The program runc from PATH, else Debian's, unpacked into the cache; throws when there is none. */
+/**
+ * Returns runc from PATH. If PATH has none, unpacks Debian's package into the cache and returns that program. Throws if
+ * neither is possible.
+ */
 export function findRunc(): string {
   if (spawnSync('runc', ['--version']).status === 0) return 'runc';
   const runc = join(CACHE, 'usr', 'sbin', 'runc');
@@ -28,7 +37,7 @@ export function findRunc(): string {
   return runc;
 }
 
-/** Why no container can run here; undefined where one can. */
+/** Returns the reason why no container can run here; undefined if a container can run. */
 export function whyNoContainer(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may start containers';
   if (spawnSync('dpkg-deb', ['--version']).status !== 0)
@@ -90,7 +99,7 @@ export class UnpackedImage {
 }
 
 export interface ContainerOptions {
-  /** Replaces the image's. */
+  /** Replaces the entrypoint of the image. */
   readonly entrypoint?: readonly string[];
   readonly args: readonly string[];
   /** Files that the container may read, by path in it. */
@@ -119,7 +128,7 @@ export class Container implements AsyncDisposable {
     this.ended = once(this.#child, 'close').then(([code]) => code as number | null);
   }
 
-  /** Of its first process, as this machine sees it; undefined while it starts. */
+  /** The PID of its first process on this machine; undefined while the container starts. */
   get pid(): number | undefined {
     const [command, ...before] = this.#runc;
     const { status, stdout } = spawnSync(command, [...before, 'state', this.#id], {
@@ -128,7 +137,7 @@ export class Container implements AsyncDisposable {
     return status === 0 ? (JSON.parse(stdout) as { pid: number }).pid : undefined;
   }
 
-  /** As a kubelet ends it. */
+  /** Stops the container with SIGTERM, as a kubelet does. */
   async stop(): Promise<number | null> {
     this.#child.kill('SIGTERM');
     return await this.ended;

@@ -26,7 +26,10 @@ const OPTIONS = {
 } as const;
 
 export class ControlPlanePool {
-  /** Where test processes connect to borrow one: a Linux abstract socket. A loan ends with its connection. */
+  /**
+   * The address at which test processes connect to borrow a control plane: a Linux abstract socket. A loan ends with
+   * its connection.
+   */
   readonly address = `\0refit-control-planes-${randomUUID()}`;
   /** A file to which each borrower adds a line for each of its test files. The audit logs that it names stay until the pool stops. */
   readonly loans = join(tmpdir(), `refit-loans-${randomUUID()}.jsonl`);
@@ -38,19 +41,23 @@ export class ControlPlanePool {
   readonly #stopped = new AbortController();
   #failure: string | undefined;
 
-  /** Starts at most `size` control planes. What they need is built at once, beside the tests that need none. */
+  /**
+   * Starts at most `size` control planes. Their programs are built at once, while the tests run that need no control
+   * plane.
+   */
   constructor(size: number) {
     this.#size = size;
     this.#server.listen(this.address);
     const { signal: abort } = this.#stopped;
     buildControlPlane({ ...OPTIONS, abort }).then(
-      // After what every file needs. A file that needs one of them waits, and says what went wrong.
+      // The other tools are built after the programs that every file needs. A file that needs a tool waits for it, and
+      // reports the error if its build failed.
       () => void buildTools(abort).catch(() => undefined),
       (error: unknown) => this.#fail(error),
     );
   }
 
-  /** Call it when no test runs any more. */
+  /** Call it when all tests have ended. */
   async stop(): Promise<void> {
     this.#server.close();
     this.#stopped.abort();

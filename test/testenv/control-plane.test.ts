@@ -1,4 +1,7 @@
-/** Shows that the control plane of the tests is what docs/internals/testenv.md promises: audited, restartable, gone without a trace. */
+/**
+ * Tests that the control plane of the tests is as docs/internals/testenv.md promises: it has an audit log, it can be
+ * restarted, and nothing of it is left after its end.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';

@@ -1,4 +1,4 @@
-/** The tests' way to the real control plane that their file has borrowed, from any worker process. */
+/** Gives tests access to the real control plane that their file has borrowed, in any worker process. */
 import { once } from 'node:events';
 import { appendFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -16,7 +16,7 @@ import type { RunResult } from '../../tools/controlplane/run.ts';
 
 export type { User } from '../../tools/controlplane/kubeconfig.ts';
 
-/** What a test file gets; credentials come from files below `directory`. */
+/** The data that a test file gets. The files for credentials are below `directory`. */
 export interface ControlPlaneAccess extends credentials.Place {
   readonly port: number;
   /** In PEM. */
@@ -25,7 +25,7 @@ export interface ControlPlaneAccess extends credentials.Place {
   readonly auditLog: string;
 }
 
-/** The pool's answer: a control plane, or why none could be started. */
+/** The answer of the pool: a control plane, or the reason why none could be started. */
 export type Loan = { readonly access: ControlPlaneAccess } | { readonly failure: string };
 
 export interface RecordedLoan {
@@ -36,28 +36,34 @@ export interface RecordedLoan {
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of the pool; undefined where tests are only listed. */
+    /** The address of the pool; undefined if tests are only listed. */
     controlPlanes: string | undefined;
     /** File with one `RecordedLoan` in each line. */
     loans: string;
   }
 }
 
-/** Loopback addresses that the server certificate names beside 127.0.0.1: a proxy on each can play one controller. */
+/**
+ * The loopback addresses in the server certificate in addition to 127.0.0.1. A proxy at each address can play one
+ * controller.
+ */
 export const CONTROLLER_ADDRESSES: readonly string[] = Array.from(
   { length: 9 },
   (_, i) => `127.0.0.${11 + i}`,
 );
 
 /**
- * For the environment of Go's programs. Several run on few cores, where memory is left: one thread each, and garbage is
- * collected less often, save a fifth of all CPU.
+ * Environment variables for programs written in Go. Several of these programs run on few cores, but there is enough
+ * memory. One thread per program and a less frequent garbage collection save a fifth of all CPU time.
  */
 export const SPARING = { GOMAXPROCS: '1', GOGC: '400' } as const;
 
 let borrowed: ControlPlaneAccess | undefined;
 
-/** Waits for a control plane that no other process uses, unless this one has one, and records that the next file uses it. */
+/**
+ * Waits for a control plane that no other process uses, unless this process has one already. Records that the next file
+ * uses it.
+ */
 export async function borrowControlPlane(): Promise<void> {
   const pool = inject('controlPlanes');
   if (pool === undefined) return;
@@ -96,12 +102,13 @@ export async function expiredKubeconfig(): Promise<string> {
 }
 
 /**
- * What kubectl is told to apply its input, where nothing depends on the way. For the other way it reads the schema of all
- * kinds each time, which takes it 400 ms of CPU instead of 90, and the API server as long to write it after a new definition.
+ * The arguments with which kubectl applies its input, for tests that do not depend on client-side or server-side apply.
+ * With client-side apply, kubectl reads the schema of all kinds each time. That takes kubectl 400 ms of CPU instead of
+ * 90 ms, and the API server needs as long to write the schema after a new definition.
  */
 export const ON_SERVER = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
 
-/** Runs kubectl as `user`; never throws for what the API server refuses. */
+/** Runs kubectl as `user`. A refusal by the API server is returned, not thrown. */
 export async function kubectlAs(
   user: credentials.User,
   args: readonly string[],
@@ -115,13 +122,19 @@ export async function apply(manifest: string): Promise<void> {
   await applyManifest(await kubeconfigFor('admin'), manifest);
 }
 
-/** Waits until the API server serves all kinds of `deploy/crds/`, as an administrator applies them; most often it does. */
+/**
+ * Waits until the API server serves all kinds of `deploy/crds/`. Applies them as administrator if it does not serve
+ * them yet, which is rare.
+ */
 export async function installKinds(): Promise<void> {
   using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   await installDefinitions(client, systemClock);
 }
 
-/** For the next file on this control plane, after one that removed roles or their namespaces. */
+/**
+ * Restores the documented roles for the next file on this control plane. For files that removed roles or their
+ * namespaces.
+ */
 export async function restoreRoles(): Promise<void> {
   await apply(await documentedRoles());
 }

@@ -38,7 +38,7 @@ async function runControl(...args: readonly string[]): Promise<RefitResult> {
   return await runRefit(...args, '--kubeconfig', operator);
 }
 
-/** Succeeds and prints only to standard output. */
+/** Runs the command, and checks that it succeeds and prints only to standard output. Returns the output. */
 async function outputOf(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await runControl(...args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
@@ -337,7 +337,7 @@ test('without a plan, and with one of another name', async () => {
 
 interface Spoilt {
   readonly name: string;
-  /** The URL of the platform, in the plan. */
+  /** The field of the platform, in the plan, that gets the wrong value. */
   readonly field: 'url' | 'sha256';
   readonly wrong: (downloads: string) => string;
   readonly why: string;
@@ -427,7 +427,7 @@ test.each(SPOILT)(
   },
 );
 
-/** One line for each: type, reason and message. */
+/** Returns one line for each Event: its type, reason and message. */
 async function eventsOf(name: string): Promise<string> {
   const { items } = await admin.listAll(events, { fieldSelector: `involvedObject.name=${name}` });
   return items.map(({ type, reason, message }) => `${type} ${reason} ${message}\n`).join('');

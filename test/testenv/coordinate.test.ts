@@ -137,7 +137,7 @@ const lockFor = (nodeID: string) => ({
   TTL: 0,
 });
 
-/** Kured without pods, and with the lock that it has written. */
+/** Creates Kured's DaemonSet, without pods, and with a lock that Kured has written. */
 async function createKured(lock: object, ...args: readonly string[]): Promise<void> {
   const labels = { app: 'kured' };
   await admin.create(daemonSets, {
@@ -172,7 +172,7 @@ async function freeKured(): Promise<void> {
   await kubectlAs('admin', ['-n', 'kube-system', ...free]);
 }
 
-/** In the form of Kured: its time is one in RFC 3339, and its TTL counts nanoseconds. */
+/** The lock in Kured's format: its time is in RFC 3339, and its TTL is in nanoseconds. */
 const LOCK_OF_REFIT = {
   nodeID: OURS,
   metadata: { unschedulable: false },
@@ -283,7 +283,7 @@ test('a plan that is deleted gives the Lease back after its node has ended its w
   const renewedAt = async () =>
     (await admin.get<Lease>(leases, LEASE.name, LEASE)).spec?.renewTime ?? '';
   await admin.delete(plans, 'autopilot');
-  // The next look renews a Lease that is old, or gives it back if nobody needs it.
+  // If the Lease is old, the next check renews it, or releases it if no node needs it.
   const old = microTime(Date.now() - 120_000);
   const spec = { renewTime: old };
   await admin.patch(leases, LEASE.name, { spec }, { ...LEASE, type: 'merge' });

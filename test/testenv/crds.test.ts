@@ -1,4 +1,7 @@
-/** Tests that a real API server accepts our CRDs and objects of real clusters, and refuses what breaks the schema. */
+/**
+ * Tests that a real API server accepts our CRDs and objects of real clusters, and refuses objects that violate the
+ * schema.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -336,7 +339,7 @@ test('odd Plans of system-upgrade-controller are judged strictly, as by the defi
     ...TAKEN.map((spec, index) => planOf(`taken-${index}`, spec)),
     ...REFUSED.map(([, spec], index) => planOf(`refused-${index}`, spec)),
   ];
-  // kubectl judges a List itself.
+  // The items are separate documents, because kubectl checks a List itself.
   const documents = items.map((item) => JSON.stringify(item)).join('\n---\n');
   const args = ['create', '--dry-run=server', '--validate=strict', '-o', 'name', '-f', '-'];
   const { stdout, stderr } = await kubectlAs('admin', args, documents);

@@ -1,4 +1,7 @@
-/** Tests the dashboard that a controller serves, in a browser on a real API server: each viewer has the rights of the own token, and no others. */
+/**
+ * Tests the dashboard that a controller serves, in a browser on a real API server. Each viewer has exactly the rights
+ * of their own token.
+ */
 import { createPrivateKey, sign } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -52,7 +55,7 @@ beforeAll(async () => {
       .join('---\n'),
   );
   const path = await kubeconfigFor('controller');
-  // Users come directly, or through the proxy.
+  // Users connect directly or through the proxy.
   const proxy = ['--ui-token-header', TOKEN_HEADER, '--ui-trusted-proxy', `${PROXY_ADDRESS}/32`];
   const ui = ['--ui-address', '127.0.0.1:0', '--ui-cert-dir', folder, ...proxy];
   controller = new RefitProcess(
@@ -147,7 +150,7 @@ async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** The browser reports the answer 401, which brings the page to sign in. */
+/** Returns the other lines. The browser also logs the answer 401, after which the page asks the user to sign in. */
 function others(strays: readonly string[]): string[] {
   return strays.filter((line) => !line.includes('status of 401'));
 }
@@ -314,7 +317,8 @@ test('users who share one connection of a proxy see only what their own rights a
   };
   for (const [account, check] of Object.entries(isOwn))
     await vi.waitFor(async () => check(await read(account)), { timeout: 60_000, interval: 200 });
-  // From now on, each answer is known, and the requests take turns on the connection.
+  // Each account has now received its own answer once. In the following, the requests of the accounts alternate on the
+  // connection.
   const mixed = Array.from({ length: 5 }, () => Object.keys(isOwn)).flat();
   const answers = await Promise.all(mixed.map(async (account) => await read(account)));
   for (const [index, account] of mixed.entries()) isOwn[account]?.(answers[index] ?? '');

@@ -1,6 +1,6 @@
 /**
- * Tests on a real API server the drains of `drain.loadBalancers` and `drain.volumes`: what is on the Node, what `refit why`
- * says, and that nothing stays behind, whatever ends the plan.
+ * Tests the drains of `drain.loadBalancers` and `drain.volumes` on a real API server: the content of the Node, the
+ * output of `refit why`, and that nothing is left on the Node, however the plan ends.
  */
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -63,7 +63,7 @@ async function isEvicted(pod: string): Promise<boolean> {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** A volume of the claim `data` that is attached to the node until the returned function is called. */
+/** Attaches a volume of the claim `data` to the node. The returned function detaches it. */
 async function attach(node: string): Promise<() => Promise<void>> {
   const volume = `${node}-volume`;
   await admin.create(persistentVolumes, {

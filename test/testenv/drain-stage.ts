@@ -1,4 +1,7 @@
-/** Sets drains up: two simulated nodes for each test, workloads that start on the first, and a client that counts requests. */
+/**
+ * Prepares drains for tests: two simulated nodes for each test, workloads that start on the first node, and the
+ * clients.
+ */
 import { expect, vi } from 'vitest';
 import { withCordon } from '../../src/drain/cordon-marks.ts';
 import { type DrainProgress, drainNode } from '../../src/drain/drain-node.ts';
@@ -62,8 +65,8 @@ export class Stage {
   }
 
   /**
-   * The node `<name>-a`, cordoned after all `expected` pods came to run there; they can go to `<name>-b`. Workloads
-   * find both by the label `stage`.
+   * Creates the nodes `<name>-a` and `<name>-b`, which workloads find by the label `stage`. Cordons `<name>-a` when all
+   * `expected` pods run on it. The pods can then move to `<name>-b`. Returns the name of the cordoned node.
    */
   async set(name: string, workloads: readonly object[], expected: number): Promise<string> {
     const from = `${name}-a`;
@@ -86,7 +89,7 @@ export class Stage {
     return from;
   }
 
-  /** Retries on conflicts. */
+  /** Changes the Node as the controller. Retries on conflicts. */
   async change(name: string, edit: (node: Node) => Node): Promise<void> {
     const { controller } = this;
     const write = async (): Promise<void> => {
@@ -128,7 +131,7 @@ export function beginDrain(
   return { progress, done: drainNode(node, options, parts) };
 }
 
-/** A clock on which the minutes of a drain's pauses pass in seconds. */
+/** Returns a clock that runs faster, so that a drain's pauses of minutes take seconds. */
 export function fastClock(): Clock {
   return new SkewedClock(systemClock, { rate: 20 });
 }

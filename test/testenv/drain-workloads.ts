@@ -8,7 +8,7 @@ export interface PodTraits {
   readonly spec?: object;
 }
 
-/** Has the label `app: <name>` by default; `stage` is the label of the nodes. */
+/** Builds workloads for one stage. `stage` is the label of its nodes. Pods have the label `app: <name>` by default. */
 export class Workloads {
   readonly #namespace: string;
   readonly #stage: string;
@@ -18,7 +18,7 @@ export class Workloads {
     this.#stage = stage;
   }
 
-  /** `spec` has what the kind needs besides selector and template. */
+  /** `spec` has the fields that the kind needs in addition to selector and template. */
   of(
     kind: 'Deployment' | 'StatefulSet' | 'DaemonSet',
     name: string,
@@ -36,7 +36,7 @@ export class Workloads {
     };
   }
 
-  /** Its pod succeeds as soon as it runs. */
+  /** Returns a Job whose pod succeeds as soon as it runs. */
   job(name: string): object {
     const template = this.#template({ spec: { restartPolicy: 'Never' } });
     return {
@@ -57,7 +57,7 @@ export class Workloads {
     };
   }
 
-  /** For the pods with the label `app: <app>`. */
+  /** Returns a budget for the pods with the label `app: <app>`. */
   budget(name: string, app: string, spec: object): object {
     const selector = { matchLabels: { app } };
     return {

@@ -68,7 +68,7 @@ test('pods go side by side and are waited for; those of the node itself, and tho
   expect(progress.at(-1)).toEqual({ left: 0 });
   expect(namesOf(await stage.podsOn(node))).toEqual(['daemon', 'job', 'mirror']);
   expect(await auditedEvictions('mixed-')).toEqual([201, 201, 201, 201, 201, 201]);
-  // No controller would replace the bare one.
+  // The bare pod is not replaced, because it has no controller.
   await vi.waitFor(
     async () => expect(await stage.running('drain-mixed-b')).toHaveLength(8),
     PATIENCE,
@@ -137,7 +137,8 @@ test('a budget that never allows it is found before, asked seldom while it lasts
     () => expect(progress.at(-1)).toEqual({ left: 6, pods, blockedBy: text }),
     PATIENCE,
   );
-  // One for each pod, then retries after 1, 2, 4, 8, 10, … seconds, each shortened by up to half: at most 16 more in 45 s.
+  // There is one eviction for each pod. The retries follow after 1, 2, 4, 8, 10, … seconds. Each pause is shortened by
+  // up to half, so there are at most 16 retries in 45 s.
   await vi.waitFor(
     async () => expect((await auditedEvictions('held-')).length).toBeGreaterThanOrEqual(6 + 8),
     PATIENCE,
@@ -264,7 +265,8 @@ test('the pods of a DaemonSet that is gone are evicted', async () => {
     NAMESPACE,
     '--cascade=orphan',
   ]);
-  // Kubernetes removes the pod's owner first; either way it has none.
+  // Kubernetes may or may not have removed the pod's reference to its owner yet. In both cases the pod counts as a pod
+  // without an owner.
   expect(await look(node)).toMatchObject({ evictable: 1 });
   await beginDrain(node, stage.controller).done;
   expect(await stage.podsOn(node)).toEqual([]);
@@ -386,7 +388,7 @@ describe('what is told of budgets is what the API server does', () => {
       expect(items.find(({ metadata }) => metadata.name === name)?.status?.currentHealthy).toBe(
         count,
       );
-    // A pod of two budgets is counted for one of them, which the disruption controller picks by chance.
+    // A pod of two budgets is counted for only one of them, which the disruption controller picks at random.
     for (const [name] of CASES) if (!/^(foreign|unready|twice)/.test(name)) expectHealthy(name, 2);
     expectHealthy('unready', 0);
     expectHealthy('unready-free', 0);

@@ -80,7 +80,10 @@ async function write(
   }
 }
 
-/** The writes that the server accepted, in its order, as `holder@term`; equal ones in a row are one entry. */
+/**
+ * Records the writes that the API server accepted, in their order, as `holder@term`. Equal writes in a row are one
+ * entry.
+ */
 async function watchRegister(name: string): Promise<{ terms: string[]; writes: () => number }> {
   const created = await direct.create<Lease>(leases, { metadata: { name, namespace: NAMESPACE } });
   const terms = [] as string[];

@@ -1,4 +1,7 @@
-/** Tests e-mail to a real mail server, on a real API server: what it gets, and that nobody else sees the password. */
+/**
+ * Tests e-mail to a real mail server, on a real API server: which mails the server receives, and that the password is
+ * not visible anywhere else.
+ */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';
@@ -30,7 +33,7 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Another file may delete the namespace, and must not miss these roles then.
+  // Another file may delete the namespace, and then these roles with it. So this file deletes the roles itself.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });
@@ -84,7 +87,7 @@ test('a mail server gets one message, after STARTTLS and with the password', asy
   );
   await puppets.until(async () => expect(await exim.accepted()).toHaveLength(1));
   const [folded = ''] = await exim.accepted();
-  // Long headers go on in the next line, after a blank.
+  // A long header continues on the next line, which begins with a blank.
   const mail = folded.replaceAll(/\n[ \t]+/g, ' ');
   for (const line of [
     'Subject: Refit: autopilot//autopilot: the upgrade to v1.36.3+k0s.2 has started; 2 nodes',

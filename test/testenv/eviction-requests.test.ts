@@ -1,4 +1,7 @@
-/** Tests a drain that may use EvictionRequests on an API server that does not serve them: it evicts as always. */
+/**
+ * Tests a drain that may use EvictionRequests on an API server that does not serve them. The drain then uses ordinary
+ * evictions.
+ */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { LIFECYCLE_PATH } from '../../src/drain/eviction-request-objects.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';

@@ -1,4 +1,4 @@
-/** Gives the examples to a real API server, and carries out the Plans of system-upgrade-controller there. */
+/** Tests that a real API server accepts the examples, and carries out the Plans of system-upgrade-controller there. */
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ import { apply, installKinds, kubectlAs, ON_SERVER } from './control-plane.ts';
 const EXAMPLES = 'examples/system-upgrade-controller';
 const SERVER = 'example-server';
 const WORKERS = ['example-worker-1', 'example-worker-2', 'example-worker-3'];
-/** What the example with a channel asks of a node that opted in. */
+/** The labels of a node that opted in, as the example with a channel requires them. */
 const OPTED_IN = { 'example.com/appliance': '1', 'example.com/upgrade': 'enabled' };
 
 let scene: CattleScene;

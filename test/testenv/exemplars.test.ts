@@ -52,7 +52,10 @@ async function exemplarsIn(url: string) {
     .toSorted((one, other) => Number(one.value) - Number(other.value));
 }
 
-/** Returns the names of the series in a text, those that it declares, and the values of `le` of the steps. */
+/**
+ * Returns three lists from a metrics text: the names of all series, the names that the text declares, and the values of
+ * `le` in the series of the steps.
+ */
 function namesIn(text: string) {
   const series = text.split('\n').filter((line) => /^\w/.test(line));
   const ofSteps = series.filter((line) => line.startsWith(BUCKETS));
@@ -75,7 +78,8 @@ async function expectSameSeries(prometheus: string, controller: string): Promise
   const all = { 'match[]': '{job="refit"}' };
   const kept = await asked<string[]>(prometheus, 'label/__name__/values', all);
   const ours = kept.filter((name) => !/^(?:up$|scrape_)/.test(name));
-  // Gauges come and go, and Prometheus also has those of earlier scrapes.
+  // A series of a gauge may disappear, and Prometheus also has the series of earlier scrapes. So the names in
+  // Prometheus are compared with all names that the text declares.
   expect(declared).toEqual(expect.arrayContaining(ours));
   expect(ours).toEqual(expect.arrayContaining(names));
   expect(bounds).toContain('10');

@@ -1,4 +1,7 @@
-/** Runs Exim of Debian, which accepts mail over TLS from those who know a password, and keeps it in its spool. */
+/**
+ * Runs Debian's Exim. It accepts mail over TLS only from a user with the right password, and keeps the mail in its
+ * spool.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,11 +17,11 @@ import { startProcess } from '../../tools/controlplane/process.ts';
 const UNPACKED = join(cacheDirectory(process.env), '..', 'exim', 'usr');
 const EXIM = join(UNPACKED, 'sbin', 'exim4');
 const LIBRARIES = join(UNPACKED, 'lib', 'x86_64-linux-gnu');
-/** A user that no machine has. Debian's Exim must find its user by name, and runs only if that is not root. */
+/** A user that exists on no machine. Debian's Exim looks up its user by name, and runs only if this user is not root. */
 const UID = 64_999;
 const USER = 'Debian-exim';
 
-/** In a mount namespace of its own, Exim finds its user in the files that come first. */
+/** Replaces /etc/passwd and /etc/group inside a separate mount namespace, so that Exim finds its user in them. */
 const IN_NAMESPACE = [
   '--mount',
   'sh',
@@ -39,7 +42,7 @@ function missing(): string | undefined {
 
 export interface Exim extends AsyncDisposable {
   readonly port: number;
-  /** The authority of its certificate, in PEM. */
+  /** The certificate of the CA that signed its certificate, in PEM. */
   readonly authority: string;
   /** Headers and body of each message that it has accepted. */
   accepted(): Promise<readonly string[]>;
@@ -77,7 +80,7 @@ export async function startExim(user: string, password: string): Promise<Exim> {
     `exim_group = ${USER}`,
     'local_interfaces = 127.0.0.1',
     `daemon_smtp_ports = ${port}`,
-    // What it accepts stays in the spool.
+    // Accepted messages stay in the spool.
     'queue_only = true',
     'tls_advertise_hosts = *',
     `tls_certificate = ${file('tls.crt')}`,

@@ -2,7 +2,10 @@
 import type { TestProject } from 'vitest/node';
 import { ControlPlanePool } from './control-plane-pool.ts';
 
-/** Vitest loads this file once for each project; what the projects share hangs on the process. */
+/**
+ * Vitest loads this file once for each project, so the data that all projects share is stored in a global variable of
+ * the process.
+ */
 const KEY = Symbol.for('refit.test.control-planes');
 const holder = globalThis as typeof globalThis & {
   [KEY]?: { projects: number; readonly pool: ControlPlanePool };
@@ -28,7 +31,7 @@ export async function teardown(): Promise<void> {
   await shared.pool.stop();
 }
 
-/** The project that comes first may have fewer workers than another one. */
+/** Returns the maximum of all projects, because the first project may have fewer workers than a later project. */
 function mostWorkers({ vitest }: TestProject): number {
   return Math.max(...vitest.projects.map(({ config }) => config.maxWorkers));
 }

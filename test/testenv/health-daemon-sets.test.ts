@@ -12,7 +12,7 @@ import { RefitProcess, runRefit } from './refit-process.ts';
 
 const NAMESPACE = 'default';
 const NAME = 'health-net';
-/** A check is asked every 15 s, and this test waits for several answers. */
+/** Refit runs a check every 15 s, and this test waits for several results. */
 const PATIENT = { timeout: 420_000 };
 const NODES = ['daemon-w1', 'daemon-w2', 'daemon-w3'] as const;
 
@@ -37,13 +37,13 @@ async function addDaemonSet(): Promise<void> {
   await apply(JSON.stringify(daemonSet));
   onTestFinished(async () => {
     await kubectlAs('admin', ['delete', 'daemonset', NAME, '-n', NAMESPACE, '--wait=true']);
-    // No kubelet ends the pods.
+    // The deletion is forced, because no kubelet ends the pods.
     const force = ['--force', '--grace-period=0'];
     await kubectlAs('admin', ['delete', 'pods', '-n', NAMESPACE, '-l', `app=${NAME}`, ...force]);
   });
 }
 
-/** Waits for the pod on the node, and says whether it is Ready as the kubelet would. */
+/** Waits for the pod on the node, and sets its Ready condition as the kubelet would. */
 async function sayPod(node: string, status: 'True' | 'False'): Promise<void> {
   await vi.waitFor(async () => {
     const labelSelector = `app=${NAME}`;
@@ -111,7 +111,8 @@ test(
     await sayPod('daemon-w1', 'True');
     await untilStarted(puppets, 'daemon-w2');
 
-    // The pod on a node that is done keeps the next node from starting, and does not keep this one from being done.
+    // A pod that is not Ready on a completed node stops the start of the next node. It does not stop the completion of
+    // a node that has already started.
     await sayPod('daemon-w1', 'False');
     await vi.waitFor(async () => expect(await shownNodes()).toEqual(['daemon-w1']), PATIENCE);
     await puppets.says('daemon-w2', 'Completed');

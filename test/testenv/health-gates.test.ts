@@ -20,7 +20,7 @@ beforeAll(async () => {
   await installKinds();
 });
 
-/** What every scene needs: an administrator, a policy with these checks, and a leader. */
+/** Starts the common parts of every scene: an administrator's client, a policy with these checks, and a leader. */
 async function begin(name: string, spec: UpgradePolicySpec) {
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
@@ -59,10 +59,10 @@ async function stateOf(admin: KubeClient, name: string): Promise<string | undefi
 }
 
 const LABELS = { severity: 'critical' };
-/** A check is asked every 15 s, and these tests wait for many answers. */
+/** Refit runs a check every 15 s, and these tests wait for many results. */
 const PATIENT = { timeout: 420_000 };
 
-/** Waits until a node is told to upgrade. */
+/** Waits until a node gets the signal to upgrade. */
 async function untilStarted(puppets: Puppets, name: string): Promise<void> {
   try {
     await vi.waitFor(async () => expect(await puppets.signal(name)).toBeDefined(), PATIENCE);

@@ -11,7 +11,7 @@ import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 const NAMESPACE = 'refit-smoke';
-/** As the guide says to grant it. */
+/** The rights as the guide documents them. */
 const RIGHTS = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -25,7 +25,7 @@ metadata: { name: refit-health-jobs, namespace: ${NAMESPACE} }
 roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: refit-health-jobs }
 subjects: [{ apiGroup: rbac.authorization.k8s.io, kind: User, name: refit-controller }]
 `;
-/** A check is asked every 15 s, and this test waits for several Jobs. */
+/** Refit runs a check every 15 s, and this test waits for several Jobs. */
 const PATIENT = { timeout: 420_000 };
 
 let admin: KubeClient;
@@ -47,7 +47,7 @@ async function untilTold(node: string, sentence: string): Promise<void> {
   await vi.waitFor(async () => expect(await why(node)).toContain(sentence), PATIENCE);
 }
 
-/** Waits until a node is told to upgrade. */
+/** Waits until a node gets the signal to upgrade. */
 async function untilStarted(puppets: Puppets, name: string): Promise<void> {
   try {
     await vi.waitFor(async () => expect(await puppets.signal(name)).toBeDefined(), PATIENCE);
@@ -57,7 +57,7 @@ async function untilStarted(puppets: Puppets, name: string): Promise<void> {
   }
 }
 
-/** Waits for the pod of a Job that was not seen yet, and ends it as a kubelet would. */
+/** Waits for the pod of a new Job, and ends the pod as a kubelet would. */
 async function endNextJob(seen: Set<string>, phase: 'Succeeded' | 'Failed'): Promise<void> {
   const pod = await vi.waitFor(async (): Promise<Pod> => {
     const { items } = await admin.list(pods, { namespace: NAMESPACE });
@@ -74,7 +74,7 @@ test('a node waits for a Job that succeeds before it and after it', PATIENT, asy
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
   await admin.create(namespaces, { metadata: { name: NAMESPACE } });
-  // With the namespace go the Jobs, which Refit keeps for an hour.
+  // The deletion of the namespace also deletes the Jobs, which Refit keeps for an hour.
   onTestFinished(async () => {
     await kubectlAs('admin', ['delete', 'namespace', NAMESPACE, '--wait=true']);
   });

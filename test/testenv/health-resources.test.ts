@@ -48,7 +48,10 @@ async function grant(): Promise<void> {
   onTestFinished(async () => void (await kubectlAs('admin', ['delete', '-f', '-'], RIGHTS)));
 }
 
-/** Commands ask no health checks themselves; the leader writes into the NodeRollout and Events why nodes wait. */
+/**
+ * Waits until the reason is in the NodeRollout or in Events, to which the leader writes why nodes wait. Commands run no
+ * health checks themselves.
+ */
 async function waitsBecause(text: string): Promise<void> {
   await vi.waitFor(async () => {
     const { stdout } = await kubectlAs('admin', ['get', 'noderollouts,events', '-A', '-o', 'json']);

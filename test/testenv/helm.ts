@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { type RunResult, run } from '../../tools/controlplane/run.ts';
 import { buildTool } from './build-tool.ts';
 
-/** `directory` holds what Helm keeps: nothing is left in the home directory. */
+/** `directory` contains all files that Helm keeps, so that Helm leaves no file in the home directory. */
 export async function helm(directory: string, args: readonly string[]): Promise<RunResult> {
   const home = Object.fromEntries(
     ['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME', 'KUBECACHEDIR'].map((name) => [

@@ -26,7 +26,8 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Another file may delete the namespace, and must not miss these roles then.
+  // Deletes the roles, because a test of another file may delete the namespace and would delete these roles with it.
+  // That test must not miss them then.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });
@@ -62,7 +63,7 @@ test('the work goes on after the last pod is gone and both hooks have succeeded,
   await puppets.plan(1);
   await puppets.says('hooks-d1', 'Cordoning');
 
-  // The pod is told to end, but is still there: no hook runs.
+  // The pod is being deleted but still exists, so no hook runs.
   await puppets.until(async () => expect(await why('hooks-d1')).toContain(pod));
   expect(await made.of('detach')).toEqual([]);
   await puppets.release(pod);
@@ -74,9 +75,9 @@ test('the work goes on after the last pod is gone and both hooks have succeeded,
     ),
   );
 
-  // The next leader drains again. It finds the same Job, and does not evict its pod from the node.
+  // The next leader drains the node again. It finds the same Job, and does not evict the pod of the Job from the node.
   const { metadata } = await made.podOf(detach);
-  // The Nodes of puppets have no room, so the scheduler leaves the pod; the test places it instead.
+  // The Nodes of puppets have no capacity, so the scheduler does not bind the pod. The test binds it instead.
   const binding = { metadata: { name: metadata.name }, target: { kind: 'Node', name: 'hooks-d1' } };
   const path = `/api/v1/namespaces/refit-hooks/pods/${metadata.name}/binding`;
   const bound = await kubectlAs(

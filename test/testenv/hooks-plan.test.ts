@@ -107,7 +107,7 @@ test('nothing starts before the hook of the plan, which is retried, and the hook
   const report = await made.last('report');
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
 
-  // The next leader finds the Job after the end of the plan.
+  // The plan has ended. The next leader finds the Job of the hook `report`.
   await second.stop('SIGKILL');
   await using third = await lead();
   await made.end(report, 'Failed');
@@ -125,7 +125,7 @@ test('nothing starts before the hook of the plan, which is retried, and the hook
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   expect(await made.of('report')).toHaveLength(1);
 
-  // It can be tried again, too.
+  // The hook `report` can be retried as well.
   expect(await retryPlan()).toBe(0);
   await made.end(await made.last('report', 2), 'Succeeded');
   await puppets.until(async () => expect(await hooksShown()).toEqual([]));

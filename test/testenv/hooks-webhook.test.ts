@@ -27,7 +27,7 @@ const NAMESPACE = 'refit-system';
 const NAME = 'refit-hooks';
 const KEY = 'a key of these tests only';
 const RIGHTS = 'deploy/rbac-hooks.yaml';
-/** Writes its input on one line of a file, and ends once another file is there. */
+/** Appends its input as one line to the file `calls`, and ends when the file `go` exists. */
 const COMMAND = 'cat >> calls; echo >> calls; until [ -e go ]; do sleep 0.05; done';
 
 const subject = { commonName: 'hooks' };
@@ -88,7 +88,7 @@ async function events(): Promise<string> {
 interface Receiver {
   readonly port: number;
   readonly calls: () => Promise<string[]>;
-  /** Lets the commands end. */
+  /** Creates the file that lets the commands end. */
   readonly go: () => Promise<void>;
 }
 

@@ -114,7 +114,7 @@ test('a node starts after its hook, keeps its slot until the second one is done,
   await puppets.says('hooks-w1', 'Completed');
   expect(await made.of('backup')).toHaveLength(1);
 
-  // The slot is free only after the second hook.
+  // The node occupies its slot until its second hook succeeds. So the hook `backup` does not run for the next node yet.
   const smoke = await made.last('smoke');
   expect(await made.of('backup')).toHaveLength(1);
   await made.end(smoke, 'Failed');
@@ -123,7 +123,7 @@ test('a node starts after its hook, keeps its slot until the second one is done,
       `HookFailed hooks-w1: the hook smoke of UpgradePolicy hooks-both failed: Job ${NAMESPACE}/${smoke.metadata.name} failed: BackoffLimitExceeded`,
     ),
   );
-  // The NodeRollout keeps what the hook said, so that a viewer needs neither Events nor Jobs.
+  // The NodeRollout keeps the message of the hook, so that a viewer needs to read neither Events nor Jobs.
   const said = `Job ${NAMESPACE}/${smoke.metadata.name} failed: BackoffLimitExceeded`;
   await puppets.until(async () =>
     expect(await why('hooks-w1')).toContain(`the hook smoke failed: ${said}`),
@@ -145,7 +145,7 @@ test('a node starts after its hook, keeps its slot until the second one is done,
   const again = await made.last('smoke', 2);
   await made.end(again, 'Succeeded');
 
-  // Somebody deletes a Job before its end: it is created again.
+  // Deletes a Job before its end, as a person could do. Refit creates the Job again.
   const backup = await made.last('backup', 2);
   await admin.delete(jobs, backup.metadata.name, {
     namespace: NAMESPACE,

@@ -1,4 +1,7 @@
-/** Tests the container image: its controller leads on the real API server, as user 65532 and with nothing to write to. */
+/**
+ * Tests the container image: its controller becomes the leader on the real API server. It runs as user 65532 and with a
+ * read-only file system.
+ */
 import { globSync } from 'node:fs';
 import { chmod, copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

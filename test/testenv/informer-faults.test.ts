@@ -1,4 +1,7 @@
-/** Tests on a real API server what test/faults/informer-fuzz.test.ts tests at length in memory: the view becomes correct. */
+/**
+ * Tests on a real API server that the view of the informer becomes correct despite faults.
+ * test/faults/informer-fuzz.test.ts tests the same at length in memory.
+ */
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { Pem } from '../../src/kube/config/cluster-config.ts';

@@ -1,4 +1,7 @@
-/** Tests that the agent of a controller, installed under real systemd, gets its own rights and certificate and registers. */
+/**
+ * Tests the agent of a controller that `refit install` installs under real systemd: the agent gets its own rights and
+ * its own certificate, and registers the controller.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Tests the files of a release that `kubectl apply -f` installs, and kustomize by URL, on a real API server of its own. */
+/**
+ * Tests the manifests of a release on a real API server of its own: `kubectl apply -f` installs each file, and
+ * kustomize installs them by URL.
+ */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,7 +61,7 @@ async function makeRepository(): Promise<void> {
   await git('add', '.');
   await git(...who, 'commit', '--quiet', '--message', 'deploy');
   await git('tag', TAG);
-  // The tag must count, not what comes after it.
+  // Makes a commit after the tag. kustomize must use the tag, and not this commit.
   await rm(join(repository, 'deploy', 'kustomize'), { recursive: true });
   await git(...who, 'commit', '--quiet', '--all', '--message', 'later');
 }

@@ -1,4 +1,7 @@
-/** Tests install, uninstall and credentials on a real API server of its own, whose roles they replace and remove. */
+/**
+ * Tests `refit install`, `refit uninstall` and `refit credentials` on a real API server of its own, because these
+ * commands replace and remove its roles.
+ */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +39,7 @@ const KINDS: readonly Resource[] = [
   podDisruptionBudgets,
 ];
 const PATIENCE = { timeout: 150_000, interval: 200 };
-/** Where many kinds are read. */
+/** For checks that read many kinds. */
 const SLOWLY = { ...PATIENCE, interval: 1_000 };
 
 let plane: ControlPlane;
@@ -69,7 +72,10 @@ async function askAs(kubeconfig: string, ...args: string[]): Promise<string> {
   return (ok ? stdout : stderr + stdout).trim();
 }
 
-/** The API server takes a moment to learn of a new role. Asked by review: kubectl's `can-i` asks a cache of the kinds that it knows. */
+/**
+ * Waits until the account has this access, because the API server takes a moment to observe a new role. Uses access
+ * reviews, because `kubectl auth can-i` uses a cache of the kinds.
+ */
 async function expectAccess(kubeconfig: string, expected: Record<Target, string>): Promise<void> {
   const asOwner = async (args: readonly string[], input: string) =>
     await kubectl(plane.kubectl, kubeconfig, args, input);
@@ -79,7 +85,7 @@ async function expectAccess(kubeconfig: string, expected: Record<Target, string>
   );
 }
 
-/** As kubectl names them. */
+/** Returns the objects that Refit manages, with the names that kubectl prints. */
 async function ours(...kinds: readonly Resource[]): Promise<string[]> {
   using client = createClient(await loadClusterConfig({ path: admin }));
   const names = kinds.map(async (resource) => {
@@ -94,7 +100,10 @@ async function ours(...kinds: readonly Resource[]): Promise<string[]> {
   return (await Promise.all(names)).flat();
 }
 
-/** The API server may take minutes to delete a definition that it does not serve yet. */
+/**
+ * Waits until the definitions are served. The API server may take minutes to delete a definition that it does not serve
+ * yet.
+ */
 const untilServed = async (): Promise<string> =>
   await ask(
     'wait',
@@ -114,7 +123,10 @@ const nameOf = ({ kind, metadata }: KubeObject): string =>
 const sorted = (text: string): KubeObject[] =>
   objectsOf(text).toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
 
-/** As the control plane has them: those of deploy/, applied by hand, for controllers on hosts. */
+/**
+ * The files of deploy/ with the roles that the control plane of the tests has from its start, as an administrator
+ * applies them by hand for controllers on hosts.
+ */
 const HAND_MADE = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
 
 async function removeHandMade(): Promise<void> {
@@ -157,7 +169,7 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
     'clusterrole refit-controller left as it is: refit install did not make it',
   );
   expect(removed).toContain('clusterrolebinding refit-controller deleted');
-  // Of what stays anyway, --delete-plans is no advice.
+  // For a namespace that it leaves anyway, uninstall does not recommend --delete-plans.
   expect(removed).toContain('namespace k0s-autopilot left as it is: refit install did not make it');
   expect(await ask('get', 'clusterrole', 'refit-controller', '-o', 'name')).toContain(
     'refit-controller',
@@ -405,7 +417,7 @@ describe('credentials of a controller', () => {
 
 test('uninstall stays away while a plan is open, and leaves what another component needs', async () => {
   const cluster = ['--kubeconfig', admin];
-  // As Helm left it; what else the two components share is theirs.
+  // Makes `refit-viewer` an object of Helm. The two components own the other objects that they share.
   await ask('delete', 'clusterrolebinding', 'refit-viewer', '--ignore-not-found');
   await ask(
     'create',

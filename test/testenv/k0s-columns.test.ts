@@ -1,4 +1,4 @@
-/** Tests what `kubectl get` shows of k0s Plans and ControlNodes: the columns that their schema can carry. */
+/** Tests the columns that `kubectl get` shows for k0s Plans and ControlNodes, as far as their schema allows columns. */
 import { expect, onTestFinished, test } from 'vitest';
 import { createControlNode } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';

@@ -56,8 +56,9 @@ function call(path: string): string[] {
 }
 
 /**
- * Puts stand-ins of k0s and systemd on the host. `k0s backup` asks etcd for its snapshot. `k0s restore` does with an archive what
- * pkg/backup of k0s does: it refuses data that exists, makes a cluster of one member from etcd-snapshot.db, and copies the rest.
+ * Puts stand-ins for k0s and systemd on the host. `k0s backup` asks etcd for its snapshot. `k0s restore` treats an
+ * archive as pkg/backup of k0s does: it refuses to replace existing data, creates a cluster of one member from
+ * etcd-snapshot.db, and copies the other files.
  */
 async function playHost(): Promise<void> {
   const etcdutl = await buildTool('etcdutl');
@@ -115,7 +116,7 @@ async function valueOf(key: string): Promise<string | undefined> {
   return found && Buffer.from(found.value, 'base64').toString();
 }
 
-/** Takes it as the agent does, encrypted for the certificate. */
+/** Takes a snapshot as the agent does, encrypted for the certificate. */
 async function take(): Promise<Required<Pick<EtcdSnapshot, 'path' | 'sha256'>>> {
   const statusSocket = join(members.root, 'status.sock');
   const stateDirectory = join(host, 'state');
@@ -141,7 +142,10 @@ async function take(): Promise<Required<Pick<EtcdSnapshot, 'path' | 'sha256'>>> 
   }
 }
 
-/** What a reader types on the host, in the order of the guide: each line of a block, and each command in a sentence. */
+/**
+ * Returns the commands that a reader types on the host, in the order of the guide: each line of a code block, and each
+ * command in a sentence.
+ */
 async function commandsOfGuide(): Promise<string[]> {
   const page = await readFile(join(ROOT, 'docs/roll-back.md'), 'utf8');
   const [, section = ''] = page.split('### Restore a snapshot\n');
@@ -175,7 +179,8 @@ test('the guide restores what etcd had when the snapshot was taken, and nothing 
     'systemctl start',
     'k0s kubectl',
   ]);
-  // The key is where the operator is; the encrypted file is copied there, and the archive back.
+  // The operator has the key on another machine. So the operator copies the encrypted file there, and copies the
+  // archive back.
   const file = join(keys, 'archive.tar.gz');
   await copyFile(path, `${file}.cms`);
   for (const line of commands) {
@@ -202,7 +207,7 @@ test('the guide restores what etcd had when the snapshot was taken, and nothing 
   await members.start(NAME);
   expect(await valueOf('early')).toBe('kept');
   expect(await valueOf('late')).toBeUndefined();
-  // Nobody else is a member: the other controllers join as new ones.
+  // The restored etcd has no other member. The other controllers join as new members.
   expect((await ask('cluster/member/list', {})) as object).toMatchObject({
     members: [{ name: NAME }],
   });

@@ -1,4 +1,7 @@
-/** Follows what `npm start -- --keep` says: kubectl and refit work on the cluster, and stopping it leaves nothing. */
+/**
+ * Tests the instructions that `npm start -- --keep` prints: kubectl and refit work on the cluster, and nothing remains
+ * after it is stopped.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -62,7 +65,7 @@ test('a kept cluster is there for kubectl and refit, advice is given only then, 
 });
 
 test('without --keep nobody is told what to do with a cluster that is gone', async () => {
-  // The first node of all: the others need no upgrade for this.
+  // controller1 is the first node of the plan, so this test needs no upgrade of the other nodes.
   const { ok, stdout } = await run(process.execPath, [START, '--fail', 'controller1']);
   expect(ok).toBe(false);
   expect(stdout).toContain('controller1 failed: ');

@@ -1,4 +1,7 @@
-/** Tests addons after all hosts: planned by dry runs, applied and awaited, on a real API server. */
+/**
+ * Tests addons, which come after all hosts: Refit plans them with dry runs, applies them, and waits for them. The test
+ * uses a real API server.
+ */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -107,7 +110,7 @@ const deployment = {
 const deployments = namespaced<KubeObject & { status?: object }>('apps/v1', 'Deployment');
 
 test('is planned without a change, applied whatever its order, and then has nothing to do', async () => {
-  // The kind and the namespace come last.
+  // The definition of the kind and the namespace come after the objects that need them.
   await write('a.yaml', thing, config('a', '1'), config('b', '1'));
   await write('z.yaml', definition, namespace, deployment);
   const plan = run('plan');

@@ -1,4 +1,7 @@
-/** Tests the agent of kubeadm hosts: real processes beside stand-in hosts, led by the real extension for Cluster API. */
+/**
+ * Tests the agent of kubeadm hosts. Real agent processes run for stand-in hosts, and the leader is the real extension
+ * for Cluster API.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -25,7 +28,7 @@ import { kubeconfigVia } from './kubeconfig-variants.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
-/** As kubeadm makes them. */
+/** The Role and RoleBinding that kubeadm creates for its ConfigMap. */
 const ROLE = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -43,9 +46,9 @@ let scene: Scene;
 let leader: Run;
 let proxy: TcpProxy;
 let mirror = '';
-/** Each download waits for it. */
+/** Every download waits for this promise. */
 let mayServe = Promise.resolve();
-/** Of the list of binaries. */
+/** The hash of the list of binaries. */
 let sha256 = '';
 const agents: AgentProcess[] = [];
 const server = createServer(
@@ -123,7 +126,7 @@ async function startAgent(name: string, ...flags: string[]): Promise<AgentProces
 
 const nodeOf = async (name: string) => await scene.cluster.client.get(nodes, name);
 
-/** As UpdateMachine does. */
+/** Requests an update of the host, as UpdateMachine does. */
 async function request(name: string, list = 'LIST', hash = sha256): Promise<void> {
   const { cluster } = scene;
   const role = cluster.host(name).role === 'controlPlane' ? 'controller' : 'worker';
@@ -143,7 +146,7 @@ async function request(name: string, list = 'LIST', hash = sha256): Promise<void
   await cluster.client.patch(nodes, name, { metadata: { annotations, labels } }, { type: 'merge' });
 }
 
-/** Resolves with how its update ended, and why it failed. */
+/** Waits until the update of the host has ended. Resolves with its phase, and with the reason if it failed. */
 async function ended(name: string): Promise<[phase: string | undefined, reason: string]> {
   return await vi.waitFor(async () => {
     const node = await nodeOf(name);
@@ -161,7 +164,7 @@ async function hasLogged(agent: AgentProcess, what: string): Promise<void> {
   await vi.waitFor(() => expect(agent.log.join('\n')).toContain(what), PATIENCE);
 }
 
-/** What Cluster API does before it updates the first control plane. */
+/** Writes this version to kubeadm-config, as Cluster API does before it updates the first control-plane node. */
 async function configure(version: string): Promise<void> {
   const { client } = scene.cluster;
   const { data } = await client.get(configMaps, CONFIG.name, { namespace: CONFIG.namespace });
@@ -243,7 +246,7 @@ test('a control-plane host, whose API server is away while kubeadm works, with a
 test('a worker whose agent is killed in each step', async () => {
   const host = scene.cluster.host('w1');
   await request('w1');
-  // None comes further before it is killed.
+  // Each agent is blocked after its moment, so it does not get further before the test kills it.
   const killedAt = async (moment: string): Promise<void> => {
     const agent = await startAgent('w1');
     await hasLogged(agent, moment);

@@ -1,4 +1,7 @@
-/** Tests the way back of a whole cluster to the patch before, with the system's ssh client, on a real API server. */
+/**
+ * Tests that a whole cluster goes back to the patch version before, with the system's ssh client and on a real API
+ * server.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';

@@ -1,4 +1,7 @@
-/** Tests pause, resume, abort and retry of an upgrade over SSH, as the documented operator: on a real API server, while hosts work. */
+/**
+ * Tests pause, resume, abort and retry of an upgrade over SSH on a real API server. The documented operator runs these
+ * commands while hosts work.
+ */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -55,7 +58,7 @@ async function versionsOf(...names: readonly string[]): Promise<(string | undefi
 test('retry refuses a failed host and says what to do', async () => {
   await cutOffWithout(scene.cluster.host('cp1'), 'kube-apiserver');
   expect(await apply().ended).toBe(1);
-  // The run of a failed host has ended, so KubeOne may start.
+  // The run has ended because a host failed. No node has its label any more, so KubeOne may start.
   expect(await labelledNodes(scene)).toEqual([]);
   const { code, stderr } = await told('retry', 'cp1');
   expect(code).toBe(1);
@@ -77,7 +80,7 @@ test('with a pause, the current host finishes and no other starts; why says what
   expect(paused.stdout).toMatch(
     new RegExp(`^${PLAN} is paused\\.\nIn progress, will finish: cp1 `),
   );
-  // Another run finishes it, too.
+  // The next run finishes the current host as well.
   run.child.kill('SIGKILL');
   await run.ended;
   expect(await labelledNodes(scene)).toEqual(['cp1', 'cp2', 'w1', 'w2']);
@@ -125,7 +128,8 @@ test('with an abort, the current host finishes and the run ends; the next run st
     'was aborted, so no node of it can be retried; to start again: run `refit kubeadm apply`',
   );
 
-  // As an earlier run left it, and kubectl uncordon, before a person cordoned the node.
+  // Annotates the node as if an earlier run had cordoned it and `kubectl uncordon` had left the annotation. Then a
+  // person cordons the node.
   await kubectlAs('admin', [
     'annotate',
     'node',

@@ -1,4 +1,7 @@
-/** Tests that nodes are drained before their kubelets are upgraded: a minor version over SSH, with real pods and a real budget. */
+/**
+ * Tests that nodes are drained before their kubelets are upgraded. The test upgrades to a minor version over SSH, with
+ * real pods and a real PodDisruptionBudget.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -23,7 +26,7 @@ const HELD =
 let scene: Scene;
 let manifest = '';
 let last: Run;
-/** In the order in which the Nodes reported them. */
+/** The names of the nodes with the new version, in the order in which their Nodes reported it. */
 const kubelets: string[] = [];
 /** The versions of the API servers when the first kubelet of the new version reported. */
 let apiServers: string[] = [];
@@ -51,7 +54,7 @@ afterEach(
 
 afterAll(async () => {
   stop.abort();
-  // Delete pods first: nothing ends them after their Nodes are gone.
+  // Deletes the pods first, because nothing ends them after their Nodes are deleted.
   const all = ['deployment,poddisruptionbudget', '--all', '-n', NAMESPACE];
   await kubectlAs('admin', ['delete', ...all, '--cascade=foreground']);
   await removeRequests();
@@ -101,7 +104,7 @@ async function podsOn(name: string): Promise<Pod[]> {
   const { items } = await scene.cluster.client.list(pods, {
     fieldSelector: `spec.nodeName=${name}`,
   });
-  // Static pods stay.
+  // Static pods remain on the node, so they do not count.
   return items.filter(
     ({ metadata, status }) => status?.phase === 'Running' && !metadata.labels?.['tier'],
   );
@@ -120,7 +123,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
   await apply(JSON.stringify(WORKLOADS.of('Deployment', 'web', { replicas: 2 }, { spec })));
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 2 })));
   await vi.waitFor(async () => expect(await podsOn('w1')).toHaveLength(2), PATIENCE);
-  // Its condition is never true, so that it is asked for nothing.
+  // The match condition of the webhook is never true, so the API server never calls it.
   const webhook = {
     name: 'silent.example.com',
     rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
@@ -157,7 +160,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
     'warning webhook: no endpoint of service default/silent is ready for webhook silent',
   );
   await kubectlAs('admin', ['delete', kind, 'silent']);
-  // A pod that is blocked only for now is different.
+  // A pod that is blocked only temporarily is treated differently.
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 1 })));
 });
 
@@ -195,12 +198,12 @@ test('kubelets of the control plane moved after every API server, and before tho
 });
 
 test('a run that is killed while a budget holds a pod is followed by one that waits for the same', async () => {
-  // What a run leaves that was killed before another run's request replaced its own.
+  // The taint that a killed run leaves when another run's request has replaced the request of the killed run.
   const left = [{ ...PENDING_TAINT, value: 'ConfigMap.gone' }];
   await scene.cluster.client.patch(nodes, 'w1', { spec: { taints: left } }, { type: 'merge' });
   const first = start();
   await tells(first, HELD);
-  // The Node shows it to users who may read neither pods nor budgets.
+  // The Node shows the report to users who may read neither pods nor PodDisruptionBudgets.
   await vi.waitFor(
     async () => expect(reportOn(await node('w1'))?.message).toContain('default/web blocks'),
     PATIENCE,
@@ -213,7 +216,7 @@ test('a run that is killed while a budget holds a pod is followed by one that wa
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);
   expect(await podsOn('w1')).toHaveLength(1);
   await setCordon('cp1', null);
-  // A busy API server may answer late, which the log tells as a warning.
+  // A busy API server may answer late. Then the log contains a warning.
   expect([await last.ended, last.stderr]).toEqual([
     0,
     expect.not.stringContaining('"level":"error"'),

@@ -1,4 +1,7 @@
-/** The scripts that ask etcd's members and move their leader, on three real members with TLS as kubeadm makes them. */
+/**
+ * Tests the scripts that query the members of etcd and move their leader, on three real members with TLS as kubeadm
+ * configures it.
+ */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';

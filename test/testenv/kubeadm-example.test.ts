@@ -1,4 +1,4 @@
-/** Carries out the example manifest of kubeadm on stand-in hosts over SSH and the real API server. */
+/** Tests the example manifest of kubeadm: carries it out on stand-in hosts over SSH and on the real API server. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -18,7 +18,10 @@ beforeAll(async () => {
 });
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
-/** Runs the command with the example; what only this place knows is from the test's own manifest: addresses, keys, binaries. */
+/**
+ * Runs the command with the example manifest. Addresses, keys and binaries exist only in this test environment, so they
+ * are taken from the manifest of the test.
+ */
 async function run(command: string, ...flags: readonly string[]): Promise<Run> {
   const path = await scene.cluster.manifest(TO, (manifest) => {
     const { version, kubeconfig, hosts, binaries, ssh } = manifest;

@@ -22,7 +22,7 @@ import { WHOLE } from '../support/whole.ts';
 import { HOSTS, MANIFEST } from './kubeadm-hosts.ts';
 
 type Moment = 'before' | 'after';
-/** When a run is killed: as soon as the step is requested, or when it is done but not yet reported. */
+/** The moments at which a test kills a run: when the step is requested, or when the step is done but not yet reported. */
 const STEPS: [Moment, string][] = [
   ['before', 'stage'],
   ['after', 'stage'],
@@ -30,7 +30,10 @@ const STEPS: [Moment, string][] = [
   ['after', 'kubeadm'],
   ['after', 'kubelet'],
 ];
-/** By host. The SSH server makes no difference between steps and to refusals: for the second one, kubeadm's own step is enough. */
+/**
+ * The moments at which a test kills a run, by host. The SSH server affects neither the other steps nor the refusals. So
+ * for the second server, the step `kubeadm` is enough.
+ */
 type Kills = Readonly<
   Record<'cp1' | 'w2', readonly [Moment, string][]> & { cp2?: readonly [Moment, string][] }
 >;
@@ -44,7 +47,7 @@ const SERVERS: [string, StartServer, string | undefined, Kills][] = [
   ['a server in JavaScript', startJavascriptServer, undefined, EVERY_KIND],
   ["Debian's sshd", startDebianServer, whyNoSshd(), LEADER_ONLY],
 ];
-/** Short: the run after a killed one waits for the lease to expire. */
+/** The duration is short, because the run after a killed run waits until the lease has expired. */
 const LEASE = ['--lease-duration', '3s'];
 
 for (const [name, startServer, why, kills] of SERVERS) {
@@ -124,7 +127,7 @@ function killed(startServer: StartServer, kills: Kills): void {
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     expect(await versions(scene)).toEqual(HOSTS.map((name) => [name, TO]));
     for (const host of scene.cluster.hosts) {
-      // The step that was cut off runs again.
+      // The step that was interrupted on cp2 runs again there.
       const times = host.name === 'cp2' && kills.cp2 ? 2 : 1;
       expect([host.name, (await logOf(host, 'kubeadm')).length]).toEqual([host.name, times]);
       expect([host.name, (await logOf(host, 'kubelet')).length]).toEqual([host.name, 1]);

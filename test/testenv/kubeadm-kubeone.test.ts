@@ -1,4 +1,7 @@
-/** Tests `refit kubeadm plan` with KubeOne's own manifest: names asked on the hosts, and hosts behind a bastion, over Debian's sshd. */
+/**
+ * Tests `refit kubeadm plan` with the manifest of KubeOne, over Debian's sshd. Refit reads the names on the hosts
+ * themselves, and reaches some hosts through a bastion.
+ */
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -29,7 +32,7 @@ function suite(): void {
 
   const portOf = (name: string): number => scene.cluster.servers.get(name)?.port ?? 0;
 
-  /** Every host but w2 is reached through w2. */
+  /** Runs `refit kubeadm plan` with a manifest of KubeOne in which every host except w2 is reached through w2. */
   async function plan(change: object): Promise<Run> {
     const path = join(await scene.cluster.manifest(TO), '..', 'kubeone.yaml');
     const all = scene.cluster.hosts.map(({ name, role }) => ({

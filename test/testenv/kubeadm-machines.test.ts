@@ -1,4 +1,7 @@
-/** Tests that MachineDeployments come last, a canary first, within their budget: on a real API server with a stand-in machine-controller. */
+/**
+ * Tests that MachineDeployments are upgraded last, each with a canary first and within its budget, on a real API server
+ * with a stand-in machine-controller.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
@@ -90,7 +93,7 @@ test('after all hosts: one pool at a time in the order of names, within its budg
   controller.history = [];
 
   const atFirstMachine: (string | undefined)[] = [];
-  // As clouds do, they take longer to join than Refit to see them.
+  // The new Machines join only after Refit has observed them, as in a cloud.
   controller.behaviour = ({ metadata, spec }) => {
     if (spec.versions.kubelet !== NEW) return 'joins';
     if (atFirstMachine.length === 0) void hostVersions().then((all) => atFirstMachine.push(...all));
@@ -141,7 +144,7 @@ test('after all hosts: one pool at a time in the order of names, within its budg
       .every(({ available }) => available >= 3),
   ).toBe(true);
   for (const name of ['a-instead', 'b-surge']) {
-    // While it is paused, the canary is all that there is of the new version.
+    // While the MachineDeployment is paused, the canary is its only Machine with the new version.
     const held = of(name).filter(({ paused }) => paused);
     expect(held.length).toBeGreaterThan(0);
     expect(held.every(({ machines: { [NEW]: fresh } }) => fresh === 1)).toBe(true);

@@ -1,4 +1,7 @@
-/** Tests what kubeadm itself brings to an upgrade: its plan and diff, configuration of the cluster, an UpgradeConfiguration. */
+/**
+ * Tests the features of kubeadm itself that an upgrade uses: its plan and diff, the configuration of the cluster, and
+ * an UpgradeConfiguration.
+ */
 import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';

@@ -20,7 +20,8 @@ interface Kubeconfig {
   clusters: { readonly name: string; readonly cluster: object }[];
 }
 
-// The server makes no difference here: what is killed again and again ends well over each.
+// One SSH server is enough here, because the refusals do not depend on the server. kubeadm-killed.test.ts tests runs
+// that are killed again and again over each server.
 describe('over a server in JavaScript', () => {
   describe('what is refused', () => refusals(startJavascriptServer));
 });
@@ -251,7 +252,7 @@ function refusals(startServer: StartServer): void {
     const known = (await readFile(join(manifest, '../known_hosts'), 'utf8')).trim().split('\n');
     const address = known[3]?.split(' ')[0] ?? '';
     const key = known[0]?.split(' ').slice(1).join(' ') ?? '';
-    // That of cp2 is unknown, that of w2 another.
+    // In this file, the host key of cp2 is missing and w2 has the key of another host.
     await writeFile(
       join(manifest, '../changed'),
       [known[0], known[2], `${address} ${key}`, ''].join('\n'),

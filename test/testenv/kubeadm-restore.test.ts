@@ -93,10 +93,13 @@ function suite(): void {
     await members[Symbol.asyncDispose]();
   });
 
-  /** Data that was replaced while etcd still ran. */
+  /** The data directories that a restore replaced while etcd still ran. */
   const early: string[] = [];
 
-  /** Runs etcd for as long as its manifest is there, and a little longer, as a pod has time to end. */
+  /**
+   * Runs etcd while its manifest exists. Stops etcd a little later than the manifest disappears, because a pod also
+   * takes time to end.
+   */
   async function playKubelet(name: string): Promise<void> {
     let runs = true;
     while (!kubelets.signal.aborted) {
@@ -140,7 +143,7 @@ function suite(): void {
     return typeof answer === 'object' ? answer.cluster : undefined;
   };
 
-  /** In a terminal where `answer` is typed, if any. */
+  /** Runs `restore-etcd`. If `answer` is given, runs it in a terminal and types the answer there. */
   async function restore(
     answer?: string,
     file = manifest,
@@ -171,7 +174,7 @@ function suite(): void {
     return { code, text };
   }
 
-  /** Nothing was stopped, and nothing lies about. */
+  /** Expects that the restore has stopped no member and has left no files. */
   async function expectUntouched(): Promise<void> {
     for (const name of NAMES) {
       expect(await readdir(join(members.folderOf(name), DATA))).toEqual(['member']);

@@ -1,4 +1,7 @@
-/** Tests that requests of kubelets for serving certificates are approved and signed by the real cluster, with the documented rights. */
+/**
+ * Tests that kubelets get serving certificates: their requests are approved with the documented rights, and the real
+ * cluster signs them.
+ */
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -19,7 +22,7 @@ const CONFIG = { name: 'kubeadm-config', namespace: 'kube-system' };
 const MANIFEST = `{version: v1.36.3, approveServingCertificates: true,
   hosts: [{name: serving-cp1, role: controlPlane}, {name: ${NODE}, role: worker}],
   binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`;
-/** Addresses that w1 has for a while, by where they are known from. */
+/** Addresses of the control plane that Node w1 reports for a while, by the place from which Refit knows them. */
 const CONTROL_PLANE = { endpoint: '10.0.0.30', name: '10.0.0.31', kubeconfig: 'fd00::32' };
 let admin: KubeClient;
 let client: KubeClient;

@@ -1,4 +1,7 @@
-/** Holds the stand-in for kubeadm to recordings of a real one: the same commands, one after the other, on hosts of the same kind. */
+/**
+ * Tests the stand-in for kubeadm against recordings of a real kubeadm: the same commands run in the same order on hosts
+ * of the same kind.
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -35,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
-/** What says why a command is refused, in the words of both. */
+/** The parts of an output that give the reason for a refusal, in words that the real kubeadm and the stand-in share. */
 const REASONS = [
   /\[ERROR \w+\]/,
   /won't proceed; the user didn't answer/,
@@ -50,7 +53,10 @@ const REASONS = [
 const reasonsIn = ({ output }: Recorded): string[] =>
   output.flatMap((line) => REASONS.flatMap((reason) => reason.exec(line)?.[0] ?? [])).toSorted();
 
-/** The stand-in has no certificates and no kubeconfigs of components, and its kubelets say what wrote their configuration. */
+/**
+ * Files that are not compared. The stand-in has no certificates and no kubeconfigs of components, and the configuration
+ * files of its kubelets say what wrote them.
+ */
 const OTHERS = /^\/etc\/kubernetes\/(?:pki\/|[a-z-]+\.conf$)|^\/var\/lib\/kubelet\//;
 const made = (changes: readonly Change[]): string[] =>
   changes

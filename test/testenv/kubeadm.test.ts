@@ -27,7 +27,8 @@ import { kubeconfigFor } from './control-plane.ts';
 import { HOSTS } from './kubeadm-hosts.ts';
 import { runRefit } from './refit-process.ts';
 
-// The server makes no difference here: what is killed again and again ends well over each.
+// One SSH server is enough here, because these tests do not depend on the server. kubeadm-killed.test.ts tests runs
+// that are killed again and again over each server.
 describe('over a server in JavaScript', () => {
   describe('an upgrade', () => upgrade(startJavascriptServer));
 });
@@ -194,7 +195,7 @@ function upgrade(startServer: StartServer): void {
   });
 }
 
-/** From the first message about a host until its node has the new version. */
+/** Records an interval for each host: from the first message about the host until its node has the new version. */
 async function watchWork({ cluster }: Scene, abort: AbortSignal): Promise<Motion> {
   const motion = new Motion();
   const begun = new Set<string>();

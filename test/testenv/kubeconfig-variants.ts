@@ -1,4 +1,7 @@
-/** Makes kubeconfigs that differ in one thing from those of the documented users: for failures and for proxies. */
+/**
+ * Creates kubeconfigs that differ in one field from the kubeconfigs of the documented users. Tests use them for
+ * failures and for proxies.
+ */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +13,7 @@ interface Kubeconfig {
   'current-context'?: string;
 }
 
-/** The path of a new file in `directory`. */
+/** Writes the changed kubeconfig to a new file in `directory`, and returns the path of the file. */
 export async function variantFor(
   directory: string,
   user: User,
@@ -23,7 +26,7 @@ export async function variantFor(
   return path;
 }
 
-/** The same user at another URL, such as that of a proxy on loopback. */
+/** Writes a kubeconfig for the same user at another URL, such as the URL of a proxy on loopback, and returns its path. */
 export async function kubeconfigVia(directory: string, user: User, url: string): Promise<string> {
   return await variantFor(directory, user, ({ clusters }) => {
     for (const { cluster } of clusters) cluster.server = url;

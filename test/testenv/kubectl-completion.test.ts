@@ -1,4 +1,7 @@
-/** Asks the real kubectl what may follow `kubectl refit …`, as its completion in a shell does. */
+/**
+ * Tests the completion of `kubectl refit …`: asks the real kubectl for the next words, as the completion in a shell
+ * does.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Shows that the real kubectl works on the API server in memory, without flags that a real cluster does not need. */
+/** Tests that the real kubectl works on the API server in memory, without flags that a real cluster does not need. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

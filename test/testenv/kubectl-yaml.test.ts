@@ -1,4 +1,4 @@
-/** Shows that the recorded way of kubectl to read YAML is the one of the real kubectl. */
+/** Tests that the recordings of how kubectl reads YAML match the real kubectl. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../support/builders/kubectl-yaml.ts';
@@ -6,7 +6,7 @@ import { controlPlane } from './control-plane.ts';
 
 const HEADER = 'apiVersion: example.com/v1\nkind: Example\nmetadata: {name: example}\n';
 
-/** As kubectl would send it; `--local` asks no server about the kind. */
+/** Returns the object that kubectl would send. With `--local`, kubectl asks no server about the kind. */
 function asKubectl(yaml: string): unknown {
   const args = ['label', '--local', '-f', '-', 'a=b', '-o', 'json'];
   return JSON.parse(execFileSync(controlPlane().kubectl, args, { input: yaml, encoding: 'utf8' }));

@@ -1,4 +1,7 @@
-/** Tests what status shows while a killed leader still holds the lease, without a leader, and with the next one. */
+/**
+ * Tests what `refit status` shows in three situations: a killed leader still holds the lease, there is no leader, and
+ * the next leader runs.
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
@@ -13,7 +16,7 @@ import { installKinds, kubeconfigFor } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-/** More than clocks may differ. */
+/** The timeout is longer than the difference between clocks that Refit tolerates. */
 const PATIENCE = { timeout: 150_000, interval: 500 };
 const W1 = 'gone-w1';
 const W2 = 'gone-w2';
@@ -71,7 +74,7 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   expect(await puppets.signal(W2)).toBeUndefined();
 
   await using second = await lead();
-  // It has been late on a busy machine, rarely: then the reason is wanted.
+  // On a busy machine this rarely took too long. The error then shows the reason.
   await puppets.says(W2, 'Completed').catch(async (error: unknown) => {
     throw new Error([await told('why'), ...second.stderr.slice(-12)].join('\n'), { cause: error });
   });
@@ -79,7 +82,8 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   expect((await leader()).state).toBe('held');
   expect(await second.stop('SIGTERM')).toBe(0);
   expect((await leader()).state).toBe('none');
-  // More than its waits together: each of them says what it waited for.
+  // This timeout is longer than all waits of the test together, so that a wait that fails can report what it waited
+  // for.
 }, 600_000);
 
 test('a Plan that was deleted while nobody led: status and why name the nodes, until a leader cleans them up', async () => {
@@ -127,7 +131,7 @@ test("k0s's own leader leads: two that wait write one Event of a downgrade, and 
   const [event] = await told();
   expect(event?.message).toMatch(/gone-w3.*k0s's own leader carries the plan out nevertheless$/);
 
-  // Times have whole seconds.
+  // Times of Events have whole seconds, so the test waits until a new time differs from the last one.
   await vi.waitFor(
     () => expect(Date.now()).toBeGreaterThan(Date.parse(event?.lastTimestamp ?? '') + 1_000),
     PATIENCE,

@@ -49,7 +49,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     await cluster.stop();
   });
 
-  /** A pod that can be evicted but does not end until the returned function is called. */
+  /** Creates a pod that can be evicted. The pod does not end until the test calls the returned function. */
   async function holdPod(): Promise<() => Promise<void>> {
     const name = 'loss-held';
     const namespace = NAMESPACE;
@@ -70,7 +70,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     };
   }
 
-  /** A running plan: the first node is being drained, the second one waits. */
+  /** Starts a plan. Resolves when its first node is being drained and its second node waits. */
   async function drainUnder(
     name: string,
     version: string,

@@ -1,4 +1,7 @@
-/** Tests on a real API server what a k0s Plan does with nodes that join while it runs: `newNodes` of a policy, and what people read. */
+/**
+ * Tests on a real API server what a k0s Plan does with nodes that join while it runs: `newNodes` of a policy, and the
+ * messages that users read.
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -25,7 +28,7 @@ afterAll(async () => {
   admin.close();
 });
 
-/** Returns Ready nodes with this label. */
+/** Creates nodes that are Ready and have this label, and returns them. */
 async function joining(pool: string, ...names: readonly string[]): Promise<Puppets> {
   const puppets = await Puppets.create(admin, ...names);
   for (const name of names)
@@ -70,7 +73,8 @@ test('with newNodes: Include, it becomes a target of the Plan, which ends with i
   await using puppets = await joining('taken', 'taken-w1');
   await puppets.plan(1, { targets: { workers: selected('pool=taken') } });
   await puppets.until(async () => expect(await puppets.signal('taken-w1')).toBeDefined());
-  // The times of the API have whole seconds, and a Node of the same second counts as one of the start.
+  // The times of the API have whole seconds. A Node that is created in the second in which the Plan starts counts as
+  // present at the start, so the test waits.
   const { created = '' } = (await puppets.signal('taken-w1')) ?? {};
   await puppets.until(() => expect(Date.now()).toBeGreaterThan(Date.parse(created) + 1_000));
   await using late = await joining('taken', 'taken-w2');
@@ -85,7 +89,7 @@ test('with newNodes: Include, it becomes a target of the Plan, which ends with i
   await puppets.until(async () =>
     expect(await messagesOf('NodeIncluded', 'taken-w2')).toEqual([expect.stringContaining(told)]),
   );
-  // The limit of the Plan holds for the node, too.
+  // The concurrency limit of the Plan applies to the new node as well.
   expect(await late.signal('taken-w2')).toBeUndefined();
   await puppets.says('taken-w1', 'Completed');
   await puppets.until(async () => expect(await late.signal('taken-w2')).toBeDefined());

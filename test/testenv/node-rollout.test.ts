@@ -30,7 +30,7 @@ test('kubectl waits for a Plan, and its history survives the leader and the Plan
     },
     spec: { plan: { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'Plan', name: 'old' } },
   };
-  // Plans of earlier files had the same name, and their NodeRollout outlives them.
+  // Plans of earlier test files had the same name, and their NodeRollouts still exist.
   for (const name of [NAME, old.metadata.name])
     await ifFound(admin.delete(nodeRollouts, name, { namespace: NAMESPACE }));
   await puppets.until(
@@ -73,7 +73,7 @@ test('kubectl waits for a Plan, and its history survives the leader and the Plan
   await puppets.until(async () => expect((await statusNow())?.planDeleted).toBeDefined());
   expect((await statusNow())?.history).toMatchObject([{ phase: 'done', counts: { done: 2 } }]);
 
-  // Another Plan of the same name has the same NodeRollout, without the decisions about the former Plan.
+  // Another Plan with the same name uses the same NodeRollout, but without the decisions about the earlier Plan.
   await puppets.plan(1);
   await puppets.until(async () => {
     const { spec, status } = await admin.get(nodeRollouts, NAME, inPlace);

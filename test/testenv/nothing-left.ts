@@ -39,14 +39,14 @@ const WATCHED: readonly Resource[] = [
   leases,
 ];
 
-/** The control plane's own. The garbage collector removes the leases of Nodes after the Nodes. */
+/** The namespaces of the control plane itself. The garbage collector deletes the Leases of Nodes after the Nodes. */
 const PLANE_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease'];
 
 interface Left {
   readonly resource: Resource;
   readonly name: string;
   readonly namespace: string | undefined;
-  /** True for a lease that nobody holds, or not any more: it is removed and does not fail the file. */
+  /** True for a lease that nobody holds now. It is removed, and does not make the file fail. */
   readonly isFree: boolean;
 }
 
@@ -55,7 +55,11 @@ interface Found {
   readonly roles: readonly string[];
 }
 
-/** What a file of this process found and left: the next one on the same control plane finds it, too. This file is loaded for each. */
+/**
+ * The key in `globalThis` for the objects and roles that a file of this process found and left. The next file on the
+ * same control plane finds them as well. A key in `globalThis` is needed because this module is loaded again for each
+ * file.
+ */
 const KEY = Symbol.for('refit.test.found');
 const holder = globalThis as typeof globalThis & { [KEY]?: Found | undefined };
 
@@ -112,7 +116,10 @@ async function listAll(): Promise<Left[]> {
   );
 }
 
-/** A process that ends on a busy machine may leave its lease to expire, when a write of it may still arrive. */
+/**
+ * Reports whether the lease has no holder or has expired. A process that ends on a busy machine may leave its lease to
+ * expire, because one of its writes may still arrive.
+ */
 function isFree({
   spec: { holderIdentity, renewTime = '', leaseDurationSeconds = 0 } = {},
 }: Lease): boolean {
@@ -126,7 +133,7 @@ async function remove(left: readonly Left[]): Promise<void> {
     });
 }
 
-/** The documented ones, and what binds them. */
+/** Returns the documented roles and the bindings of these roles. */
 async function listRoles(): Promise<string[]> {
   const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
   const lists = kinds.map(async (kind) => {
@@ -141,7 +148,7 @@ async function listRoles(): Promise<string[]> {
   return (await Promise.all(lists)).flat().filter((each) => each.includes('refit'));
 }
 
-/** The next file could take a definition that goes away for one that stays. */
+/** Returns the definitions that are being deleted. The next file could mistake such a definition for one that stays. */
 async function definitionsThatGo(): Promise<string[]> {
   const { items } = await client.listAll(customResourceDefinitions);
   return items

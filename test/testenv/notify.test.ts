@@ -1,4 +1,7 @@
-/** Tests the receivers of a policy on a real API server: what they get, once, also after a leader was killed. */
+/**
+ * Tests the receivers of a policy on a real API server: what each receiver gets, and that it gets this only once, also
+ * after a leader was killed.
+ */
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -19,7 +22,7 @@ const NAMESPACE = 'refit-system';
 /** The Secret that `deploy/rbac-notify.yaml` names. */
 const NAME = 'refit-notify';
 const RIGHTS = 'deploy/rbac-notify.yaml';
-/** Part of each address, which nobody may read outside of the Secret. */
+/** A part of each address. Outside of the Secret, nobody may read it. */
 const TOKEN = 'T0K3N-0F-THESE-TESTS';
 const KEY = 'a key of these tests only';
 const SIGNING = 'signing-key';
@@ -35,12 +38,13 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Another file may delete the namespace, and must not miss these roles then.
+  // Deletes the roles, because a test of another file may delete the namespace and would delete these roles with it.
+  // That test must not miss them then.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });
 
-/** Creates the Secret with an address for each of these keys, on this port, and with the key of signatures. */
+/** Creates the Secret with the signing key and, for each of these keys, an address on this port. */
 async function useSecret(port: number, keys: readonly string[]): Promise<void> {
   const address = (key: string): string => `http://127.0.0.1:${port}/${key}/${TOKEN}`;
   const data = Object.fromEntries(

@@ -1,4 +1,4 @@
-/** A cluster of the sandbox on the borrowed control plane, in a directory that is removed when it stops. */
+/** Starts a cluster of the sandbox on the borrowed control plane. Its directory is removed when the cluster stops. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Gives the test file that runs next a real control plane: no other file uses it meanwhile. */
+/** Gives a real control plane to the test file that runs next. No other file uses this control plane at the same time. */
 import { borrowControlPlane } from './control-plane.ts';
 
 await borrowControlPlane();

@@ -1,4 +1,4 @@
-/** Installs the packed chart of a release from an empty folder, as somebody without a checkout does. */
+/** Tests the packed chart of a release: installs it from an empty folder, as a person without a checkout does. */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,8 @@ test(
       await helm(directory, ['uninstall', 'refit', ...where]);
       await restoreRoles();
     });
-    // The API server of the tests has these roles from its start. Their namespace also has roles of other tests.
+    // The API server of the tests has these roles from its start. Their namespace is not deleted, because it also has
+    // roles of other tests.
     const documents = parseAllDocuments(await readFile('deploy/rbac.yaml', 'utf8'));
     const roles = documents.filter((document) => document.get('kind') !== 'Namespace').join('');
     const deleting = ['delete', '--ignore-not-found', '-f', '-'];

@@ -1,4 +1,7 @@
-/** Tests on a real etcd that a Plan without status shards fits into one object, and so does the rest of one with them. */
+/**
+ * Tests on a real etcd that a Plan without status shards fits into one object. With status shards, the part that
+ * remains in the Plan must fit as well.
+ */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Plan, plans, type TargetStatus } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
@@ -13,7 +16,7 @@ import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../support/clock/times.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
 
-/** The most bytes that the API server accepts in all annotations of an object. */
+/** Annotations of the maximum size: the number of bytes that the API server accepts in all annotations of an object. */
 const ANNOTATIONS = { note: 'x'.repeat(2 ** 18 - 'note'.length) };
 /** The longest state of a target. */
 const LONGEST = 'SignalMissingPlatform';
@@ -33,7 +36,7 @@ function namesOf(length: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => String(index).padStart(length, 'w'));
 }
 
-/** The most names of that length that need no status shards. */
+/** Returns as many names of this length as possible without status shards. */
 function mostOf(length: number): string[] {
   let names = namesOf(length, 6_000);
   while (exceedPlan([names.map((name) => ({ name }))])) names = names.slice(0, -1);

@@ -32,11 +32,14 @@ const STATUSES = [
   'Completed',
 ];
 /**
- * Accepted writes of all processes, without leases and without Events, which may be dropped: 8 to 9, as in the benchmark. A
- * node whose turn comes before it fetched ahead reports one more.
+ * The maximum of accepted writes of all processes for each node, without leases and without Events, which may be
+ * dropped. Usually there are 8 to 9, as in the benchmark. A node reports one more status if it gets its signal before
+ * it has downloaded the file in advance.
  */
 const MUTATING_CALLS_PER_NODE = 10;
-/** Two controllers and two workers are asked whether they can download, and answer. */
+/**
+ * The writes of the download check. It asks two controllers and two workers whether they can download, and they answer.
+ */
 const DOWNLOAD_CHECK_CALLS = 8;
 
 const outages = new Motion();
@@ -61,7 +64,7 @@ beforeAll(async () => {
   finished = await runPlan(documentedPlan());
 });
 
-/** An agent announces itself once in its life, which is no part of a plan. */
+/** An agent announces itself once in its life. The test waits for this, because it is no part of a plan. */
 async function expectAnnounced(): Promise<void> {
   const controllers = (await cluster.client.listAll(controlNodes)).items;
   const workers = (await cluster.client.listAll(nodes)).items.filter(({ metadata }) =>
@@ -88,7 +91,7 @@ function documentedPlan(): Plan {
   return plan;
 }
 
-/** From `kubectl apply` to a final state. */
+/** Applies the plan with kubectl, and resolves when it has a final state. */
 async function runPlan(plan: Plan): Promise<Plan> {
   const applied = await kubectlAs('admin', ['apply', '-f', '-'], JSON.stringify(plan));
   expect(applied.stderr).toBe('');
@@ -103,7 +106,7 @@ async function runPlan(plan: Plan): Promise<Plan> {
   return await cluster.client.get(plans, 'autopilot');
 }
 
-/** From the first observed signal to the node's last report. */
+/** Returns an interval for each node: from the first observed signal to the last report of the node. */
 function inMotion(names: readonly string[]): Interval[] {
   return names.map((name) => {
     const own = sightings.filter((sighting) => sighting.name === name);
@@ -121,7 +124,7 @@ describe('order, seen by a watch', () => {
   test.each([...CONTROLLERS, ...WORKERS])('%s shows every status once, in order', (name) => {
     const seen = sightings.filter((sighting) => sighting.name === name).map(({ status }) => status);
     const [first] = CONTROLLERS;
-    // All but the first may have fetched ahead.
+    // Every node but the first may have downloaded the file in advance. Such a node does not report Downloading.
     const ways =
       name === first
         ? [STATUSES]
@@ -180,7 +183,8 @@ describe('processes and files, seen on the hosts', () => {
     expect(host?.starts).toBe(1);
   });
 
-  // Once more if its signal came while it tried out what it had fetched ahead: without a hash, only that proves the file.
+  // A node downloads the file a second time if its signal came while it tried out the file that it had downloaded in
+  // advance. Without a hash, only this trial proves the file.
   test('every node downloaded the file once, or twice if its turn came meanwhile', () => {
     const complete = cluster.downloads.requests
       .filter((request) => request.complete)
@@ -233,7 +237,7 @@ describe('the API', () => {
     );
     expect(unexpected).toEqual([]);
     const [accepted, refused] = acceptedAndRefused(
-      // Events and the NodeRollout are written for the plan, not for each node.
+      // Events and the NodeRollout are written for each plan, not for each node, so they do not count.
       writes.filter(
         ({ resource }) => resource !== 'events' && !resource.startsWith('noderollouts'),
       ),
@@ -242,7 +246,7 @@ describe('the API', () => {
     expect((accepted.length - DOWNLOAD_CHECK_CALLS) / nodes).toBeLessThanOrEqual(
       MUTATING_CALLS_PER_NODE,
     );
-    // How many races are lost depends on the machine. But each one is lost to another write of the same object.
+    // The number of conflicts depends on the machine. But each conflict is caused by another write of the same object.
     expect(refused.filter(({ code }) => code !== 409)).toEqual([]);
     for (const [name, lost] of Map.groupBy(refused, (write) => write.name))
       expect(lost.length, name).toBeLessThan(
@@ -278,7 +282,8 @@ function acceptedAndRefused(writes: readonly Mutation[]): [Mutation[], Mutation[
 /** Writes of Refit's processes and of the nodes since this test's plan was created. */
 async function mutations(): Promise<Mutation[]> {
   const events = await auditedSince(0);
-  // `creationTimestamp` has whole seconds: the agents announce themselves in the same one.
+  // Uses the audit log, because `creationTimestamp` has whole seconds and the agents announce themselves in the same
+  // second.
   const created = events.findLast(
     ({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans',
   );

@@ -13,6 +13,6 @@ function commandLine(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
   } catch {
-    return ''; // it ended while we looked
+    return ''; // The process ended while this function ran.
   }
 }

@@ -1,4 +1,7 @@
-/** Runs Prometheus and Alertmanager of Debian, which scrape what a test says and judge one alert about it. */
+/**
+ * Runs Prometheus and Alertmanager of Debian. They scrape the gauges that a test sets, and evaluate one alert about
+ * them.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -17,8 +20,9 @@ export const PROMTOOL = join(CACHE, 'prometheus/usr/bin/promtool');
 const ALERTMANAGER = join(CACHE, 'alertmanager/usr/bin/prometheus-alertmanager');
 
 /**
- * Debian's Alertmanager reads its templates from /usr/share, wherever it is unpacked, and neither flag nor configuration names
- * another place. So it runs in a mount namespace of its own, which has the unpacked folder there.
+ * The Alertmanager of Debian reads its templates from /usr/share, regardless of the folder into which it is unpacked.
+ * No flag and no configuration changes this path. So the Alertmanager runs in its own mount namespace, in which the
+ * unpacked folder is mounted there.
  */
 const SHARE = join(CACHE, 'alertmanager/usr/share');
 const IN_NAMESPACE = [
@@ -44,7 +48,10 @@ export const MISSING =
     ? undefined
     : 'no mount namespace can be made, in which Alertmanager finds its templates');
 
-/** A server that tests control. `/metrics` has the gauges; every other path answers `status`, if the token is right. */
+/**
+ * A server whose answers tests control. `/metrics` returns the gauges. Every other path returns `status` if the token
+ * is right.
+ */
 export class Application implements AsyncDisposable {
   readonly gauges: Record<string, number> = {};
   status = 200;
@@ -87,7 +94,7 @@ export class Application implements AsyncDisposable {
 export interface Monitoring extends AsyncDisposable {
   readonly prometheus: string;
   readonly alertmanager: string;
-  /** Ends Prometheus, which then answers nobody. */
+  /** Stops Prometheus, which then answers no request. */
   readonly endPrometheus: () => Promise<void>;
 }
 

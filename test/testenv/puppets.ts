@@ -1,4 +1,4 @@
-/** Workers without a host: the test itself writes what their agents would report. */
+/** Workers without a host. The test itself writes the reports that their agents would write. */
 import { expect, vi } from 'vitest';
 import { createNode, reportReady } from '../../sandbox/cluster/objects.ts';
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
@@ -27,10 +27,13 @@ export class Puppets implements AsyncDisposable {
   readonly names: readonly string[];
   readonly #admin: KubeClient;
   readonly #pods: string[] = [];
-  /** Without it the controller manager calls the nodes lost after 50 s, and nothing starts on a busy machine any more. */
+  /**
+   * Renews the Leases of the nodes. Otherwise the controller manager treats the nodes as lost after 50 s, and on a busy
+   * machine nothing starts any more.
+   */
   readonly #heartbeat = setInterval(() => {
     const renewed = { spec: { renewTime: microTime(Date.now()) } };
-    // A test may have deleted it.
+    // A test may have deleted the Lease.
     for (const name of this.names)
       void this.#admin
         .patch(leases, name, renewed, { type: 'merge', namespace: NODE_LEASES })
@@ -50,7 +53,8 @@ export class Puppets implements AsyncDisposable {
       const metadata = { name, namespace: NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } };
       await admin.create(
         leases,
-        // The controller manager ignores later renewals of a lease that it first saw without a time.
+        // The controller manager ignores later renewals of a Lease that had no time when the controller manager first
+        // observed it.
         { metadata, spec: { holderIdentity: name, renewTime: microTime(Date.now()) } },
         { namespace: NODE_LEASES },
       );
@@ -58,7 +62,7 @@ export class Puppets implements AsyncDisposable {
     return new Puppets(admin, names);
   }
 
-  /** A Plan for all of them, in order; created, not waited for. */
+  /** Creates a Plan for all these nodes, in their order. Does not wait for the Plan. */
   async plan(concurrent: number, more: Partial<K0sUpdate> = {}): Promise<Plan> {
     const workers = { ...listed(...this.names), limits: { concurrent } };
     const k0supdate = buildUpdate({ targets: { workers }, ...more });
@@ -88,12 +92,15 @@ export class Puppets implements AsyncDisposable {
     return cordonOwner(node) === undefined ? 'foreign' : 'ours';
   }
 
-  /** A foreign cordon. */
+  /** Cordons the node without an owner, as a person does. */
   async cordonByHand(name: string): Promise<void> {
     await this.#admin.patch(nodes, name, { spec: { unschedulable: true } }, { type: 'merge' });
   }
 
-  /** Writes what a leader would record and signal and what the agent would report. `before` are the targets before it. */
+  /**
+   * Writes what a leader would record and signal, and what the agent would report. `before` has the recorded states of
+   * the targets that come before this node.
+   */
   async isAt(
     name: string,
     status: string,
@@ -108,7 +115,7 @@ export class Puppets implements AsyncDisposable {
     await this.#admin.replace(plans, record, { subresource: 'status' });
   }
 
-  /** Reports as the agent would, after the node was signalled. */
+  /** Waits until the node has a signal, and then reports the status as its agent would. */
   async says(
     name: string,
     status: string,
@@ -128,7 +135,10 @@ export class Puppets implements AsyncDisposable {
     }, PATIENCE);
   }
 
-  /** A pod that an eviction tells to end, and that does not end before the puppets go. */
+  /**
+   * Adds a pod that still exists after an eviction has started its deletion. It ends when the test releases it or
+   * disposes of the puppets. Returns the namespace and name of the pod.
+   */
   async addLastingPod(name: string): Promise<string> {
     const pod = `${name}-lasting`;
     const metadata = { name: pod, namespace: NAMESPACE, finalizers: [HELD], labels: { app: pod } };
@@ -146,7 +156,7 @@ export class Puppets implements AsyncDisposable {
     return `${NAMESPACE}/${pod}`;
   }
 
-  /** Lets a lasting pod end, which `addLastingPod` named. */
+  /** Lets a pod end. `pod` is the value that `addLastingPod` returned. */
   async release(pod: string): Promise<void> {
     const [namespace = NAMESPACE, name = ''] = pod.split('/');
     const patch = { metadata: { finalizers: null } };
@@ -158,7 +168,7 @@ export class Puppets implements AsyncDisposable {
     await vi.waitFor(async () => await check(), PATIENCE);
   }
 
-  /** Waits until the plan is over, and says how it ended. */
+  /** Waits until the plan has ended, and returns its final state. */
   async end(): Promise<{ state: string | undefined; description: string | undefined }> {
     const status = async (): Promise<Plan['status']> =>
       (await this.#admin.get(plans, 'autopilot')).status;
@@ -169,7 +179,7 @@ export class Puppets implements AsyncDisposable {
     return { state, description: commands?.[0]?.description };
   }
 
-  /** By name, as the plan records them. */
+  /** Returns the states of the workers by name, as the plan records them. */
   async recorded(): Promise<Record<string, string>> {
     const { status } = await this.#admin.get(plans, 'autopilot');
     const workers = status?.commands[0]?.k0supdate?.workers ?? [];

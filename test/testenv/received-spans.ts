@@ -20,7 +20,7 @@ interface Body {
   }[];
 }
 
-/** Returns the spans of all requests, as they came. */
+/** Returns the spans of all requests, in the order in which they arrived. */
 export function spansIn(requests: readonly SeenRequest[]): Seen[] {
   return requests.flatMap(({ body }) =>
     (JSON.parse(body) as Body).resourceSpans.flatMap(({ scopeSpans }) =>
@@ -29,7 +29,7 @@ export function spansIn(requests: readonly SeenRequest[]): Seen[] {
   );
 }
 
-/** Waits until the node has its signal, and reports that it is done, with the time of two steps. */
+/** Waits until the node has its signal. Then reports that the node is complete, with the durations of two steps. */
 export async function complete(puppets: Puppets, name: string): Promise<void> {
   await puppets.until(async () => expect(await puppets.signal(name)).toBeDefined());
   const created = (await puppets.signal(name))?.created ?? '';

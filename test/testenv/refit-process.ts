@@ -1,4 +1,7 @@
-/** Runs `refit` as users do, as a process with two outputs, signals and an exit code; and its short commands in this process. */
+/**
+ * Runs `refit` as users do: as a process with two outputs, signals and an exit code. Runs short commands within this
+ * process.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -6,7 +9,7 @@ import { REFIT } from '../../sandbox/refit.ts';
 import { printableText } from '../../src/cli/output.ts';
 
 export class RefitProcess implements AsyncDisposable {
-  /** Lines so far. */
+  /** The lines that the process has printed so far. */
   readonly stdout: string[] = [];
   readonly stderr: string[] = [];
   /** Exit code, or null if a signal ended it. */
@@ -26,7 +29,7 @@ export class RefitProcess implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** As `head` does after enough lines. */
+  /** Closes the standard output, as `head` does after enough lines. */
   closeOutput(): void {
     this.#child.stdout?.destroy();
   }
@@ -55,8 +58,9 @@ export async function runRefitProcess(...args: readonly string[]): Promise<Refit
 }
 
 /**
- * The same without a process, which saves most of its CPU: for commands that end by themselves, take no input, and write
- * nothing but what they print. What only a process has, `cli.test.ts` tests.
+ * Does the same as `runRefitProcess` without a new process, which saves most of the CPU time. Use it for commands that
+ * end by themselves, take no input, and write nothing except what they print. `cli.test.ts` tests the behaviour that
+ * only a process has.
  */
 export async function runRefit(...args: readonly string[]): Promise<RefitResult> {
   const [{ runProgram }, { COMMANDS }, { describeProblem }] = await Promise.all([

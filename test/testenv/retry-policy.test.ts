@@ -1,4 +1,7 @@
-/** Tests `retry` of a policy on a real API server: attempts that are counted on the Plan, across a restart of the controller. */
+/**
+ * Tests `retry` of a policy on a real API server: Refit counts the attempts on the Plan, also across a restart of the
+ * controller.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';

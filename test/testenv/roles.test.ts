@@ -17,7 +17,7 @@ import {
 
 const READ = 'get list watch';
 const FOLLOW = 'list watch';
-/** The controller keeps objects of its own that nobody needs to watch. */
+/** The verbs for the controller's own objects, which nobody needs to watch. */
 const KEEP = 'get list create patch delete';
 const NAMES = ['roles-a', 'roles-b'];
 
@@ -33,14 +33,14 @@ const COLUMNS = [
 ] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** Users that only read. */
+/** The verbs of the users that only read. */
 const LOOK = { viewer: READ, operator: READ };
 const LOOK_ONCE = { viewer: 'list', operator: 'list' };
 
-/** Users that drain themselves, and the controller. */
+/** Gives these verbs to the users that drain nodes by themselves, except the controller. */
 const drainers = (verbs: string) => ({ kubeadm: verbs, capi: verbs });
 
-/** Users that carry out plans. */
+/** Gives these verbs to the users that carry out plans. */
 const leaders = (verbs: string) => ({
   controller: verbs,
   cattle: verbs,
@@ -48,7 +48,10 @@ const leaders = (verbs: string) => ({
   capi: verbs,
 });
 
-/** All that Refit touches and much that it must not, with each user's verbs. Users that are not listed have none. */
+/**
+ * Everything that Refit uses and much that it must not use, with the verbs of each user. A user that is not listed has
+ * no verbs.
+ */
 const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>> = {
   'autopilot.k0sproject.io/plans': {
     controller: `${READ} create update patch delete`,
@@ -138,7 +141,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     busy: `${READ} update`,
   },
   'core/nodes/status': {},
-  // The Events on Nodes are there.
+  // The Events on Nodes are in this namespace.
   'core/events@default': {
     controller: 'create patch',
     cattle: 'create patch',
@@ -249,7 +252,7 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'apiextensions.k8s.io/customresourcedefinitions': {},
   'rbac.authorization.k8s.io/clusterroles': {},
   'certificates.k8s.io/certificatesigningrequests': {},
-  // system:public-info-viewer, for all users
+  // The ClusterRole system:public-info-viewer grants this to all users.
   '/readyz': {
     controller: 'get',
     cattle: 'get',
@@ -300,7 +303,9 @@ test.each([
   const asUser = async (args: readonly string[], input: string) =>
     await kubectlAs(user, args, input);
   expect(await accessByRules(asUser, Object.keys(ACCESS))).toEqual(expected);
-  // Rules are what the API server lists, answers are what it does: to all rights, and to the others of one user in eight.
+  // `accessByRules` compares the rules that the API server lists. `reviewAccess` tests what the API server really
+  // answers. It asks for all rights that the user has. For a right that the user lacks, it asks as one user in eight
+  // only.
   const nth = COLUMNS.indexOf(column);
   const asked = Object.entries(expected).filter(
     ([, verbs], i) => WHOLE || verbs !== '' || i % COLUMNS.length === nth,

@@ -1,4 +1,7 @@
-/** Tests `onFailure: RollBack` on a real API server: who goes back, that a killed leader does it no second time, and when it is not begun. */
+/**
+ * Tests `onFailure: RollBack` on a real API server: which nodes go back, that the roll-back happens only once if the
+ * leader is killed, and when Refit starts none.
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { reportReady } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -44,7 +47,7 @@ async function runs(name: string, version: string): Promise<void> {
   await reportReady(admin, name, version, rfc3339(systemClock.now()));
 }
 
-/** Waits until the node is asked for the version, and reports this end as its agent would. */
+/** Waits until the node has a signal for the version, and then reports this end as its agent would. */
 async function ends(name: string, version: string, end: 'Completed' | 'Failed'): Promise<void> {
   const signal = await vi.waitFor(async () => {
     const found = decodeSignal((await admin.get(nodes, name)).metadata.annotations);
@@ -64,7 +67,8 @@ async function start(version: string, workers: readonly string[]): Promise<strin
   const k0supdate = buildUpdate({ version, targets });
   const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
   const made = await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
-  // These agents do not report from which version they come, so they start only after the leader has recorded it.
+  // These agents do not report their previous version. So the test lets them start only after the leader has recorded
+  // that version.
   await vi.waitFor(async () => {
     const own = (await history()).find(({ planUid }) => planUid === made.metadata.uid);
     expect(own?.before).toBeDefined();
@@ -72,7 +76,10 @@ async function start(version: string, workers: readonly string[]): Promise<strin
   return made.metadata.uid;
 }
 
-/** Upgrades all workers to the version, and removes the Plan. Its history shows where the files are. */
+/**
+ * Upgrades all workers to the version, and deletes the Plan. The history of the Plan shows from where the files of this
+ * version come.
+ */
 async function upgraded(puppets: Puppets, version: string): Promise<void> {
   await start(version, puppets.names);
   for (const name of puppets.names) await ends(name, version, 'Completed');
@@ -102,7 +109,10 @@ async function printed(command: string): Promise<string> {
   return stdout.join(' ').replaceAll(/\s+/g, ' ');
 }
 
-/** Other files, and an earlier attempt of a test, leave Events and the history of plans with the same name. */
+/**
+ * Deletes Events and the history of plans with the same name. Other test files, and an earlier attempt of a test, may
+ * have left them.
+ */
 async function forgetEarlierPlans(): Promise<void> {
   await kubectlAs('admin', ['delete', 'noderollouts', '--all', '-A']);
   await kubectlAs('admin', ['delete', 'events', '--all', '-A']);
@@ -144,7 +154,7 @@ test('nodes that moved go back once, although the leader is killed, and a failed
     expect(failed).toMatchObject({ id: 'id1', planUid: uid, phase: 'failed', version: NEW });
   }, PATIENCE);
   expect(await history()).toHaveLength(3);
-  // The killed leader may not have written its Event any more.
+  // The leader may have been killed before it wrote its Event.
   expect((await eventsOf('RollsBack')).length).toBeLessThan(2);
   expect(await printed('status')).toContain(
     'this plan rolls run id1 back, says the policy roll-back',

@@ -1,4 +1,7 @@
-/** Tests `refit rollback` on a real API server, with the operator's role: the order back, who goes back, and what no forgery lifts. */
+/**
+ * Tests `refit rollback` on a real API server with the role of the operator: the order in which nodes go back, which
+ * nodes go back, and that a forgery does not disable a version rule.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createControlNode, deleteObjects, reportReady } from '../../sandbox/cluster/objects.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
@@ -20,7 +23,7 @@ const OLDER = 'v1.36.2+k0s.0';
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
 const CONTROLLERS = ['back-c1', 'back-c2'];
-/** What a node reports last for a signal. */
+/** The last status that a node reports for a signal. */
 const ENDS = ['Completed', 'Failed'];
 const KIND = 'plans.autopilot.k0sproject.io';
 const DOWNLOAD = [
@@ -68,11 +71,11 @@ async function versionOf(name: string): Promise<string | undefined> {
 }
 
 /**
- * Stand in for the agents of nodes: each one brings the version of its signal at once. They do not report from which version, so they
- * start only after the leader has recorded it. They end before their nodes are deleted.
+ * Stand-ins for the agents of nodes. Each of them installs the version of its signal at once. They do not report the
+ * previous version, so they start only after the leader has recorded it. They end before their nodes are deleted.
  */
 class Agents implements AsyncDisposable {
-  /** The nodes that have moved, in this order. */
+  /** The names of the nodes that have changed their version, in this order. */
   readonly moved: string[] = [];
   readonly #names: Set<string>;
   readonly #over = new AbortController();
@@ -81,11 +84,11 @@ class Agents implements AsyncDisposable {
   constructor(...names: readonly string[]) {
     this.#names = new Set(names);
     this.#work = this.#run();
-    // Whoever disposes of them sees the failure; until then nobody waits for it.
+    // The caller that disposes of the agents receives the failure. Until then nobody awaits this promise.
     this.#work.catch(() => undefined);
   }
 
-  /** From now on, this node has an agent as well. */
+  /** Gives this node an agent as well. */
   add(name: string): void {
     this.#names.add(name);
   }
@@ -114,7 +117,7 @@ class Agents implements AsyncDisposable {
   }
 }
 
-/** Runs a command as the operator. Its output is in one line each, however wide the terminal is. */
+/** Runs a command as the operator. Returns each output as one line, whatever the width of the terminal. */
 async function refit(...args: readonly string[]) {
   const { code, stdout, stderr } = await runRefit(
     ...args,
@@ -128,14 +131,17 @@ async function refit(...args: readonly string[]) {
 const rollBack = async (...more: readonly string[]) =>
   await refit('rollback', 'autopilot', '--yes', '--reason', 'bad release', ...DOWNLOAD, ...more);
 
-/** Succeeds beside the leader, which may write the Plan meanwhile, and returns what it printed. */
+/** Rolls back, expects success, and returns the output. The leader may write the Plan at the same time. */
 async function rolledBack(...more: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await rollBack(...more);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return stdout;
 }
 
-/** Creates a Plan to the new version, one node at a time, and waits until the leader has recorded what its nodes ran before. */
+/**
+ * Creates a Plan for the new version, one node at a time, and waits until the leader has recorded the previous versions
+ * of its nodes.
+ */
 async function upgrade(...workers: readonly string[]): Promise<Plan> {
   const targets = {
     controllers: listed(...CONTROLLERS),
@@ -152,7 +158,10 @@ async function upgrade(...workers: readonly string[]): Promise<Plan> {
   return plan;
 }
 
-/** The operator puts a Plan for one worker in the place of the present one, and says that it rolls `run` back. */
+/**
+ * Replaces the present Plan, as the operator, by a Plan for one worker. The annotation of the new Plan says that it
+ * rolls `run` back.
+ */
 async function forge(run: string, worker: string, version: string): Promise<void> {
   const deleted = await kubectlAs('operator', ['delete', KIND, 'autopilot']);
   expect(deleted).toMatchObject({ ok: true });
@@ -230,17 +239,17 @@ test('neither a forged annotation nor a forged record lifts the rule Downgrade',
   const { length } = agents.moved;
   const refused = expect.stringContaining('rule Downgrade; versions.allow: [Downgrade]');
 
-  // The run is real, but this node ran another version before it.
+  // The run exists, but this node ran another version before the run.
   await forge(`${metadata.uid}/id1`, 'forged-w1', OLDER);
   expect(await puppets.end()).toEqual({ state: 'Warning', description: refused });
-  // The run is real, but this node was no part of it.
+  // The run exists, but this node was not a target of the run.
   await forge(`${metadata.uid}/id1`, 'forged-w2', OLDER);
   expect(await puppets.end()).toEqual({ state: 'Warning', description: refused });
-  // There was no such run.
+  // This run has never existed.
   await forge('11111111-2222-3333-4444-555555555555/id1', 'forged-w1', OLD);
   expect(await puppets.end()).toEqual({ state: 'Warning', description: refused });
 
-  // Only the leader may write the record.
+  // Only the leader may write the record, so the API server refuses this patch.
   const { items } = await admin.list(nodeRollouts);
   const [record] = items.filter(({ status }) =>
     status?.history?.some(({ planUid }) => planUid === metadata.uid),

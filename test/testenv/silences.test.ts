@@ -15,7 +15,7 @@ import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 const PATIENT = { timeout: 420_000 };
-/** Nothing listens there. */
+/** An address on which no server listens. */
 const NOBODY = 'http://127.0.0.1:1';
 const NAMESPACE = 'refit-system';
 /** The Secret that `deploy/rbac-silences.yaml` names. */
@@ -81,7 +81,10 @@ async function untilOne(alertmanager: string, node: string, state: string): Prom
   }, PATIENCE);
 }
 
-/** Checks that `refit why` says this of the node in progress, and does not name its silence for the other one. */
+/**
+ * Checks that `refit why` prints `said` for the node in progress, and that it does not name the silence for the other
+ * node.
+ */
 async function whySays(said: string, id: string): Promise<void> {
   const viewer = ['--kubeconfig', await kubeconfigFor('viewer')];
   const why = await runRefit('why', 'silence-w1', ...viewer);
@@ -91,7 +94,7 @@ async function whySays(said: string, id: string): Promise<void> {
   expect(ofOther.stdout.join('\n')).not.toContain(id);
 }
 
-/** Sends an alert, and returns a function that says whether people hear of it. */
+/** Sends an alert. Returns a function that reports whether the alert is active, which means that it is not silenced. */
 async function fire(alertmanager: string, labels: Readonly<Record<string, string>>) {
   const answer = await fetch(`${alertmanager}/api/v2/alerts`, {
     method: 'POST',
@@ -148,13 +151,13 @@ test(
 
     await first.stop('SIGKILL');
     const second = await lead();
-    // The same silence lasts longer: the next leader has found it.
+    // The next leader has found the same silence and has extended it.
     await puppets.until(async () => {
       const { id, endsAt } = await untilOne(url, 'silence-w1', 'active');
       expect(id).toBe(made.id);
       expect(Date.parse(endsAt)).toBeGreaterThan(Date.parse(made.endsAt));
     });
-    // Neither the renewal nor the next leader has changed what is shown.
+    // Neither the renewal nor the next leader has changed the silences in the NodeRollout.
     const { items } = await admin.listAll(nodeRollouts);
     expect(items.flatMap(({ status }) => status?.silences ?? [])).toEqual(shown);
     await puppets.says('silence-w1', 'Completed');
@@ -163,7 +166,7 @@ test(
 
     await untilOne(url, 'silence-w2', 'active');
     await second.stop('SIGKILL');
-    // Nobody leads any more.
+    // No leader runs any more, so nobody renews the silence.
     await untilOne(url, 'silence-w2', 'expired');
     await puppets.until(async () => expect(await isOtherHeard()).toBe(true));
     await using third = await lead();

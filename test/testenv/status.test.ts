@@ -28,7 +28,7 @@ const W2 = 'status-w2';
 let directory = '';
 let admin: KubeClient;
 let viewer = '';
-/** When the plan and all else here was created: older signals do not count. */
+/** The time at which the plan and all other objects of this test were created. Older signals do not count. */
 let began = '';
 
 beforeAll(async () => {
@@ -87,7 +87,10 @@ function watch(...args: readonly string[]): RefitProcess {
   return new RefitProcess('status', '-w', '--kubeconfig', viewer, ...args);
 }
 
-/** Lines of a watch without times and without the leader, which depends on other tests' leases. */
+/**
+ * Returns the lines of a watch without their times. Leaves out the lines about the leader, because they depend on the
+ * leases of other tests.
+ */
 function changesOf({ stdout }: RefitProcess): string[] {
   return stdout
     .map((line) => line.replace(/^\S+Z /, ''))

@@ -1,11 +1,13 @@
-/** A small proxy that signs users in, as oauth2-proxy does: it sends the token of each user on in a header. */
+/**
+ * A small proxy that signs users in, as oauth2-proxy does: it adds a header with the token of the user to each request.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 export const TOKEN_HEADER = 'X-Forwarded-Access-Token';
-/** The address from which the proxy connects: another one than that of the other clients of this machine. */
+/** The address from which the proxy connects. It differs from the address of the other clients on this machine. */
 export const PROXY_ADDRESS = '127.0.0.2';
 /** The header that stands for the session of a user at the proxy. */
 export const SESSION_HEADER = 'x-session';
@@ -46,7 +48,7 @@ export async function startTokenProxy(
       got.pipe(answer);
     });
     sent.on('error', () => answer.destroy());
-    // A page that is closed ends its request at the server, too.
+    // If a page is closed, its request to the server ends as well.
     answer.on('close', () => sent.destroy());
     asked.pipe(sent);
   };

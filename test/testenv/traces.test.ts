@@ -1,4 +1,7 @@
-/** Tests the trace of a rollout on a real API server: there is one, also after a leader was killed, and no node waits for a collector. */
+/**
+ * Tests the trace of a rollout on a real API server: there is exactly one trace, also after a leader was killed, and no
+ * node waits for a collector.
+ */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

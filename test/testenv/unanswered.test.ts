@@ -1,4 +1,4 @@
-/** Tests on a real API server that a node whose drain delegation cannot be read does not block the others. */
+/** Tests on a real API server that a node does not block the other nodes if its drain delegation cannot be read. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';

@@ -1,4 +1,4 @@
-/** An update server whose channels a test changes while controllers follow them, with a log of what it was asked. */
+/** An update server with a log of its requests. A test changes its channels while controllers follow them. */
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { payloadPath } from '../../sandbox/cluster/served-versions.ts';
 import { type StubServer, startStubServer } from '../faults/stub-server.ts';
@@ -29,7 +29,7 @@ export class UpdateServer implements AsyncDisposable {
     return this.#server.requests;
   }
 
-  /** As the public server: `/<channel>/index.yaml`. */
+  /** Offers a version as the public server does, at `/<channel>/index.yaml`. */
   offer(
     channel: string,
     version: string,
@@ -49,7 +49,7 @@ export class UpdateServer implements AsyncDisposable {
     );
   }
 
-  /** As for the strategy cron: `/<channel>`, without hashes. */
+  /** Offers a version as a server for the strategy cron does, at `/<channel>` and without hashes. */
   offerWithoutHash(channel: string, version: string, { downloads }: Cluster): void {
     const k0s = { 'linux-amd64': downloads.url + payloadPath(version) };
     this.#indexes.set(

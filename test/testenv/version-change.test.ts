@@ -1,4 +1,7 @@
-/** Tests on a real API server that versions are checked before each node, with the documented rights, when they change in a running plan. */
+/**
+ * Tests on a real API server, with the documented rights, that Refit checks versions before each node if they change
+ * while a plan runs.
+ */
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { createControlNode, deleteObjects, reportReady } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -37,7 +40,7 @@ afterAll(async () => {
   admin.close();
 });
 
-/** Writes the version to the controller's object, as its agent would. */
+/** Writes the version to the ControlNode of the controller, as its agent would. */
 async function runs(k0sVersion: string): Promise<void> {
   await admin.patch(
     controlNodes,
@@ -78,19 +81,20 @@ test('a plan that is edited to skip a minor version starts no other node and end
 });
 
 test('nodes wait for an old API server until its object reports a version that is new enough', async () => {
-  // It has stood still on a busy machine, rarely: then the controller's own words are wanted.
+  // On a busy machine this test rarely made no progress. The log of the controller then shows the reason.
   onTestFailed(() => console.error(controller.stderr.slice(-20).join('\n')));
   await using puppets = await Puppets.create(admin, 'version-w3', 'version-w4');
   await puppets.plan(1, { version: NEXT });
   await puppets.says('version-w3', 'Restart');
-  // Only changes of one kind arrive in order. Until the leader knows of the old version, the second node is held for being not
-  // Ready, which it knows before it knows that the first one is done.
+  // Only changes of one kind arrive in order. So the test makes the second node not Ready. The leader observes this
+  // before it observes that the first node is done. So the second node is held until the leader knows the old version
+  // of the controller.
   const notReady = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
   await admin.patch(nodes, 'version-w4', notReady, { type: 'merge', subresource: 'status' });
   await runs(NOW);
   await puppets.says('version-w3', 'Completed');
   await puppets.until(async () => expect(await conditions()).toContain('"reason":"KubeletAhead"'));
-  // After this only the controller's object can wake the plan.
+  // From now on, only a change of the ControlNode can cause a new decision about the plan.
   await reportReady(admin, 'version-w4', NOW, rfc3339(Date.now()));
 
   await puppets.until(async () =>

@@ -1,4 +1,7 @@
-/** Tests that the role refit-viewer of deploy/rbac.yaml is enough for `refit status`, whichever of the kinds a cluster has. */
+/**
+ * Tests that the role refit-viewer of deploy/rbac.yaml is enough for `refit status`, for every set of kinds that a
+ * cluster may have.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -48,7 +51,7 @@ afterAll(async () => {
   admin.close();
 });
 
-/** What `refit status` of the viewer printed, or why it failed. */
+/** Returns what `refit status` prints for the viewer, or the reason why it failed. */
 async function status(): Promise<string> {
   let printed = '';
   const write = (text: string): void => {
@@ -66,7 +69,10 @@ async function status(): Promise<string> {
   return await showStatus(flags, parts).then(() => printed, failed);
 }
 
-/** Definitions are served, and no longer served, some time after they were written. */
+/**
+ * Adds or removes a definition, and waits until the API server serves it or no longer serves it. This happens some time
+ * after the write.
+ */
 async function toggle(index: number, isThere: boolean): Promise<void> {
   const { metadata, spec } = parse(definitions[index] ?? '') as CustomResourceDefinition;
   if (isThere) await apply(definitions[index] ?? '');
@@ -78,11 +84,14 @@ async function toggle(index: number, isThere: boolean): Promise<void> {
   });
 }
 
-/** Every subset of the kinds, by a Gray code. */
+/** Returns the steps through every subset of the kinds, in the order of a Gray code. */
 const everySubset = (): number[] =>
   Array.from({ length: 2 ** names.length - 1 }, (_, step) => Math.log2((step + 1) & -(step + 1)));
 
-/** Adds all, then removes them in the same order: of any two, each one is once there without the other. */
+/**
+ * Adds all kinds, then removes them in the same order. So for any two kinds, each kind exists once without the other
+ * kind.
+ */
 const everyPair = (): number[] => [...names.keys(), ...names.keys()];
 
 test('whichever kinds are there: something is shown, and nothing is denied', async () => {

@@ -1,6 +1,7 @@
 /**
- * Installs all of Refit as users do, upgrades a cluster, and removes it: the chart on the real API server, the one-file
- * binary as the chart's ServiceAccount, and agents that `refit install agent` starts on two hosts with real systemd.
+ * Tests the whole installation: installs all of Refit as users do, upgrades a cluster, and removes Refit. The chart is
+ * on the real API server, the one-file binary runs with the ServiceAccount of the chart, and `refit install agent`
+ * starts agents on two hosts with real systemd.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -69,7 +70,7 @@ async function helmed(...args: readonly string[]): Promise<void> {
 
 const exchangeOf = (host: string): string => join(directory, host);
 
-/** Boots a host; `furnish` puts credentials into its exchange. */
+/** Boots a host. `furnish` puts credentials into the exchange directory of the host. */
 async function boot(job: HostJob, furnish: (exchange: string) => Promise<void>): Promise<void> {
   const exchange = exchangeOf(job.name);
   await mkdir(exchange);
@@ -87,7 +88,10 @@ async function boot(job: HostJob, furnish: (exchange: string) => Promise<void>):
   );
 }
 
-/** What `refit credentials` prints, as other tools keep it: its parts in files beside it. */
+/**
+ * Writes the output of `refit credentials` in the form that other tools use: certificates and key are in separate files
+ * in the same folder.
+ */
 async function writeCredentials(exchange: string): Promise<void> {
   const folder = join(exchange, CREDENTIALS);
   await mkdir(folder);
@@ -99,7 +103,7 @@ async function writeCredentials(exchange: string): Promise<void> {
   await writeFile(join(folder, 'agent.conf'), config, { mode: 0o600 });
 }
 
-/** The pods of the chart's Deployment, but as processes of this machine. */
+/** Starts the containers of the chart's Deployment as processes of this machine. */
 async function startControllers(): Promise<void> {
   const wanted = ['get', 'deployment', 'refit-controller', '-n', NAMESPACE, '-o', 'json'];
   const { spec } = JSON.parse((await kubectlAs('admin', wanted)).stdout) as { spec: Spec };
@@ -125,7 +129,7 @@ async function startControllers(): Promise<void> {
       });
     controllers.push(child);
   }
-  // The one that stands by is ready, too: else a Deployment would never be available.
+  // The standby controller must be ready as well. Otherwise the Deployment would never be available.
   const ready = async (): Promise<boolean[]> => await Promise.all(ports.map(isReady));
   await expect.poll(ready, { timeout: MINUTES, interval: 250 }).toEqual([true, true]);
 }
@@ -150,7 +154,7 @@ async function prepare(): Promise<void> {
   const payload = join(directory, 'payload');
   await buildStandIn({ version: TO, path: payload });
   downloads = await startDownloadServer({ files: { '/k0s': payload } });
-  // As in a cluster that has nothing of Refit yet.
+  // Removes these roles, so that the cluster has nothing of Refit yet.
   const kept = ['Namespace', 'ServiceAccount'];
   const roles = parseAllDocuments(await readFile('deploy/rbac.yaml', 'utf8'));
   const removed = roles.filter((document) => !kept.includes(String(document.get('kind')))).join('');
@@ -216,7 +220,7 @@ function suite(): void {
     expect(await refit('status')).toContain('done 2/2');
     const asked = await askedBy(NAMESPACE, 'refit-controller');
     expect(asked.length).toBeGreaterThan(10);
-    // Automatic updates are an option of the chart.
+    // Automatic updates are an option of the chart. Without it, the API server refuses these requests.
     const refused = asked.filter(
       (line) => line.startsWith('forbid') && !line.includes('/updateconfigs?'),
     );

@@ -143,7 +143,10 @@ async function whyOf(...args: readonly string[]): Promise<string> {
   return stdout.join('\n');
 }
 
-/** Blocks the one pod with that label forever; resolves when its status says so. */
+/**
+ * Creates a PodDisruptionBudget that never allows the eviction of the only pod with this label. Resolves when the
+ * status of the budget says so.
+ */
 async function addBudget(puppets: Puppets, app: string): Promise<void> {
   const spec = { minAvailable: 1, selector: { matchLabels: { app } } };
   const namespace = NAMESPACE;
@@ -187,7 +190,7 @@ test('a budget that allows no eviction is named with its pod: before the node is
       /\n {2}now {5}why-d1 Cordoning \(.*\): 1 pod is left on node why-d1 \(.*\): /,
     );
     expect(during).toContain(held);
-    // Nobody leads, so no deadline counts.
+    // There is no leader, so no deadline counts.
     expect(during).toContain(`\n  ends    ${ends}\n`);
     expect(during).not.toContain('\n  limit ');
   } finally {
@@ -287,7 +290,7 @@ test.each<[string, { holderIdentity: string; minutes: number }, RegExp]>([
   },
 );
 
-/** In the form of a Lease. */
+/** Returns the time in the form that a Lease uses. */
 function ago(minutes: number): string {
   return microTime(Date.now() - minutes * 60_000);
 }

@@ -80,7 +80,8 @@ test('the first node of a plan waits if its last upgrade took longer than the wi
   await admin.create(upgradePolicies, buildUpgradePolicy(POLICY, { windows }));
   onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
   const first = (await puppets.signal('second-w1'))?.created;
-  // The other node took an hour, so it starts although it is the second one.
+  // The last upgrade of the other node took an hour. So the other node starts, although it is the second node of the
+  // plan.
   await puppets.plan(1, { version: NEXT });
   await puppets.until(async () =>
     expect((await puppets.signal('second-w2'))?.command.version).toBe(NEXT),

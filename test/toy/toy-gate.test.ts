@@ -1,4 +1,7 @@
-/** A new gate needs its file and its registry line only: the engine, `refit status` and `refit why` know no gate by name. */
+/**
+ * Tests that a new gate needs only its file and one line in the registry: the engine, `refit status` and `refit why`
+ * know no gate by name.
+ */
 import { basename } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { BEFORE_TARGET } from '../../src/engine/gates/registry.ts';
@@ -16,7 +19,7 @@ import { T0 } from '../support/clock/times.ts';
 const OLD = 'v1.20.0';
 const REASON = because('Paused', 'w1 has no backup');
 
-/** Adds the line to the registry until the test ends. */
+/** Adds the gate to the registry until the test ends. */
 function register(gate: Gate): void {
   const list = BEFORE_TARGET as Gate[];
   list.push(gate);

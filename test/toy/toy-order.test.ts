@@ -1,4 +1,7 @@
-/** The order of an UpgradePolicy serves every dialect: the nodes of the toy start group after group, the control plane one at a time. */
+/**
+ * Tests that the order of an UpgradePolicy applies to every dialect: the nodes of the toy start group by group, and the
+ * control plane one node at a time.
+ */
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { type Target, targetsIn, withTargets } from '../../src/engine/model/rollout.ts';
@@ -14,7 +17,7 @@ import { toy } from './toy-dialect.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
-/** In this order in the plan: workers first, and the zones mixed. */
+/** The plan lists the nodes in this order: workers come first, and the zones are mixed. */
 const HOSTS: Readonly<Record<string, Record<string, string>>> = {
   w1: { [ZONE]: 'b' },
   w2: { [ZONE]: 'a', canary: 'false' },
@@ -52,7 +55,7 @@ function decideWith(spec: UpgradePolicySpec, states: Readonly<Record<string, Tar
   return decide(gather(toy, planWith(states), world, T0), policy, T0);
 }
 
-/** The names that start together, each group after the one before is done. */
+/** Returns the names of the nodes that start together. A group starts when the group before it is done. */
 function startsOf(spec: UpgradePolicySpec): string[] {
   const states: Record<string, Target['state']> = {};
   const starts: string[] = [];

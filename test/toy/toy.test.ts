@@ -1,4 +1,4 @@
-/** A new dialect needs only its own file: order, slots and failures come from the engine. */
+/** Tests that a new dialect needs only its own file: order, slots and failures come from the engine. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/status-command.ts';
 import {
@@ -20,7 +20,10 @@ const FIRST = ['a', 'b'];
 const REST = ['c', 'd', 'e'];
 const AT_ONCE = 2;
 
-/** Nodes, a plan for them, the toy in the product's own processes, and somebody who paints and answers. */
+/**
+ * Starts a cluster in memory with nodes and a plan. Runs the toy in the processes of the product, and a painter that
+ * answers for the nodes.
+ */
 async function startStudio() {
   const stop = new AbortController();
   const cluster = await startMemoryCluster();
@@ -88,13 +91,13 @@ async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<Controller
   };
 }
 
-/** Sees what the nodes are told, by watch events. */
+/** Follows with watch events which signals the nodes get. */
 function followNodes(admin: KubeClient, abort: AbortSignal) {
   const informer = createInformer(admin, nodes);
   const paintOn = (name: string): string =>
     informer.get(name)?.metadata.annotations?.['paint'] ?? '';
   const told = new Set<string>();
-  /** Told to be painted, and not answered. */
+  /** Returns the nodes that have the signal to be painted and have not answered yet. */
   const wet = (): string[] =>
     [...told].filter((name) => paintOn(name).split(' ').length === 3).toSorted();
   const moments: string[][] = [];
@@ -121,7 +124,7 @@ async function until(condition: () => void | Promise<void>): Promise<void> {
   await vi.waitFor(condition, { timeout: 150_000, interval: 10 });
 }
 
-/** The most of these nodes that were wet at one moment. */
+/** Returns the largest number of these nodes that were wet at the same moment. */
 function mostOf(moments: readonly string[][], names: readonly string[]): number {
   return Math.max(0, ...moments.map((wet) => wet.filter((name) => names.includes(name)).length));
 }

@@ -16,7 +16,7 @@ import { fetchChromium } from '../../tools/browser/chromium.ts';
 
 export async function startBrowser(): Promise<Browser> {
   const { executablePath, env } = await fetchChromium();
-  // Root has no sandbox of its own in a container.
+  // In a container, Chromium cannot use its sandbox as root.
   return await chromium.launch({
     executablePath,
     args: ['--no-sandbox'],
@@ -26,7 +26,10 @@ export async function startBrowser(): Promise<Browser> {
 
 export interface Visit extends AsyncDisposable {
   readonly page: Page;
-  /** What the page asked of anybody but `origin`, and what its policy refused. */
+  /**
+   * The requests of the page to other servers than `origin`, and the errors in its console, such as requests that its
+   * policy refused.
+   */
   readonly strays: readonly string[];
   readonly asked: readonly string[];
 }
@@ -94,7 +97,10 @@ export async function serveState(
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };
 }
 
-/** Runs what `npm start` shows, up to the moment when its plan is applied; `over` resolves when that has ended. Whatever is left of it ends with the test. */
+/**
+ * Runs what `npm start` shows, and resolves when its plan is applied. `over` resolves when the demonstration has ended.
+ * Everything that still runs ends with the test.
+ */
 export async function startDemonstration(demonstration: Demonstration) {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ui-'));
   const started = new AsyncDisposableStack();

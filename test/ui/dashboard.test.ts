@@ -1,4 +1,7 @@
-/** Shows the dashboard in a real browser: a plan to its end, hostile texts, a lost API server, and that no page asks anybody else. */
+/**
+ * Tests the dashboard in a real browser: a plan until its end, hostile texts, a lost API server, and that no page sends
+ * requests to other servers.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';

@@ -1,4 +1,7 @@
-/** Shows that everybody can read the page: by keyboard, on a narrow screen, with a screen reader, and with thousands of nodes. */
+/**
+ * Tests that everybody can read the page: with the keyboard, on a narrow screen, with a screen reader, and with
+ * thousands of nodes.
+ */
 import axe from 'axe-core';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -129,7 +132,7 @@ test('the keyboard alone opens a node', async () => {
   await page.getByRole('heading', { name: 'w38' }).waitFor();
 });
 
-/** Each node is in a zone of its own: there cannot be more headings. */
+/** Puts each node into its own zone, which gives the maximum number of headings. */
 function nodesInZones(count: number): NodeState[] {
   return nodesNamed(count).map((node) => ({ ...node, wave: 1, zone: node.name }));
 }
@@ -143,7 +146,7 @@ test.each<[string, (count: number) => NodeState[], string | undefined]>([
     await using few = await showLanes(nodes(100), by);
     await using many = await showLanes(nodes(5000), by);
     const costs = { few: [] as number[], many: [] as number[] };
-    // In turns, and the least of all rounds counts, because other processes use this machine too.
+    // Measures both pages in turns, and uses the minimum of all rounds, because other processes use this machine too.
     for (let round = 0; round < ROUNDS; round++) {
       costs.few.push(await costOfRound(few));
       costs.many.push(await costOfRound(many));

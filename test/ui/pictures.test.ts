@@ -1,6 +1,6 @@
 /**
- * Shows a plan in its middle after an earlier one: lanes with bars, waits and history. With REFIT_PICTURES=1 it takes the pictures
- * of the README.
+ * Tests the dashboard of a plan in progress that follows an earlier plan: lanes with bars, waits and history. With
+ * REFIT_PICTURES=1, the test takes the pictures of the README.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Shows that the HTML of `refit report` needs no server: it opens as a file, asks nobody, and passes the checks of axe. */
+/**
+ * Tests that the HTML of `refit report` needs no server: it opens as a file, sends no request, and passes the checks of
+ * axe.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Shows in a real browser that the dashboard runs the failed hooks of a plan again, as `refit retry PLAN` does. */
+/** Tests in a real browser that the dashboard runs the failed hooks of a plan again, as `refit retry PLAN` does. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,10 @@ import { startBrowser, startDashboard, visit } from './browser.ts';
 
 const SAID = 'hooks.example answered 422: the pager is silent';
 
-/** A plan whose hook `freeze` has failed before the first node, as its leader has shown in the NodeRollout. */
+/**
+ * Starts a cluster with a plan whose hook `freeze` failed before the first node started. The NodeRollout shows this as
+ * a leader would write it.
+ */
 async function startClusterWithFailedHook() {
   const folder = await mkdtemp(join(tmpdir(), 'refit-hooks-'));
   const plane = await startSandboxPlane(folder);

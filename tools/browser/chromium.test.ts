@@ -1,4 +1,4 @@
-/** Shows what the tests of the dashboard say where they can have no browser. */
+/** Tests the message of the dashboard tests if no browser is available. */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

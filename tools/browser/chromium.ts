@@ -1,4 +1,7 @@
-/** Fetches Debian's Chromium with all that it needs, once, for the tests of the user interface. Nothing is installed on this machine. */
+/**
+ * Fetches Debian's Chromium with all its dependencies for the tests of the user interface, once for each machine.
+ * Installs nothing on this machine.
+ */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -11,13 +14,13 @@ const PACKAGES = ['chromium-headless-shell', 'fonts-dejavu-core'];
 
 export interface Chromium {
   readonly executablePath: string;
-  /** What the process needs beside its own environment. */
+  /** The variables that the process needs in addition to its own environment. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the browser that REFIT_CHROMIUM names, or Debian's from the cache of this machine; remove the cache to get a newer
- * one. Rejects with REFIT_FILE if there is neither.
+ * Returns the browser that REFIT_CHROMIUM names. Otherwise returns Debian's browser from the cache of this machine.
+ * Remove the cache to get a newer browser. Rejects with REFIT_FILE if there is no browser.
  */
 export async function fetchChromium(
   environment: NodeJS.ProcessEnv = process.env,
@@ -46,7 +49,7 @@ export async function fetchChromium(
   };
 }
 
-/** Returns the folder of the architecture, such as `x86_64-linux-gnu`, with those in it that hold libraries. */
+/** Returns the folder of the architecture, such as `x86_64-linux-gnu`, and its subfolders that contain libraries. */
 async function foldersOf(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   return names
@@ -58,7 +61,10 @@ async function foldersOf(folder: string): Promise<string[]> {
     ]);
 }
 
-/** Has a package state of its own that knows no installed package, so every dependency is fetched. */
+/**
+ * Downloads the packages with a separate package state in which no package is installed. So apt-get fetches every
+ * dependency.
+ */
 async function download(folder: string): Promise<void> {
   const staging = await mkdtemp(`${folder}-`);
   try {

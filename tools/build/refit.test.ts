@@ -1,4 +1,7 @@
-/** Tests that the built command needs no packages: every subcommand loads without any, the agent with its flags. */
+/**
+ * Tests that the built command needs no packages: every subcommand loads without any package, and the agent loads with
+ * its flags.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -101,7 +104,7 @@ test('the npm package starts where nothing but it is unpacked', () => {
   );
 });
 
-/** What `npm pack` wrote into `to`. */
+/** Returns the archive that `npm pack` wrote into `to`, and the list of its files. */
 function pack(to: string): {
   readonly filename: string;
   readonly files: readonly { readonly path: string }[];

@@ -8,19 +8,20 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const REFIT = join(ROOT, 'src', 'cmd', 'refit.ts');
 const LAUNCHER = join(import.meta.dirname, 'launch.cjs');
 
-/** The file in the directory that `buildProgram` writes which loads the others. */
+/** The name of the file that loads the other files, in the directory that `buildProgram` writes. */
 export const PROGRAM = 'program.js';
 
-/** Of the JavaScript: it ships minified, and names in a stack trace are readable where it is not. */
+/** The form of the JavaScript. Refit ships it minified. In the readable form, a stack trace has readable names. */
 export type Form = 'minified' | 'readable';
 
 /**
- * Empties `directory`, writes the command and its chunks into it, and resolves with the path of the command. Node can run
- * the source, too, but its type stripper stays in memory: 40 MiB in every agent. `input`: another program, built alike.
+ * Empties `directory`, writes the command and its chunks into it, and resolves with the path of the command. Node can
+ * run the source, too, but then its type stripper stays in memory, which costs 40 MiB in every agent. `input` is the
+ * path of another program to build in the same way.
  */
 export async function buildRefit(directory: string, form?: Form, input?: string): Promise<string> {
   await buildProgram(directory, form, input);
-  // Else Node.js would read the files as the package's type says.
+  // Without this file, Node.js would use the `type` of the package to decide how to read the files.
   await writeFile(join(directory, 'package.json'), '{"type":"commonjs"}\n');
   const launcher = await readFile(LAUNCHER, 'utf8');
   const command = join(directory, 'refit.js');
@@ -31,8 +32,9 @@ export async function buildRefit(directory: string, form?: Form, input?: string)
 }
 
 /**
- * Empties `directory` and writes the program into it. Each subcommand loads only its own chunks. CommonJS, because Node's
- * loader of ES modules needs 5 MiB in every agent, and because a single executable application loads nothing else by name.
+ * Empties `directory` and writes the program into it. Each subcommand loads only its own chunks. The format is CommonJS
+ * for two reasons: Node's loader of ES modules needs 5 MiB in every agent, and a single executable application loads
+ * nothing else by name.
  */
 export async function buildProgram(
   directory: string,
@@ -69,8 +71,8 @@ const ascii: Plugin = {
 const YAML = /\/node_modules\/yaml\/|\/src\/util\/yaml\.ts$/;
 
 /**
- * An agent reads YAML once, at its start: where nothing else has loaded the parser, Node forgets it after that. It is the
- * greatest file of all.
+ * An agent reads YAML only once, at its start. If nothing else has loaded the parser, this plugin makes Node forget the
+ * parser afterwards. The parser is the largest file of all.
  */
 const forgetful: Plugin = {
   name: 'forgetful',
@@ -88,7 +90,10 @@ const forgetful: Plugin = {
   },
 };
 
-/** In a single executable application `require` has no cache. */
+/**
+ * Returns code that loads the chunk and then removes the parser from the cache of `require`. In a single executable
+ * application, `require` has no cache.
+ */
 function forgetting(load: string, names: readonly string[]): string {
   const paths = `${JSON.stringify(names)}.map(n=>__dirname+"/"+n)`;
   const forget = `for(const p of o)delete require.cache[p];module.children=module.children.filter(c=>!o.includes(c.id))`;
@@ -99,7 +104,7 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Of Node.js, as package.json says. */
+/** Returns the lowest major version of Node.js that package.json allows. */
 async function leastMajor(): Promise<number> {
   const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
     engines: { node: string };

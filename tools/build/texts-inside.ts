@@ -1,4 +1,4 @@
-/** Puts texts into the built program, in the place of the modules that read them in the source tree. */
+/** Puts texts into the built program. They replace the modules that read these texts in the source tree. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
@@ -6,7 +6,7 @@ import { buildUi } from './ui.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** The function of each module takes the name of a file below the folder. */
+/** The modules that read files. The function of each module takes the name of a file below the folder. */
 const READERS = [
   {
     module: join(ROOT, 'src', 'install', 'deploy-files.ts'),
@@ -22,7 +22,7 @@ const READERS = [
   },
 ];
 
-/** The built user interface, which a checkout builds when a command needs it. */
+/** The module with the built user interface. In a checkout, it builds the user interface when a command needs it. */
 const UI = join(ROOT, 'src', 'cli', 'dashboard', 'bundle.ts');
 
 export const textsInside: Plugin = {

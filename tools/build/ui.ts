@@ -29,7 +29,7 @@ export async function buildUi(): Promise<string> {
       },
     },
   });
-  // Another process may have built the same meanwhile.
+  // Another process may have built the same sources at the same time.
   await rename(staging, folder).catch(async (error: unknown) => {
     await rm(staging, { recursive: true });
     if (!existsSync(folder)) throw error;

@@ -13,11 +13,17 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 
-/** For a busy API server, which serves a definition that it lost before only after seconds, and answers late. */
+/**
+ * Long enough for a busy API server. It answers late, and it serves a definition that was deleted before only after
+ * some seconds.
+ */
 const WITHIN_MS = 150_000;
 const POLL_MS = 200;
 
-/** Applies YAML or JSON text as the user of `kubeconfig`; a kind that it defines is served then. Rejects where any of it is refused. */
+/**
+ * Applies YAML or JSON text as the user of `kubeconfig`. Resolves when the kinds that the text defines are served.
+ * Rejects if the API server refuses a part of the text.
+ */
 export async function applyManifest(kubeconfig: string, manifest: string): Promise<void> {
   using client = createClient(await loadClusterConfig({ path: kubeconfig }));
   const objects = objectsIn(manifest);
@@ -44,7 +50,10 @@ function objectsIn(manifest: string): KubeObject[] {
     .flatMap((object) => (isList(object) ? object.items : [object]));
 }
 
-/** Without what names one object of the past: the API server would change only that one. */
+/**
+ * Returns the object without the fields that identify one earlier object. With these fields, the API server would
+ * change only that earlier object.
+ */
 function asWanted({ metadata, ...rest }: KubeObject): KubeObject {
   const past = ['uid', 'resourceVersion', 'managedFields'];
   const kept = Object.entries(metadata).filter(([field]) => !past.includes(field));
@@ -55,7 +64,7 @@ function isList(object: KubeObject): object is KubeObject & { readonly items: Ku
   return object.kind === 'List';
 }
 
-/** Asks again until there is an answer. Throws REFIT_TESTENV when none comes in time. */
+/** Calls `ask` until it returns an answer. Throws REFIT_TESTENV if there is no answer in time. */
 async function within<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
   const deadline = systemClock.monotonic() + WITHIN_MS;
   for (;;) {
@@ -67,7 +76,7 @@ async function within<T>(what: string, ask: () => Promise<T | undefined>): Promi
   }
 }
 
-/** As the API server serves it; undefined where it does not. */
+/** Returns the kind as the API server serves it; undefined if the API server does not serve it. */
 async function kindOf(
   client: KubeClient,
   { apiVersion = '', kind = '' }: KubeObject,

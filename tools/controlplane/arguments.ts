@@ -24,14 +24,17 @@ export function etcdArguments({ directory, etcdUrl, etcdPeerUrl }: Layout): stri
     '--log-level=warn',
     // The data is deleted with the control plane anyway.
     '--unsafe-no-fsync',
-    // One member has nobody to beat for, and data that need not last may be written a second late.
+    // There is only one member, so heartbeats have no receiver. The data need not be durable, so etcd may write it a
+    // second late.
     '--heartbeat-interval=1000',
     '--election-timeout=10000',
     '--backend-batch-interval=1s',
   ];
 }
 
-/** Kinds that no test watches. A watch cache of each would wake every second, whether anybody asks or not. */
+/**
+ * Kinds that no test watches. The watch cache of each of these kinds would wake up every second, even without requests.
+ */
 const UNCACHED = [
   'endpoints limitranges persistentvolumeclaims persistentvolumes podtemplates replicationcontrollers resourcequotas services',
   'cronjobs.batch horizontalpodautoscalers.autoscaling endpointslices.discovery.k8s.io runtimeclasses.node.k8s.io',
@@ -70,7 +73,7 @@ export function apiServerArguments(
     `--service-account-key-file=${pki('sa.pub')}`,
     `--service-account-signing-key-file=${pki('sa.key')}`,
     `--service-cluster-ip-range=${SERVICE_RANGE}`,
-    // Without it, a server that stops waits a minute for open watches.
+    // Without this flag, a server that stops waits a minute for open watches.
     '--shutdown-watch-termination-grace-period=1s',
     // No pod needs the `kubernetes` Service. Its endpoint would be a loopback address, which is refused every 10 s.
     '--endpoint-reconciler-type=none',
@@ -102,7 +105,10 @@ function controllerArguments(directory: string, kubeconfig: string, port: number
   ];
 }
 
-/** Of what no test has, as volumes, services and clouds: each would watch and write beside the tests. */
+/**
+ * The controllers of objects that no test has, such as volumes, services and clouds. Each of these controllers would
+ * watch and write during the tests.
+ */
 const UNUSED_CONTROLLERS = [
   'certificatesigningrequest-cleaner',
   'cloud-node-lifecycle',
@@ -137,7 +143,10 @@ const UNUSED_CONTROLLERS = [
   'volumeattributesclass-protection',
 ].map((name) => `-${name}-controller`);
 
-/** `certificateLife`: of certificates that the cluster signs, at most. */
+/**
+ * Returns the arguments of kube-controller-manager. `certificateLife` is the longest lifetime of certificates that the
+ * cluster signs.
+ */
 export function controllerManagerArguments(
   directory: string,
   kubeconfig: string,
@@ -148,7 +157,7 @@ export function controllerManagerArguments(
     `--controllers=*,${UNUSED_CONTROLLERS.join()}`,
     `--cluster-signing-duration=${certificateLife}`,
     ...controllerArguments(directory, kubeconfig, port),
-    // Its own limits, 20 requests a second, would be all that a benchmark of many Jobs measures.
+    // The default limit of 20 requests a second would dominate a benchmark of many Jobs.
     '--kube-api-qps=1000',
     '--kube-api-burst=2000',
     '--concurrent-job-syncs=20',

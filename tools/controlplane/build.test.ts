@@ -1,4 +1,4 @@
-/** Tests where binaries are looked up. Every test on the control plane tests that they can be built. */
+/** Tests in which places binaries are searched. Every test on the control plane tests that the binaries can be built. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -22,9 +22,15 @@ export interface BuildOptions {
 const TOOLS = join(import.meta.dirname, '..');
 /** Static binaries without paths of this tree: equal manifests give equal binaries. */
 const COMMON_FLAGS = ['-buildvcs=false', '-trimpath'];
-/** Binaries are stripped: what is thrown away costs a tenth of the time. They are the same without it, so no key has it. */
+/**
+ * Debug information would take a tenth of the build time, and the binaries are stripped of it anyway. The binaries are
+ * the same with and without this flag, so no cache key contains it.
+ */
 const WITHOUT_DEBUG = ['-gcflags=all=-dwarf=false'];
-/** Garbage collection is a sixth of the compiler's time: less of it while there is memory. */
+/**
+ * Garbage collection takes a sixth of the compiler's time. With these settings the compiler collects garbage less often
+ * while there is memory.
+ */
 const COMPILER_MEMORY = { GOGC: '400', GOMEMLIMIT: '2GiB' };
 const PROGRESS_MS = 15_000;
 
@@ -79,7 +85,7 @@ async function locate([name, recipe]: Named, { environment }: BuildOptions): Pro
   return join(cacheDirectory(environment), await cacheKey(name, recipe), name);
 }
 
-/** Depends on all that can change the binary except the Go toolchain's patch release. */
+/** Returns a key that depends on everything that can change the binary, except the patch release of the Go toolchain. */
 async function cacheKey(name: string, { module, package: path, flags }: Recipe): Promise<string> {
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(join(TOOLS, module, file)));

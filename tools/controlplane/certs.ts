@@ -1,4 +1,4 @@
-/** Makes the control plane's certificates: one authority, which issues those of servers and clients. */
+/** Makes the certificates of the control plane: one authority, which issues the certificates of servers and clients. */
 import {
   createPrivateKey,
   createPublicKey,
@@ -29,7 +29,7 @@ export interface Validity {
 
 const HOUR_MS = 3_600_000;
 
-/** Valid from an hour ago, because clocks differ, for far longer than a test run. */
+/** Returns a validity that begins an hour ago, because clocks differ, and that lasts much longer than a test run. */
 export function validFrom(now: number): Validity {
   return { notBefore: now - HOUR_MS, notAfter: now + 30 * 24 * HOUR_MS };
 }
@@ -101,7 +101,7 @@ function issue(
 interface Request {
   readonly subject: Subject;
   readonly issuer: Subject;
-  /** The issuer's key. */
+  /** The private key of the issuer. */
   readonly signingKey: string;
   /** The key that the certificate is for. */
   readonly key: string;
@@ -163,7 +163,7 @@ function serialNumber(): ArrayBuffer {
   return bytesOf(bytes);
 }
 
-/** A copy: a Buffer may share its memory with others. */
+/** Returns a copy, because a Buffer may share its memory with other Buffers. */
 function bytesOf(buffer: Buffer): ArrayBuffer {
   return new Uint8Array(buffer).buffer;
 }

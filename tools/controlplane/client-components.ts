@@ -54,7 +54,10 @@ export interface ClientOptions<C extends ClientComponent> {
   readonly abort?: AbortSignal | undefined;
 }
 
-/** Resolves when all are ready. When one is not ready in time, stops all of them and throws REFIT_TESTENV. */
+/**
+ * Resolves when all components are ready. If a component is not ready in time, stops all of them and throws
+ * REFIT_TESTENV.
+ */
 export async function startClients<C extends ClientComponent>(
   names: readonly C[],
   options: ClientOptions<C>,

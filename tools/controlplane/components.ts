@@ -25,7 +25,7 @@ export interface Recipe {
 
 const stamp = 'k8s.io/component-base/version';
 
-/** Kubernetes gets its version from the linker; without it, comparisons of versions go wrong. */
+/** The linker sets the version of Kubernetes. Without a version, Kubernetes compares versions wrongly. */
 export function kubernetesProgram(name: string, module: string, version: string): Recipe {
   const [major, minor] = version.slice(1).split('.');
   const versions = `-X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`;

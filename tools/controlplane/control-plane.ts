@@ -23,15 +23,18 @@ import { type Process, stopAll } from './process.ts';
 import { chooseLayout, startApiServer, startEtcd } from './servers.ts';
 
 export interface ControlPlaneOptions {
-  /** Started beside etcd and kube-apiserver. Default: none. */
+  /** The components to start in addition to etcd and kube-apiserver. Default: none. */
   readonly components?: readonly ClientComponent[];
-  /** Loopback addresses that the server certificate names beside 127.0.0.1, for proxies in front of it. */
+  /**
+   * Loopback addresses that the server certificate contains in addition to 127.0.0.1. They are for proxies in front of
+   * the server.
+   */
   readonly addresses?: readonly string[];
   /** Write one line to `auditLog` for each request. */
   readonly audit?: boolean;
   /** How long certificates are valid that the cluster signs, such as 15s. Default: a year. */
   readonly certificateLife?: string;
-  /** Added to that of each process, such as settings of Go's runtime. */
+  /** Variables that are added to the environment of each process, such as settings of Go's runtime. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Called with one line for each slow step. Default: standard error. */
   readonly log?: (line: string) => void;
@@ -91,7 +94,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   } = options;
   const binaries = await buildControlPlane(options);
 
-  // When a step below fails, all that was started before ends in reverse order.
+  // If a step below fails, the parts that were started before it end in reverse order.
   await using started = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-controlplane-'));
   const guard = guardDirectory(directory);
@@ -144,7 +147,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 }
 
-/** Those that every control plane has from its start, as YAML. */
+/** Returns the roles that every control plane has from its start, as YAML. */
 export async function documentedRoles(): Promise<string> {
   const texts = await Promise.all(
     ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')),

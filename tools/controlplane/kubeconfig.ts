@@ -8,7 +8,10 @@ import { applyManifest } from './apply.ts';
 import { pkiPath } from './arguments.ts';
 import { issueClient, type KeyPair, type Subject, type Validity, validFrom } from './certs.ts';
 
-/** See docs/internals/testenv.md for what each may do; `node` is a worker's kubelet, `controlNode` the agent on a controller. */
+/**
+ * A user of the control plane. docs/internals/testenv.md lists what each user may do. `node` is the kubelet of a
+ * worker, and `controlNode` is the agent on a controller.
+ */
 export type User =
   | 'admin'
   | 'controller'
@@ -21,13 +24,13 @@ export type User =
   | { readonly node: string }
   | ControlNodeUser;
 
-/** `node` names its Node where pods run there, too. */
+/** `node` is the name of its Node if the controller also runs pods. */
 interface ControlNodeUser {
   readonly controlNode: string;
   readonly node?: string;
 }
 
-/** How any process reaches a running control plane. All else is in its directory. */
+/** What a process needs to reach a running control plane. Everything else is in the directory of the control plane. */
 export interface Place {
   readonly url: string;
   readonly directory: string;

@@ -9,7 +9,7 @@ export async function kubectl(
   input?: string,
 ): Promise<RunResult> {
   return await run(command, [`--kubeconfig=${kubeconfig}`, ...args], {
-    // Cache discovery beside the kubeconfig: leave nothing in the home directory.
+    // Keeps the discovery cache in the folder of the kubeconfig, so that nothing is left in the home directory.
     environment: { KUBECACHEDIR: join(dirname(kubeconfig), 'cache') },
     ...(input === undefined ? {} : { input }),
   });

@@ -24,7 +24,10 @@ test('the second holder enters when the first has left', async () => {
   expect(events).toEqual(['first in', 'first out', 'second in']);
 });
 
-/** How often the socket of the lock is open: once where it is held, and once for each who waits. */
+/**
+ * Returns how often the socket of the lock is open: once for the holder of the lock, and once for each process that
+ * waits.
+ */
 function openOf(name: string): number {
   const path = `@refit-${createHash('sha256').update(name).digest('hex')}`;
   return readFileSync('/proc/net/unix', 'utf8')

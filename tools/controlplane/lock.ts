@@ -3,16 +3,16 @@ import { createHash } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
- * Runs `work` while this process holds the lock `name`. Calls `onWait` once if another process holds it.
- * The lock is a Linux abstract socket: when its holder ends, in whatever way, the kernel frees it and closes the
- * connections of waiting processes. It only avoids double work: results are renamed into place atomically.
+ * Runs `work` while this process holds the lock `name`. Calls `onWait` once if another process holds it. The lock is a
+ * Linux abstract socket. When its holder ends for any reason, the kernel releases the lock and closes the connections
+ * of waiting processes. The lock only avoids duplicate work: results are renamed to their final path atomically.
  */
 export async function withLock<T>(
   name: string,
   { onWait, abort }: { readonly onWait: () => void; readonly abort?: AbortSignal | undefined },
   work: () => Promise<T>,
 ): Promise<T> {
-  // Such a name has at most 107 bytes.
+  // The name of an abstract socket has at most 107 bytes.
   const path = `\0refit-${createHash('sha256').update(name).digest('hex')}`;
   const waiting = new Set<Socket>();
   let server = await acquire(path, waiting);

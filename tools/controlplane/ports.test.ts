@@ -1,4 +1,4 @@
-/** Proves that control planes that start one after the other get ports of their own, before they listen there. */
+/** Tests that control planes that start one after the other get different ports, even before they listen on them. */
 import { expect, test } from 'vitest';
 import { freePort } from './ports.ts';
 

@@ -3,16 +3,22 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Below Linux's range for outgoing connections: otherwise a client could take the port of a server that restarts,
- * even by trying to reach it.
+ * The range is below Linux's range for outgoing connections. Otherwise a client could occupy the port of a server that
+ * restarts, even by its attempt to connect to it.
  */
 const FIRST = 20_000;
 const LAST = 32_000;
 
-/** Several control planes start at once, and each needs a while until it listens on what it was given. */
+/**
+ * The ports that this process has already returned. Several control planes start at once, and each of them needs some
+ * time until it listens on its port.
+ */
 const given = new Set<number>();
 
-/** A port that is free now, and another one each time; random, so that two processes rarely get the same one. */
+/**
+ * Returns a port that is free now. Each call returns a different port. The port is random, so that two processes rarely
+ * get the same port.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, LAST);

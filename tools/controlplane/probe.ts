@@ -2,7 +2,7 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
-/** False also when no answer comes in time. */
+/** Reports whether the URL answers 200. Returns false also if no answer comes in time. */
 export type Probe = (url: string) => Promise<boolean>;
 
 export interface ProbeIdentity {

@@ -36,7 +36,10 @@ async function start(script: string, abort?: AbortSignal, clock = systemClock): 
   });
 }
 
-/** A process without its parent stays a zombie until the machine's init reaps it. */
+/**
+ * Reports whether the process is alive. A process without its parent remains a zombie until the init process of the
+ * machine reaps it, and a zombie is not alive.
+ */
 function isAlive(pid: number): boolean {
   const stat = `/proc/${pid}/stat`;
   return existsSync(stat) && !readFileSync(stat, 'utf8').includes(') Z ');

@@ -11,7 +11,7 @@ export interface ProcessOptions {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside PATH, HOME and NODE_COMPILE_CACHE. */
+  /** Variables in addition to PATH, HOME and NODE_COMPILE_CACHE. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
   /** Contains `logs/` and `pids/`; also the home and working directory of the process. */
   readonly directory: string;
@@ -33,10 +33,10 @@ const STOP_MS = 10_000;
 const POLL_MS = 200;
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
-/** Where Node.js keeps what it has compiled: a cluster starts many processes of one program. */
+/** The cache of compiled code of Node.js, because a cluster starts many processes of one program. */
 const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** Throws REFIT_TESTENV with the end of the log when the process ends early or is not ready in time. */
+/** Starts a process. Throws REFIT_TESTENV with the end of the log if the process ends early or is not ready in time. */
 export async function startProcess(options: ProcessOptions): Promise<Process> {
   const { name, command, args, directory, environment } = options;
   const log = openSync(join(directory, 'logs', `${name}.log`), 'a');
@@ -62,7 +62,7 @@ export async function startProcess(options: ProcessOptions): Promise<Process> {
     if (state.ended === undefined) await terminate(child, ended, options.clock);
     await rm(pidFile, { force: true });
   };
-  // The guard reads it and ends the process if this one cannot.
+  // The guard reads this file and ends the process if the present process cannot do that.
   if (child.pid !== undefined) writeFileSync(pidFile, String(child.pid));
   try {
     await awaitReady(options, () => state.ended);

@@ -42,7 +42,7 @@ export async function startEtcd({
   });
 }
 
-/** With `auditLog`, each request writes one line to it. */
+/** Starts kube-apiserver. With `auditLog`, the server writes one line to that file for each request. */
 export async function startApiServer(
   { command, layout, probe, environment, abort }: ServerOptions,
   auditLog: string | undefined,

@@ -1,4 +1,4 @@
-/** Builds Nodes without machines, whose kubelets kwok plays. */
+/** Builds Nodes without machines. kwok simulates their kubelets. */
 import type { Node } from '../../src/kube/resources.ts';
 import { KUBERNETES_VERSION } from './components.ts';
 

@@ -6,7 +6,10 @@ import { findToolchain, type Toolchain } from './toolchain.ts';
 
 const VENV = '/cache/go/venv';
 
-/** A machine is the output of its commands, later entries first. Other commands are missing. */
+/**
+ * The outputs of the commands of a machine, by the start of the command line. If several entries match, the last entry
+ * is used. Other commands are missing.
+ */
 type Machine = Readonly<Record<string, string | RunResult>>;
 
 async function choose(machine: Machine): Promise<{ toolchain: Toolchain; ran: string[] }> {

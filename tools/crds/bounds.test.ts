@@ -1,4 +1,4 @@
-/** Tests that every text in the spec of our own kinds has a longest length, so that none makes a turn slow. */
+/** Tests that every text in the spec of our own kinds has a maximum length, so that no text makes a reconcile slow. */
 import { expect, test } from 'vitest';
 import { definitionOf } from './definition.ts';
 import { CUSTOM_KINDS } from './registry.ts';

@@ -1,4 +1,4 @@
-/** The proof that a kind's description becomes the definition that the API server expects around its schema. */
+/** Tests that the description of a kind becomes the definition that the API server expects around its schema. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type DefinedKind, definitionOf } from './definition.ts';

@@ -6,13 +6,13 @@ export interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly jsonPath: string;
-  /** Above 0 only with `-o wide`. */
+  /** A column with a priority above 0 appears only with `-o wide`. */
   readonly priority?: number;
 }
 
-/** A kind as clusters get it. */
+/** A kind with the columns that clusters get in its definition. */
 export interface DefinedKind extends CustomKind {
-  /** The columns of `kubectl get` after the name; without any, the server shows the age. */
+  /** The columns of `kubectl get` after the name. If the list is empty, the server shows the age. */
   readonly columns: readonly PrinterColumn[];
 }
 
@@ -41,7 +41,10 @@ export function definitionOf({ resource, schema, columns }: DefinedKind) {
   };
 }
 
-/** Kubernetes lets a root say nothing of `metadata` but that it is an object: it has rules of its own for that. */
+/**
+ * Returns the root of the schema. In a root, Kubernetes allows for `metadata` only that it is an object, because it has
+ * its own rules for metadata.
+ */
 function rootOf({ properties, ...rest }: StructuralSchema): StructuralSchema {
   const members = {
     apiVersion: { type: 'string' },
@@ -57,7 +60,10 @@ function rootOf({ properties, ...rest }: StructuralSchema): StructuralSchema {
 /** A node of a structural schema, as plain JSON so that it keeps all extensions. */
 export type StructuralSchema = Readonly<Record<string, unknown>>;
 
-/** What `schema` accepts as input: fields with a default are optional. check-structural.ts checks it. */
+/**
+ * Returns the schema of the input that `schema` accepts, so fields with a default are optional. check-structural.ts
+ * checks the result.
+ */
 export function structural(schema: z.ZodType): StructuralSchema {
   return z.toJSONSchema(schema, {
     target: 'openapi-3.0',
@@ -65,11 +71,11 @@ export function structural(schema: z.ZodType): StructuralSchema {
     cycles: 'throw',
     reused: 'inline',
     override: ({ jsonSchema: node }) => {
-      // Closed objects need no keyword: Kubernetes prunes what a schema does not name.
+      // Closed objects need no keyword, because Kubernetes prunes fields that the schema does not name.
       if (node.additionalProperties === false) delete node.additionalProperties;
-      // An object that keeps what its schema does not name says so by its extension alone.
+      // For an object that keeps fields that its schema does not name, the extension alone is enough.
       if (node['x-kubernetes-preserve-unknown-fields'] === true) delete node.additionalProperties;
-      // zod bounds every integer by what a JavaScript number holds; Kubernetes takes the whole of int64.
+      // zod limits every integer to the range of a JavaScript number. Kubernetes accepts the whole range of int64.
       if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
       if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
       if (node['x-kubernetes-int-or-string'] !== true) return;

@@ -17,7 +17,8 @@ export const CUSTOM_KINDS: readonly DefinedKind[] = [
   },
   {
     ...planKind,
-    // The number of done nodes and a sentence for every state have no field here: NodeRollouts show them.
+    // No column shows the number of done nodes or a sentence for every state, because a Plan has no field for these.
+    // NodeRollouts show them.
     columns: [
       { name: 'State', type: 'string', jsonPath: '.status.state' },
       { name: 'Version', type: 'string', jsonPath: '.spec.commands[*].k0supdate.version' },

@@ -1,4 +1,7 @@
-/** The proof that our autopilot schemas are the original's, no stricter, and that what real clusters hold is accepted. */
+/**
+ * Tests that our autopilot schemas equal the schemas of the original and are not stricter, and that they accept the
+ * objects of real clusters.
+ */
 import { expect, test } from 'vitest';
 import {
   canonicalSpec,

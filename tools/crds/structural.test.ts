@@ -1,4 +1,7 @@
-/** Shows that zod schemas become what Kubernetes takes, and that the name of a field is said which it would refuse. */
+/**
+ * Tests that zod schemas become schemas that Kubernetes accepts, and that the error names the field that Kubernetes
+ * would refuse.
+ */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkStructural } from './check-structural.ts';

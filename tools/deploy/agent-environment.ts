@@ -1,4 +1,7 @@
-/** Variables of an agent: freed memory goes back to the kernel at once (glibc, mallopt(3)), and two threads read files. */
+/**
+ * The environment variables of an agent. With them, glibc returns freed memory to the kernel at once (mallopt(3)), and
+ * only two threads read files.
+ */
 export const AGENT_ENVIRONMENT = {
   MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '16384',

@@ -5,10 +5,10 @@ import { AGENT_ENVIRONMENT } from './agent-environment.ts';
 import { object } from './objects.ts';
 
 const LABELS = { 'app.kubernetes.io/name': 'refit', 'app.kubernetes.io/component': 'refit-agent' };
-/** Of the agent: the chart puts its own in their place. */
+/** The flags of the agent. The chart replaces them by its own flags. */
 const FLAGS = ['--kubeconfig=/var/lib/k0s/kubelet.conf'];
 
-/** In kube-system, because the namespace of Refit admits no privileged pod. */
+/** Returns the DaemonSet. It is in kube-system, because the namespace of Refit admits no privileged pod. */
 export function agentDaemonSet(): object {
   return object('apps/v1', 'DaemonSet', 'refit-agent', 'kube-system', {
     spec: {
@@ -19,7 +19,7 @@ export function agentDaemonSet(): object {
         spec: {
           hostPID: true,
           hostNetwork: true,
-          // It uses the kubelet's credentials.
+          // The agent uses the credentials of the kubelet.
           automountServiceAccountToken: false,
           priorityClassName: 'system-node-critical',
           nodeSelector: { 'kubernetes.io/os': 'linux' },
@@ -32,7 +32,7 @@ export function agentDaemonSet(): object {
               command: ['/usr/bin/refit', 'agent-in-pod'],
               args: FLAGS,
               env: Object.entries(AGENT_ENVIRONMENT).map(([name, value]) => ({ name, value })),
-              // The user of the image is not root.
+              // Sets the user, because the default user of the image is not root.
               securityContext: { privileged: true, runAsUser: 0, runAsGroup: 0 },
               resources: { requests: { cpu: '10m', memory: '64Mi' } },
               volumeMounts: [{ name: 'program', mountPath: DIRECTORY }],

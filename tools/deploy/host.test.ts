@@ -1,4 +1,7 @@
-/** Tests the files of deploy/host: systemd takes the unit, a shell the script, and the agent the flags. */
+/**
+ * Tests the files of deploy/host: systemd accepts the unit, a shell accepts the script, and the agent accepts the
+ * flags.
+ */
 import { existsSync, globSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +33,7 @@ test('systemd takes the unit', async (context) => {
   expect(unit).toContain(`ExecStart=${BINARY} "${OPTIONS}" agent\n`);
   const verify = async (text: string) => {
     const path = join(directory, 'refit-agent.service');
-    // systemd also looks for the command.
+    // systemd also checks that the command exists, so the test replaces the command.
     await writeFile(path, text.replaceAll(BINARY, process.execPath));
     return await run(ANALYZE, ['verify', '--man=no', path]);
   };
@@ -51,7 +54,7 @@ test('a shell takes the script for OpenRC', async () => {
 });
 
 test.each(globSync('*.yaml', { cwd: HOST }))('the agent takes the flags of %s', async (file) => {
-  // The agent believes only files that nobody else may write to.
+  // The agent accepts only files to which no other user may write.
   const path = join(await temporary(), file);
   await writeFile(path, await readFile(join(HOST, file)), { mode: 0o600 });
   const flags = await readFlagsFile(path);

@@ -1,4 +1,7 @@
-/** Every file of deploy/chart that is made: the manifests that the chart and the kustomize bases share. */
+/**
+ * Generates every file of deploy/chart that is not written by hand. The chart and the kustomize bases share these
+ * manifests.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DefinedKind, definitionOf } from '../crds/definition.ts';
@@ -144,7 +147,7 @@ export interface PackageManifest {
   readonly repository: string;
 }
 
-/** Returns the content of Chart.yaml. `home` and `sources` are absent rather than untrue. */
+/** Returns the content of Chart.yaml. Leaves out `home` and `sources` if they would not be true. */
 export function chartOf({ version, description, homepage, repository }: PackageManifest): object {
   return {
     apiVersion: 'v2',

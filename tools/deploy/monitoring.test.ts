@@ -14,7 +14,7 @@ import { run } from '../controlplane/run.ts';
 import { ALERTS, dashboard } from './monitoring.ts';
 import { yamlOf } from './objects.ts';
 
-/** What Prometheus adds to every series, and the buckets of a histogram. */
+/** The labels that Prometheus adds to every series, and the label of the buckets of a histogram. */
 const ADDED = ['instance', 'job', 'le', 'pod'];
 const FUNCTIONS = new Set(
   'sum max by on unless and offset h absent rate increase changes histogram_quantile'.split(' '),
@@ -30,7 +30,7 @@ const expressions = [...ALERTS, ...panels.flatMap(({ targets }) => targets)].map
   ({ expr }) => expr,
 );
 
-/** Labels by series, of a process that has measured everything once. */
+/** Returns the labels of each series, from a process that has measured everything once. */
 async function seriesOf(): Promise<Map<string, Set<string>>> {
   const all = createMetrics('1.0.0');
   const metrics = all.ofCluster('default/prod');
@@ -65,7 +65,7 @@ async function seriesOf(): Promise<Map<string, Set<string>>> {
   return series;
 }
 
-/** What an expression names and no process exports. */
+/** Returns the names in the expression that no process exports. */
 function unknownIn(expression: string, series: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const bare = expression.replaceAll(/"[^"]*"/g, '""');
   const groups = [...bare.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
@@ -137,7 +137,7 @@ test('every panel has its place, and a legend with labels that its query has', (
   expect(legends.filter((label) => !labels.includes(label))).toEqual([]);
 });
 
-/** Of Debian's package `prometheus`, unpacked by .ci/run. */
+/** The program from Debian's package `prometheus`, which .ci/run unpacks. */
 const PROMTOOL = join(cacheDirectory(process.env), '..', 'prometheus/usr/bin/promtool');
 
 test('each alert fires when it should, and only then', async (context) => {
@@ -150,7 +150,7 @@ test('each alert fires when it should, and only then', async (context) => {
   const write = async (name: string, rules: readonly object[]): Promise<void> =>
     await writeFile(join(directory, name), yamlOf({ groups: [{ name: 'refit', rules }] }));
   await write('whole.yaml', ALERTS);
-  // promtool would compare the annotations, too, for each case.
+  // promtool would also compare the annotations for each case, so this file has none.
   await write(
     'rules.yaml',
     ALERTS.map(({ annotations: _annotations, ...rule }) => rule),

@@ -1,4 +1,7 @@
-/** What watches Refit: a ServiceMonitor, alerts, and a dashboard. A test compares their metrics with those that exist. */
+/**
+ * The objects that monitor Refit: a ServiceMonitor, alerts, and a dashboard. A test compares their metrics with the
+ * metrics that exist.
+ */
 import { object, REFIT_NAMESPACE } from './objects.ts';
 
 interface Alert {
@@ -22,13 +25,13 @@ const alert = (
   annotations: { summary, description },
 });
 
-/** A process that led before still exports what it measured then. */
+/** Selects the leader, because a process that was the leader earlier still exports its old measurements. */
 const BY_LEADER = 'and on (instance, job, workload_cluster) leader_election_master_status == 1';
-/** What tells plans apart. */
+/** The labels that distinguish plans. */
 const PLAN = 'dialect, plan, workload_cluster';
 /** Plans that have not ended. */
 const OPEN = 'refit_plans{phase=~"new|running"}';
-/** Waits that somebody asked for. */
+/** Waits that a person requested. */
 const WANTED_WAIT = 'refit_waits{gate=~"not-paused|window-open"}';
 
 export const ALERTS: readonly Alert[] = [
@@ -121,7 +124,10 @@ interface Panel {
 const quantile = (share: number, metric: string, by: string): string =>
   `histogram_quantile(${share}, sum by (le, ${by}) (rate(${metric}_bucket[15m])))`;
 
-/** Two in a row; what an operator asks first comes first. The key of a panel is its title, that of a query its legend. */
+/**
+ * The panels, two in a row. The panels that answer an operator's first questions come first. The key of a panel is its
+ * title, and the key of a query is its legend.
+ */
 const PANELS: Readonly<Record<string, Panel>> = {
   'Plans by phase': {
     type: 'table',

@@ -1,10 +1,10 @@
-/** What the manifests of deploy/chart have in common. */
+/** The values and functions that the manifests of deploy/chart share. */
 import { stringify } from 'yaml';
 
 /** Where controllers run. The chart puts the namespace of its release in its place. */
 export const REFIT_NAMESPACE = 'refit-system';
 
-/** What the Pod Security Standard `restricted` demands. */
+/** The settings that the Pod Security Standard `restricted` requires. */
 export const POD_SECURITY = {
   runAsNonRoot: true,
   runAsUser: 65_532,

@@ -1,4 +1,4 @@
-/** Proves that the operator of each dialect may hold a node with the rights of that dialect alone. */
+/** Tests that the rights of each dialect alone are enough for its operator to hold a node. */
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';

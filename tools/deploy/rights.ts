@@ -3,17 +3,20 @@ import { readFileSync } from 'node:fs';
 import { type Document, isMap, parseAllDocuments, type YAMLMap } from 'yaml';
 import { fileOf, REFIT_NAMESPACE } from './objects.ts';
 
-/** Service accounts that stand for a user of the role files. */
+/** The service accounts that replace a user of the role files. */
 const ACCOUNTS: Readonly<Record<string, string>> = {
   'refit-controller': 'refit-controller',
   'refit-capi': 'refit-capi',
 };
 /** Users for whom a service account is in the file already. */
 const BESIDE_ACCOUNT = new Set(['refit-cattle']);
-/** People and kubelets keep their names. */
+/** People and kubelets keep their names as subjects. */
 const PEOPLE = new Set(['refit-viewer']);
 
-/** The documents of a role file: those of the viewer, or the others. The namespace of Refit is a file of its own. */
+/**
+ * Returns the documents of a role file: the documents of the viewer, or all other documents. The namespace of Refit has
+ * its own file, so it is left out.
+ */
 export function rightsOf(file: string, whose: 'viewer' | 'others'): string {
   const text = readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8');
   const documents = parseAllDocuments(text).filter((document) => {

@@ -1,4 +1,4 @@
-/** Shows that pods of Refit survive the drain of their node, by Refit and by the Jobs of Plans, also on a single node. */
+/** Tests that pods of Refit survive the drain of their node, by Refit and by the Jobs of Plans, also on a single node. */
 import { afterEach, expect, test } from 'vitest';
 import { drainPreviewer } from '../../src/drain/drain-preview.ts';
 import { isOwnPod } from '../../src/drain/own-pods.ts';
@@ -25,7 +25,7 @@ test.each([K0S, CATTLE, CAPI])('the pods of $name', (of) => {
   const made = workload(of) as Deployment[];
   const { selector, template } = made.find(({ kind }) => kind === 'Deployment')?.spec ?? {};
   const pod = { metadata: template?.metadata } as Pod;
-  // What every Plan of upgrade.cattle.io adds to the selector of its drain.
+  // The selector that every Plan of upgrade.cattle.io adds to its drain.
   expect(parseLabelSelector('!upgrade.cattle.io/controller')(pod)).toBe(false);
   expect(isOwnPod(pod)).toBe(true);
   expect(template?.spec).toMatchObject({
@@ -33,7 +33,7 @@ test.each([K0S, CATTLE, CAPI])('the pods of $name', (of) => {
       { key: 'node.kubernetes.io/unschedulable', operator: 'Exists' },
     ]) as unknown,
   });
-  // Nobody can change it, so an update of an older installation would fail.
+  // The selector of a Deployment is immutable. If it had other labels, an update of an older installation would fail.
   expect(Object.keys(selector?.matchLabels ?? {})).toEqual([
     'app.kubernetes.io/name',
     'app.kubernetes.io/component',

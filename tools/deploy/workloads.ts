@@ -1,24 +1,27 @@
-/** The Deployment of each process of Refit, with what runs beside it: service account, Service, budget and NetworkPolicy. */
+/**
+ * Makes the Deployment of each process of Refit and its other objects: service account, Service, budget and
+ * NetworkPolicy.
+ */
 import { VERSION } from '../../src/cli/version.ts';
 import { CONTROLLER_LABEL } from '../../src/drain/own-pods.ts';
 import { object, POD_SECURITY, REFIT_NAMESPACE } from './objects.ts';
 
-/** Without a registry: administrators put their own in front. */
+/** The image has no registry in its name, because administrators add their own registry. */
 const IMAGE = `refit:${VERSION}`;
 const HEALTH_PORT = 8080;
-/** Where API servers listen, as Services and as hosts; 443 is that of channels and of checksums, too. */
+/** The ports on which API servers listen, as Services and on hosts. Servers of channels and of checksums also use 443. */
 const HTTPS_PORTS = [443, 6443];
 
 interface Workload {
-  /** Names all of its objects. */
+  /** The name of its objects, except the ServiceAccount. */
   readonly name: string;
   readonly namespace: string;
   readonly account: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** A port that others call, beside the one for health and metrics. */
+  /** A port that other components call, in addition to the port for health and metrics. */
   readonly hooks?: number;
-  /** Directory by Secret. */
+  /** The directory into which each Secret is mounted, by the name of the Secret. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
@@ -62,7 +65,7 @@ export const CAPI: Workload = {
   secrets: { [TLS_SECRET]: '/certs', 'refit-capi-managers': '/managers' },
 };
 
-/** For cert-manager. The chart puts in the names of issuer and Secret. */
+/** Returns the Certificate for cert-manager. The chart inserts the names of issuer and Secret. */
 export function hooksCertificate(): object {
   const { name, namespace } = CAPI;
   return object('cert-manager.io/v1', 'Certificate', TLS_SECRET, namespace, {
@@ -79,7 +82,10 @@ export function hooksCertificate(): object {
 const UI_PORT = 8443;
 const UI_SECRET = 'refit-ui-tls';
 
-/** How others reach the dashboard of `refit controller`. It has a Service of its own, because not everybody may reach health and metrics. */
+/**
+ * Returns the Service through which clients reach the dashboard of `refit controller`. The dashboard has its own
+ * Service, because not everybody may reach health and metrics.
+ */
 export function uiService(): object {
   const { metadata, ...rest } = object('v1', 'Service', 'refit-ui', K0S.namespace, {
     spec: {
@@ -90,7 +96,7 @@ export function uiService(): object {
   return { ...rest, metadata: { ...metadata, labels: labelsOf(K0S) } };
 }
 
-/** Lets others reach the dashboard, and no other port. */
+/** Allows traffic to the port of the dashboard, and to no other port. */
 export function uiNetworkPolicy(): object {
   return object('networking.k8s.io/v1', 'NetworkPolicy', 'refit-ui', K0S.namespace, {
     spec: {
@@ -101,7 +107,7 @@ export function uiNetworkPolicy(): object {
   });
 }
 
-/** For cert-manager. The chart puts in the names of issuer, Secret and hosts. */
+/** Returns the Certificate for cert-manager. The chart inserts the names of issuer, Secret and hosts. */
 export function uiCertificate(): object {
   return object('cert-manager.io/v1', 'Certificate', UI_SECRET, K0S.namespace, {
     spec: {
@@ -142,7 +148,7 @@ function deployment(of: Workload): object {
       replicas: 2,
       selector: { matchLabels: labels },
       template: {
-        // Not in the selector, which nobody can change later.
+        // This label is not in the selector, because the selector is immutable.
         metadata: { labels: { ...labels, [CONTROLLER_LABEL]: of.name } },
         spec: {
           serviceAccountName: of.account,
@@ -161,7 +167,10 @@ function deployment(of: Workload): object {
   });
 }
 
-/** Whoever is root on a node has the token of a pod there: on control planes that is nothing new. k0s often has none. */
+/**
+ * A user who is root on a node can read the token of a pod there. On a control plane, this token gives root no new
+ * rights. A k0s cluster often has no Node with this label.
+ */
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 /** Taints that distributions give to control planes. */
 const TAINTS = [
@@ -169,16 +178,17 @@ const TAINTS = [
   'node-role.kubernetes.io/master',
   'node-role.kubernetes.io/etcd',
   'CriticalAddonsOnly',
-  // The taint of a cordon: on a single node, nobody else could end the upgrade that cordoned it.
+  // The taint of a cordon. On a single node, no other pod could end the upgrade that cordoned the node.
   'node.kubernetes.io/unschedulable',
 ];
 /**
- * Of the scheduler's 200 points for being a control plane, this makes a spread worth less, with one control plane, too:
- * an anti-affinity would take all of them, and put the second replica onto a worker.
+ * With this value, the scheduler gives a spread fewer points than the 200 points of a control plane, also if there is
+ * only one control plane. An anti-affinity would outweigh all of these points, and would put the second replica onto a
+ * worker.
  */
 const MAX_SKEW = 3;
 
-/** On control planes first, then on different nodes. */
+/** Prefers control planes first, and then different nodes. */
 function placement(matchLabels: object): object {
   const preference = { matchExpressions: [{ key: CONTROL_PLANE, operator: 'Exists' }] };
   const topologyKey = 'kubernetes.io/hostname';
@@ -244,7 +254,10 @@ function service(of: Workload): object {
   return { ...rest, metadata: { ...metadata, labels: labelsOf(of) } };
 }
 
-/** In: probes, scrapes and hooks. Out: names, API servers, and what HTTPS serves. */
+/**
+ * Allows incoming traffic for probes, scrapes and hooks. Allows outgoing traffic to DNS, to API servers, and to servers
+ * on the HTTPS ports.
+ */
 function networkPolicy(of: Workload): object {
   const tcp = (port: number): object => ({ protocol: 'TCP', port });
   const dns = ['UDP', 'TCP'].map((protocol) => ({ protocol, port: 53 }));

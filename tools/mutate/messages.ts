@@ -1,11 +1,16 @@
-/** What Stryker's process and the worker that runs the tests say to each other. */
+/** The messages between Stryker's process and the worker that runs the tests. */
 
-/** Both ends open a BroadcastChannel of this name: it reaches every thread of one process, and no other process. */
+/**
+ * Stryker's process and the worker open a BroadcastChannel with this name. It reaches every thread of one process, and
+ * no other process.
+ */
 export const CHANNEL = 'mutants';
 
 export interface Order {
   readonly kind: 'order';
-  /** The change that is switched on while the tests run; undefined for the run that finds out which test executes what. */
+  /**
+   * The change that is active while the tests run; undefined for the run that finds out which code each test executes.
+   */
   readonly mutant: string | undefined;
   /** The file of the change. */
   readonly source?: string | undefined;
@@ -20,7 +25,7 @@ export interface TestOutcome {
   readonly name: string;
   readonly fileName: string;
   readonly timeSpentMs: number;
-  /** Undefined where the test passed. */
+  /** The reason of the failure; undefined if the test passed. */
   readonly failure: string | undefined;
   readonly startPosition: { readonly line: number; readonly column: number } | undefined;
 }
@@ -29,7 +34,9 @@ export interface Answer {
   readonly kind: 'answer';
   readonly tests: readonly TestOutcome[];
   readonly hitCount: number;
-  /** True where a test failed with the change, and fails without it now: the process isn't fit for use any more. */
+  /**
+   * True if a test failed with the change and still fails without the change. Then the process cannot be used any more.
+   */
   readonly spoilt: boolean;
   /** How often each test executed each place, in the form that Stryker defines. */
   readonly coverage: unknown;

@@ -1,4 +1,4 @@
-/** Vitest's own runner, which the test in serve-orders.ts needs at hand to start other tests. */
+/** Gives access to Vitest's own runner. The test in serve-orders.ts needs this runner to start other tests. */
 import { TestRunner } from 'vitest';
 
 export default class OuterRunner extends TestRunner {

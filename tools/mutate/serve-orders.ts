@@ -1,7 +1,7 @@
 /**
- * The only test file that Vitest sees during `npm run mutate`: it stays alive, and runs the tests of each order.
- *
- * A new Vitest run for each change would load all code again, which takes a hundred times as long as the tests do.
+ * The only test file that Vitest sees during `npm run mutate`. It stays loaded, and runs the tests of each order that
+ * Stryker's process sends.
+ * A new Vitest run for each change would load all code again, which takes a hundred times as long as the tests.
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const shared = globalThis as unknown as { [NAME]?: Namespace };
 const namespace: Namespace = {};
 shared[NAME] = namespace;
 
-/** Runs some tests of one file, and switches the change on only while a test runs. */
+/** Runs some tests of one file. The change is active only while a test runs. */
 class OrderRunner extends TestRunner {
   readonly #mutant: string | undefined;
   readonly #wanted: ReadonlySet<string> | undefined;
@@ -40,7 +40,7 @@ class OrderRunner extends TestRunner {
     super(outer.config);
     this.#mutant = mutant;
     this.#wanted = wanted === undefined ? undefined : new Set(wanted);
-    // Vitest gives these to its own runner when it starts the worker.
+    // Vitest sets these properties on its own runner when it starts the worker, so they are copied.
     const given = Object.entries(Object.getOwnPropertyDescriptors(outer));
     for (const [name, property] of given) {
       if (name === 'moduleRunner' || name === '_otel') Object.defineProperty(this, name, property);
@@ -90,7 +90,10 @@ async function serve(): Promise<void> {
   channel.close();
 }
 
-/** How often each test file noticed a change of each file: the one that notices most runs first. */
+/**
+ * The number of times that each test file noticed a change in each file. The test file that noticed most changes runs
+ * first.
+ */
 const noticed = new Map<string, number>();
 
 async function carryOut(outer: Runner, order: Order): Promise<Answer> {
@@ -178,5 +181,5 @@ function fileOf(id: string): string {
   return id.slice(0, id.indexOf('#'));
 }
 
-// Not within a test: Vitest refuses tests that start inside of another one.
+// This call is not within a test, because Vitest refuses to start tests inside of a test.
 await serve();

@@ -27,7 +27,7 @@ const SEQUENCE = new RegExp(`(\r|\n|${ESCAPE}\\[[0-9;]*[A-Za-z])`);
 const COMMAND = new RegExp(`^${ESCAPE}\\[([0-9;]*)([A-Za-z])$`);
 /** The begin of a sequence whose end comes with the next piece of output. */
 const INCOMPLETE = new RegExp(`${ESCAPE}(?:\\[[0-9;]*)?$`);
-/** Each of these ends what the style with that number began. */
+/** The styles that each of these numbers ends. */
 const ENDED_BY: Readonly<Record<number, readonly number[]>> = { 22: [1, 2], 23: [3], 24: [4] };
 const DEFAULT_COLOUR = 39;
 const COLOURS = { first: 30, last: 37, brightFirst: 90, brightLast: 97 };

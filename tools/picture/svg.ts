@@ -14,7 +14,7 @@ const COLOURS: Readonly<Record<number, string>> = {
   36: '#56d4dd',
   90: '#8b949e',
 };
-/** How long the last picture stays before the first one comes again. */
+/** The time for which the last picture stays before the first picture comes again. */
 const REST_MS = 5000;
 
 export function pictureOf(lines: readonly string[], label: string): string {
@@ -22,7 +22,10 @@ export function pictureOf(lines: readonly string[], label: string): string {
   return framed(sizeOf([plain]), label, '', rowsOf(plain));
 }
 
-/** Shows each frame for as long as it stood on the terminal. A viewer who asked for less motion sees the last one. */
+/**
+ * Returns an animation that shows each frame for as long as the terminal showed it. A viewer who prefers reduced motion
+ * sees the last frame.
+ */
 export function filmOf(frames: readonly Frame[], label: string): string {
   const size = sizeOf(frames.map(({ lines }) => lines));
   const begin = frames[0]?.at ?? 0;

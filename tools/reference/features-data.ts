@@ -1,9 +1,14 @@
-/** The rows of docs/reference/features.md: what people expect of a system that upgrades nodes, and what Refit has of it. */
+/**
+ * The rows of docs/reference/features.md: the features that people expect of a system that upgrades nodes, and how far
+ * Refit has them.
+ */
 
 export interface Feature {
   readonly name: string;
   readonly state: 'yes' | 'partly' | 'no';
-  /** Files of tests, or commands of `npm run` or `refit`; empty only if the state is `no`. */
+  /**
+   * The proof of the state: files of tests, or commands of `npm run` or `refit`. It is empty only if the state is `no`.
+   */
   readonly evidence: readonly string[];
   readonly remark?: string;
 }

@@ -1,7 +1,7 @@
 /** Writes docs/reference/metrics.md from the metrics that a process registers. */
 import { createMetrics } from '../../src/runtime/metrics.ts';
 
-/** Without a version, the metrics of Node.js itself are left out. */
+/** Returns the page. It has no metrics of Node.js itself, because `createMetrics` gets no version. */
 export async function metricReference(): Promise<string> {
   const { body } = await createMetrics().expose();
   const helps = [...body.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm)];

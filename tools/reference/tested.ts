@@ -1,4 +1,4 @@
-/** Writes docs/reference/tested.md: which programs, in which versions, the tests run Refit with. */
+/** Writes docs/reference/tested.md: the programs, and their versions, with which the tests run Refit. */
 import { readFileSync } from 'node:fs';
 import { RECIPES } from '../controlplane/components.ts';
 
@@ -11,7 +11,7 @@ const node = lock.packages['node_modules/node']?.version ?? '';
 
 type Row = readonly [what: string, version: string, how: string, where: string];
 
-/** Kubernetes as the tests build it from the Go module proxy. */
+/** Returns the programs of Kubernetes that the tests build from the Go module proxy. */
 function built(): Row[] {
   const kubernetes = [
     'kube-apiserver',

@@ -9,7 +9,7 @@ import { type Lock, nodePackage, type Platform } from './node-package.ts';
 
 const MAIN = join(import.meta.dirname, 'one-file.cjs');
 
-/** `program` is the folder that `buildProgram` wrote. */
+/** Builds the binary. `program` is the folder that `buildProgram` wrote. */
 export async function buildBinary(
   platform: Platform,
   lock: Lock,
@@ -24,12 +24,13 @@ export async function buildBinary(
     const chunks = (await readdir(program)).filter((name) => name.endsWith('.js')).toSorted();
     await copyFile(MAIN, join(staging, basename(MAIN)));
     const config = {
-      // As written here it becomes part of the binary: a full path would be another one on each machine.
+      // This text becomes part of the binary. A full path would differ on each machine.
       main: basename(MAIN),
       executable,
       output,
       disableExperimentalSEAWarning: true,
-      // The agent gets `--node-options`, which only its unit names; NODE_OPTIONS has no effect.
+      // Node takes more options from `--node-options`, which only the unit of the agent passes. NODE_OPTIONS has no
+      // effect.
       execArgvExtension: 'cli',
       execArgv: NODE_FLAGS,
       assets: Object.fromEntries(chunks.map((name) => [name, join(program, name)])),

@@ -20,7 +20,7 @@ export async function must(
   return stdout;
 }
 
-/** A folder below the cache of all that is fetched; it can be removed at any time. */
+/** Returns a folder in the cache of fetched files. The folder can be removed at any time. */
 export async function cacheFolder(name: string): Promise<string> {
   const folder = join(dirname(cacheDirectory(process.env)), name);
   await mkdir(folder, { recursive: true });

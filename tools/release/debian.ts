@@ -1,4 +1,7 @@
-/** Fetches what the image needs beside Refit: shared libraries, and nsenter, as packages of this machine's Debian release, for any architecture. */
+/**
+ * Fetches the files that the image needs in addition to Refit: shared libraries and nsenter. They come from packages of
+ * this machine's Debian release, for any architecture.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import {
@@ -15,13 +18,19 @@ import { join, relative } from 'node:path';
 import { cacheFolder, must } from './commands.ts';
 import type { TarEntry } from './tar.ts';
 
-/** What `ldd node` names belongs to these. */
+/** The packages with the libraries that `ldd node` prints. */
 const FOR_NODE = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1'];
-/** nsenter, with which the pod of the agent starts the agent on its host, and what `ldd nsenter` names. */
+/**
+ * The packages with nsenter and the libraries that `ldd nsenter` prints. The pod of the agent uses nsenter to start the
+ * agent on its host.
+ */
 const FOR_NSENTER = ['util-linux', 'libselinux1', 'libpcre2-8-0'];
 const PACKAGES = [...FOR_NODE, ...FOR_NSENTER];
 
-/** Libraries with the loader, nsenter, and the licences; no converters between character sets, no profilers. */
+/**
+ * Matches libraries including the loader, nsenter, and the licences. Leaves out converters between character sets, and
+ * profilers.
+ */
 const WANTED = new RegExp(
   [
     String.raw`^(?:usr/)?lib(?:64)?/(?:[^/]+/)?[^/]+\.so(?:\.[\d.]+)?$`,
@@ -39,11 +48,14 @@ export interface DebianPackage {
 
 export interface Libraries {
   readonly packages: readonly DebianPackage[];
-  /** Files and links, below `usr`, by path. */
+  /** The files and links below `usr`, sorted by path. */
   readonly entries: readonly TarEntry[];
 }
 
-/** The packages are fetched once; remove the cache to get newer ones. Another list of packages has another folder there. */
+/**
+ * Fetches the packages once. Remove the cache to get newer packages. Another list of packages uses another folder in
+ * the cache.
+ */
 export async function fetchLibraries(arch: string): Promise<Libraries> {
   const list = createHash('sha256').update(PACKAGES.join(' ')).digest('hex').slice(0, 8);
   const folder = join(await cacheFolder('libraries'), `${arch}-${list}`);
@@ -59,7 +71,10 @@ export async function fetchLibraries(arch: string): Promise<Libraries> {
   }
 }
 
-/** With a package state of its own: the machine's knows one architecture only, and must not change. */
+/**
+ * Downloads the packages with a separate package state. The package state of this machine knows only one architecture,
+ * and must not change.
+ */
 async function download(arch: string, folder: string): Promise<void> {
   const staging = await mkdtemp(`${folder}-`);
   try {
@@ -96,7 +111,10 @@ async function describe(file: string): Promise<DebianPackage> {
   return { name: of('Package'), version: of('Version'), arch: of('Architecture'), sha256 };
 }
 
-/** Older releases have /lib, newer ones only /usr/lib: all comes below the latter. */
+/**
+ * Returns the wanted files below `usr`. Older releases have files in /lib, newer releases only in /usr/lib. In the
+ * result, all of them are in /usr/lib.
+ */
 async function entriesBelow(unpacked: string): Promise<TarEntry[]> {
   const found = await readdir(unpacked, { recursive: true, withFileTypes: true });
   const entries = await Promise.all(

@@ -15,7 +15,10 @@ const LOADED = 1;
 /** Magic number, 64 bits, little-endian. */
 const MAGIC = '7f454c460201';
 
-/** A copy that ends with the last loaded byte, and has no table of sections: only linkers and debuggers read that. */
+/**
+ * Returns a copy that ends with the last loaded byte and has no table of sections. Only linkers and debuggers read this
+ * table.
+ */
 export function withoutUnloaded(program: Buffer): Buffer {
   if (program.subarray(0, 6).toString('hex') !== MAGIC) {
     throw new RefitError('REFIT_FILE', 'not a 64-bit little-endian ELF file');

@@ -21,7 +21,7 @@ export interface ImageParts {
     readonly binary: string;
     readonly libraries: Libraries;
   }[];
-  /** Of gzip, 1 to 9. Default: 9, for the smallest image. */
+  /** The level of gzip: 0 for no compression, 1 to 9 for smaller images. Default: 9, for the smallest image. */
   readonly level?: number;
 }
 
@@ -105,7 +105,7 @@ function settings(version: string): object {
   };
 }
 
-/** No shell, no package manager, nothing that this user may write but /tmp. */
+/** Returns the base of the image. It has no shell and no package manager, and the user can write only to /tmp. */
 function baseEntries({ entries }: Libraries): TarEntry[] {
   const file = (path: string, text: string): TarEntry => ({
     path,
@@ -129,7 +129,7 @@ function baseEntries({ entries }: Libraries): TarEntry[] {
 function programEntries(binary: Buffer): TarEntry[] {
   return [
     { path: 'usr/bin/refit', mode: 0o755, content: binary },
-    // The command of the original's Deployment.
+    // The command that the Deployment of the original controller runs.
     { path: 'usr/bin/system-upgrade-controller', mode: 0o777, link: 'refit' },
   ];
 }

@@ -1,4 +1,7 @@
-/** Tests the files of a release that `kubectl apply -f` installs: each is complete, and in an order in which an API server takes it. */
+/**
+ * Tests the files of a release that `kubectl apply -f` installs: each file is complete, and its objects are in an order
+ * that an API server accepts.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +21,7 @@ import { installManifests } from './install-manifest.ts';
 const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
 const MANIFESTS = installManifests(DEPLOY, { version: '1.2.3' });
 const WITH_CONTROLLER = MANIFESTS.filter(({ name }) => name !== 'install-kubeadm.yaml');
-/** What the API server in memory has, too. */
+/** The kinds that the API server in memory also has. */
 const IN_MEMORY = [namespaces.kind, customResourceDefinitions.kind, 'PodDisruptionBudget'];
 
 interface Installed extends KubeObject {

@@ -21,7 +21,7 @@ interface Description {
   /** The folder in deploy/kustomize. */
   readonly dialect: string;
   readonly plans: string;
-  /** What the reader must do besides applying the file. */
+  /** The steps that the reader must do in addition to applying the file. */
   readonly next: string;
 }
 
@@ -47,7 +47,10 @@ const DESCRIPTIONS: readonly Description[] = [
   },
 ];
 
-/** Returns the same objects as the base of kustomize, with the comments that explain each right. `deploy` is the path of that folder. */
+/**
+ * Returns a file for each dialect. It has the same objects as the base of kustomize, with the comments that explain
+ * each right. `deploy` is the path of the folder deploy/.
+ */
 export function installManifests(
   deploy: string,
   { version, repository }: ManifestOptions,

@@ -1,4 +1,7 @@
-/** Tests the plugin for Krew: kubectl can run what is in the archive, and the manifest has what Krew demands. */
+/**
+ * Tests the plugin for Krew: kubectl can run the program in the archive, and the manifest has the fields that Krew
+ * requires.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

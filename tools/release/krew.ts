@@ -1,4 +1,7 @@
-/** Makes what Krew, kubectl's manager of plugins, installs: an archive for each platform, and the manifest that names them. */
+/**
+ * Makes the files that Krew, the plugin manager of kubectl, installs: an archive for each platform, and the manifest
+ * that names the archives.
+ */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { stringify } from 'yaml';
@@ -7,12 +10,12 @@ import { tar } from './tar.ts';
 
 export interface KrewArchive {
   readonly name: string;
-  /** As Go writes it. */
+  /** The architecture, with the name that Go uses. */
   readonly arch: string;
   readonly content: Buffer;
 }
 
-/** kubectl runs `kubectl-refit` for `kubectl refit`. */
+/** Returns the archive of the plugin. kubectl runs the program `kubectl-refit` for `kubectl refit`. */
 export function krewArchive(
   arch: string,
   binary: Buffer,
@@ -30,7 +33,10 @@ export function krewArchive(
   };
 }
 
-/** RELEASE_URL stands for the address at which the files of the release are published. */
+/**
+ * Returns the manifest. RELEASE_URL in it is a placeholder for the address at which the files of the release are
+ * published.
+ */
 export function krewManifest(
   version: string,
   archives: readonly KrewArchive[],

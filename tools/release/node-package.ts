@@ -14,7 +14,7 @@ export const PLATFORMS = [
 export type Platform = (typeof PLATFORMS)[number];
 
 export interface LockedPackage {
-  /** Of an alias. */
+  /** The name of the package, if the entry is an alias. */
   readonly name?: string;
   readonly version: string;
   /** `sha512-` and the hash in base64. */
@@ -31,7 +31,10 @@ export async function readLock(root: string): Promise<Lock> {
   return JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as Lock;
 }
 
-/** The folder of the unpacked package. Throws REFIT_FILE when npm gives other bytes than the lock file names. */
+/**
+ * Returns the folder of the unpacked package. Throws REFIT_FILE if npm delivers bytes that do not match the hash in the
+ * lock file.
+ */
 export async function nodePackage({ package: key }: Platform, lock: Lock): Promise<string> {
   const locked = lock.packages[`node_modules/${key}`];
   if (locked === undefined)
@@ -57,7 +60,7 @@ export async function nodePackage({ package: key }: Platform, lock: Lock): Promi
     }
     await must('tar', ['-xzf', archive, '-C', staging]);
     await rename(join(staging, 'package'), folder).catch((error: unknown) => {
-      // Another process was faster.
+      // Another process may have created the folder first.
       if (!existsSync(folder)) throw error;
     });
     return folder;

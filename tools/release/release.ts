@@ -1,4 +1,7 @@
-/** Writes a release: binaries, image, chart, manifests, licences, bill of materials, checksums. The same for the same commit. */
+/**
+ * Writes a release: binaries, image, chart, manifests, licences, bill of materials, checksums. The same commit gives
+ * the same release.
+ */
 import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -42,7 +45,10 @@ export async function writeRelease({ output, log }: ReleaseOptions): Promise<voi
   log(`${relative(process.cwd(), output)}: refit ${VERSION}`);
 }
 
-/** Seconds since 1970: SOURCE_DATE_EPOCH, else when the commit was made. */
+/**
+ * Returns the time of the release in seconds since 1970: SOURCE_DATE_EPOCH, or the time of the commit if this variable
+ * is not set.
+ */
 async function releaseTime(): Promise<number> {
   const text =
     process.env['SOURCE_DATE_EPOCH'] ||
@@ -112,7 +118,7 @@ async function writePapers({ lock, time, packages }: Papers, output: string): Pr
 async function writeManifests(output: string, time: number): Promise<void> {
   const deploy = join(ROOT, 'deploy');
   const files = await filesBelow(deploy);
-  // The bases of kustomize take what the chart takes.
+  // The bases of kustomize use the manifests of the chart, so these manifests are copied as well.
   for (const file of files.filter(
     (path) => !path.startsWith('chart/') || path.startsWith('chart/manifests/'),
   )) {
@@ -121,7 +127,7 @@ async function writeManifests(output: string, time: number): Promise<void> {
   await writeFile(join(output, `refit-${VERSION}.tgz`), await packedChart(CHART, time));
 }
 
-/** REFIT_IMAGE is the repository to which the image of this release will be pushed. */
+/** Writes the manifests to install. REFIT_IMAGE is the repository to which the image of this release will be pushed. */
 async function writeInstallManifests(output: string): Promise<void> {
   const repository = process.env['REFIT_IMAGE'] || undefined;
   for (const { name, text } of installManifests(join(ROOT, 'deploy'), {
@@ -142,7 +148,7 @@ async function writeKrew(output: string, time: number): Promise<void> {
   await writeFile(join(output, 'krew.yaml'), krewManifest(VERSION, archives));
 }
 
-/** As `sha256sum` writes and checks them. */
+/** Returns the checksums in the format that `sha256sum` writes and checks. */
 async function checksums(output: string): Promise<string> {
   const lines = [];
   for (const file of await filesBelow(output)) {

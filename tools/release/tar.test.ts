@@ -1,4 +1,7 @@
-/** Tests that the system's tar reads what is written here, and that equal content gives equal bytes. */
+/**
+ * Tests that the tar of the system reads the archives that `tar` writes, and that the same content gives the same
+ * bytes.
+ */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { type TarEntry, tar } from './tar.ts';

@@ -3,18 +3,18 @@ import { Header } from 'tar';
 import { RefitError } from '../../src/util/errors.ts';
 
 export interface TarEntry {
-  /** Without `/` at its start; a folder ends with one. */
+  /** The path has no `/` at its start. The path of a folder ends with `/`. */
   readonly path: string;
   readonly mode: number;
-  /** Of a file. */
+  /** The content of a file. */
   readonly content?: Buffer;
-  /** Where a symbolic link points. */
+  /** The target of a symbolic link. */
   readonly link?: string;
 }
 
 const BLOCK = 512;
 
-/** `time` is that of every entry, in seconds since 1970. All belong to root. */
+/** Returns an archive. `time` is the time of every entry, in seconds since 1970. All entries belong to root. */
 export function tar(entries: readonly TarEntry[], time: number): Buffer {
   const blocks = entries.flatMap((entry) => {
     const content = entry.content ?? Buffer.alloc(0);

@@ -1,4 +1,4 @@
-/** Tests that a release names everything of others that it contains, with version, hash and licence. */
+/** Tests that a release lists all third-party parts that it contains, with version, hash and licence. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readLock } from './node-package.ts';

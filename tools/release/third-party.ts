@@ -1,4 +1,6 @@
-/** Lists what Refit ships of others: a bill of materials (CycloneDX), and the texts of the licences. */
+/**
+ * Lists the third-party parts that Refit ships: in a bill of materials (CycloneDX), and with the texts of the licences.
+ */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +12,10 @@ export interface BundledPackage extends LockedPackage {
   readonly name: string;
 }
 
-/** The npm packages that the program contains: those that package.json names, and theirs. */
+/**
+ * Returns the npm packages that the program contains: the dependencies in package.json, and the dependencies of these
+ * packages.
+ */
 export function bundledPackages(lock: Lock): BundledPackage[] {
   const found = new Map<string, BundledPackage>();
   const add = (dependencies: LockedPackage['dependencies']): void => {
@@ -27,7 +32,10 @@ export function bundledPackages(lock: Lock): BundledPackage[] {
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** `root` is the folder of the repository, `node` that of Node's npm package, if Node.js is shipped, too. */
+/**
+ * Returns the texts of all licences. `root` is the folder of the repository. `node` is the folder of Node's npm
+ * package; undefined if Node.js is not shipped.
+ */
 export async function licenceTexts(
   packages: readonly BundledPackage[],
   root: string,
@@ -48,7 +56,10 @@ function section(title: string, text: string): string {
   return `${'='.repeat(80)}\n${title}\n${'='.repeat(80)}\n\n${text.trim()}\n`;
 }
 
-/** Some packages only name theirs, with the owner, at the end of what one should read first. */
+/**
+ * Returns the text of the licence. Some packages have no file for it. They name only the licence and the owner at the
+ * end of the README.
+ */
 async function licenceIn(folder: string, license?: string): Promise<string> {
   const files = await readdir(folder);
   const name = files.find((file) => /^licen[cs]e/i.test(file));
@@ -57,7 +68,7 @@ async function licenceIn(folder: string, license?: string): Promise<string> {
   const text = readme === undefined ? '' : await readFile(join(folder, readme), 'utf8');
   const [owner] = /^Copyright .+$/m.exec(text) ?? [];
   if (owner === undefined) throw new RefitError('REFIT_FILE', `${folder} has no licence`);
-  // The words after the owner are the same everywhere.
+  // After the line with the owner, the text of this licence is the same in all packages.
   const other = await readFile(join(folder, '..', 'commander', 'LICENSE'), 'utf8');
   return `${owner}\n\n${other.slice(other.indexOf('Permission is'))}`;
 }
@@ -71,7 +82,7 @@ export interface Materials {
   readonly debian: readonly DebianPackage[];
 }
 
-/** CycloneDX 1.6; the same for the same materials. */
+/** Returns a bill of materials as CycloneDX 1.6. The same materials give the same text. */
 export function billOfMaterials({ version, time, node, npm, debian }: Materials): string {
   const components = [
     component('nodejs', node.version, `pkg:generic/nodejs@${node.version}`, { license: 'MIT' }),
@@ -137,7 +148,7 @@ function hexOf(integrity: string): string {
   return Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex');
 }
 
-/** Version 8 of RFC 9562: of our own making. */
+/** Returns a UUID of version 8 (RFC 9562), which allows our own contents: here the hash of `text`. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -13,15 +13,18 @@ type Own = Partial<
     'shortNames' | 'createOnUpdate' | 'unconditionalUpdate' | 'naming' | 'fields' | 'beginDeletion'
   >
 > & {
-  /** Whether `metadata.generation` is kept: nodes, namespaces, leases and events have none. */
+  /** True if the server maintains `metadata.generation`. Nodes, namespaces, leases and events have no generation. */
   readonly generation?: boolean;
-  /** The status of a new object, whatever it was given; present for all kinds whose status is a subresource. */
+  /**
+   * Returns the status of a new object, whatever status the client sent. Present for all kinds whose status is a
+   * subresource.
+   */
   readonly status?: (object: ApiObject) => unknown;
   readonly default?: (object: ApiObject, old: ApiObject | undefined) => void;
   readonly validate?: Kind['validate'];
 };
 
-/** The defaults are what most built-in kinds do. */
+/** Makes a built-in kind. The default options are right for most built-in kinds. */
 export function builtinKind(
   names: Names,
   shape: Struct,
@@ -66,7 +69,7 @@ export function builtinKind(
   };
 }
 
-/** A member of a member as text, '' where there is none. */
+/** Returns a function that reads the member at `path` as text. It returns '' if the member does not exist. */
 export const textAt =
   (path: string) =>
   (object: ApiObject): string => {
@@ -76,6 +79,6 @@ export const textAt =
     return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : '';
   };
 
-/** Field selectors on the members that these paths lead to. */
+/** Makes field selectors for the members at these paths. */
 export const textFields = (...paths: readonly string[]): Kind['fields'] =>
   Object.fromEntries(paths.map((path) => [path, textAt(path)]));

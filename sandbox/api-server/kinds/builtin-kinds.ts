@@ -35,7 +35,7 @@ const nodeKind = builtinKind({ ...core, plural: 'nodes', namespaced: false }, sh
   default(node, old) {
     const spec = nodeSpec(node);
     if (spec.podCIDR !== undefined) spec.podCIDRs ??= [spec.podCIDR];
-    // The admission plug-in TaintNodesByCondition keeps pods away until the node was seen ready.
+    // The admission plug-in TaintNodesByCondition keeps pods away from a new node until the node is Ready.
     const { taints = [] } = spec;
     const tainted = taints.some(
       ({ key, effect }) => key === NOT_READY.key && effect === NOT_READY.effect,

@@ -1,4 +1,7 @@
-/** The fields of the built-in kinds, as Kubernetes 1.36 declares them; `raw` marks fields that are stored unread. */
+/**
+ * The fields of the built-in kinds, as Kubernetes 1.36 declares them; `raw` marks fields that are stored without being
+ * checked.
+ */
 import { listOf, pointerTo, type Struct, struct } from '../schema/go-shape.ts';
 
 const ownerReference = struct(
@@ -6,7 +9,7 @@ const ownerReference = struct(
   'apiVersion! kind! name! uid! controller:*bool blockOwnerDeletion:*bool',
 );
 
-/** Custom objects have it too; it is the only part of them that no schema describes. */
+/** The metadata of all objects. In a custom object, it is the only part that no schema describes. */
 export const objectMeta = struct(
   'ObjectMeta',
   `name generateName namespace selfLink uid resourceVersion generation:int64 creationTimestamp:*time
@@ -15,7 +18,7 @@ export const objectMeta = struct(
   { ownerReferences: listOf(ownerReference) },
 );
 
-/** An object of its own: type and metadata come first. */
+/** Describes a whole object: its type and metadata come first. */
 const object = (name: string, members: string, nested: Parameters<typeof struct>[2]): Struct =>
   struct(name, `apiVersion kind ${members}`.trim(), { metadata: objectMeta, ...nested });
 

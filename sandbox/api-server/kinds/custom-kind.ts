@@ -53,7 +53,7 @@ export function customKind({ spec }: Definition): Kind | undefined {
       const { status, metadata } = object;
       for (const [member, value] of Object.entries(old)) object[member] = value;
       replaceMember(object, 'status', status);
-      // Not even labels change through the status of a custom object.
+      // An update of the status of a custom object changes no metadata, not even labels.
       object.metadata = {
         ...old.metadata,
         ...(metadata.managedFields && { managedFields: metadata.managedFields }),
@@ -65,7 +65,7 @@ export function customKind({ spec }: Definition): Kind | undefined {
 
 const ROOT = ['apiVersion', 'kind', 'metadata'];
 
-/** The server itself checks type and metadata, whatever the schema says. */
+/** Removes type and metadata from the schema, because the server itself checks them. */
 function withoutRoot(schema: Schema): Schema {
   const own = Object.entries(schema.properties ?? {}).filter(([member]) => !ROOT.includes(member));
   return { ...schema, properties: Object.fromEntries(own) };

@@ -36,7 +36,7 @@ export interface Definition extends ApiObject {
   status: { conditions: unknown[] | null; acceptedNames: Names; storedVersions: string[] };
 }
 
-/** Its instances become kinds: see lifecycle.ts. */
+/** Each instance adds a kind to the server: see lifecycle.ts. */
 export const definitionKind = builtinKind(
   {
     group: 'apiextensions.k8s.io',
@@ -48,7 +48,7 @@ export const definitionKind = builtinKind(
   {
     shortNames: ['crd', 'crds'],
     generation: true,
-    // Until the server has looked at the names they count as not accepted.
+    // Names count as not accepted until the server has checked them.
     status: (object) => ({
       conditions: null,
       acceptedNames: { plural: '', kind: '' },
@@ -88,7 +88,7 @@ export const definitionKind = builtinKind(
 
 const SCOPES = ['Cluster', 'Namespaced'];
 
-/** The common mistakes; the structural rules of schemas are left to the real server. */
+/** Finds the common mistakes. Only a real server checks the structural rules of schemas. */
 function validateDefinition({ metadata, spec }: Definition, old: Definition | undefined): Cause[] {
   const causes: Cause[] = [];
   if (metadata.name !== `${spec.names.plural}.${spec.group}`) {

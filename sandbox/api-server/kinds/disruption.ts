@@ -45,7 +45,7 @@ export function keepBudgets(cluster: Cluster): void {
 const within = (collection: Collection, namespace: string): Version[] =>
   [...collection.values()].filter(({ object }) => object.metadata.namespace === namespace);
 
-/** Budgets that guard the pod. */
+/** Returns the PodDisruptionBudgets that select the pod. */
 export function budgetsOf(cluster: Cluster, pod: ApiObject): Version[] {
   const { collection } = cluster.resource('policy', 'poddisruptionbudgets');
   const own = within(collection, pod.metadata.namespace ?? '');
@@ -89,7 +89,7 @@ function update(
   budgets.put(version.key, { ...structuredClone(budget), status });
 }
 
-/** Counts the existing pods, where the real controller asks their owners how many there should be. */
+/** Counts the existing pods. The real controller asks the owners of the pods instead how many pods there should be. */
 function desiredHealthy({ minAvailable, maxUnavailable }: Budget['spec'], pods: number): number {
   const scaled = (value: number | string): number =>
     typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * pods) / 100);

@@ -4,7 +4,7 @@ import type { Schema } from '../schema/schema.ts';
 import type { ApiObject } from '../store.ts';
 import type { Column } from '../table/column.ts';
 
-/** One for each resource that is served; built-in kinds come from a list, custom ones from definitions. */
+/** A resource that the server serves. Built-in kinds come from a list, custom kinds from CustomResourceDefinitions. */
 export interface Kind {
   /** Empty for the core group. */
   readonly group: string;
@@ -16,36 +16,48 @@ export interface Kind {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
-  /** Defined by no CRD: its list items carry no `apiVersion` and `kind`, and it takes strategic merge patches. */
+  /**
+   * True if no CRD defines the kind. Then the items of its lists have no `apiVersion` and no `kind`, and it accepts
+   * strategic merge patches.
+   */
   readonly builtin: boolean;
-  /** What the OpenAPI documents publish of a custom kind; the schemas of built-in kinds are recorded. */
+  /** The schema that the OpenAPI documents publish for a custom kind. The schemas of built-in kinds are in a file. */
   readonly schema?: Schema;
-  /** Of the tables of a custom kind; empty for built-in kinds, which table/builtin-columns.ts describes. */
+  /**
+   * The columns of the tables of a custom kind. Empty for built-in kinds, whose columns are in
+   * table/builtin-columns.ts.
+   */
   readonly columns: readonly Column[];
   readonly hasStatus: boolean;
-  /** A PUT on a name that does not exist creates the object. */
+  /** True if a PUT with a name that does not exist creates the object. */
   readonly createOnUpdate: boolean;
-  /** A PUT without resourceVersion overwrites whatever is there. */
+  /** True if a PUT without resourceVersion overwrites the stored object. */
   readonly unconditionalUpdate: boolean;
-  /** The grammar of names: DNS with dots, without, or nearly anything that fits into a path. */
+  /** The rule for names: DNS names with dots, DNS labels without dots, or nearly any text that can be part of a path. */
   readonly naming: 'subdomain' | 'label' | 'path';
-  /** Members that a bookmark's object carries beside its metadata. */
+  /** The members that the object of a bookmark has in addition to its metadata. */
   readonly blank: Readonly<Record<string, unknown>>;
-  /** Values of the fields that field selectors may name, beside `metadata.name` and `metadata.namespace`. */
+  /**
+   * The fields that field selectors may name, in addition to `metadata.name` and `metadata.namespace`, each with a
+   * function that reads its value.
+   */
   readonly fields: Readonly<Record<string, (object: ApiObject) => string>>;
 
   /**
-   * Makes an object of a decoded body: types checked, unknown members dropped (and named in `unknown`), defaults set.
-   * Throws ShapeError where the types are wrong.
+   * Makes an object from a decoded body: checks types, drops unknown members (and adds their paths to `unknown`), and
+   * sets defaults. Throws ShapeError if a type is wrong.
    */
   read(body: Record<string, unknown>, unknown: string[]): ApiObject;
   /** Sets what the server decides before an object is created, or before its main part is replaced. */
   prepare(object: ApiObject, old: ApiObject | undefined): void;
-  /** Puts back what an update of the status must not touch. */
+  /** Restores the members that an update of the status must not change. */
   prepareStatus(object: ApiObject, old: ApiObject): void;
-  /** What is wrong with the object beside its metadata. */
+  /** Returns the faults of the object outside its metadata. */
   validate(object: ApiObject, old: ApiObject | undefined): Cause[];
-  /** Present where deletion takes two steps: marks the object that is to be emptied first; `now` as a `metav1.Time`. */
+  /**
+   * Present if a deletion takes two steps: marks an object whose contents must be deleted first. `now` is a
+   * `metav1.Time`.
+   */
   readonly beginDeletion?: (object: ApiObject, now: string) => void;
 }
 

@@ -18,7 +18,7 @@ const DEFAULTS = {
   preemptionPolicy: 'PreemptLowerPriority',
 };
 
-/** What the admission plug-in DefaultTolerationSeconds adds. */
+/** The tolerations that the admission plug-in DefaultTolerationSeconds adds. */
 const TOLERATED = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].map((key) => ({
   key,
   operator: 'Exists',
@@ -47,7 +47,7 @@ const containersOf = ({ containers = [], initContainers = [] }: PodSpec): Contai
   ...initContainers,
 ];
 
-/** Containers are read, but for their probes, ports, mounts and the like, which are kept as given. */
+/** The containers are checked. Only their probes, ports, mounts and similar members are stored as given. */
 export const podKind = builtinKind(
   { group: '', version: 'v1', plural: 'pods', namespaced: true },
   shape.pod,
@@ -125,7 +125,7 @@ function qualityOfService(containers: readonly Container[]): string {
   return guaranteed ? 'Guaranteed' : 'Burstable';
 }
 
-/** What disruption budgets count as healthy. */
+/** Reports whether disruption budgets count the pod as healthy. */
 export function isReady(pod: ApiObject): boolean {
   const { conditions = [] } = pod['status'] as { conditions?: { type: string; status: string }[] };
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');

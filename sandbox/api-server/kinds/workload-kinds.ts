@@ -25,7 +25,7 @@ interface JobSpec {
 
 const specOf = (job: ApiObject): JobSpec => job['spec'] as JobSpec;
 
-/** Pods find their Job by these, under old names and new. */
+/** The labels that connect pods with their Job, under the old and the new names. */
 const ownLabels = (uid: string, name: string): Record<string, string> =>
   Object.fromEntries(
     ['', 'batch.kubernetes.io/'].flatMap((prefix) => [
@@ -49,7 +49,7 @@ export const jobKind = builtinKind(
       job.metadata.labels ??= labels;
       job['spec'] = {
         ...DEFAULTS,
-        // With parallelism alone, the number of completions stays open.
+        // If only `parallelism` is given, `completions` stays undefined.
         ...(parallelism === undefined && completions === undefined ? { completions: 1 } : {}),
         ...specOf(job),
         selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },

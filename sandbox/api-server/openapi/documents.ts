@@ -9,7 +9,7 @@ import { schemasOf } from './schemas.ts';
 export const INFO = { title: 'Kubernetes', version: '1.36' };
 const ROOT = '/openapi/v3';
 
-/** The document at a path; undefined where there is none. */
+/** Returns the document at a path; undefined if there is no document. */
 export function openApiDocument(cluster: Cluster, path: string): unknown {
   const kinds = cluster.resources().map(({ kind }) => kind);
   if (path === '/openapi/v2') return versionTwo(kinds);
@@ -22,7 +22,7 @@ export function openApiDocument(cluster: Cluster, path: string): unknown {
 const documentName = (kind: Kind): string =>
   `${kind.group === '' ? 'api' : 'apis'}/${groupVersion(kind)}`;
 
-/** Clients keep a document as long as its hash stays. */
+/** Clients keep a document until its hash changes. */
 function entryOf([name, kinds]: [string, Kind[]]): [string, object] {
   const text = JSON.stringify(versionThree(kinds));
   const hash = createHash('sha512').update(text).digest('hex').toUpperCase();
@@ -84,7 +84,10 @@ function operationInTwo({ requestBody, responses, parameters, ...rest }: Operati
 
 const parameterInTwo = ({ schema, ...rest }: Parameter): object => ({ ...rest, ...schema });
 
-/** Version 2 knows no alternatives, no null, no objects with unknown members, and no wrapped references, and names another place for schemas. */
+/**
+ * Converts a schema to version 2, which has no alternatives, no null, no objects with unknown members, and no wrapped
+ * references. Version 2 also has another path for schemas.
+ */
 function schemaInTwo(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(schemaInTwo);
   if (typeof value === 'string')

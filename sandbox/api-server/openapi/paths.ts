@@ -2,7 +2,7 @@
 import type { Kind } from '../kinds/kind.ts';
 import { metaRef, refTo, schemaName } from './schemas.ts';
 
-/** Each option with its type. */
+/** The options of a verb, each with its type. */
 type Options = Readonly<Record<string, string>>;
 
 const WRITE: Options = { dryRun: 'string', fieldManager: 'string', fieldValidation: 'string' };
@@ -38,7 +38,7 @@ interface Operation {
   readonly answer: Schema;
 }
 
-/** By path, an item of OpenAPI v3. */
+/** Returns the path items of OpenAPI v3, by path. */
 export function pathsOf(kind: Kind): Record<string, unknown> {
   const { group, version, plural, namespaced } = kind;
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -49,7 +49,7 @@ export function pathsOf(kind: Kind): Record<string, unknown> {
   const list = refTo(schemaName(kind, kind.listKind));
   const listing = operation({ action: 'list', options: LIST, answer: list });
   const { get, put, patch } = changes(kind, operation);
-  // Namespaces are deleted one by one.
+  // The collection of namespaces does not have this verb: namespaces are deleted one by one.
   const deleting = operation({
     action: 'deletecollection',
     options: LIST,
@@ -86,7 +86,7 @@ export function pathsOf(kind: Kind): Record<string, unknown> {
   };
 }
 
-/** The verbs on one object, which its status has too. */
+/** Returns the operations on one object. Its status has the same operations. */
 function changes(
   kind: Kind,
   operation: (wanted: Operation) => object,

@@ -1,10 +1,13 @@
 /**
- * The OpenAPI document of version 2 as protobuf (https://github.com/google/gnostic/blob/main/openapiv2/OpenAPIv2.proto), without paths
- * and schemas. kubectl asks for it in this form only, before it says that the server does not have a kind. It validates nothing then,
- * because no document describes that kind. For the kinds of this server, kubectl reads version 3.
+ * The OpenAPI document of version 2 as protobuf
+ * (https://github.com/google/gnostic/blob/main/openapiv2/OpenAPIv2.proto), without paths and schemas. kubectl asks for
+ * this form only before it reports that the server does not have a kind. kubectl validates nothing in that case,
+ * because no document describes the kind. For the kinds of this server, kubectl reads version 3.
  */
 
-/** The media types by which clients ask for the form: that of client-go, and that of the answer. */
+/**
+ * The media types with which clients request this form: the media type of client-go, and the media type of the answer.
+ */
 const ASKED = [
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
@@ -29,7 +32,7 @@ export function emptyDocument({ title, version }: Readonly<Record<'title' | 'ver
 
 /** The wire type of texts and messages: their length comes before them. */
 const WITH_LENGTH = 2;
-/** A length below this is one byte. */
+/** A length below this limit is encoded in one byte. */
 const LONGEST = 128;
 
 /** Encodes a field with an ASCII text, or with a message. */

@@ -3,14 +3,17 @@ import { readFileSync } from 'node:fs';
 import { isRecord } from '../../../src/util/json.ts';
 import type { Kind } from '../kinds/kind.ts';
 
-/** As an OpenAPI document holds it. */
+/** A schema in the form of an OpenAPI document. */
 export type OpenApiSchema = Readonly<Record<string, unknown>>;
 export type OpenApiSchemas = Readonly<Record<string, OpenApiSchema>>;
 
-/** Recorded from kube-apiserver without its descriptions; test/conformance/openapi.test.ts compares, and updates it with `--update`. */
+/**
+ * The schemas were recorded from kube-apiserver, without their descriptions. test/conformance/openapi.test.ts compares
+ * them with a real server, and updates the file with `--update`.
+ */
 const FILE = new URL('builtin-schemas.json', import.meta.url);
 const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
-/** In the documents of every version. */
+/** The schemas that are in the documents of every version. */
 const COMMON = ['DeleteOptions', 'Patch', 'Status', 'ObjectMeta', 'ListMeta'].map(
   (name) => `${META}.${name}`,
 );
@@ -79,7 +82,9 @@ function referencesOf(value: unknown): string[] {
 
 const TYPE_MEMBERS = { apiVersion: { type: 'string' }, kind: { type: 'string' } };
 
-/** A value that may be a number or a text gets both as alternatives, unless the definition names its own. */
+/**
+ * Adds the alternatives integer and string to each int-or-string value, unless the definition has its own alternatives.
+ */
 function withAlternatives(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withAlternatives);
   if (!isRecord(value)) return value;

@@ -6,10 +6,10 @@ export type Path = readonly string[];
 /** Paths as JSON texts, so that they can be compared. */
 export type FieldSet = ReadonlySet<string>;
 
-/** The path that a member of a set stands for. */
+/** Returns the path that a member of a set represents. */
 export const pathOf = (field: string): Path => JSON.parse(field) as string[];
 
-/** The leaves of a value, empty maps among them. */
+/** Returns the paths of the leaves of a value. An empty map is a leaf. */
 export function fieldsOf(value: unknown, path: Path = []): FieldSet {
   if (!isRecord(value) || (Object.keys(value).length === 0 && path.length > 0))
     return new Set([JSON.stringify(path)]);
@@ -22,7 +22,10 @@ interface Tree {
   [field: string]: Tree;
 }
 
-/** A tree of `f:` names; where a field has members of its own and is owned too, a dot stands for itself. */
+/**
+ * Encodes a set as a tree of `f:` names. A dot marks a field that is owned itself although the set also contains
+ * members of it.
+ */
 export function encode(fields: FieldSet): Tree {
   const root: Tree = {};
   for (const path of [...fields].map(pathOf)) {
@@ -37,13 +40,13 @@ export function encode(fields: FieldSet): Tree {
   return trim(root);
 }
 
-/** Leaves the dot out where nothing else stands beside it. */
+/** Removes a dot that is the only entry of its map. */
 function trim(tree: Tree): Tree {
   const entries = Object.entries(tree).map(([name, inner]): [string, Tree] => [name, trim(inner)]);
   return entries.length === 1 && '.' in tree ? {} : Object.fromEntries(entries);
 }
 
-/** The opposite of `encode`. */
+/** Decodes a tree: the opposite of `encode`. */
 export function decode(tree: unknown, path: Path = []): FieldSet {
   if (!isRecord(tree)) return new Set();
   const own =
@@ -57,12 +60,12 @@ export function decode(tree: unknown, path: Path = []): FieldSet {
   ]);
 }
 
-/** Undefined where any step of the path is missing. */
+/** Returns the value at the path; undefined if any step of the path is missing. */
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), value);
 }
 
-/** Takes a field away, and the maps around it that become empty. */
+/** Removes a field, and the maps around it that become empty. */
 export function removeAt(root: Record<string, unknown>, path: Path): void {
   for (let length = path.length; length > 0; length--) {
     const parent = valueAt(root, path.slice(0, length - 1));

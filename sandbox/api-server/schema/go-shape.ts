@@ -11,7 +11,9 @@ export interface Struct {
 interface Field {
   readonly of: string | Struct;
   readonly within: 'none' | 'list' | 'map';
-  /** Kept if it was given. Other zero values are dropped, unless `always` is set. */
+  /**
+   * True for a pointer of Go: its value is kept if it was given. Other zero values are dropped, unless `always` is set.
+   */
   readonly pointer: boolean;
   readonly always: boolean;
 }
@@ -19,7 +21,7 @@ interface Field {
 const single: Field = { of: 'string', within: 'none', pointer: false, always: false };
 /** A slice of structs. */
 export const listOf = (of: Struct): Field => ({ ...single, of, within: 'list' });
-/** A struct that is left out unless it was given; others are written even if they are empty. */
+/** A struct that is omitted unless it was given. Other structs are written even if they are empty. */
 export const pointerTo = (of: Struct): Field => ({ ...single, of, pointer: true });
 
 const FIELD = /^(\w+)(?::(\[\]|\{\})?(\*)?(\w+))?(!)?$/;
@@ -30,8 +32,9 @@ const CONTAINERS = new Map<string | undefined, Field['within']>([
 ]);
 
 /**
- * `members` names them one after the other, each a string unless its type follows: `count:int32`, `names:[]string`,
- * `labels:{}string`, `seconds:*int64` for a pointer, `raw` for what is kept unread. A `!` at the end keeps zero values.
+ * `members` lists the names of the members. Each is a string unless its type follows: `count:int32`, `names:[]string`,
+ * `labels:{}string`, `seconds:*int64` for a pointer, `raw` for a value that is stored without being checked. A `!` at
+ * the end keeps zero values.
  */
 export function struct(
   name: string,
@@ -50,10 +53,13 @@ export function struct(
   return { name, fields: new Map([...fields, ...inner]) };
 }
 
-/** The message of Go's decoder; the caller adds the kind. */
+/** An error with the message of Go's decoder. The caller adds the kind. */
 export class ShapeError extends Error {}
 
-/** Where a value stands: Go names the innermost struct and the path of fields, strict decoding the indexes too. */
+/**
+ * The location of a value in messages. Go names the innermost struct and the path of fields; strict decoding names the
+ * indexes, too.
+ */
 interface Place {
   readonly struct: string;
   readonly path: string;
@@ -121,14 +127,14 @@ function readSingle({ of, pointer, always }: Field, value: unknown, place: Place
   const missing = value === null || value === undefined;
   if (missing && pointer) return undefined;
   if (typeof of !== 'string') return readStruct(of, value, place);
-  // A time that is no pointer is written as null where there is none.
+  // A time that is not a pointer is written as null if it is missing.
   if (missing && TIMES.includes(of)) return null;
   if (missing) return always ? ZERO[of] : undefined;
   const result = readScalar(of, value, place);
   return !pointer && !always && of in ZERO && result === ZERO[of] ? undefined : result;
 }
 
-/** What JSON has for types of Go; all others are numbers. */
+/** The JSON types of Go types. All other Go types are numbers in JSON. */
 const SCALARS = new Map([
   ['string', 'string'],
   ['bool', 'boolean'],

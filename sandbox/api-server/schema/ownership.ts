@@ -45,7 +45,7 @@ const ownersOf = (object: ApiObject | undefined): Owner[] =>
     fields: decode(fieldsV1),
   }));
 
-/** Replaces the entry of the owner, unless it owns the same. */
+/** Replaces the entry of the owner, unless the owner has the same fields as before. */
 function withOwner(owners: readonly Owner[], own: Owner): Owner[] {
   const before = owners.find((owner) => isSameOwner(owner, own));
   if (!before) return [...owners, own];
@@ -82,7 +82,7 @@ function ownerOf(
 const isSameOwner = (a: Owner, b: Owner): boolean =>
   a.manager === b.manager && a.operation === b.operation && a.subresource === b.subresource;
 
-/** Gives the fields that `next` changes to the writer, and takes them from the others. */
+/** Makes the writer the owner of the fields that `next` changes, and removes these fields from all other owners. */
 export function trackUpdate(
   kind: Kind,
   next: ApiObject,
@@ -105,7 +105,10 @@ export function trackUpdate(
 const sameAt = (a: unknown, b: unknown, path: Path): boolean =>
   isDeepStrictEqual(valueAt(a, path), valueAt(b, path));
 
-/** Whether applying the field changes nothing; an empty map asks for no more than that there is one. */
+/**
+ * Reports whether applying the field changes nothing. An applied empty map only requires that the live object has a map
+ * at this path.
+ */
 function agrees(applied: unknown, live: unknown, path: Path): boolean {
   const wanted = valueAt(applied, path);
   return sameAt(applied, live, path) || (isRecord(wanted) && isRecord(valueAt(live, path)));
@@ -115,11 +118,11 @@ function agrees(applied: unknown, live: unknown, path: Path): boolean {
 export interface Configuration {
   readonly applied: Record<string, unknown>;
   readonly writer: Writer;
-  /** Take fields over from other owners instead of refusing. */
+  /** True if the apply takes fields over from other owners instead of being refused. */
   readonly force: boolean;
 }
 
-/** The result of an apply; still to be read, checked and stored. */
+/** Returns the result of an apply. The caller must still read, check and store it. */
 export function applyConfiguration(
   kind: Kind,
   live: ApiObject | undefined,
@@ -151,7 +154,10 @@ export function applyConfiguration(
   return result;
 }
 
-/** Lists whose items are owned one by one in a real server; here a list has one owner, so these are refused. */
+/**
+ * Lists whose items have separate owners in a real server. In this server a list has one owner, so an apply with such a
+ * list is refused.
+ */
 const ASSOCIATIVE = [
   'conditions',
   'addresses',

@@ -5,8 +5,8 @@ import { type Cause, cause } from '../failure.ts';
 import type { Schema } from './schema.ts';
 
 /**
- * Everything in `value` that the schema forbids. What equals the value at the same place in `old` was accepted once and
- * is not judged again (ratcheting), so that a schema that became stricter does not block other changes.
+ * Returns every fault of `value` under the schema. A value that equals the value at the same path in `old` was accepted
+ * before and is not checked again (ratcheting). So a schema that became stricter does not block other changes.
  */
 export function validateValue(
   value: unknown,
@@ -31,7 +31,7 @@ const inBody = (path: string, rule: string): string =>
 const broken = (path: string, value: unknown, rule: string): Cause =>
   cause.invalid(path, value, inBody(path, rule));
 
-/** Findings about number formats carry no field: the validator of the real server loses it. */
+/** Makes a finding about a number format. It has no field, because the validator of the real server loses the field. */
 const formatless = (path: string, type: string): Cause =>
   cause.invalid('<nil>', '', `Checked value must be of type ${type} in ${path}`);
 
@@ -45,7 +45,7 @@ function jsonType(value: unknown): string {
   return typeof value;
 }
 
-/** How Go names the numbers of JSON. */
+/** The names of JSON numbers in Go. */
 const GO_NUMBERS = new Map([
   ['integer', 'int64'],
   ['number', 'float64'],
@@ -105,7 +105,9 @@ function isDate(text: string): boolean {
   return text.length === 10 && !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }
 
-/** Formats that are checked; all others that Kubernetes checks are refused when the definition is created. */
+/**
+ * The formats that are checked. A definition with another format that Kubernetes checks is refused when it is created.
+ */
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': (text) => TIME.test(text.toLowerCase()) && isDate(text.slice(0, 10)),
   date: isDate,
@@ -170,7 +172,7 @@ function arrayFaults(value: readonly unknown[], schema: Schema, path: string): C
   return [...causes, ...duplicates(value, schema, path)];
 }
 
-/** Members of a set, or entries of a map list with the same keys, that come a second time. */
+/** Returns the members of a set, or the entries of a map list with the same keys, that occur a second time. */
 function duplicates(value: readonly unknown[], schema: Schema, path: string): Cause[] {
   const type = schema['x-kubernetes-list-type'];
   if (type !== 'set' && type !== 'map') return [];

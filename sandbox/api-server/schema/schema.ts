@@ -36,8 +36,9 @@ export interface Schema {
 }
 
 /**
- * Rules that are checked nowhere here: better refused than ignored. Only rules in CEL are ignored, for want of an interpreter:
- * test/testenv/crds.test.ts checks those of our kinds.
+ * Rules that nothing here checks. A schema with such a rule is refused, because to ignore the rule would be worse. Only
+ * CEL rules are ignored, because this server has no interpreter for them: test/testenv/crds.test.ts checks the CEL
+ * rules of our kinds.
  */
 const UNCHECKED = ['x-kubernetes-embedded-resource', '$ref'];
 const UNCHECKED_FORMATS = [
@@ -53,7 +54,9 @@ const UNCHECKED_FORMATS = [
   'ssn',
 ];
 
-/** Path of the first rule in the schema that this server cannot judge. */
+/**
+ * Returns the path of the first rule in the schema that this server cannot check; undefined if it can check all rules.
+ */
 export function uncheckedRule(schema: unknown, path: string): string | undefined {
   if (Array.isArray(schema))
     return schema.map((item, index) => uncheckedRule(item, `${path}[${index}]`)).find(Boolean);
@@ -74,7 +77,7 @@ export function uncheckedRule(schema: unknown, path: string): string | undefined
 const mapOf = ({ additionalProperties: extra }: Schema): Schema | undefined =>
   typeof extra === 'object' ? extra : undefined;
 
-/** Removes, in place, what the schema does not name; paths of what went are added to `unknown`. */
+/** Removes, in place, the members that the schema does not name. Adds their paths to `unknown`. */
 export function prune(
   value: unknown,
   schema: Schema | undefined,
@@ -98,7 +101,7 @@ export function prune(
   }
 }
 
-/** Drops, in place, a null where the schema takes none and has no default to put there. */
+/** Removes, in place, each null that the schema does not allow and for which it has no default. */
 export function dropNulls(value: unknown, schema: Schema | undefined): void {
   if (schema === undefined) return;
   if (Array.isArray(value)) for (const item of value) dropNulls(item, schema.items);
@@ -112,7 +115,7 @@ export function dropNulls(value: unknown, schema: Schema | undefined): void {
   }
 }
 
-/** Sets defaults in place: where a member is missing, or null although the schema takes no null. */
+/** Sets defaults in place, if a member is missing, or if it is null although the schema does not allow null. */
 export function setDefaults(value: unknown, schema: Schema | undefined): void {
   if (schema === undefined) return;
   if (Array.isArray(value)) {

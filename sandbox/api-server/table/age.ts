@@ -34,7 +34,7 @@ export function shortDuration(milliseconds: number): string {
   return rest === 0 ? first : `${first}${rest}${smallLetter}`;
 }
 
-/** The time since `timestamp`, in the form of `metav1.Time`, until `now`. */
+/** Formats the time from `timestamp`, which has the form of `metav1.Time`, to `now`. */
 export function age(timestamp: unknown, now: number): string {
   if (typeof timestamp !== 'string' || timestamp === '') return '<unknown>';
   const time = Date.parse(timestamp);

@@ -11,7 +11,7 @@ const text = (name: string, cell: Cell): Column => {
   return { name, type: 'string', format: '', priority: 0, cell };
 };
 const integer = (name: string, cell: Cell): Column => ({ ...text(name, cell), type: 'integer' });
-/** Shown with `-o wide` alone. */
+/** Makes a column that is shown only with `-o wide`. */
 const wide = (name: string, cell: Cell): Column => ({ ...text(name, cell), priority: 1 });
 
 const AGE = text('Age', ({ metadata }, now) => age(metadata.creationTimestamp, now));
@@ -174,7 +174,7 @@ const ofJob =
   (object, now) =>
     cell(object as unknown as JobParts, now);
 
-/** Each condition that decides the status of a Job, the first one that is true counts. */
+/** The conditions that decide the status of a Job. The first condition that is true decides. */
 const JOB_STATES = ['Complete', 'Failed', 'Suspended', 'FailureTarget', 'SuccessCriteriaMet'];
 
 function jobStatus(object: ApiObject): string {

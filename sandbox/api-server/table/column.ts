@@ -6,9 +6,9 @@ export interface Column {
   readonly type: string;
   /** `name` marks the column that names the object. */
   readonly format: string;
-  /** Zero for a column that is always shown; others need `-o wide`. */
+  /** Zero for a column that is always shown. Every other column needs `-o wide`. */
   readonly priority: number;
-  /** The value for one object; `now` as milliseconds since 1970. */
+  /** Returns the value for one object. `now` is in milliseconds since 1970. */
   readonly cell: (object: ApiObject, now: number) => unknown;
 }
 

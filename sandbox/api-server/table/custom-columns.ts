@@ -1,4 +1,4 @@
-/** The columns of custom kinds: the name, then what the definition lists, or else the age. */
+/** The columns of custom kinds: the name, then the columns of the definition, or the age if it defines no columns. */
 import { age } from './age.ts';
 import type { Column } from './column.ts';
 import { NAME } from './column.ts';
@@ -40,7 +40,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Null where the value does not have the type of the column. */
+/** Returns null if the value does not have the type of the column. */
 function cellOf(type: string, value: unknown, now: number): unknown {
   if (type === 'date') return typeof value === 'string' ? age(value, now) : null;
   if (type === 'integer') return typeof value === 'number' ? Math.trunc(value) : null;

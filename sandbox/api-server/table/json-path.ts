@@ -1,14 +1,17 @@
 /** Reads the simple JSONPath of additional printer columns: members, indexes, `[*]`, and filters such as `[?(@.type=='Ready')]`. */
 import { isRecord } from '../../../src/util/json.ts';
 
-/** One step takes the values found so far to the next ones. */
+/** One step of a path: returns the values to which the step leads from `value`. */
 type Step = (value: unknown) => unknown[];
 
-/** The members, in brackets or after a point, in which a backslash makes a point part of the name; an index; a filter. */
+/**
+ * Matches one step: a member, in brackets or after a point (a backslash makes a point part of its name); an index or
+ * `[*]`; a filter.
+ */
 const STEP =
   /^(?:\.((?:\\.|[^.[\\])+)|\[(-?\d+)\]|\[(\*)\]|\['((?:\\.|[^'\\])+)'\]|\[\?\(@((?:\.[\w-]+)+)\s*(==|!=)\s*(?:'([^']*)'|"([^"]*)"|(\w+))\)\])/;
 
-/** Undefined for a path that uses more of JSONPath than this. */
+/** Returns undefined if the path uses other parts of JSONPath. */
 export function parseJsonPath(path: string): ((value: unknown) => unknown[]) | undefined {
   const steps: Step[] = [];
   let rest = path;

@@ -52,7 +52,7 @@ interface PodParts {
   };
 }
 
-/** Why a container does not run, undefined where it does. */
+/** Returns the reason why a container does not run; undefined if it runs. */
 function stopReason({ state }: ContainerStatus): string | undefined {
   const { waiting, terminated } = state ?? {};
   if (waiting?.reason) return waiting.reason;
@@ -62,7 +62,7 @@ function stopReason({ state }: ContainerStatus): string | undefined {
   return `ExitCode:${terminated.exitCode ?? 0}`;
 }
 
-/** An init container that has done its part: it ended well, or runs beside the others. */
+/** Reports whether an init container is done: it ended with success, or it is a sidecar that has started. */
 function isInitialized(status: ContainerStatus, { spec }: PodParts): boolean {
   if (status.state?.terminated?.exitCode === 0) return true;
   return isSidecar(status, spec.initContainers) && status.started === true;
@@ -96,7 +96,10 @@ function podStatus(pod: PodParts): string {
   return initReason(pod) ?? containerReason(pod, initial);
 }
 
-/** The first container that has stopped names the reason; a pod with a running one beside completed ones still runs. */
+/**
+ * Returns the reason of the first container that has stopped. If that is `Completed` while another container runs,
+ * returns `Running` or `NotReady`.
+ */
 function containerReason({ status }: PodParts, otherwise: string): string {
   const statuses = status.containerStatuses ?? [];
   const reason = statuses.map(stopReason).find((each) => each !== undefined) ?? otherwise;
@@ -119,7 +122,7 @@ function podReady({ spec, status }: PodParts): string {
   return `${ready.length + started.length}/${all}`;
 }
 
-/** With the time since the last restart, where there was one. */
+/** Returns the number of restarts, with the time since the last restart if there was one. */
 function podRestarts(pod: PodParts, now: number): string {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status;
   const sidecars = initContainerStatuses.filter((each) => isSidecar(each, pod.spec.initContainers));
@@ -151,7 +154,7 @@ const column = (
   return { name, type: 'string', format: '', priority, cell: asPod };
 };
 
-/** kubectl can hide the rows of pods that have ended. */
+/** Returns the conditions for the row of a pod. They allow kubectl to hide pods that have ended. */
 export function podRowConditions({ status }: ApiObject): object {
   const { phase } = (status ?? {}) as PodParts['status'];
   const message = phase === undefined ? undefined : ENDS[phase];

@@ -9,7 +9,7 @@ import { podRowConditions } from './pod-columns.ts';
 
 const INCLUDED = ['', 'None', 'Metadata', 'Object'];
 
-/** What of each object a row carries beside its cells. */
+/** The part of an object that a row contains in addition to its cells. */
 export type Included = 'None' | 'Metadata' | 'Object';
 
 /** Throws 400 for a value that the server does not know. */
@@ -24,11 +24,11 @@ export function includedObject(query: URLSearchParams): Included {
 
 export interface TableOptions {
   readonly included: Included;
-  /** Milliseconds since 1970, for ages. */
+  /** Returns the current time in milliseconds since 1970, for ages. */
   readonly now: () => number;
 }
 
-/** The answer as a table, where it is an object or a list of the kind. */
+/** Returns the answer as a table if it is an object or a list of the kind; otherwise returns it unchanged. */
 export function tableReply(kind: Kind, reply: Reply, options: TableOptions): Reply {
   const content = JSON.parse(reply.body) as Record<string, unknown>;
   if (content['kind'] !== kind.kind && content['kind'] !== kind.listKind) return reply;
@@ -60,7 +60,7 @@ export function tableOf(
   };
 }
 
-/** Of an object, its revision alone. */
+/** Returns the metadata of the table. For a single object, this is only the resourceVersion. */
 function listMetadata(metadata: Record<string, unknown>): Record<string, unknown> {
   const { resourceVersion, continue: token, remainingItemCount } = metadata;
   const remaining = remainingItemCount === undefined ? {} : { remainingItemCount };

@@ -6,17 +6,17 @@ import { badRequest, cause, conflict, invalidOptions, notImplemented } from '../
 import type { Kind } from '../kinds/kind.ts';
 import { type ApiObject, Version } from '../store.ts';
 
-/** What a DELETE or an eviction may ask for. */
+/** The options of a DELETE or an eviction. */
 export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  /** Only pods heed it. */
+  /** Used only for pods. */
   readonly gracePeriodSeconds?: number;
   readonly dryRun?: boolean;
 }
 
 const POLICIES = ['Foreground', 'Background', 'Orphan'];
 
-/** Reads options from a body, or from the query where there is none. */
+/** Reads the options from the body, or from the query if there is no body. */
 export function readDeleteOptions(
   query: URLSearchParams,
   body: Record<string, unknown> | undefined,
@@ -49,7 +49,7 @@ export function readDeleteOptions(
   };
 }
 
-/** The object if finalizers or a grace period keep it; undefined if it is gone. */
+/** Deletes the object. Returns it if finalizers or a grace period keep it; undefined if it is removed. */
 export function deleteObject(
   cluster: Cluster,
   { kind, collection }: Resource,
@@ -89,7 +89,7 @@ function checkPreconditions(
   { object: { metadata } }: Version,
   { preconditions = {} }: DeleteOptions,
 ): void {
-  // In these two refusals the server names the kind where it names the resource everywhere else.
+  // In these two refusals the server writes the kind. In all other refusals it writes the resource.
   const named = { ...kind, plural: kind.kind };
   const { uid = metadata.uid, resourceVersion = metadata.resourceVersion } = preconditions;
   if (uid !== metadata.uid) {
@@ -110,7 +110,7 @@ function checkPreconditions(
   }
 }
 
-/** Seconds that a pod on a node gets to end; undefined for anything else. */
+/** Returns the grace period of a pod in seconds: 0 if the pod has no node or has ended. Undefined for all other kinds. */
 function gracePeriod(kind: Kind, object: ApiObject, asked: number | undefined): number | undefined {
   if (kind.kind !== 'Pod') return undefined;
   const spec = object['spec'] as { nodeName?: string; terminationGracePeriodSeconds?: number };

@@ -1,4 +1,4 @@
-/** JSON patches (RFC 6902) as kube-apiserver takes them. The target stays as it is. */
+/** Applies JSON patches (RFC 6902) as kube-apiserver does. The target is not changed. */
 import { applyPatch, type Operation } from 'rfc6902';
 import { isRecord, type Json } from '../../../src/util/json.ts';
 import { ownMember } from '../../../src/util/own-member.ts';
@@ -15,12 +15,14 @@ export class PatchError extends Error {
   override readonly name = 'PatchError';
 }
 
-/** The library edits in place, and its operations need a parent: the target is the one member of this object. */
+/**
+ * The library edits in place, and its operations need a parent object. So the target is the only member of this object.
+ */
 interface Holder {
   target: Json;
 }
 
-/** Throws a PatchError when one operation fails. */
+/** Throws a PatchError if an operation fails. */
 export function applyJsonPatch(target: Json, operations: readonly PatchOperation[]): Json {
   const holder: Holder = { target: structuredClone(target) };
   for (const operation of operations) {
@@ -31,8 +33,8 @@ export function applyJsonPatch(target: Json, operations: readonly PatchOperation
 }
 
 /**
- * What kube-apiserver allows beyond the standard: `replace` adds a missing member, a missing `value` is null, and
- * negative places count from the end of a list.
+ * Converts the forms that kube-apiserver allows in addition to the standard: `replace` adds a missing member, a missing
+ * `value` is null, and negative indexes count from the end of a list.
  */
 function standardized({ op, path, from, value = null }: PatchOperation, holder: Holder): Operation {
   const at = pointerIn(holder, path);

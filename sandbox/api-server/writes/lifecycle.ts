@@ -1,11 +1,14 @@
-/** Stands in for controllers of a real cluster: establishes definitions, and empties what is being deleted. */
+/**
+ * Stands in for controllers of a real cluster: establishes definitions, and deletes the contents of definitions and
+ * namespaces that are being deleted.
+ */
 import type { Cluster, Resource } from '../cluster.ts';
 import { customKind } from '../kinds/custom-kind.ts';
 import type { Definition } from '../kinds/definition-kind.ts';
 import type { Change, Version } from '../store.ts';
 import { deleteObject } from './delete.ts';
 
-/** Watches definitions and namespaces from now on; `onCancelled` is told of resources that are no longer served. */
+/** Watches definitions and namespaces from now on. Calls `onCancelled` for each resource that is no longer served. */
 export function runLifecycles(cluster: Cluster, onCancelled: (resource: Resource) => void): void {
   const definitions = cluster.resource('apiextensions.k8s.io', 'customresourcedefinitions');
   const namespaces = cluster.resource('', 'namespaces');
@@ -26,7 +29,7 @@ const isBeginning = ({ type, version, before }: Change): boolean =>
   version.object.metadata.deletionTimestamp !== undefined &&
   before?.object.metadata.deletionTimestamp === undefined;
 
-/** Serves the definition as it stands; says so in its status the first time. */
+/** Serves the definition in its current form. The first time, sets the conditions in its status. */
 function establish(cluster: Cluster, { collection }: Resource, key: string): void {
   const current = collection.get(key)?.object as Definition | undefined;
   if (!current) return;
@@ -78,7 +81,10 @@ function emptyNamespace(cluster: Cluster, namespaces: Resource, name: string): v
   });
 }
 
-/** Deletes what is inside, waits for what finalizers or running pods hold back, then calls `done`. */
+/**
+ * Deletes the objects for which `inside` is true, and calls `done` when they are gone. Finalizers and running pods can
+ * delay that.
+ */
 function emptyOut(
   cluster: Cluster,
   resources: readonly Resource[],

@@ -17,7 +17,7 @@ const RULES: Readonly<Record<string, string>> = {
   [LABEL_VALUE]: `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', ${ENDS} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '${LABEL_VALUE}')`,
 };
 
-/** Bytes that all annotations of an object may have together. */
+/** The maximum size of all annotations of an object together, in bytes. */
 const ANNOTATIONS_LIMIT = 256 * 1024;
 
 function grammarFaults(text: string, grammar: string, limit: number, unit = 'bytes'): string[] {
@@ -25,7 +25,7 @@ function grammarFaults(text: string, grammar: string, limit: number, unit = 'byt
   return new RegExp(`^(?:${grammar})$`).test(text) ? tooLong : [...tooLong, RULES[grammar] ?? ''];
 }
 
-/** What is wrong with a name, in the server's words. */
+/** Returns the faults of a name, in the words of the server. */
 function nameFaults(name: string, naming: Kind['naming']): string[] {
   if (naming === 'label')
     return name.includes('.')
@@ -38,7 +38,7 @@ function nameFaults(name: string, naming: Kind['naming']): string[] {
     .map((sign) => `may not contain '${sign}'`);
 }
 
-/** Faults of a key such as `refit.dev/step`: an optional DNS prefix and a name. */
+/** Returns the faults of a key such as `refit.dev/step`, which consists of an optional DNS prefix and a name. */
 export function qualifiedNameFaults(key: string): string[] {
   const parts = key.split('/');
   const [name = '', prefix] = parts.toReversed();
@@ -53,10 +53,10 @@ export function qualifiedNameFaults(key: string): string[] {
   return [...faults, ...grammarFaults(name, NAME_PART, 63).map((fault) => `name part ${fault}`)];
 }
 
-/** What is wrong with the value of a label, or of a taint. */
+/** Returns the faults of the value of a label or of a taint. */
 export const labelValueFaults = (value: string): string[] => grammarFaults(value, LABEL_VALUE, 63);
 
-/** Everything that is wrong with the metadata of an object to be created. */
+/** Returns all faults in the metadata of an object that is to be created. */
 export function validateMetadata({ metadata }: ApiObject, kind: Kind): Cause[] {
   const { name, generateName = '' } = metadata;
   const causes: Cause[] = [];
@@ -66,7 +66,7 @@ export function validateMetadata({ metadata }: ApiObject, kind: Kind): Cause[] {
       ...nameFaults(name, kind.naming).map((fault) => cause.invalid('metadata.name', name, fault)),
     );
   if (generateName !== '') {
-    // The added characters end the name well, whatever the prefix ends with.
+    // The server adds characters that are a valid end of a name. So the prefix may end with a character such as `-`.
     const faults = nameFaults(`${generateName}a`, kind.naming);
     causes.push(
       ...faults.map((fault) => cause.invalid('metadata.generateName', generateName, fault)),
@@ -99,7 +99,7 @@ function validateMaps(
     causes.push(cause.tooLong('metadata.annotations', ANNOTATIONS_LIMIT));
   finalizers.forEach((finalizer, index) => {
     add('finalizers', finalizer, qualifiedNameFaults(finalizer));
-    // Only the core group insists that names without a prefix are its own.
+    // Only kinds of the core group require that a finalizer without a prefix is a standard finalizer.
     const foreign =
       kind.builtin &&
       kind.group === '' &&
@@ -125,7 +125,10 @@ function validateOwners(owners: NonNullable<Metadata['ownerReferences']>): Cause
   return [...causes, cause.invalid(at, owners, rule)];
 }
 
-/** Fills what an update may leave out with what the object has: uid, times, and a deletion once it has begun. */
+/**
+ * Copies the fields that an update may omit from the stored object: uid, times, and the fields of a deletion that has
+ * begun.
+ */
 export function keepSystemMetadata(next: Metadata, old: Metadata): void {
   if (old.uid !== undefined) next.uid ??= old.uid;
   if (old.creationTimestamp !== undefined) next.creationTimestamp = old.creationTimestamp;
@@ -138,7 +141,7 @@ export function keepSystemMetadata(next: Metadata, old: Metadata): void {
 
 const IMMUTABLE = ['deletionGracePeriodSeconds', 'namespace', 'uid', 'deletionTimestamp'] as const;
 
-/** What an update of the metadata may not do. */
+/** Returns the faults of an update of the metadata. */
 export function validateMetadataUpdate(
   { metadata: next }: ApiObject,
   { metadata: old }: ApiObject,
@@ -157,7 +160,10 @@ export function validateMetadataUpdate(
   return [...causes, ...validateMaps(next, kind)];
 }
 
-/** A new object is its first generation; later ones differ in what `part` takes of the object. */
+/**
+ * Sets the generation. A new object has generation 1. An update increases the generation if it changes what `part`
+ * returns.
+ */
 export function bumpGeneration(
   next: ApiObject,
   old: ApiObject | undefined,

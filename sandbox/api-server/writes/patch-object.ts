@@ -16,7 +16,7 @@ const APPLY = 'application/apply-patch+yaml';
 
 interface Patched {
   readonly version: Version;
-  /** Only server-side apply creates. */
+  /** True if the object was created. Only server-side apply can create an object. */
   readonly created: boolean;
 }
 
@@ -71,7 +71,7 @@ function applyObject(
   return { version, created: old === undefined };
 }
 
-/** What a patch makes of an object. */
+/** A function that applies a patch to an object. */
 type Patch = (object: ApiObject) => unknown;
 
 function decodePatch(kind: Kind, { contentType, body }: ApiRequest): Patch {
@@ -98,7 +98,7 @@ function unsupportedPatch(kind: Kind, accepted: readonly string[]): ApiFailure {
   return unsupportedMediaType([...accepted, APPLY]);
 }
 
-/** Faults in the result of a patch count as Invalid, not as a bad body. */
+/** Reads the result of a patch. A fault in the result is reported as Invalid, not as a bad request. */
 function readPatched(kind: Kind, patched: unknown, options: WriteOptions): ApiObject {
   if (!isRecord(patched)) throw badRequest('error decoding patch: the result is no object');
   try {

@@ -10,10 +10,10 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return applyMergePatch(target as Json, patch as Json);
 }
 
-/** Operations that kube-apiserver takes in one patch. */
+/** The maximum number of operations in one patch that kube-apiserver accepts. */
 const OPERATION_LIMIT = 10_000;
 
-/** Throws 422 when one operation fails. */
+/** Throws 422 if an operation fails. */
 export function jsonPatch(target: Members, operations: unknown): unknown {
   if (!Array.isArray(operations)) {
     const found = isRecord(operations) ? 'object' : typeof operations;

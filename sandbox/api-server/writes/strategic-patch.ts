@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../../src/util/json.ts';
 import { notImplemented } from '../failure.ts';
 
-/** Lists that merge by a member of their items, '' for lists of scalars; all other lists are replaced. */
+/** The lists that are merged by a member of their items; '' marks a list of scalars. All other lists are replaced. */
 const MERGED: Readonly<Record<string, string>> = {
   conditions: 'type',
   addresses: 'type',
@@ -17,7 +17,7 @@ const MERGED: Readonly<Record<string, string>> = {
 
 const DELETE_FROM = '$deleteFromPrimitiveList/';
 
-/** Leaves the target as it is. Directives that are not known here are refused with 501. */
+/** Does not change the target. Refuses unknown directives with 501. */
 export function strategicPatch(
   target: unknown,
   patch: Record<string, unknown>,

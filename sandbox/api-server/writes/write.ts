@@ -42,7 +42,7 @@ export function readObject(
   }
 }
 
-/** A built-in object may leave its type out, a custom one may not. */
+/** A built-in object may omit its type; a custom object must name it. */
 function checkType(kind: Kind, body: Record<string, unknown>): void {
   const expected: Readonly<Record<string, string>> = {
     apiVersion: groupVersion(kind),
@@ -68,8 +68,9 @@ function checkType(kind: Kind, body: Record<string, unknown>): void {
 }
 
 /**
- * Checks and stores a new object; the caller must not use it any more. A dry run stores nothing.
- * Throws 404 for a missing namespace, 403 for one that goes, 409 for a name that is taken, 422 for what is invalid.
+ * Checks and stores a new object, which the caller must not use any more. A dry run stores nothing. Throws 404 if the
+ * namespace is missing, 403 if the namespace is being deleted, 409 if the name is taken, and 422 if the object is
+ * invalid.
  */
 export function createObject(
   cluster: Cluster,
@@ -125,7 +126,10 @@ function placeInNamespace(
   if (metadata.namespace !== namespace) throw badRequest(WRONG_NAMESPACE);
 }
 
-/** The admission plug-in NamespaceLifecycle: nothing new in a namespace that is missing or going away. */
+/**
+ * Does what the admission plug-in NamespaceLifecycle does: refuses new objects in a namespace that is missing or being
+ * deleted.
+ */
 function checkNamespace(cluster: Cluster, kind: Kind, namespace: string, name: string): void {
   const namespaces = cluster.resource('', 'namespaces');
   const found = namespaces.collection.get(namespace);
@@ -152,7 +156,8 @@ const MODIFIED =
 
 /**
  * Replaces the main part of an object or, for the subresource `status`, its status. Throws 409 for a stale
- * resourceVersion, 422 for what is invalid. Returns `old` itself where nothing changes: no revision, no event.
+ * resourceVersion, and 422 if the object is invalid. If nothing changes, returns `old` itself, without a new revision
+ * or an event.
  */
 export function replaceObject(
   cluster: Cluster,
@@ -200,7 +205,7 @@ const writerOf = (
   time: cluster.timestamp(),
 });
 
-/** An object whose deletion has begun goes away with its last finalizer, unless it was given time to end. */
+/** An object whose deletion has begun is removed with its last finalizer, unless it has a grace period. */
 function isFinallyGone({ metadata }: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
   return (
@@ -213,7 +218,7 @@ function unconditional(kind: Kind, name: string): ApiFailure {
   return invalid({ ...kind, kind: kind.plural }, name, causes);
 }
 
-/** What is checked first of an object that is to replace the one at `target`. */
+/** Checks the name and the namespace of an object that is to replace the object at `target`. This is the first check. */
 export function checkAddress(
   kind: Kind,
   { metadata }: ApiObject,
@@ -232,7 +237,7 @@ export function checkAddress(
     throw badRequest(WRONG_NAMESPACE);
 }
 
-/** In a PUT a wrong uid is a conflict; in a patch it is an attempt to change the uid. */
+/** Checks the uid of a PUT: a wrong uid is a conflict. In a patch, it would be an attempt to change the uid. */
 export function checkUid(kind: Kind, { metadata }: ApiObject, old: ApiObject | undefined): void {
   const actual = old?.metadata.uid ?? '';
   if (metadata.uid === undefined || metadata.uid === actual) return;

@@ -1,4 +1,7 @@
-/** Inside a jail: what install and uninstall say and do where files of others, or the disk, are in the way. */
+/**
+ * Runs inside a jail. Records what install and uninstall print and do if files of somebody else, or faults of the disk,
+ * prevent their work.
+ */
 import { execFileSync } from 'node:child_process';
 import {
   copyFile,
@@ -20,26 +23,31 @@ const FLAGS = '/etc/refit/agent.yaml';
 const TEXT = '#!/bin/sh\n# Somebody else wrote this.\n';
 
 export interface SeenForeign {
-  /** Output of install and uninstall while all are somebody else's. */
+  /** The output of install and uninstall while all files belong to somebody else. */
   readonly refused: string;
   readonly kept: string;
-  /** Of install while the service is masked. */
+  /** The output of install while the service is masked. */
   readonly masked: string;
-  /** Of uninstall once the service's file is gone. */
+  /** The output of uninstall after the file of the service is gone. */
   readonly left: string;
-  /** Of install and uninstall while the service's file is a directory. */
+  /** The output of install and uninstall while the file of the service is a directory. */
   readonly directory: string;
-  /** Of install and uninstall while an agent that no service runs uses the state, and of uninstall while files of the host are being changed. */
+  /**
+   * The output of install and uninstall while an agent that no service runs uses the state directory; then the output
+   * of uninstall while files of the host are being changed.
+   */
   readonly used: string;
   readonly changing: string;
-  /** Files that did not stay as they were. */
+  /** The files that were changed although they belong to somebody else. */
   readonly changed: readonly string[];
   /** Output of install while the disk of the binary is full, and what was there after it. */
   readonly full: string;
   readonly afterFull: readonly string[];
-  /** Of install and uninstall for a kubeadm host, with an option in agent.yaml that only such a host has. */
+  /**
+   * The output of install and uninstall for a kubeadm host, with an option in agent.yaml that only a kubeadm host has.
+   */
   readonly kubeadm: string;
-  /** Of uninstall while nobody can remove the service's file, and after that. */
+  /** The output of uninstall while nobody can remove the file of the service, and the output after that. */
   readonly stuck: string;
   readonly freed: string;
 }

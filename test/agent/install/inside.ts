@@ -1,8 +1,8 @@
 /**
- * Runs inside a jail with a real service manager: installs the agent beside k0s as the guide says, upgrades the node, and
- * removes the agent. Writes what was seen as one JSON object.
+ * Runs inside a jail with a real service manager: installs the agent beside k0s as the guide says, upgrades the node,
+ * and removes the agent. Prints the results as one JSON object.
  *   node inside.ts systemd|openrc EXCHANGE [pod]
- * With `pod`, EXCHANGE has the image of the pod, unpacked.
+ * With `pod`, EXCHANGE contains the unpacked image of the pod.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
@@ -34,14 +34,17 @@ const NEXT = 'v1.36.5+k0s.0';
 const K0S = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s/status.sock';
 const KUBELET = '/var/lib/k0s/kubelet.conf';
-/** Named in agent.yaml. */
+/** The state directory that agent.yaml names. */
 const STATE = '/var/lib/refit-of-this-host';
-/** Where the agent worked before agent.yaml named another directory. */
+/** The default state directory, where an earlier agent worked before agent.yaml named another directory. */
 const USUAL_STATE = '/var/lib/refit';
 const STAGED = '/usr/local/bin/.k0s.refit';
-/** A restart that waits for it would be seen. OpenRC lets nobody shorten it once the service has ended, as in a roll-back. */
+/**
+ * The delay is so long that the test would notice a restart that waits for it. With OpenRC, nobody can shorten the
+ * delay after the service has ended, as in a roll-back.
+ */
 const RESPAWN_S = 40;
-/** k0s ends with whoever holds its standard input. */
+/** The FIFO that is the standard input of k0s. k0s ends when the last process that holds the FIFO open ends. */
 const STDIN = '/run/k0s-stdin';
 const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
 const PLACES = [
@@ -77,7 +80,7 @@ async function startK0s(): Promise<void> {
   await writeWorkerProfile('/var/lib/k0s', false);
   if (manager === 'systemd') {
     execFileSync('mkfifo', [STDIN]);
-    // Open for reading and writing until this process ends, it never ends either.
+    // This process keeps the FIFO open for reading and writing until it ends, so the FIFO does not end before.
     openSync(STDIN, 'r+');
     await writeFile('/etc/systemd/system/k0sworker.service', UNIT);
     execFileSync('systemctl', ['daemon-reload']);
@@ -114,7 +117,7 @@ const agentPid = (): string =>
   }).stdout.trim();
 
 async function configure(url: string): Promise<void> {
-  // As an agent of before leaves it.
+  // Leaves the files that an earlier agent leaves.
   await rm(USUAL_STATE, { recursive: true, force: true });
   await mkdir(USUAL_STATE);
   for (const name of ['agent.lock.1', 'journal.json.spare'])
@@ -130,14 +133,15 @@ async function configure(url: string): Promise<void> {
     KUBELET,
     JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'jail', ...lists }),
   );
-  // The process of a script tells its interpreter only; and this download server has no TLS.
+  // The agent cannot find `binary` by itself, because the process of a script shows only its interpreter. The download
+  // server of this test has no TLS.
   await writeFile(
     '/etc/refit/agent.yaml',
     `binary: ${K0S}\nname: ${NODE}\nsoak: 1s\nrestart-timeout: 5s\nstate-dir: ${STATE}\n`,
   );
 }
 
-/** What install says while others may write there; then the path has that mode. */
+/** Returns the output of install while other users may write to the path. Then sets `mode`. */
 async function installWhileOpen(path: string, mode: number): Promise<string> {
   await chmod(path, 0o777);
   const said = refit('install', 'agent');
@@ -150,7 +154,7 @@ interface Jail {
   readonly downloads: Awaited<ReturnType<typeof startDownloadServer>>;
 }
 
-/** All that the agent finds but k0s: an API server with the Node, and releases to download. */
+/** Starts everything that the agent needs except k0s: an API server with the Node, and releases to download. */
 async function furnish(): Promise<Jail> {
   const server = await startApiServer();
   const files = {
@@ -199,7 +203,7 @@ async function upgradeTo(
   );
 }
 
-/** Resolves once the agent has fetched ahead what it was asked for. */
+/** Requests a download in advance. Resolves when the agent has finished it. */
 async function fetchAhead({ admin, downloads }: Jail): Promise<void> {
   const command = { id: 0, kind: 'k0supdate', url: `${downloads.url}/new`, version: OLD } as const;
   const prefetch = {
@@ -262,7 +266,7 @@ async function run(): Promise<Seen> {
       ? await upgradeByPods(exchange, async () => await upgrade('/next', NEXT), statusOf(jail))
       : undefined;
   const fourth = await k0s();
-  // The next install reads anew what k0s was started with.
+  // The next install reads again with which options k0s was started.
   await writeWorkerProfile('/var/lib/k0s', true);
   const besideOwn = refit('install', 'agent');
   refit('uninstall', 'agent');

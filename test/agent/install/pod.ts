@@ -1,4 +1,7 @@
-/** Runs the pod of the agent's DaemonSet with runc, as a kubelet would: Refit's image, host paths, and the host's processes. */
+/**
+ * Runs the pod of the agent's DaemonSet with runc, as a kubelet would: with Refit's image, with host paths, and in the
+ * PID namespace of the host.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +12,10 @@ import { findRunc } from '../../testenv/container.ts';
 
 const MANIFEST = join(import.meta.dirname, '../../../deploy/chart/manifests/agent/daemonset.yaml');
 
-/** For runc alone, which makes a group: each jail has another part of this. */
+/**
+ * Mounts the hierarchy of cgroups. Only runc needs it, because it creates a cgroup. Which of the mounts is missing
+ * depends on the jail.
+ */
 const WITH_CGROUPS =
   'findmnt -t cgroup2 /sys/fs/cgroup >/dev/null || { mount -t sysfs none /sys; mount -t cgroup2 none /sys/fs/cgroup; }; exec "$@"';
 
@@ -38,7 +44,7 @@ interface PodSpec {
 /** Refit's image, unpacked. */
 export interface PodImage {
   readonly root: string;
-  /** Of its configuration. */
+  /** The environment variables from the configuration of the image. */
   readonly environment: readonly string[];
 }
 
@@ -48,7 +54,7 @@ function specOf(
 ) {
   const { command, args, env, securityContext, volumeMounts } = container;
   const { runAsUser: uid, runAsGroup: gid } = securityContext;
-  // All that this process may do itself.
+  // The container gets all capabilities that this process has itself.
   const bits = BigInt(
     `0x${/^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`,
   );
@@ -88,7 +94,7 @@ function specOf(
   };
 }
 
-/** By number, of capability.h. */
+/** The capabilities in the order of their numbers in capability.h. */
 const CAPABILITIES = (
   'CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE ' +
   'NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN ' +
@@ -98,7 +104,7 @@ const CAPABILITIES = (
 
 const ID = 'refit-agent';
 
-/** A pod that runs. Only one runs at a time, as on a node. */
+/** A running pod. Only one pod runs at a time, as on a node. */
 export class AgentPod {
   readonly output: string[] = [];
   readonly #child: ChildProcess;
@@ -125,7 +131,7 @@ export class AgentPod {
     this.#ended = once(this.#child, 'close');
   }
 
-  /** As a kubelet ends it: with SIGTERM, and with SIGKILL if it did not end in time. */
+  /** Ends the pod as a kubelet does: with SIGTERM, and with SIGKILL if it did not end in time. */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     execFileSync(findRunc(), [...this.#runc, 'kill', ID, signal]);
     await this.#ended;

@@ -1,4 +1,7 @@
-/** Upgrades a node by pods of the agent's DaemonSet: each pod is ended in the middle, and the next one goes on. */
+/**
+ * Upgrades a node with pods of the agent's DaemonSet. Each pod is ended in the middle of the work, and the next pod
+ * continues.
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +11,7 @@ import { AgentPod, type PodImage } from './pod.ts';
 
 const PROGRAM = join(DIRECTORY, 'refit');
 
-/** What was seen meanwhile. */
+/** What the test observed during the upgrade by pods. */
 export interface ByPods {
   /** Status and report at the end of the upgrade. */
   readonly end: readonly [status: string, report: string];
@@ -16,12 +19,12 @@ export interface ByPods {
   readonly endedAt: readonly string[];
   /** Agents that ran after their pod had ended. */
   readonly left: readonly string[];
-  /** Whether the program that lay on the host, of another version, was replaced. */
+  /** True if a pod replaced the program on the host, which was of another version. */
   readonly isReplaced: boolean;
   readonly mode: number;
-  /** Files that pods wrote as the program of the host, by number. */
+  /** The inode numbers of the files that pods wrote as the program on the host. */
   readonly inodes: readonly number[];
-  /** Of all pods. */
+  /** The output of all pods. */
   readonly output: string;
 }
 
@@ -31,7 +34,10 @@ const agents = (): string =>
     encoding: 'utf8',
   }).stdout.trim();
 
-/** `image` of EXCHANGE has the image. `upgrade` resolves at the end, `statusOf` with the status that the agent reported last. */
+/**
+ * Upgrades the node with pods. EXCHANGE contains `image.json`. `upgrade` resolves at the end of the upgrade, and
+ * `statusOf` resolves with the status that the agent reported last.
+ */
 export async function upgradeByPods(
   exchange: string,
   upgrade: () => Promise<[string, string]>,
@@ -49,7 +55,8 @@ export async function upgradeByPods(
   const endedAt: string[] = [];
   let pod = start();
   await untilAgent(pod);
-  // As a pod of another version leaves it. The file of the agent that runs stays as it is.
+  // Leaves the program as a pod of another version does. Removes the file first, so that the file of a running agent
+  // stays unchanged.
   await pod.stop();
   spawnSync('rm', [PROGRAM]);
   writeFileSync(PROGRAM, 'another version', { mode: 0o755 });

@@ -1,4 +1,4 @@
-/** What `inside.ts` reports out of its jail. */
+/** The results that `inside.ts` writes in its jail. */
 import type { SeenForeign } from './foreign.ts';
 import type { ByPods } from './pods.ts';
 
@@ -6,10 +6,10 @@ export interface Seen {
   /** Output of install before k0s ran, then after, then a second time. */
   readonly tooEarly: string;
   readonly installed: string;
-  /** Empty when the agent was not started anew. */
+  /** Empty if the second install did not restart the agent. */
   readonly again: string;
   readonly removed: string;
-  /** State, what was fetched ahead, and the previous binary, before uninstall. */
+  /** The state, the download in advance and the previous binary that existed before uninstall. */
   readonly wasThere: readonly string[];
   /** What uninstall left. */
   readonly left: readonly string[];
@@ -17,18 +17,21 @@ export interface Seen {
   readonly besideOwn: string;
   /** Output of install while others may write the kubelet's kubeconfig. */
   readonly distrusted: string;
-  /** Output of install while others may write where k0s has its status socket. */
+  /** The output of install while other users may write to the directory of the status socket of k0s. */
   readonly unasked: string;
   readonly foreign: SeenForeign;
-  /** Last status and report of an upgrade, and of one to a build that ends at once. */
+  /** The last status and the report of a successful upgrade, and of an upgrade to a build that ends at once. */
   readonly good: readonly [status: string, report: string];
   readonly bad: readonly [status: string, report: string];
-  /** Of one by pods of the DaemonSet, after the service was removed. */
+  /** The results of an upgrade by pods of the DaemonSet, after the service was removed. */
   readonly byPod?: ByPods;
   readonly upgradeMs: number;
   /** How long the service manager waits before it starts a service anew by itself. */
   readonly respawnMs: number;
-  /** Of k0s: before the upgrade, after it, after the roll-back, after the agent was removed, and after the pod's upgrade. */
+  /**
+   * The versions of k0s: before the upgrade, after it, after the roll-back, after the agent was removed, and after the
+   * upgrade by pods.
+   */
   readonly versions: readonly string[];
   readonly config: string;
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs a program in a copy of this machine's files with OpenRC in it, of which nothing reaches the machine itself:
-#   unshare --mount --propagation private --pid --fork --kill-child sh enter-jail.sh OPENRC DIRECTORY REPOSITORY PROGRAM...
-# OPENRC holds the unpacked packages, DIRECTORY is an empty one. Every write, and every deletion, goes to memory: the root
-# is an overlay, the repository is bound read-only, and there is no /sys. Only the folder EXCHANGE, if set, is the machine's.
+# Runs a program in a copy of this machine's files with OpenRC in it. No change reaches the machine itself: unshare
+# --mount --propagation private --pid --fork --kill-child sh enter-jail.sh OPENRC DIRECTORY REPOSITORY PROGRAM... OPENRC
+# contains the unpacked packages, and DIRECTORY is an empty directory. Every write and every deletion goes to memory:
+# the root is an overlay, the repository is mounted read-only, and there is no /sys. Only the folder EXCHANGE, if set,
+# is a folder of the machine.
 set -eu
 openrc=$1 directory=$2 repository=$3
 shift 3
@@ -16,7 +17,7 @@ for place in dev run tmp; do
   mkdir -p "$jail/$place"
   mount -t tmpfs tmpfs "$jail/$place"
 done
-# After those, since it may lie in one of them.
+# This mount comes after the mounts above, because the repository may be in one of these directories.
 mkdir -p "$jail$repository"
 mount --bind "$repository" "$jail$repository"
 mount -o remount,ro,bind "$jail$repository"
@@ -31,13 +32,13 @@ done
 mount -t proc proc "$jail/proc"
 [ "$(stat -f -c %T "$jail")" = overlayfs ]
 
-# What OpenRC makes when it boots a machine; here it boots nothing.
+# The directories and files that OpenRC creates when it boots a machine. This jail does not boot.
 for name in starting started stopping inactive wasinactive failed hotplugged daemons options exclusive scheduled tmp; do
   mkdir -p "$jail/run/openrc/$name"
 done
 mkdir -p "$jail/run/lock" "$jail/etc/insserv.conf.d"
 : >"$jail/etc/insserv.conf"
 echo default >"$jail/run/openrc/softlevel"
-# This shell is the first process here: it buries those whose parents are gone, which OpenRC waits for.
+# This shell has PID 1 here, so it reaps the orphaned processes. OpenRC waits until they are reaped.
 chroot "$jail" "$@" &
 wait $!

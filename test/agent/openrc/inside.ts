@@ -15,7 +15,10 @@ const BINARY = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s.sock';
 const RESPAWN_DELAY_S = 20;
 
-/** Answers as k0s does. The usual stand-in ends with whoever holds its standard input, which here is nobody. */
+/**
+ * A service that answers as k0s does. The usual stand-in cannot be used: it ends when the process that holds its
+ * standard input ends, and no process holds it here.
+ */
 const SERVICE = `#!${process.execPath}
 const answer = JSON.stringify({ Version: 'v1', Pid: process.pid });
 require('node:fs').rmSync('${SOCKET}', { force: true });
@@ -43,7 +46,7 @@ async function addService(name: string, lines: readonly string[]): Promise<void>
 const rcService = (...args: string[]): void =>
   void execFileSync('rc-service', args, { stdio: 'ignore' });
 
-/** The process that answers, once it is another than `former`. */
+/** Resolves with the process that answers, when it is another process than `former`. */
 async function nextAfter(former: ProcessId | undefined): Promise<ProcessId> {
   for (;;) {
     const status = await askStatus(SOCKET, 1_000).catch(() => undefined);
@@ -83,13 +86,13 @@ const second = await nextAfter(first);
 const tookMs = performance.now() - orderedAt;
 const isBesideLeftAlone = dependent() === beside;
 
-// The supervisor is between two processes: it is left to it.
+// The supervisor waits before it starts the next process, so the agent leaves the restart to the supervisor.
 kill(second.pid);
 while (findProcess(second.pid) !== undefined) await sleep(systemClock, 20);
 await restarter.restart(second, BINARY);
 const saidWhileWaiting = said.length;
 
-// The supervisor has given up.
+// The supervisor has ended.
 kill(second.parent);
 while (findProcess(second.parent) !== undefined) await sleep(systemClock, 20);
 await restarter.restart(second, BINARY);

@@ -1,4 +1,4 @@
-/** Running a program beside real OpenRC, where its packages are unpacked and this process may make namespaces. */
+/** Runs a program with real OpenRC, if the packages of OpenRC are unpacked and this process may create namespaces. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
@@ -7,14 +7,14 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const NAMESPACES = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'];
 
-/** Where `.ci/run` unpacks them. */
+/** The folder into which `.ci/run` unpacks the packages of OpenRC. */
 export const OPENRC = join(
   process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
   'refit',
   'openrc',
 );
 
-/** Why it cannot be; undefined where it can. */
+/** Returns the reason why the jail cannot be used; undefined if it can be used. */
 export function whyNoOpenRc(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may make namespaces';
   if (!existsSync(join(OPENRC, 'usr/sbin/supervise-daemon')))
@@ -25,7 +25,10 @@ export function whyNoOpenRc(): string | undefined {
     : `the jail cannot be made: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
 }
 
-/** Everything that the program started is gone when this returns. It may write to the folder `exchange` only. */
+/**
+ * Runs the program in the jail. When this function returns, all processes of the program have ended. The program may
+ * write only to the folder `exchange`.
+ */
 export function runInJail(
   program: readonly string[],
   timeoutMs: number,

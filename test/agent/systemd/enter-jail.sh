@@ -1,10 +1,9 @@
 #!/bin/sh
-# Boots systemd in a copy of this machine's files, of which nothing reaches the machine itself:
-#   unshare --cgroup --mount --propagation private --pid --uts --ipc --fork --kill-child \
-#     sh enter-jail.sh DIRECTORY REPOSITORY EXCHANGE PROGRAM...
-# DIRECTORY is an empty one, EXCHANGE holds what the program reads and writes. Every other write goes to memory: the root is
-# an overlay, the repository is bound read-only, kernel settings and /sys are read-only, and systemd sees only the cgroup in
-# which this shell was started. Of Debian's units none starts by itself.
+# Boots systemd in a copy of this machine's files. No change reaches the machine itself: unshare --cgroup --mount
+# --propagation private --pid --uts --ipc --fork --kill-child \ sh enter-jail.sh DIRECTORY REPOSITORY EXCHANGE
+# PROGRAM... DIRECTORY is an empty directory, and EXCHANGE contains the files that the program reads and writes. Every
+# other write goes to memory: the root is an overlay, the repository is mounted read-only, kernel settings and /sys are
+# read-only, and systemd sees only the cgroup in which this shell was started. No unit of Debian starts by itself.
 set -eu
 directory=$1 repository=$2 exchange=$3
 shift 3
@@ -14,7 +13,7 @@ mkdir "$directory/upper" "$directory/work" "$directory/jail"
 jail=$directory/jail
 mount -t overlay overlay -o "lowerdir=/,upperdir=$directory/upper,workdir=$directory/work" "$jail"
 for place in dev run tmp sys var/log; do mount -t tmpfs tmpfs "$jail/$place"; done
-# After those, since they may lie in one of them.
+# These mounts come after the mounts above, because the directories may be in one of them.
 for place in "$repository" "$exchange"; do
   mkdir -p "$jail$place"
   mount --bind "$place" "$jail$place"
@@ -60,6 +59,6 @@ mkdir -p "$jail/machine"
 pivot_root "$jail" "$jail/machine"
 cd /
 umount -l /machine
-# PID 1 knows by this variable that it may not change the machine.
+# The variable `container` tells PID 1 that it may not change the machine.
 exec setpriv --bounding-set -sys_module,-sys_rawio,-sys_time,-syslog \
   env -i container=refit PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=proof.target --show-status=no

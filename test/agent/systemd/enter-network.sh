@@ -3,7 +3,7 @@
 #   unshare --net sh enter-network.sh PROGRAM...
 set -eu
 ip link set lo up
-# The API server wants an address that is not of loopback; nothing is behind it.
+# The API server needs an address that is not of loopback. Nothing listens at this address.
 ip address add 192.0.2.1/32 dev lo
 ip route add default dev lo
 exec "$@"

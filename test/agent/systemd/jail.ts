@@ -1,4 +1,4 @@
-/** Boots real systemd in a jail, where this machine has it and this process may make namespaces and cgroups. */
+/** Boots real systemd in a jail, if this machine has systemd and this process may create namespaces and cgroups. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
@@ -8,10 +8,10 @@ import { basename, join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const NAMESPACES = ['--cgroup', '--mount', '--propagation', 'private', '--pid', '--uts', '--ipc'];
 const NETWORK = ['unshare', '--net', 'sh', join(import.meta.dirname, 'enter-network.sh')];
-/** Where the hierarchy of version 2 is, alone or beside those of version 1. */
+/** The places of the hierarchy of cgroup v2: alone, or together with hierarchies of cgroup v1. */
 const HIERARCHIES = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'];
 
-/** Why it cannot be; undefined where it can. */
+/** Returns the reason why systemd cannot boot in a jail; undefined if it can. */
 export async function whyNoSystemd(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'only root may make namespaces';
   if (!existsSync('/lib/systemd/systemd'))
@@ -38,7 +38,7 @@ interface JailResult {
   readonly output: string;
 }
 
-/** Everything that the program started is gone when this resolves. */
+/** Boots systemd and runs the program. When this promise resolves, all processes of the program have ended. */
 export async function bootInJail(
   program: readonly string[],
   exchange: string,
@@ -47,7 +47,7 @@ export async function bootInJail(
   return await boot(NETWORK, program, exchange, timeoutMs);
 }
 
-/** The same in the network of this process, as one of several hosts. */
+/** Works like `bootInJail`, but in the network of this process, as one of several hosts. */
 export async function bootAsHost(
   program: readonly string[],
   exchange: string,
@@ -88,7 +88,10 @@ async function boot(
   }
 }
 
-/** A cgroup is removed from the inside out, once its processes are gone; those of a killed jail take a moment. */
+/**
+ * Removes a cgroup and its children, the innermost first. All processes must have ended, which takes a moment if a jail
+ * was killed.
+ */
 function removeGroup(group: string): void {
   spawnSync('sh', [
     '-c',

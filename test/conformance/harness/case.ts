@@ -1,9 +1,8 @@
 /**
- * Defines a conformance case: data only, so that the same requests can go to any server.
- *
- * Texts in paths and bodies may name `$ns` (a namespace of the case's own), `$id` (a prefix for names that belong to no
- * namespace), `$group` (the API group of the file's own definition), and `{step.path.to.member}`: what the answer to an
- * earlier step, named with `as`, held there.
+ * Defines a conformance case. It contains only data, so that the same requests can go to any server.
+ * Texts in paths and bodies may contain `$ns` (the namespace of this case), `$id` (a prefix for names that belong to no
+ * namespace), `$group` (the API group of the definition of this file), and `{step.path.to.member}`: the value of this
+ * member in the answer to an earlier step that was named with `as`.
  */
 
 export interface RequestStep {
@@ -16,8 +15,8 @@ export interface RequestStep {
   /** Later steps can refer to the answer by this name. */
   readonly as?: string;
   /**
-   * Compare all but the message: for messages that quote what differs between two servers anyway, such as a whole object
-   * or the real server's source code.
+   * Compares everything except the message. Some messages quote text that always differs between two servers, such as a
+   * whole object or the source code of the real server.
    */
   readonly anyMessage?: boolean;
   /** Compare `metadata.managedFields` too, which every other step ignores. */
@@ -32,7 +31,10 @@ export interface WatchStep {
   readonly accept?: string;
 }
 
-/** Waits for `count` events of a watch, bookmarks without annotations not counted, and compares all up to there. */
+/**
+ * Waits for `count` events of a watch, and compares all events up to the last of them. Bookmarks without annotations do
+ * not count.
+ */
 export interface EventsStep {
   readonly do: 'events';
   readonly of: string;

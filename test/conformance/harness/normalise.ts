@@ -24,10 +24,10 @@ const REVISIONS_IN_MESSAGES: readonly [RegExp, string][] = [
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-/** Milliseconds around now in which a time counts as made by the server during the test. */
+/** The number of milliseconds. A time that is closer to now counts as set by the server during the test. */
 const RECENT = 30 * 60_000;
 
-/** A transcript in the form in which two servers can be compared. */
+/** Returns a transcript in a form that can be compared with that of another server. */
 export function normalise(observations: readonly Observation[]): unknown[] {
   const revisions = objectRevisions(observations);
   const uids = new Map<string, string>();
@@ -114,7 +114,7 @@ function cleanObject(
   return 'daemonEndpoints' in asRecord(object['status']) ? withoutControllers(cleaned) : cleaned;
 }
 
-/** Two servers read the clock at different times. */
+/** Short ages differ because two servers read the clock at different times. */
 const SHORT_AGE = /^\d{1,3}s$/;
 
 /** The descriptions of columns are texts for people, and kubectl shows none of them. */

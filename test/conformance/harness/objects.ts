@@ -64,7 +64,7 @@ export const widgetDefinition = (
   },
 });
 
-/** The definition as something that all cases of a file share. */
+/** Returns the definition as a fixture that all cases of a file share. */
 export const widgetFixture = (
   definition: object,
 ): { path: string; object: object; ready: string } => ({

@@ -151,7 +151,7 @@ function isHeartbeat(line: unknown): boolean {
   );
 }
 
-/** Where an object that was just created can be deleted. */
+/** Returns the path at which an object that was just created can be deleted. */
 function addressOf(path: string, body: unknown): string {
   const [collection = ''] = path.split('?');
   const name = memberAt(body, ['metadata', 'name']);

@@ -13,7 +13,7 @@ import { type Credentials, connect, type Wire } from './wire.ts';
 export interface Fixture {
   readonly path: string;
   readonly object: unknown;
-  /** Wait until a GET of this path answers 200. */
+  /** The path of a GET. The suite waits until it answers 200. */
   readonly ready?: string;
 }
 
@@ -26,8 +26,9 @@ const NAMESPACES = '/api/v1/namespaces';
 type TestCase = (name: string, steps: readonly Step[]) => void;
 
 /**
- * Prepares a file of cases. `subject` begins the names of the file's objects on the servers and must be unique; fixtures
- * may use `$group`. Call the result once for each case; `vitest list` finds the cases without any server.
+ * Prepares a file of cases. `subject` is the prefix for the names of the file's objects on the servers, and must be
+ * unique. Fixtures may use `$group`. Call the returned function once for each case. `vitest list` finds the cases
+ * without any server.
  */
 export function conformance(subject: string, fixtures: readonly Fixture[] = []): TestCase {
   const group = `${subject}.conformance.example.com`;
@@ -51,7 +52,7 @@ export function conformance(subject: string, fixtures: readonly Fixture[] = []):
     const id = `${subject}-${cases++}`;
     let attempts = 0;
     test.concurrent(name, async () => {
-      // What an attempt has created stays, so the next one needs names of its own.
+      // The objects of a failed attempt stay, so the next attempt needs other names.
       const own = attempts++ === 0 ? id : `${id}-${attempts}`;
       const names = { ns: own, id: own, group };
       const [found, wanted] = await Promise.all(

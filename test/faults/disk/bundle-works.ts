@@ -1,4 +1,7 @@
-/** Airgap bundles on a disk that fails: what is in the images directory before, and what may be in it then. */
+/**
+ * Simulates airgap bundles on a disk that fails: the files in the images directory before the work, and the files that
+ * may be there during it.
+ */
 import { dirname, join } from 'node:path';
 import type { PlacedBundle } from '../../../src/agent/download/bundle-list.ts';
 import { pathsIn } from '../../../src/agent/state/state-directory.ts';

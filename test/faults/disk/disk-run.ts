@@ -1,4 +1,6 @@
-/** The work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory. */
+/**
+ * Runs the work of one node whose disk fails or loses its power: the real agent and its real steps, on files in memory.
+ */
 import { basename, dirname } from 'node:path';
 import { Agent } from '../../../src/agent/agent.ts';
 import type { ActiveJournal } from '../../../src/agent/journal.ts';
@@ -32,14 +34,14 @@ import { failure, type Loss, SunkenFiles } from './sunken-files.ts';
 
 const JOURNAL = pathsIn(STATE).journal;
 
-/** Beside these: a loss of power, which also ends the process. */
+/** The faults of a disk. A value of `Loss` is a loss of power, which also ends the process. */
 export type DiskFault = 'crash' | 'ENOSPC' | 'EIO' | Loss;
 
-/** One operation of a run without faults, from 1. */
+/** One operation of a run without faults. `nth` counts from 1. */
 export interface FilePoint {
   readonly nth: number;
   readonly operation: string;
-  /** Without its directory. */
+  /** The name of the file without its directory. */
   readonly file: string;
 }
 
@@ -53,7 +55,7 @@ export interface DiskVerdict {
 
 export interface DiskRunOptions {
   readonly work: DiskWork;
-  /** Where the payload is fetched: `bytesOf(NEW)`. */
+  /** The server of the payload, which is `bytesOf(NEW)`. */
   readonly server: PayloadServer;
   readonly fault?: { readonly nth: number; readonly kind: DiskFault } | undefined;
   /** True for a disk that syncs nothing, whatever it says. */
@@ -63,7 +65,9 @@ export interface DiskRunOptions {
 const OVER = ['Completed', 'Failed', 'FailedDownload'];
 const PATIENCE_S = 900;
 const PACE_MS = 200;
-/** Whose files they are is not simulated; the directory of the staged binary is. */
+/**
+ * Returns a simulated check of trust. The owners of files are not simulated, but the directory of the staged binary is.
+ */
 function trusting({ files }: SunkenFiles): FileTrust {
   const unless = (code: string) => (error: NodeJS.ErrnoException) => {
     if (error.code !== code) throw error;
@@ -90,7 +94,7 @@ const MAINTENANCE: Maintenance = {
   uncordon: async () => await Promise.resolve(),
 };
 
-/** A fetch takes true time, but the waits for room within it are short. */
+/** A clock with real time for downloads. Only the waits for free space during a download are shortened. */
 const hurried = new SkewedClock(systemClock, { pauses: 1 / 1000 });
 
 export async function runDisk(options: DiskRunOptions): Promise<DiskVerdict> {
@@ -114,7 +118,7 @@ class DiskRun {
   #service: Service | undefined;
   #pids = 0;
   #atEnd: () => void = () => undefined;
-  /** Fetching takes true time: the made-up one stands still for it. */
+  /** The current download, which takes real time. The fake clock waits until it has ended. */
   #fetching: Promise<unknown> = Promise.resolve();
 
   constructor(options: DiskRunOptions) {
@@ -146,7 +150,7 @@ class DiskRun {
     return { end: end ?? 'stuck', reason, violations: [...this.#violations], points: this.#points };
   }
 
-  /** The last status, once the agent has cleaned up too. */
+  /** Returns the last status if the agent has also cleaned up; otherwise undefined. */
   #ending(): string | undefined {
     const status = this.#store.statuses.at(-1) ?? '';
     const journal = this.#disk.peek(JOURNAL)?.toString() ?? '';
@@ -165,14 +169,14 @@ class DiskRun {
     };
     judge('');
     this.#judgeLeftovers();
-    // A report stays true.
+    // The reported result must also be true after a loss of power.
     this.#disk.losePower('all that was not synced');
     judge(' once the power was gone');
   }
 
   #judgeLeftovers(): void {
     const { work, fault } = this.#options;
-    // What could not be removed stays; the next download begins with it.
+    // If a removal fails, its file stays, and the next download starts with it.
     if (fault && this.#points[fault.nth - 1]?.operation === 'rm') return;
     for (const path of work.leftovers)
       if (this.#disk.peek(path)) this.#violations.add(`${basename(path)} is left over`);
@@ -199,7 +203,7 @@ class DiskRun {
     await this.#alive();
   }
 
-  /** After a crash of the process alone, the next one finds all of its files. */
+  /** After a crash of only the process, the next process finds all its files. Expects that it downloads no byte again. */
   #expectResumption(): void {
     const { work, server } = this.#options;
     const held = this.#disk.peek(work.part)?.length ?? 0;
@@ -211,7 +215,7 @@ class DiskRun {
     };
   }
 
-  /** A dead process does nothing more. */
+  /** Never resolves for a dead process, so that it does nothing more. */
   async #alive(abort = this.#stop.signal): Promise<void> {
     if (abort.aborted) await new Promise<never>(() => undefined);
   }
@@ -221,7 +225,7 @@ class DiskRun {
     this.#stop.abort();
   }
 
-  /** The supervisor takes what is at the path, and tries again where that is no whole binary. */
+  /** Starts the binary at the path, as the supervisor does. Tries again if the file is not a complete binary. */
   #boot(): void {
     this.#service = undefined;
     this.#clock.schedule(PACE_MS, () => {
@@ -253,7 +257,7 @@ class DiskRun {
       searchService: () => undefined,
       ageOf: async () => await Promise.resolve(0),
     });
-    // Its supervisor starts it again.
+    // Starts the agent again, as its supervisor does.
     void agent
       .run(stop.signal)
       .catch(() => this.#clock.schedule(PACE_MS, () => this.#startAgent()));
@@ -267,7 +271,7 @@ class DiskRun {
     return { running, service: process, binary: BINARY };
   }
 
-  /** All real but the trial run: there is no file that could be executed. */
+  /** Performs the real steps, except the trial run, because there is no file that could be executed. */
   async #perform(step: Step, journal: ActiveJournal, abort: AbortSignal): Promise<StepOutcome> {
     await this.#alive();
     if (step.kind === 'trial-run') {

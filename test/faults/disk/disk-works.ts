@@ -14,26 +14,29 @@ export const IMAGES = '/var/lib/k0s/images';
 
 export interface DiskWork {
   readonly name: string;
-  /** How it ends where nothing goes wrong. */
+  /** The last status if no fault occurs. */
   readonly end: 'Completed' | 'Failed';
-  /** True where the new version never comes up as a service. */
+  /** True if the new version never starts as a service. */
   readonly isDead: boolean;
-  /** Where the bytes lie that are not whole yet. */
+  /** The path of the partial download. */
   readonly part: string;
   command(url: string): SignalCommand;
-  /** Before the agent's first step, and long ago. */
+  /** Writes the files that were there long before the first step of the agent. */
   prepare(disk: SunkenFiles): void;
-  /** What must not be at any moment, in words. */
+  /** Returns descriptions of everything that must not be true at any moment. */
   wrongNow(disk: SunkenFiles): string[];
-  /** What must not be once the work is over: `runs` is the version of the service. */
+  /**
+   * Returns descriptions of everything that must not be true when the work has ended. `runs` is the version of the
+   * service.
+   */
   wrongAtEnd(disk: SunkenFiles, end: string, runs: string | undefined): string[];
-  /** What nobody may find after the end, where everything could be removed that was to be. */
+  /** The files that must not exist after the end, if no removal failed. */
   readonly leftovers: readonly string[];
 }
 
-/** The bytes of a payload of that version, recognised by its first bytes. */
+/** Returns the payload of that version. Its first bytes contain the version. */
 export function bytesOf(version: string): Buffer {
-  // Compared at every step of a disk; nobody changes them.
+  // The buffer is reused, because it is compared at every step of a disk. Nobody changes it.
   return once(PAYLOADS, version, () => Buffer.from(`${version}\n${'x'.repeat(100_000)}`));
 }
 
@@ -43,7 +46,7 @@ export function sha256Of(version: string): string {
   return createHash('sha256').update(bytesOf(version)).digest('hex');
 }
 
-/** Undefined where it is no whole binary. */
+/** Returns the version of the binary; undefined if the data is not a complete binary. */
 export function versionAt(data: Buffer | undefined): string | undefined {
   return [OLD, NEW].find((version) => data?.equals(bytesOf(version)));
 }

@@ -1,4 +1,7 @@
-/** A part of the sweep over files for every test run, chosen by a seed; more of what makes a file count. */
+/**
+ * Runs a part of the sweep over files in every test run, chosen by a seed. Runs more of the faults at the files that
+ * are swapped.
+ */
 import { expect, test } from 'vitest';
 import { WHOLE } from '../../support/whole.ts';
 import { seededRandom } from '../random.ts';
@@ -15,7 +18,7 @@ import {
 import { servePayload } from './payload-server.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
-/** One in so many; `npm run lab` runs all of them. */
+/** One of this many trials runs here: of all trials, and of the trials of a swap. `npm run lab` runs all trials. */
 const [SHARE, SHARE_OF_SWAP] = WHOLE ? [8, 1] : [16, 3];
 
 const BINARIES = ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'];
@@ -27,7 +30,10 @@ const BUNDLES = [
   'airgap-bundles.json.new',
 ];
 
-/** What changes the names of binaries and bundles, and what makes that last. */
+/**
+ * Reports whether the trial concerns an operation that changes the names of binaries and bundles, or that syncs these
+ * names.
+ */
 function isOfSwap({ point: { file } }: FileTrial): boolean {
   return [...BINARIES, ...BUNDLES].includes(file);
 }

@@ -15,7 +15,10 @@ export interface FileTrial {
 
 const READS = ['open r', 'read', 'readFile', 'lstat', 'stat', 'rm'];
 
-/** No disk is too full to be read, or to lose a name. */
+/**
+ * Returns the trials of the work. A full disk never makes a read or the removal of a name fail, so these operations get
+ * no ENOSPC.
+ */
 export async function fileTrials(work: DiskWork, server: PayloadServer): Promise<FileTrial[]> {
   const { points, end, violations } = await runDisk({ work, server });
   if (end !== work.end || violations.length > 0)
@@ -37,7 +40,7 @@ export function nameOfTrial({ point: { nth, operation, file }, fault }: FileTria
   return `${fault} at ${operation} ${file} (#${nth})`;
 }
 
-/** True if the work ended as it may, and nothing was wrong then or at any boot before. */
+/** Reports whether the work ended with an allowed result, and no violation was found at the end or at any boot before. */
 export function isFineOnDisk({ end, reason, violations }: DiskVerdict): boolean {
   return violations.length === 0 && (end === 'Completed' || (end !== 'stuck' && reason !== ''));
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 export interface PayloadServer extends AsyncDisposable {
   readonly url: string;
-  /** Of each request, in order: from which byte on it asked. */
+  /** The first byte that each request asked for, in order. */
   readonly from: readonly number[];
 }
 

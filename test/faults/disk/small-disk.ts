@@ -41,7 +41,7 @@ export class SmallDisk implements AsyncDisposable {
     return bavail * bsize;
   }
 
-  /** Fills it until so many bytes are free; returns a function that takes the filling away. */
+  /** Fills the disk until only this many bytes are free. Returns a function that frees the space again. */
   async fill(leaveBytes: number): Promise<() => Promise<void>> {
     const ballast = join(this.path, 'ballast');
     const handle = await open(ballast, 'w');

@@ -3,17 +3,17 @@ import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Files } from '../../../src/agent/state/durable-files.ts';
 
-/** A file under any number of names. */
+/** A file, which may have any number of names. */
 interface Inode {
   data: Buffer;
-  /** What is on the disk; undefined where nothing of it ever was. */
+  /** The content on the disk; undefined if no content was ever synced. */
   synced: Buffer | undefined;
   mode: number;
-  /** True for a name under which other names lie. */
+  /** True for a directory. */
   readonly isDirectory?: boolean;
 }
 
-/** Called before each operation: throws what the disk answers instead, or never settles. */
+/** Called before each operation. Throws the error of the disk, or never settles if the process dies. */
 export type BeforeOperation = (operation: string, path: string) => Promise<void>;
 
 /** What a loss of power leaves of unsynced data: everything, nothing, or names without contents. */
@@ -29,12 +29,12 @@ export class SunkenFiles {
   readonly #before: BeforeOperation;
   readonly #lies: boolean;
   #names = new Map<string, Inode>();
-  /** Directories that were not there long ago. */
+  /** The directories that were created during the run. */
   readonly #made = new Set<string>();
-  /** As the disk has them: those of a directory are as they were when it was synced last. */
+  /** The names on the disk. The names in a directory are those of its last sync. */
   #syncedNames = new Map<string, Inode>();
 
-  /** Where it `lies`, nothing is ever synced, though every call says so. */
+  /** With `lies`, nothing is ever synced, although every call reports success. */
   constructor(before: BeforeOperation, lies = false) {
     this.#before = before;
     this.#lies = lies;
@@ -45,7 +45,7 @@ export class SunkenFiles {
     return this as unknown as Files;
   }
 
-  /** A file that was there long ago. */
+  /** Creates a file whose contents and name are already synced to the disk. */
   put(path: string, data: Buffer, mode = 0o755): void {
     const inode = { data, synced: data, mode };
     this.#names.set(path, inode);
@@ -57,12 +57,15 @@ export class SunkenFiles {
     return this.#names.get(path)?.data;
   }
 
-  /** Equal for two names of one file, and for one name as long as it names the same. */
+  /**
+   * An object that identifies the file behind the name. Two names of one file return the same object; so does one name,
+   * until it names another file.
+   */
   identity(path: string): object | undefined {
     return this.#names.get(path);
   }
 
-  /** Of all files, in order. */
+  /** The sorted paths of all files, without directories. */
   get paths(): string[] {
     return [...this.#names]
       .flatMap(([path, { isDirectory }]) => (isDirectory === true ? [] : [path]))
@@ -76,7 +79,7 @@ export class SunkenFiles {
       inode.data = inode.synced ?? Buffer.alloc(0);
       inode.synced = inode.data;
     }
-    // What lies in a directory that is gone is gone as well.
+    // If the directory of a file is lost, the file is lost as well.
     const kept = [...names].filter(
       ([path]) => !this.#made.has(dirname(path)) || names.has(dirname(path)),
     );
@@ -100,7 +103,7 @@ export class SunkenFiles {
   async rename(from: string, to: string): Promise<void> {
     await this.#before('rename', to);
     const inode = this.#inode(from);
-    // As rename(2) does where both are names of one file.
+    // Does nothing if both names belong to one file, as rename(2) does.
     if (this.#names.get(to) === inode) return;
     this.#names.set(to, inode);
     this.#names.delete(from);
@@ -118,7 +121,7 @@ export class SunkenFiles {
     this.#names.set(to, { data: Buffer.from(data), synced: undefined, mode });
   }
 
-  /** As `cp --attributes-only`; only the mode is simulated. */
+  /** Works like `cp --attributes-only`, but simulates only the mode. */
   async copyAttributes(from: string, to: string): Promise<void> {
     await this.#before('copyAttributes', to);
     this.#inode(to).mode = this.#inode(from).mode;
@@ -142,7 +145,7 @@ export class SunkenFiles {
     this.#made.add(path);
   }
 
-  /** All of it is one file system. */
+  /** Reports the same device for all paths, because all files are on one file system. */
   async stat(path: string): Promise<{ dev: number }> {
     await this.#before('stat', path);
     if (!this.#isDirectory(path)) this.#inode(path);
@@ -225,7 +228,7 @@ export class SunkenFiles {
   }
 }
 
-/** As the system reports it. */
+/** Returns an error with the form of the errors that the operating system reports. */
 export function failure(code: string, path: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: made up, '${path}'`), { code, path });
 }

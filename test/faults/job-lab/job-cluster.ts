@@ -29,9 +29,9 @@ export interface JobScene {
   readonly nodes: readonly string[];
   readonly concurrency: number;
   readonly cordons: 'nobody' | 'the Job' | 'the leader';
-  /** Where the payload fails until the template changes. */
+  /** The nodes on which the payload fails until the template changes. */
   readonly failsOn?: readonly string[];
-  /** Nodes that somebody cordoned before. */
+  /** Nodes that somebody cordoned before the run. */
   readonly cordoned?: readonly string[];
   /** True for a second Plan for the same nodes. */
   readonly hasOther?: boolean;
@@ -39,19 +39,19 @@ export interface JobScene {
   readonly hasChannel?: boolean;
   /** Seconds for which a node keeps its slot after its Job. */
   readonly restS?: number;
-  /** Seconds after which a finished Job is deleted; that of the product by default. */
+  /** The seconds after which a finished Job is deleted; the default of the product if undefined. */
   readonly ttlS?: number;
   readonly hasStandby?: boolean;
-  /** How many nodes the observer allows at once. */
+  /** How many nodes the observer allows to be upgraded at once; as many as the Plan says if undefined. */
   readonly allowed?: number;
-  /** Changes what an actor sends, to plant a mistake. */
+  /** Changes the requests of an actor, to plant a mistake. */
   readonly tamper?: (actor: string, caller: Caller) => Caller;
 }
 
 export interface JobRunOptions extends JobScene {
   readonly tape: Tape;
   readonly seed: number;
-  /** Called every second; false once nothing more is to come. */
+  /** Called every second. Returns false while more mishaps are to come. */
   readonly everySecond: (run: JobLab, second: number) => Promise<boolean>;
 }
 
@@ -64,20 +64,23 @@ export interface JobVerdict {
   /** `Complete`, `JobFailed`, or `stuck` and why. */
   readonly end: string;
   readonly violations: readonly string[];
-  /** Seconds until the last change. */
+  /** Seconds from the start to the last change. */
   readonly seconds: number;
 }
 
-/** Far more than any run takes. */
+/** The most seconds that a run may take, far more than any run needs. */
 const PATIENCE_S = 1_500;
-/** Longer than a Lease, a cut and each pause before another attempt. */
+/**
+ * The seconds without a change after which a run is over. Longer than a Lease, a cut connection and each pause before a
+ * retry.
+ */
 const QUIET_S = 75;
 const CHANNEL_MS = 10_000;
 
 export async function runJobLab(options: JobRunOptions): Promise<JobVerdict> {
   const clock = new FakeClock();
   let objects = 0;
-  // The order of nodes depends on their uids.
+  // The uids depend on the seed, because the order of nodes depends on the uids.
   const newUid = (): string => `uid-${++objects}-${options.seed}`;
   const run = new Run(options, clock, await startApiServer({ clock, newUid }));
   try {
@@ -200,14 +203,14 @@ class Run implements JobLab {
             channelController({ ...tools, plans, intervalMs: CHANNEL_MS, ask }),
           ],
         };
-        // A process that fails ends, and is started again.
+        // A controller process that fails is restarted.
         runLabController(parts, stop).catch(() => stop.aborted || this.processes.crash(actor));
       });
     }
     this.processes.startAll();
   }
 
-  /** Each change counts as one. */
+  /** Watches the objects of a kind. Each of their changes restarts the observer's count of quiet seconds. */
   #watch<T extends KubeObject>(resource: Resource<T>, handler: Handler<T>): void {
     const informer = createInformer(this.#admin, resource, { clock: this.#clock });
     const observer = this.#observer;

@@ -1,4 +1,7 @@
-/** A part of the lab with Jobs for every test run, chosen by a seed, what it found, and the proof that it sees what is wrong. */
+/**
+ * Tests a part of the runs with Jobs that a seed chooses, repeats runs that once found mistakes, and tests that the
+ * observer detects violations.
+ */
 import { describe, expect, test } from 'vitest';
 import type { Call, Caller } from '../../../src/kube/client.ts';
 import type { Fault } from '../lab/call-points.ts';
@@ -6,7 +9,7 @@ import { pick, seededRandom } from '../random.ts';
 import { JOB_SWEEPS, type JobScenario, SCENARIOS, throwJobDice, tryJobs } from './job-sweeps.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
-/** Of each sweep; `npm run lab` runs all of them. */
+/** The number of trials of each sweep. `npm run lab` runs all trials. */
 const TRIALS = 6;
 const MIXTURES = 3;
 const CORDONS: JobScenario = SCENARIOS['Jobs that cordon'];

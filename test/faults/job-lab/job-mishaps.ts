@@ -1,4 +1,7 @@
-/** The mishaps of a run with Jobs as data, beside those of every process: what people and the cluster do meanwhile. */
+/**
+ * The mishaps of a run with Jobs as data: those that every process can have, and what people and the cluster do during
+ * the run.
+ */
 import { type CallPoint, nameOf, Tape } from '../lab/call-points.ts';
 import { describe, type Mishap, makeTrouble } from '../lab/mishaps.ts';
 import { type JobLab, type JobScene, type JobVerdict, runJobLab } from './job-cluster.ts';
@@ -14,7 +17,7 @@ export interface Played {
   readonly points: readonly CallPoint[];
 }
 
-/** One run in which exactly these things go wrong. */
+/** Plays one run in which exactly these mishaps happen. */
 export async function playJobs(
   scene: JobScene,
   seed: number,
@@ -36,21 +39,21 @@ export async function playJobs(
   return { verdict: await runJobLab({ ...scene, tape, seed, everySecond }), points: tape.points };
 }
 
-/** The second in which it is over. */
+/** Returns the second in which the mishap is over. */
 function endOf(mishap: JobMishap): number {
   if (mishap.kind === 'call') return 0;
   const isLong = mishap.kind === 'trouble' && 'forS' in mishap.trouble;
   return mishap.second + (isLong ? (mishap.trouble as { forS: number }).forS : 0) + 1;
 }
 
-/** For people, and short enough for one line. */
+/** Describes the mishap for people, short enough for one line of text. */
 export function tell(mishap: JobMishap): string {
   return mishap.kind === 'interference'
     ? `${mishap.what} in second ${mishap.second}`
     : describe(mishap);
 }
 
-/** Empty where the run ended as it may. */
+/** Describes what went wrong; empty if the run ended as allowed. */
 export function wrongIn({ end, violations }: JobVerdict): string {
   const bad = end.startsWith('stuck') ? [end] : [];
   return [...bad, ...violations].join('; ');

@@ -8,9 +8,9 @@ import { hostnameFor, isAtWork, type JobWorld, nodeNameOf } from './job-world.ts
 
 export interface Observed {
   readonly world: JobWorld;
-  /** How many nodes the observer allows at once; as many as each Plan says by default. */
+  /** How many nodes the observer allows to be upgraded at once; as many as each Plan says if undefined. */
   readonly allowed: number | undefined;
-  /** Nodes that somebody had cordoned before. */
+  /** Nodes that somebody cordoned before the run. */
   readonly cordoned: readonly string[];
 }
 
@@ -24,26 +24,29 @@ export class JobObserver {
   readonly #observed: Observed;
   readonly #violations = new Set<string>();
   readonly #living = new Map<string, Job>();
-  /** By Job: that of its Node when the Job came. */
+  /** The uid of the Node at the time when the Job appeared, by the uid of the Job. */
   readonly #nodeUids = new Map<string, string | undefined>();
-  /** By Plan, node and hash: Jobs that completed and count. */
+  /** The keys (Plan, node and hash) of the Jobs that completed. A key is removed when the upgrade may be repeated. */
   readonly #succeeded = new Set<string>();
-  /** By name of the Plan, node and hash. */
+  /** The keys (name of the Plan, node and hash) of all Jobs that ever completed. */
   readonly #everSucceeded = new Set<string>();
-  /** By name of the Plan and node: the last Job failed or was lost; it may have left a cordon, as that of the original. */
+  /**
+   * The keys (name of the Plan and node) of the last Jobs that failed or were lost. Such a Job may have left a cordon,
+   * as a Job of the original may.
+   */
   readonly #unfinished = new Set<string>();
-  /** Nodes where a Job went with its Plan: the next Plan takes its cordon for somebody else's. */
+  /** Nodes whose Job was deleted together with its Plan. The next Plan assumes that somebody else cordoned the node. */
   readonly #abandoned = new Set<string>();
   readonly #failed = new Set<string>();
-  /** By name of the Plan and node: the hash of the last Job that started and was not lost. */
+  /** The hash of the last Job that started and was not lost, by name of the Plan and node. */
   readonly #ran = new Map<string, string>();
   /** Seconds without a Job, by Plan and host name. */
   readonly #jobless = new Map<string, number>();
-  /** By Plan: nodes at work a second ago. A lowered limit stops nobody. */
+  /** The number of nodes at work a second ago, by Plan. A lowered limit stops no node that is at work. */
   readonly #most = new Map<string, number>();
-  /** By Plan: how many were recorded a second ago. */
+  /** The number of nodes in `applying` a second ago, by Plan. */
   readonly #listed = new Map<string, number>();
-  /** By Plan: `concurrency` of the last seconds. */
+  /** The values of `concurrency` in the last seconds, by Plan. */
   readonly #limits = new Map<string, number[]>();
   #quietS = 0;
 
@@ -92,21 +95,23 @@ export class JobObserver {
     if (isOurs && isAtWork(job)) this.#unfinished.add(placeOf(job));
     if (world.plans.every(({ metadata }) => metadata.uid !== ownerOf(job)))
       this.#abandoned.add(nodeNameOf(job));
-    // As the original, the controller deletes the Job of a node that is gone.
+    // The controller deletes the Job of a node that no longer exists, as the original does.
     const node = world.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
     const isForLostNode = this.#nodeUids.get(uid) !== node?.metadata.uid;
     this.#hold(
       isOurs || isForLostNode || !isAtWork(job),
       `running Job deleted: ${job.metadata.name}`,
     );
-    // One makes room where another came after it, and the Plan goes back.
+    // A completed Job may also be deleted if a later Job ran on the node and the Plan returned to the hash of the
+    // deleted Job.
     const isLast = (this.#ran.get(placeOf(job)) ?? hashOf(job)) === hashOf(job);
     const makesRoom = isForLostNode || !isLast;
     this.#hold(
       isOurs || makesRoom || !holds(job, 'Complete'),
       `completed Job deleted: ${job.metadata.name}`,
     );
-    // Nobody can know that it completed: the next one repeats it.
+    // The Job was lost before its hash was written to the label of the node. So the controller can't know that it
+    // completed, and the next Job repeats the upgrade.
     if (!isOurs || this.#labelOn(nodeNameOf(job), job) === hashOf(job)) return;
     this.#succeeded.delete(keyOf(job));
     this.#ran.delete(placeOf(job));
@@ -120,7 +125,7 @@ export class JobObserver {
     for (const plan of PLANS) {
       const hash = labels[hashLabelOf(plan)];
       const isNew = hash !== undefined && hash !== before?.metadata.labels?.[hashLabelOf(plan)];
-      // Whoever removes it wants another upgrade.
+      // Somebody who removes the label requests the upgrade again.
       if (hash === undefined && before?.metadata.labels?.[hashLabelOf(plan)] !== undefined)
         this.#mayRepeat(name);
       this.#hold(
@@ -164,7 +169,7 @@ export class JobObserver {
     }
   }
 
-  /** Of all Plans, the one that got least far. */
+  /** The worst end of all Plans: `stuck` before `JobFailed` before `Complete`. */
   get end(): string {
     const ends = this.#observed.world.plans.map(endOf);
     return (
@@ -202,7 +207,7 @@ export class JobObserver {
     const undone = world.nodes.filter(
       ({ metadata }) => metadata.labels?.[hashLabelOf(name)] !== latestHash,
     );
-    // Its label may be that of before.
+    // Leaves out the hash label, because the label of a failed node may be that of an earlier upgrade.
     const failed = world.nodes.filter(({ metadata }) =>
       this.#failed.has(`${name} ${metadata.name}`),
     );
@@ -255,7 +260,7 @@ export class JobObserver {
     const { allowed, world } = this.#observed;
     const { spec, status } =
       world.plans.find(({ metadata }) => metadata.uid === ownerOf(job)) ?? {};
-    // Whoever was recorded before the limit shrank keeps its place.
+    // Nodes that were recorded before the limit was lowered keep their slots.
     const limits = [
       spec?.concurrency ?? 0,
       status?.applying?.length ?? 0,
@@ -267,7 +272,7 @@ export class JobObserver {
     );
   }
 
-  /** A Job whose node is gone does nothing. */
+  /** Counts the nodes with a Job at work. Leaves out Jobs whose node no longer exists, because they do nothing. */
   #atWorkFor(owner: string): number {
     const present = new Set(this.#observed.world.nodes.map(({ metadata }) => metadata.name));
     const atWork = [...this.#living.values()].filter(
@@ -284,7 +289,7 @@ export class JobObserver {
     this.#failed.delete(placeOf(job));
   }
 
-  /** A new machine of the same name has had no Job. */
+  /** Forgets the Jobs of a node that was replaced. The new machine with the same name has run no Job. */
   #forget(node: string): void {
     this.#mayRepeat(node);
     for (const plan of PLANS) this.#ran.delete(`${plan} ${node}`);

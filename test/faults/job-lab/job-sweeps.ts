@@ -13,11 +13,14 @@ const HELD: JobScene = { ...BASE, cordons: 'the leader', cordoned: ['n1'] };
 
 export interface JobScenario {
   readonly scene: JobScene;
-  /** What happens in each run anyway. */
+  /** Mishaps that happen in every run of the scenario. */
   readonly course?: readonly JobMishap[];
 }
 
-/** Every call fails once in every way, and every interference comes in every second. */
+/**
+ * The scenarios of the sweeps. In each scenario every call fails once in every way, and every interference happens once
+ * in every second.
+ */
 export const SCENARIOS = {
   'Jobs that cordon': { scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'], ttlS: 10 } },
   'Jobs after drains': { scene: HELD },
@@ -45,7 +48,7 @@ export const SCENARIOS = {
 } as const satisfies Readonly<Record<string, JobScenario>>;
 
 export interface JobTrial {
-  /** What is tried, and in what way: a row of the table. */
+  /** What is tried (`where`) and in what way (`what`). Together they name a row of the table. */
   readonly where: string;
   readonly what: string;
   readonly scene: JobScene;
@@ -96,7 +99,7 @@ export const JOB_SWEEPS = Object.entries<JobScenario>(SCENARIOS).map(([name, sce
   trials: async (seed: number): Promise<JobTrial[]> => await trialsOf(name, scenario, seed),
 }));
 
-/** What happened, and what was wrong, where something was. */
+/** Runs the trial. Returns its end, and what was wrong; `wrong` is empty if nothing was wrong. */
 export async function tryJobs(
   { scene, mishaps }: Pick<JobTrial, 'scene' | 'mishaps'>,
   seed: number,
@@ -149,7 +152,7 @@ function sceneFor(random: () => number): JobScene {
   };
 }
 
-/** Leaves out one mishap after the other for as long as the run fails without it. */
+/** Removes mishaps, one after the other, as long as the run still fails. */
 export async function fewestJobMishaps(
   { scene, mishaps }: Pick<JobTrial, 'scene' | 'mishaps'>,
   seed: number,

@@ -1,4 +1,4 @@
-/** Stands in for all that runs Jobs, and for people who interfere. It acts once a second, and never fails. */
+/** Simulates everything that runs Jobs, and people who interfere. It acts once a second and never fails. */
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
@@ -21,12 +21,12 @@ import { addNode } from '../lab/lab-objects.ts';
 import { pick } from '../random.ts';
 
 export const NAMESPACE = 'system-upgrade';
-/** As first argument it makes the Job fail. */
+/** A Job whose first argument is this text fails. */
 const FAILURE = 'exit 1';
 const FIRST_VERSION = 'v1';
 /** Seconds that the container of a Job works. */
 const JOB_S = 3;
-/** Seconds after which a node or Plan that somebody deleted is there again, and one that is not Ready is again. */
+/** The seconds after which a deleted node or Plan exists again, and a node that is not Ready becomes Ready again. */
 const BACK_S = 20;
 
 export const INTERFERENCES = [
@@ -54,13 +54,13 @@ export interface JobWorldParts {
   readonly admin: KubeClient;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Where the payload fails until the template changes. */
+  /** The nodes on which the payload fails until the template changes. */
   readonly failsOn: readonly string[];
 }
 
 export const hostnameFor = (name: string): string => `host-${name}`;
 
-/** True while its containers may run. */
+/** Reports whether the containers of the Job may run. */
 export function isAtWork(job: Job): boolean {
   return !isPaused(job) && !isHeld(job) && !isOver(job);
 }
@@ -73,17 +73,17 @@ export const nodeNameOf = ({ metadata }: KubeObject): string => metadata.labels?
 
 export class JobWorld {
   readonly #parts: JobWorldParts;
-  /** What is due later, by second. */
+  /** Actions that are due later, with their times. */
   readonly #due: { readonly atMs: number; act(): Promise<void> }[] = [];
   /** uids of Jobs whose containers fail. */
   readonly #doomed = new Set<string>();
-  /** uids of Jobs that went away without the controller. */
+  /** uids of Jobs that somebody other than the controller deleted. */
   readonly removed = new Set<string>();
   /** Names of nodes that were replaced. */
   readonly replaced = new Set<string>();
   /** Names of nodes that somebody cordoned once they were done. */
   readonly cordoned = new Set<string>();
-  /** What the channel says. */
+  /** The version that the channel reports. */
   version = FIRST_VERSION;
 
   constructor(parts: JobWorldParts) {
@@ -102,7 +102,7 @@ export class JobWorld {
     return this.#objects('upgrade.cattle.io', 'plans');
   }
 
-  /** False while something is still to come back. */
+  /** False while an action is still due or a Job is at work. */
   get isSettled(): boolean {
     return this.#due.length === 0 && !this.jobs.some(isAtWork);
   }
@@ -196,7 +196,7 @@ export class JobWorld {
     });
   }
 
-  /** A Job that works starts, ends, or is too late. */
+  /** Advances a Job at work: the Job starts, ends, or exceeds its deadline. */
   async #moveOn(job: Job): Promise<void> {
     const { startTime } = job.status ?? {};
     const now = this.#parts.clock.now();
@@ -259,7 +259,7 @@ export class JobWorld {
     await this.#parts.admin.delete(jobs, name, { namespace });
   }
 
-  /** Schedulable nodes of a Plan that is complete: nothing is under way there. */
+  /** Returns the schedulable nodes of a Plan that is complete. Nothing is in progress on these nodes. */
   #done(plan: CattlePlan | undefined): Node[] {
     const isComplete = plan?.status?.conditions?.some(
       ({ type, status }) => type === 'Complete' && status === 'True',
@@ -320,7 +320,7 @@ export const labelsFor = (name: string): Record<string, string> => ({
   'kubernetes.io/hostname': hostnameFor(name),
 });
 
-/** Until the template changes, the payload of such a Plan fails where the scene says. */
+/** A template whose payload fails on the nodes in `failsOn` until the template changes. */
 export const FAILING: Pick<CattleSpec, 'upgrade'> = { upgrade: { image: 'img', args: [FAILURE] } };
 
 function cordonsItself(job: Job): boolean {

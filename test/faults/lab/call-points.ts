@@ -1,10 +1,14 @@
-/** The points where an API call can fail, and how: the n-th call of one verb for one resource. */
+/**
+ * The points at which an API call can fail, and the ways in which it can fail. A point is the n-th call of one verb for
+ * one resource.
+ */
 import type { Call } from '../../../src/kube/client.ts';
 
 /**
- * crash before: the process dies with the call in its hand · crash after: the server does it, and the process dies · 504: the
- * server does it, and answers that it was too late · another number: it answers that, and does nothing · lost answer: the
- * server does it, and no answer comes · stale: what is read is as old as what was read there first, or comes late.
+ * crash before: the process dies before it sends the call · crash after: the server does what was requested, and the
+ * process dies · 504: the server does what was requested, and answers with a timeout · another number: the server
+ * answers with this code and does nothing · lost answer: the server does what was requested, but the client gets no
+ * answer · stale: a read returns what the first such read returned, and a watch is late.
  */
 export type Fault =
   | 'crash before'
@@ -29,7 +33,7 @@ export const FAULTS: readonly Fault[] = [
   'stale',
 ];
 
-/** Actor, call and its number: the same in each run with the same course. */
+/** A call, identified by the actor, the call and its number. Runs with the same course have the same points. */
 export interface CallPoint {
   readonly actor: string;
   readonly verb: string;
@@ -45,7 +49,10 @@ export function nameOf({ actor, verb, resource, nth }: CallPoint): string {
 const WRITES = ['create', 'update', 'patch', 'delete'];
 const LISTS = ['list', 'watch'];
 
-/** What can go wrong at a call: only writes conflict, and only watches find their version gone. */
+/**
+ * Returns the faults that can happen at a call. Only writes can conflict, and only watches can find that their
+ * resourceVersion has expired.
+ */
 export function faultsAt({ verb }: Pick<Call, 'verb'>): readonly Fault[] {
   const isWrite = WRITES.includes(verb);
   return FAULTS.filter((fault) => {
@@ -56,7 +63,7 @@ export function faultsAt({ verb }: Pick<Call, 'verb'>): readonly Fault[] {
   });
 }
 
-/** Counts calls, remembers every place where there was one, and says what goes wrong there. */
+/** Counts calls, records every point at which a call happened, and determines the fault at each point. */
 export class Tape {
   readonly points: CallPoint[] = [];
   readonly #counts = new Map<string, number>();

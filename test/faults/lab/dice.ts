@@ -1,4 +1,4 @@
-/** Mixtures: runs with several random mishaps, and the smallest set with which a run still fails. */
+/** Mixtures: runs with several random mishaps. Also finds a smallest set of mishaps with which a run still fails. */
 import { shardsOfSizes } from '../../../src/dialects/autopilot/plan/status-shards/spread.ts';
 import type { Quality } from '../../model/host.ts';
 import { pick, seededRandom } from '../random.ts';
@@ -10,10 +10,10 @@ export interface Throw {
   readonly mishaps: readonly Mishap[];
 }
 
-/** Small, so that few targets need several shards. */
+/** The sizes are small, so that a few targets already need several shards. */
 const SMALL_SHARDS = shardsOfSizes({ plan: 1, shard: 2, failures: 1 });
 
-/** The most mishaps in one run. */
+/** The highest number of mishaps in one run, without an abort. */
 const MISHAPS = 6;
 
 /** The same seed gives the same cluster and mishaps. */
@@ -22,7 +22,7 @@ export async function throwDice(seed: number): Promise<Throw> {
   const scene = sceneFor(random);
   const { points, verdict } = await play(scene, seed, []);
   const count = 1 + Math.floor(random() * MISHAPS);
-  // Mishaps make a run longer, so it has more calls than one without faults.
+  // Mishaps make a run longer. So they may also happen after the end of the run without faults.
   const seconds = verdict.seconds * 3;
   const mishaps = Array.from({ length: count }, () => mishapFor(random, points, seconds));
   const abort: readonly Mishap[] =
@@ -67,7 +67,7 @@ export function troubleFor(random: () => number): Trouble {
   ]);
 }
 
-/** Leaves out one mishap after the other for as long as the run fails without it. */
+/** Removes mishaps, one after the other, as long as the run still fails. */
 export async function shortest(
   { scene, mishaps }: Throw,
   seed: number,

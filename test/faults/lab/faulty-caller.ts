@@ -9,13 +9,13 @@ export interface FaultyCallerParts {
   readonly actor: string;
   readonly upstream: Caller;
   readonly tape: Tape;
-  /** Of the process: halted with it. */
+  /** The clock of the process. It stops while the process is halted. */
   readonly clock: SkewedClock;
   /** False once the process is dead. */
   readonly isAlive: () => boolean;
   /** Ends the process at once. */
   readonly crash: () => void;
-  /** True while requests or answers do not get through. */
+  /** Reports whether requests (`there`) or answers (`back`) are lost at present. */
   readonly isCut?: (direction: 'there' | 'back') => boolean;
 }
 
@@ -31,7 +31,7 @@ const LAG_MS = 3_000;
 
 export class FaultyCaller implements Caller {
   readonly #parts: FaultyCallerParts;
-  /** The first answer to each question. */
+  /** The first answer to each read, by its path and query. */
   readonly #first = new Map<string, unknown>();
 
   constructor(parts: FaultyCallerParts) {
@@ -62,7 +62,7 @@ export class FaultyCaller implements Caller {
   }
 
   close(): void {
-    // Earlier requests still get their answers.
+    // Does nothing, because earlier requests still get their answers.
   }
 
   async #answer<T>(call: Call, ask: () => Promise<T>): Promise<T> {
@@ -72,7 +72,7 @@ export class FaultyCaller implements Caller {
     await this.#before(fault, call);
     if (isCut?.('there') === true) return await this.#noAnswer(call);
     const asked = ask();
-    // It counts as done, refused or not.
+    // Waits until the server has answered. A refused call counts as done as well.
     await asked.catch(() => undefined);
     if (fault === 'crash after') crash();
     await this.#alive();
@@ -84,7 +84,7 @@ export class FaultyCaller implements Caller {
     return this.#remembered(call, answer, fault);
   }
 
-  /** What happens instead of the call. */
+  /** Makes the faults that happen in place of the call. */
   async #before(fault: Fault | undefined, call: Call): Promise<void> {
     if (fault === 'crash before') this.#parts.crash();
     await this.#alive();
@@ -92,7 +92,7 @@ export class FaultyCaller implements Caller {
     if (refused) throw refusal(call, ...refused);
   }
 
-  /** A request on a cut line ends with its deadline. */
+  /** If the connection is cut, waits until the deadline of the request, then fails. */
   async #noAnswer<T>({ deadlineMs, abort, method }: Call): Promise<T> {
     await sleep(this.#parts.clock, deadlineMs, abort);
     await this.#alive();

@@ -1,4 +1,4 @@
-/** The agent of one host of the lab: the real one, which is killed and started again. */
+/** The agent of one host of the lab. It is the real agent, which the lab kills and restarts. */
 import { Agent } from '../../../src/agent/agent.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
 import { keepDelegated, leaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
@@ -20,7 +20,7 @@ import type { LabHost } from './lab-host.ts';
 export interface LabAgentParts {
   readonly host: LabHost;
   readonly role: 'controller' | 'worker';
-  /** Where others reach the API server of a controller. */
+  /** The address at which others reach the API server of a controller. */
   readonly address: string;
   readonly random: () => number;
 }
@@ -29,7 +29,7 @@ const TIMES = { restartTimeoutMs: 10_000, soakMs: 1_000, readyTimeoutMs: 10_000 
 
 export class LabAgent {
   readonly #parts: LabAgentParts;
-  /** As it lies on the disk. */
+  /** The journal as it is on the disk. */
   #journal = JSON.stringify(IDLE);
 
   constructor(parts: LabAgentParts) {
@@ -40,7 +40,7 @@ export class LabAgent {
     return this.#read().phase === 'idle';
   }
 
-  /** Works until `stop` aborts; later calls have no effect. */
+  /** Runs the agent until `stop` aborts. Calls that the agent makes afterwards have no effect. */
   start(client: KubeClient, stop: AbortSignal, clock: Clock): void {
     const { host, role, random } = this.#parts;
     const tools = { clock, random, log: silentLogger };
@@ -101,7 +101,7 @@ export class LabAgent {
       abort.throwIfAborted();
       return { ok: false, reason: messageOf(error) };
     }
-    // A dead agent does nothing to its host.
+    // A dead agent must change nothing on its host.
     stop.throwIfAborted();
     return this.#parts.host.perform(step, journal);
   }

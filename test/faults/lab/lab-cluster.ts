@@ -32,28 +32,28 @@ import { LabProcesses } from './lab-processes.ts';
 export interface RunOptions extends Wanted {
   readonly tape: Tape;
   readonly seed: number;
-  /** The status sharding; by default that of the product, which a small plan never needs. */
+  /** The status sharding; the default of the product if undefined. With that default a small plan needs no shards. */
   readonly shards?: StatusSharding<Plan>;
-  /** Whether the payload works; good by default. */
+  /** The quality of the payload; good if undefined. */
   readonly payload?: Quality;
-  /** The only nodes on which the payload is so; all by default. */
+  /** The only nodes on which the payload has the quality `payload`; all nodes if undefined. */
   readonly payloadOf?: readonly string[];
-  /** How many workers may fail before nothing new starts; none by default. */
+  /** How many workers may fail before no more targets start; 0 if undefined. */
   readonly maxFailures?: number;
-  /** How many workers the observer allows at once; as many as the plan says by default. */
+  /** How many workers the observer allows to be upgraded at once; as many as the plan says if undefined. */
   readonly allowed?: number;
-  /** Changes what an actor sends, to plant a mistake. */
+  /** Changes the requests of an actor, to plant a mistake. */
   readonly tamper?: (actor: string, caller: Caller) => Caller;
   /** True for a second controller, which takes over when the first one does not renew its lease. */
   readonly hasStandby?: boolean;
-  /** Called every second of made-up time. */
+  /** Called every second of simulated time. */
   readonly everySecond?: (lab: Lab, second: number) => void;
 }
 
-/** What a mishap may do to a run. */
+/** The parts of a run that a mishap may change. */
 export interface Lab {
   readonly processes: LabProcesses;
-  /** A person aborts the plan. */
+  /** Aborts the plan, as a person would. */
   abort(): void;
 }
 
@@ -66,7 +66,7 @@ export interface Verdict {
   readonly seconds: number;
 }
 
-/** Far more than any run takes, with a lease, a request deadline and some pauses. */
+/** The most seconds that a run may take, far more than any run needs with a lease, a request deadline and some pauses. */
 const PATIENCE_S = 1_800;
 /** Seconds after the end until everything must be idle. */
 const REST_S = 300;
@@ -146,7 +146,7 @@ class Run implements Lab {
     void clientOver(this.#serverCaller()).patch(plans, PLAN_NAME, { metadata }, { type: 'merge' });
   }
 
-  /** Registers the processes of the run; none runs yet. */
+  /** Registers the processes of the run without starting them. */
   #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
     const {
       controllers,
@@ -168,7 +168,7 @@ class Run implements Lab {
         () => {
           observer.lookAtHosts();
           const { service } = host.state;
-          // Agent and kubelet share the machine and its clock.
+          // Uses the agent's clock, because the agent and the kubelet run on the same machine.
           const clock = this.processes.clockOf(`agent ${name}`);
           if (role === 'worker' && service?.life === 'up')
             void tellVersion(admin, name, service.file, rfc3339(clock.now()));
@@ -200,7 +200,7 @@ class Run implements Lab {
       : ['controller']) {
       this.processes.register(actor, (client, stop, clock) => {
         const identity = `${actor}-${++terms}`;
-        // A process that fails ends, and is started again.
+        // A controller process that fails is restarted.
         const running = runLabController(
           { dialect, client, identity, clock, random, isReady, maxFailures },
           stop,

@@ -24,9 +24,9 @@ export interface LabControllerParts {
   readonly random: () => number;
   /** True if the API server at this address is ready. */
   readonly isReady: (address: string) => boolean;
-  /** That of the product by default. */
+  /** The most workers that may fail; the default of the product if undefined. */
   readonly maxFailures?: number | undefined;
-  /** What runs beside the controller of the dialect. */
+  /** Additional controllers, which run together with the controller of the dialect. */
   readonly controllers?: (tools: LabTools, plans: Informer) => readonly Controller[];
 }
 

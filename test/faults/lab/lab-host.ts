@@ -14,7 +14,7 @@ import {
   UNSEEN,
 } from '../../model/host.ts';
 
-/** Milliseconds between two events of the host: a process ends, starts, answers. */
+/** Milliseconds between two events of the host. An event is the start, an answer or the end of a process. */
 const PACE_MS = 200;
 
 export class LabHost {

@@ -28,7 +28,7 @@ export async function installKinds(admin: KubeClient): Promise<void> {
   await admin.create(namespaces, { metadata: { name: 'k0s-autopilot' } });
 }
 
-/** A Ready Node of the old version. */
+/** Creates a Ready Node with the old version. */
 export async function addNode(
   admin: KubeClient,
   name: string,
@@ -39,7 +39,7 @@ export async function addNode(
   await tellVersion(admin, name, OLD, '2026-01-01T00:00:00Z');
 }
 
-/** A pod on it that a drain evicts. */
+/** Creates a pod on the Node. A drain evicts this pod. */
 export async function addPod(admin: KubeClient, name: string): Promise<void> {
   const { spec, ...pod } = buildPod(`on-${name}`, { node: name });
   const { uid: ___, ...podMetadata } = pod.metadata;
@@ -50,7 +50,7 @@ export async function addPod(admin: KubeClient, name: string): Promise<void> {
   await admin.create(pods, { ...pod, metadata: podMetadata, spec: body }, { namespace: 'default' });
 }
 
-/** The conditions that a kubelet writes at its start, by its own clock. */
+/** Writes the status that a kubelet writes at its start: the version, and conditions with the time of its own clock. */
 export async function tellVersion(
   admin: KubeClient,
   name: string,
@@ -71,11 +71,14 @@ export interface Wanted {
   readonly controllers: readonly string[];
   readonly workers: readonly string[];
   readonly concurrent: number;
-  /** True for a command with both members: each worker gets a bundle before anything else. */
+  /**
+   * True if the command has both members (`k0supdate` and `airgapupdate`). Then each worker gets a bundle before
+   * anything else.
+   */
   readonly hasBundles?: boolean;
 }
 
-/** One command that brings the new version to all. */
+/** Creates a plan with one command that upgrades all nodes to the new version. */
 export async function applyPlan(admin: KubeClient, wanted: Wanted): Promise<Plan> {
   const workers = { ...listed(...wanted.workers), limits: { concurrent: wanted.concurrent } };
   const k0supdate = buildUpdate({

@@ -1,4 +1,4 @@
-/** Observes a run from outside, hosts and objects, and finds violations. */
+/** Observes the hosts and objects of a run from outside, and finds violations. */
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { cordonOwner, pendingOwner } from '../../../src/drain/cordon-marks.ts';
@@ -23,9 +23,9 @@ const OVER = ['Completed', 'Failed', 'FailedDownload'];
 export class LabObserver {
   readonly #watched: Watched;
   readonly #violations = new Set<string>();
-  /** By node and signal: the latest status that was observed. */
+  /** The latest status that was observed, by node and signal. */
   readonly #progress = new Map<string, number>();
-  /** By node and kind of command: which signals were seen. */
+  /** The signals that were observed, by node and kind of command. */
   readonly #attempts = new Map<string, Set<string>>();
 
   constructor(watched: Watched) {
@@ -99,7 +99,7 @@ export class LabObserver {
     return told.join('; ');
   }
 
-  /** What is left over; empty once everything is idle. */
+  /** Returns what is left after the run; empty if everything is idle. */
   leftovers(): string[] {
     const { controllers, workers, server, hasBundles } = this.#watched;
     const objects = [

@@ -1,4 +1,7 @@
-/** The processes of a run: each with its clock and its connection to the API server, which is killed, halted or cut off. */
+/**
+ * The processes of a run. Each process has its own clock and its own connection to the API server, and can be killed,
+ * halted or cut off.
+ */
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -9,13 +12,13 @@ import { FaultyCaller } from './faulty-caller.ts';
 
 export type Direction = 'there' | 'back' | 'both';
 
-/** Begins the work of a process; later effects of a stopped one do not count. */
+/** Starts the work of a process. What a stopped process does afterwards must have no effect. */
 export type Start = (client: KubeClient, stop: AbortSignal, clock: Clock) => void;
 
 export interface LabProcessesParts {
   readonly clock: FakeClock;
   readonly tape: Tape;
-  /** The server as the actor reaches it. */
+  /** Returns the connection of the actor to the server. */
   readonly callerFor: (actor: string) => Caller;
 }
 
@@ -42,7 +45,7 @@ export class LabProcesses {
     return [...this.#processes.keys()];
   }
 
-  /** It does not run yet. */
+  /** Registers a process without starting it. */
   register(actor: string, start: Start): void {
     this.#starts.set(actor, start);
   }
@@ -56,12 +59,12 @@ export class LabProcesses {
     for (const process of this.#processes.values()) kill(process);
   }
 
-  /** As its machine shows the time. */
+  /** Returns the clock of the machine on which the process runs. */
   clockOf(actor: string): Clock {
     return this.#processes.get(actor)?.clock ?? this.#parts.clock;
   }
 
-  /** The process dies, and starts again a second later. */
+  /** Kills the process, and restarts it a second later. */
   crash(actor: string): void {
     const process = this.#processes.get(actor);
     if (!process?.isAlive) return;
@@ -74,7 +77,7 @@ export class LabProcesses {
     this.#processes.get(actor)?.clock.jump(ms);
   }
 
-  /** Until it is resumed. */
+  /** Halts the process until `resume` is called. */
   halt(actor: string): void {
     this.#processes.get(actor)?.clock.halt();
   }
@@ -83,7 +86,7 @@ export class LabProcesses {
     this.#processes.get(actor)?.clock.resume();
   }
 
-  /** Until it is fixed. */
+  /** Cuts the connection until `fix` is called. */
   cut(actor: string, direction: Direction): void {
     this.#cuts.set(actor, direction);
   }

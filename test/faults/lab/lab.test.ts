@@ -1,4 +1,4 @@
-/** A part of the lab for every test run, chosen by a seed, and the proof that the lab sees what is wrong. */
+/** Tests a part of the lab's trials, chosen by a seed, and that the lab detects violations. */
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
@@ -13,7 +13,7 @@ import { isFine, play, describe as tell } from './mishaps.ts';
 import { callTrials, SCENE, SHARDS, SWEEPS, type Trial, tryOut } from './sweeps.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
-/** Of each sweep; `npm run lab` runs all of them. */
+/** The number of trials of each sweep. `npm run lab` runs all trials. */
 const TRIALS = WHOLE ? 16 : 8;
 const MIXTURES = WHOLE ? 6 : 3;
 
@@ -59,7 +59,7 @@ test('an onlooker who allows fewer workers at once than the plan sees too many',
   expect(verdict.violations).toEqual(['concurrent-workers']);
 });
 
-/** Sends every write without the version that it was decided on. */
+/** Removes the resourceVersion from every replacing write, so that the write overwrites newer changes. */
 function careless(caller: Caller): Caller {
   const without = (call: Call): Call => {
     const { body } = call;
@@ -74,7 +74,7 @@ function careless(caller: Caller): Caller {
   };
 }
 
-/** Whoever is in a status shard with one that is done is told to be done, too. */
+/** Plants a mistake: if one target of a status shard is done, all targets of the shard are reported as done. */
 function hasty(instruction: Instruction): Instruction {
   if (instruction.kind !== 'replace') return instruction;
   const { settled = [], pending, ...shard } = instruction.object as StatusShard;

@@ -1,6 +1,7 @@
 /**
- * Owns `npm run lab`: every single fault at every place, then mixtures by chance for as many minutes as are given, and the
- * tables of docs/reference/lab.md and docs/internals/lab.md. `--minutes` 0 where absent, `--seed` of the first mixture.
+ * Implements `npm run lab`: runs every single fault at every place, then random mixtures for the given number of
+ * minutes, and writes the tables of docs/reference/lab.md and docs/internals/lab.md. `--minutes` is 0 by default;
+ * `--seed` is the seed of the first mixture.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -79,7 +80,7 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
   return seed - 1;
 }
 
-/** The same with Jobs. */
+/** Does the same as `playDice` for runs with Jobs. */
 async function playJobDice(outcomes: Outcomes, first: number, minutes: number): Promise<number> {
   const end = performance.now() + minutes * 60_000;
   let seed = first;

@@ -3,7 +3,10 @@ import { type CallPoint, type Fault, nameOf, Tape } from './call-points.ts';
 import { type Lab, type RunOptions, runLab, type Verdict } from './lab-cluster.ts';
 import type { Direction, LabProcesses } from './lab-processes.ts';
 
-/** cut: nothing gets through, in one direction or both · jump: the machine's clock is set · halt: as by SIGSTOP. */
+/**
+ * cut: requests, answers or both are lost · jump: the clock of the machine is set to another time · halt: the process
+ * stops, as after SIGSTOP.
+ */
 export type Trouble =
   | { readonly kind: 'cut'; readonly direction: Direction; readonly forS: number }
   | { readonly kind: 'halt'; readonly forS: number }
@@ -28,7 +31,7 @@ export interface Played {
   readonly points: readonly CallPoint[];
 }
 
-/** One run in which exactly these things go wrong. */
+/** Plays one run in which exactly these mishaps happen. */
 export async function play(
   scene: Scene,
   seed: number,
@@ -50,7 +53,7 @@ function happen(lab: Lab, second: number, mishap: Mishap): void {
   if (mishap.kind === 'trouble') makeTrouble(lab.processes, second, mishap);
 }
 
-/** Call each second. */
+/** Begins or ends the trouble of the mishap if it is due. Must be called every second. */
 export function makeTrouble(
   processes: LabProcesses,
   second: number,
@@ -80,7 +83,7 @@ function end(processes: LabProcesses, actor: string, { kind }: Trouble): void {
   else processes.resume(actor);
 }
 
-/** For people, and short enough for one line. */
+/** Describes the mishap for people, short enough for one line of text. */
 export function describe(mishap: Mishap): string {
   if (mishap.kind === 'call') return `${mishap.fault} at ${mishap.point}`;
   if (mishap.kind === 'abort') return `aborted in second ${mishap.second}`;

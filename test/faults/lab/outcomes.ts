@@ -10,7 +10,7 @@ export class Outcomes {
   readonly #rows = new Map<string, Row>();
   readonly wrong: string[] = [];
 
-  /** `wrong` is empty if all is well. */
+  /** Counts the outcome of one trial. `wrong` is empty if nothing was wrong. */
   count(where: string, what: string, end: string, wrong: string): void {
     const key = `${where}/${what}`;
     const row = this.#rows.get(key) ?? { where, what, ends: new Map<string, number>() };
@@ -24,7 +24,10 @@ export class Outcomes {
     return [...this.#rows.values()].reduce((sum, row) => sum + runsIn(row), 0);
   }
 
-  /** Markdown, by place in the order in which they were first tried. What always ends in one way shares a row. */
+  /**
+   * Returns a Markdown table, in the order in which the places were first tried. Mishaps whose runs all had the same
+   * end share a row.
+   */
   table(): string[] {
     const rows = [...this.#rows.values()];
     const places = [...new Set(rows.map(({ where }) => where))];
@@ -42,12 +45,12 @@ export class Outcomes {
   }
 }
 
-/** By chance, each number of things has a row of its own. */
+/** Returns the key of the row. For random mixtures, each number of mishaps has its own row. */
 function groupOf({ where, what, ends }: Row): string {
   return ends.size === 1 && where !== 'by chance' ? [...ends.keys()].join() : what;
 }
 
-/** All of `rows` ended alike, or there is one. */
+/** Returns one line of the table. All of `rows` ended in the same way, or there is only one row. */
 function lineOf(rows: readonly Row[]): string {
   const faults = rows.map((row) => `${row.what}: ${runsIn(row)}`).join(' · ');
   const [ends = ''] = rows.map((row) => endsOf(row).join(' · '));
@@ -58,7 +61,7 @@ function compare({ what: a }: Row, { what: b }: Row): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Without a number if all runs ended so. */
+/** Returns the ends with their counts. The count is left out if all runs had the same end. */
 function endsOf({ ends }: Row): string[] {
   if (ends.size === 1) return [...ends.keys()];
   return [...ends]

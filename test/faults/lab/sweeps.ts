@@ -14,7 +14,10 @@ import {
 /** Two of each, so that order and limits can be broken. */
 export const SCENE: Scene = { controllers: ['c1', 'c2'], workers: ['w1', 'w2'], concurrent: 2 };
 
-/** One target more than the plan may hold, and one failure more than it may list. */
+/**
+ * The number of targets is higher by one than the plan may hold. The number of possible failures is higher by one than
+ * the plan may list.
+ */
 export const SHARDS: Scene = {
   controllers: ['c1'],
   workers: ['w1', 'w2', 'w3'],
@@ -22,7 +25,7 @@ export const SHARDS: Scene = {
   shards: shardsOfSizes({ plan: 3, shard: 2, failures: 1 }),
 };
 
-/** Every call of every actor fails once in every way. */
+/** In each of these scenes, every call of every actor fails once in every way. */
 const CALL_SCENES: Readonly<Record<string, Scene>> = {
   'an update': SCENE,
   'a roll-back': { ...SCENE, payload: 'dead' },
@@ -37,14 +40,14 @@ const CALL_SCENES: Readonly<Record<string, Scene>> = {
 };
 
 export interface Trial {
-  /** What is tried, and in what way: a row of the table. */
+  /** What is tried (`where`) and in what way (`what`). Together they name a row of the table. */
   readonly where: string;
   readonly what: string;
   readonly scene: Scene;
   readonly mishap: Mishap;
 }
 
-/** A second agent of a role has nothing to tell. */
+/** The actors whose calls fail. A second agent of a role would give no new information. */
 const ACTORS = ['controller', 'agent c1', 'agent w1'];
 
 interface Whole {
@@ -61,7 +64,7 @@ async function undisturbed(scene: Scene, seed: number): Promise<Whole> {
   return { points, seconds: verdict.seconds };
 }
 
-/** Every fault at every call. */
+/** Returns a trial for every fault at every call. */
 export async function callTrials(name: string, scene: Scene, seed: number): Promise<Trial[]> {
   const { points } = await undisturbed(scene, seed);
   return points
@@ -74,7 +77,7 @@ export async function callTrials(name: string, scene: Scene, seed: number): Prom
     );
 }
 
-/** Shorter than any patience, and longer than the lease. */
+/** The first duration is shorter than any timeout. The second is longer than the lease. */
 const DURATIONS_S = [5, 40];
 export const TROUBLES: readonly Trouble[] = [
   ...DURATIONS_S.flatMap((forS) =>
@@ -130,7 +133,7 @@ export const SWEEPS: readonly Sweep[] = [
 export interface Tried {
   readonly trial: Trial;
   readonly end: string;
-  /** Empty where all is well. */
+  /** Empty if nothing was wrong. */
   readonly wrong: string;
 }
 

@@ -1,4 +1,4 @@
-/** Proves that a record which tells of a target what was not done there, or nothing, or twice, is found out. */
+/** Tests that the checks detect a wrong record: a target has an incorrect state, no state, or two states. */
 import { expect, test } from 'vitest';
 import { OLD } from '../../model/cluster.ts';
 import { V2 } from '../../model/configure.ts';

@@ -1,4 +1,4 @@
-/** What a plan and its status shards together tell of each target, held to what was done there. */
+/** Compares what a plan and its status shards report about each target with what was done there. */
 
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
@@ -15,7 +15,7 @@ export interface Told {
   readonly state: string;
 }
 
-/** The plan as it would be if it held all that its status shards hold at this moment. */
+/** Returns the plan as if it contained everything that its status shards contain now. */
 export function wholePlan(server: ApiServer): Plan | undefined {
   const list = <T extends KubeObject>({ group, plural }: Resource<T>): readonly T[] =>
     server.objects(group, plural) as readonly KubeObject[] as readonly T[];
@@ -38,7 +38,10 @@ export function toldBy(plan: Plan | undefined): Told[] {
   );
 }
 
-/** Of a plan that is over: who is told not once, and who is told to be done and is not, or the other way round. */
+/**
+ * Returns the errors in the record of a plan that is over. A target must be recorded exactly once, and as done only if
+ * it is done.
+ */
 export function untruths(
   told: readonly Told[],
   kind: Told['kind'],

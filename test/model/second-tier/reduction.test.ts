@@ -6,7 +6,10 @@ import { configure } from '../configure.ts';
 import { explore, type Model } from '../explorer.ts';
 import { World } from '../world.ts';
 
-/** Small enough to be explored twice, and together with every reason for which states are taken for one another. */
+/**
+ * Small configurations, so that they can be explored twice. Together they contain every reason for which two states
+ * count as the same.
+ */
 const SMALL: readonly Configuration[] = [
   configure('1 controller, 1 worker', 'c1 w1'),
   configure('2 workers at once, no fault', 'w1 w2', { concurrent: 2, faults: 0 }),

@@ -12,7 +12,10 @@ import { explore } from '../explorer.ts';
 import { type LeaderView, realLeader, viewsOfRoles } from '../leader.ts';
 import { World } from '../world.ts';
 
-/** Of the first turn on this view, when its probes are answered: as decided, and as decided after a replay. */
+/**
+ * Returns the commands of the first turn on this view, after its probes are answered: as decided, and as decided in a
+ * replay.
+ */
 function turnOn(view: LeaderView): { commands: readonly Command[]; again: readonly Command[] } {
   const world = freshWorld(viewsOfRoles(view.objects), new OwnWrites());
   const known: Known = {

@@ -2,7 +2,10 @@
 import { statusShards } from '../../../src/api/refit/status-shard.ts';
 import type { Request, Round } from './shard-leader.ts';
 
-/** A request by number of its content; `version` is the one that it holds for, 0 where it creates. */
+/**
+ * A request. `content` is the number of the content that it writes. `version` is the version that it requires, 0 if it
+ * creates the object.
+ */
 export interface Asked {
   readonly key: string;
   readonly part: Request['part'];
@@ -12,10 +15,13 @@ export interface Asked {
 
 export type Flight = Round<Asked>;
 
-/** By key: numbers of contents, oldest first. */
+/** The numbers of the contents of all versions, the oldest first, by key of the object. */
 export type Versions = Readonly<Record<string, readonly number[]>>;
 
-/** Without what can never arrive any more: versions only grow. Undefined where nothing is left. */
+/**
+ * Removes the requests that can never succeed any more, because versions only grow. Returns undefined if no request is
+ * left.
+ */
 export function standing({ first, next }: Flight, objects: Versions): Flight | undefined {
   const isDoomed = ({ key, version }: Asked): boolean =>
     version > 0 && version < (objects[key]?.length ?? 0);
@@ -25,7 +31,10 @@ export function standing({ first, next }: Flight, objects: Versions): Flight | u
   return left.length + rest.length === 0 ? undefined : { first: left, next: rest };
 }
 
-/** What may be left of a round whose leader dies: any part of what it asks for at once, or that and some of what follows. */
+/**
+ * Returns what may be left of a round whose leader dies: some of the requests that it sends at once, or all of them and
+ * some of the later requests.
+ */
 export function partsOf({ first, next }: Flight): Flight[] {
   const some = first.reduce<Asked[][]>(
     (parts, each) => parts.flatMap((part) => [part, [...part, each]]),
@@ -56,7 +65,10 @@ export function toldOf({ first, next }: Flight): string {
   return [...first, ...next].map(({ key, part }) => `${part} of ${key}`).join(', ');
 }
 
-/** The newest version of each content, the newest first; a status shard may not be seen at all. */
+/**
+ * Returns the versions that a leader may see: the newest version of each content, the newest first. For a status shard
+ * also 0, because the leader may not see it at all.
+ */
 export function seenVersions(key: string, versions: readonly number[]): number[] {
   const newest = versions
     .flatMap((content, at) => (versions.lastIndexOf(content) === at ? [at + 1] : []))

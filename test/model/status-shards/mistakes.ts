@@ -21,7 +21,7 @@ export interface ShardMistake {
   readonly breaks: string;
 }
 
-/** Reverts what a status shard says of a target that its own view shows in flight, as Refit once did. */
+/** Reverts a target in a status shard if the leader's own view shows the target in flight, as Refit once did. */
 const takesBack = withShards({
   spread: (plan, record, world, now) => {
     const told = SMALL_SHARDS.spread(plan, record, world, now);
@@ -40,7 +40,7 @@ function withNobodyInFlight(record: Plan): Plan {
   );
 }
 
-/** Takes its own cache's word for what status shards hold. */
+/** Trusts its own cache about the content of status shards, without reading them again. */
 const asksNoShard = withShards({ holding: () => [] });
 
 /** Writes the plan first, and its status shards once that is done. */
@@ -52,7 +52,7 @@ const planFirst: ShardLeader = async (view) => {
     : { first: [], next: [...next, ...first] };
 };
 
-/** Signals as soon as it decides to, beside the write that records it. */
+/** Sends a signal immediately after the decision, together with the write that records the decision. */
 const ahead: ShardLeader = async (view) => {
   const { first, next } = await realShardLeader(view);
   const record = next.at(-1);
@@ -77,7 +77,7 @@ const withoutLimit = shardLeaderWith({
   },
 });
 
-/** Takes a node that was told to move for one that has. */
+/** Treats a signalled node as done. */
 const tooEarly = shardLeaderWith({
   ...autopilot,
   statusRecord: { hasConditions: false, shards: SMALL_SHARDS },

@@ -1,4 +1,4 @@
-/** The invariants of a plan with status shards, in the words of docs/internals/safety.md. */
+/** The invariants of a plan with status shards, with the names of docs/internals/safety.md. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
 import { TARGET_STATES } from '../../../src/dialects/autopilot/plan/states.ts';
@@ -6,26 +6,29 @@ import { listsOf } from '../../../src/dialects/autopilot/plan/status-shards/targ
 import type { SignalData } from '../../../src/signal/annotations.ts';
 
 export interface ShardGlance {
-  /** With all that its status shards hold. */
+  /** The plan, including everything that its status shards contain. */
   readonly plan: Plan;
-  /** What it holds itself: all versions, oldest first. */
+  /** The plan without the content of its status shards: all versions, the oldest first. */
   readonly listed: readonly Plan[];
-  /** Each with all its versions, oldest first. */
+  /** All versions of each status shard, the oldest first. */
   readonly shards: readonly (readonly StatusShard[])[];
-  /** By node: the signal on each of its versions, oldest first. */
+  /** The signal on each version of a node's object, the oldest first, by node. */
   readonly signals: ReadonlyMap<string, readonly (SignalData | undefined)[]>;
 }
 
 interface ShardInvariant {
   readonly name: string;
-  /** True for what must hold once the run has come to its end. */
+  /** True if the invariant must hold only at the end of the run. */
   readonly atRest?: boolean;
   readonly holds: (glance: ShardGlance, slots: number) => boolean;
 }
 
 const isOpen = (signal: SignalData | undefined): boolean => signal !== undefined && !signal.status;
 
-/** Of each node: what the record says of it, once for each place where it does, and what it bears. */
+/**
+ * Calls `holds` for each node with the states that the record has for it, and with its newest signal. Reports whether
+ * it was true for all nodes.
+ */
 function everyNode(
   { plan, signals }: ShardGlance,
   holds: (states: string[], signal?: SignalData) => boolean,
@@ -37,7 +40,7 @@ function everyNode(
   });
 }
 
-/** What a record must say of a node in the end. */
+/** Returns the state that the record must have for a node in the end. */
 function endOf(signal: SignalData | undefined): string {
   const answers = new Map([
     ['Completed', TARGET_STATES.done],
@@ -56,7 +59,10 @@ function startsOf(listed: readonly Plan[], node: string): number {
   return inFlight.filter((is, at) => is && !inFlight[at - 1]).length;
 }
 
-/** Once a status shard tells of the end of a target, each later version of it does. */
+/**
+ * Reports whether the ends of targets stay recorded: no later version of the status shard lists a settled target as
+ * pending.
+ */
 function takesNothingBack(versions: readonly StatusShard[]): boolean {
   return versions.every(({ pending }, at) => {
     const settled = versions.slice(0, at).flatMap((version) => version.settled ?? []);

@@ -21,20 +21,20 @@ import { NoMemory } from '../leader.ts';
 export type Objects = ReadonlyMap<string, KubeObject>;
 
 export interface ShardView {
-  /** As caches show them. */
+  /** The objects as they are in the caches. */
   readonly seen: Objects;
-  /** As the API server has them. */
+  /** The objects as they are on the API server. */
   readonly current: Objects;
 }
 
 export interface Request {
   readonly key: string;
-  /** What is written: of an object with a status, either that or the rest. */
+  /** The part of the object that is written. For an object with a status, it is either the status or the rest. */
   readonly part: 'all' | 'status' | 'rest';
   readonly object: KubeObject;
 }
 
-/** One round of a leader: what it asks for at once, and after that, one by one. */
+/** One round of a leader. The leader sends the requests in `first` at once, then the requests in `next` one by one. */
 export interface Round<R = Request> {
   readonly first: readonly R[];
   readonly next: readonly R[];
@@ -42,10 +42,13 @@ export interface Round<R = Request> {
 
 export type ShardLeader = (view: ShardView) => Promise<Round>;
 
-/** Two targets in a status shard, and no plan so small that it does without. */
+/** At most two targets in a status shard. Every plan needs status shards. */
 export const SMALL_SHARDS = shardsOfSizes({ plan: 1, shard: 2, failures: 1 });
 
-/** A fresh process each time, for one round: what would follow it is decided anew, on whatever is seen then. */
+/**
+ * Returns a leader that is a new process at each call and does one round. What follows its writes is a separate
+ * decision on a later view.
+ */
 export function shardLeaderWith(dialect: Dialect<Plan>): ShardLeader {
   return async ({ seen, current }) => {
     const round = { first: [] as Request[], next: [] as Request[] };
@@ -76,7 +79,10 @@ export const realShardLeader = shardLeaderWith({
   statusRecord: { hasConditions: false, shards: SMALL_SHARDS },
 });
 
-/** Everything seems to be written but the status of the plan: with that, or with what nodes are told, a round ends. */
+/**
+ * Records the writes. All writes seem to succeed, apart from the write of the plan's status. That write, or a write to
+ * another object than the plan, ends the round.
+ */
 function catching(
   current: Objects,
   { first, next }: { first: Request[]; next: Request[] },

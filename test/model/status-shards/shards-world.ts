@@ -28,10 +28,13 @@ import { SHARD_INVARIANTS, type ShardGlance } from './shard-invariants.ts';
 import { type Request, type Round, realShardLeader, type ShardLeader } from './shard-leader.ts';
 
 export interface ShardConfiguration {
-  /** What the update comes to on each worker. */
+  /** The result of the update on each worker. */
   readonly workers: Readonly<Record<string, 'good' | 'bad'>>;
   readonly slots: number;
-  /** Leaders that may be in the middle of a round at once, those that died and are still heard of included. */
+  /**
+   * The number of leaders that may be in the middle of a round at the same time. Includes dead leaders whose requests
+   * may still arrive.
+   */
   readonly leaders: number;
   /** How often somebody else writes the plan. */
   readonly faults: number;
@@ -103,7 +106,7 @@ export class ShardsWorld implements Model {
     return edges.filter(({ to }) => to !== text);
   }
 
-  /** Each leader decides on any mixture of versions, and is then in the middle of its round, in which it may die. */
+  /** Each leader decides on any mixture of versions. After that it is in the middle of its round and may die. */
   async #leaderEdges(state: State): Promise<Edge[]> {
     const { objects, flights } = state;
     if (flights.length >= this.#configuration.leaders) return [];
@@ -138,7 +141,7 @@ export class ShardsWorld implements Model {
     return [...starts.values()];
   }
 
-  /** `seen` are versions, 0 for what is not seen. */
+  /** `seen` contains the version that the leader sees of each object; 0 if it does not see the object. */
   async #roundFor(objects: Versions, seen: readonly number[]): Promise<Round> {
     const keys = Object.keys(objects);
     const views = keys.map((key, at) => {

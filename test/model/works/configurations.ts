@@ -10,7 +10,7 @@ export interface NamedWorkConfiguration extends WorkConfiguration {
 
 export type Qualities = Readonly<Record<string, 'good' | 'bad'>>;
 
-/** `a b:bad`: targets, and those whose work comes to nothing. */
+/** Parses targets such as `a b:bad`. The work on a target with `:bad` fails. */
 export function qualitiesOf(targets: string): Qualities {
   const named = targets.split(' ').map((text): [string, 'good' | 'bad'] => {
     const [name = '', bad] = text.split(':');
@@ -19,7 +19,7 @@ export function qualitiesOf(targets: string): Qualities {
   return Object.fromEntries(named);
 }
 
-/** In the name of a configuration. */
+/** Describes the number of targets in the name of a configuration. */
 export function countOf(qualities: Qualities, noun: string): string {
   const all = Object.values(qualities);
   const bad = all.filter((quality) => quality === 'bad').length;

@@ -1,4 +1,4 @@
-/** The smallest dialects without a signal on an object: one creates Jobs, one starts work elsewhere. */
+/** The smallest dialects that do not signal objects. One creates Jobs, the other starts work elsewhere. */
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { Observation } from '../../../src/engine/model/decision.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
@@ -9,7 +9,7 @@ import { buildRollout } from '../../support/builders/rollouts.ts';
 import { buildStage } from '../../support/builders/stages.ts';
 import { NOW } from '../cluster.ts';
 
-/** How far the work on one target has come, as whoever does it tells. */
+/** The progress of the work on one target, as the party that does the work reports it. */
 export type Work = 'none' | 'begun' | 'done' | 'failed';
 
 export interface WorkPlan extends KubeObject {
@@ -18,15 +18,18 @@ export interface WorkPlan extends KubeObject {
 }
 
 export interface WorkFamily {
-  /** In a few words, for tables. */
+  /** A short name for tables. */
   readonly name: string;
-  /** Tells which target work was asked for, where that is no write. */
+  /** Returns the dialect. It calls `begin` with the target for which work is requested, if the request is not a write. */
   dialect(begin: (target: string) => void): Dialect<WorkPlan>;
-  /** What tells how the work goes. */
+  /** The kind of the objects that report the progress of the work. */
   readonly answers: Resource;
-  /** The object that tells of the work: undefined where there is none before it is begun. */
+  /**
+   * Returns the object that reports the progress of the work; undefined if there is no such object before the work
+   * begins.
+   */
   answerOf(target: string, work: Work): KubeObject | undefined;
-  /** True where a target that failed keeps its slot, and the others go on. */
+  /** True if a failed target keeps its slot, and the other targets continue. */
   readonly failedHoldSlots: boolean;
 }
 
@@ -38,7 +41,7 @@ export const WORK_PLANS: Resource<WorkPlan> = {
   namespaced: false,
 };
 
-/** Holds the word for the work, on whatever tells of it. */
+/** The annotation with the progress of the work, on the object that reports it. */
 const WORK = 'example.com/work';
 
 function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
@@ -54,7 +57,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
   };
 }
 
-/** As Jobs do it: named after their target, so that one that exists is never created again. */
+/** Works like Jobs. A Job has the name of its target, so an existing Job is never created again. */
 export const JOBS: WorkFamily = {
   name: 'Jobs; failed Jobs hold their slots',
   answers: jobs,
@@ -77,7 +80,7 @@ export const JOBS: WorkFamily = {
   }),
 };
 
-/** As a procedure over SSH does it: its host tells on the Node how it goes, and begins nothing that it has begun before. */
+/** Works like a procedure over SSH. The host reports the progress on the Node, and never begins the same work twice. */
 export const ELSEWHERE: WorkFamily = {
   name: 'work elsewhere',
   answers: nodes,

@@ -10,7 +10,7 @@ export interface WorkMistake {
   readonly breaks: string;
 }
 
-/** Asks for work as soon as it decides on it, beside the write that records it. */
+/** Requests work immediately after the decision, together with the write that records the decision. */
 const ahead: WorkLeader = async (family, view) => {
   const deeds = await realWorkLeader(family, view);
   const { recorded } = deeds;
@@ -19,7 +19,7 @@ const ahead: WorkLeader = async (family, view) => {
   return { recorded, asked: [...deeds.asked, ...asked] };
 };
 
-/** Takes a slot for free as soon as its target has failed. */
+/** Treats a slot as free as soon as its target has failed. */
 const freesSlots: WorkLeader = async (family, view) =>
   await realWorkLeader(family, { ...view, plan: freed(view.plan), current: freed(view.current) });
 
@@ -30,7 +30,7 @@ function freed(plan: Parameters<WorkLeader>[1]['plan']): typeof plan {
   return { ...plan, status: { ...status, stages } };
 }
 
-/** Takes work that was begun for work that is done. */
+/** Treats work that has begun as done. */
 const tooEarly: WorkLeader = async (family, view) => {
   const hasty: WorkFamily = {
     ...family,

@@ -13,17 +13,20 @@ import type { WorkFamily, WorkPlan } from './families.ts';
 
 export interface WorkView {
   readonly plan: WorkPlan;
-  /** As the API server has it. */
+  /** The plan as it is on the API server. */
   readonly current: WorkPlan;
   readonly targets: readonly string[];
-  /** What tells of works, as it is seen. */
+  /** The objects that report the progress of the work, as the leader sees them. */
   readonly answers: readonly KubeObject[];
 }
 
 export interface WorkDeeds {
-  /** The plan that it records; undefined where it records none, or on a version that is not the current one. */
+  /**
+   * The plan that the leader records; undefined if it records nothing, or if its write requires an old version and is
+   * refused.
+   */
   readonly recorded: WorkPlan | undefined;
-  /** Targets for which it asks that work is begun. */
+  /** Targets for which the leader requests work. */
   readonly asked: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** The world of works as a model to explore: a plan, reports of works, the works, and requests. */
+/** Rollouts of works as a model to explore: a plan, reports on works, the works, and requests. */
 import type { Rollout, Target } from '../../../src/engine/model/rollout.ts';
 import type { KubeObject } from '../../../src/kube/resources.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
@@ -11,7 +11,7 @@ import { realWorkLeader } from './work-leader.ts';
 
 export interface WorkConfiguration {
   readonly family: WorkFamily;
-  /** True for works that come to nothing. */
+  /** For each target, `bad` if the work on it fails. */
   readonly targets: Readonly<Record<string, 'good' | 'bad'>>;
   readonly slots: number;
   /** How often somebody else writes the plan. */
@@ -22,16 +22,16 @@ export interface WorkConfiguration {
 interface Place {
   /** What told of its work, from the first word to the newest; leaders may see any of them. */
   readonly told: readonly Work[];
-  /** The work itself, whatever is told of it. */
+  /** The real progress of the work, whatever is reported. */
   readonly work: Work;
-  /** True while it is asked for work that has not arrived. */
+  /** True while a request for work on the target has been sent and has not arrived. */
   readonly asked: boolean;
   /** How often work was begun. */
   readonly begun: number;
 }
 
 interface State {
-  /** Numbers of contents, oldest first. */
+  /** The numbers of the contents of the plan's versions, the oldest first. */
   readonly plan: readonly number[];
   readonly faults: number;
   readonly places: readonly Place[];
@@ -112,7 +112,10 @@ export class WorksWorld implements Model {
     }));
   }
 
-  /** A rollout of which a target failed and holds its slot stays open: then all that can be is done. */
+  /**
+   * Reports whether the rollout has ended, or can't continue. If a failed target holds its slot, the rollout stays
+   * open, although nothing more can be done.
+   */
   isFinal(text: string): boolean {
     const rollout = this.#rolloutIn(this.#stateOf(text).plan);
     if (rollout.phase !== 'new' && rollout.phase !== 'running') return true;
@@ -153,7 +156,7 @@ export class WorksWorld implements Model {
         }
         for (const name of asked) {
           const at = this.#names.indexOf(name);
-          // Where work was begun before, nothing comes of asking again.
+          // If the work was begun before, another request has no effect.
           if (state.places[at]?.work === 'none')
             edge(`asks for work on ${name}`, this.#with(state, at, { asked: true }));
         }
@@ -182,7 +185,7 @@ export class WorksWorld implements Model {
     });
   }
 
-  /** What was asked for arrives, works come to their end, and what they came to is told. */
+  /** Returns the edges on which a requested work begins, a work ends, or the progress of a work is reported. */
   #workEdges(state: State): Edge[] {
     return state.places.flatMap((place, at) => {
       const name = this.#names[at] ?? '';
@@ -244,7 +247,7 @@ export class WorksWorld implements Model {
   }
 }
 
-/** Whoever does the work knows what it has begun before: nothing is begun twice. */
+/** The party that does the work remembers what it has begun. So no work is begun twice. */
 function arrival({ work, begun }: Place): Partial<Place> {
   return work === 'none' ? { asked: false, work: 'begun', begun: begun + 1 } : { asked: false };
 }

@@ -1,4 +1,4 @@
-/** Runs in namespaces of its own: the managers of one release, the API server, Refit, and the parts of the proof. */
+/** Runs in its own namespaces: the managers of one release, the API server, Refit, and the parts of the proof. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -24,14 +24,17 @@ export interface InsideOptions {
   readonly result: string;
 }
 
-/** Managers listen on all addresses for their webhooks: here these are loopback and one that nobody else can reach. */
+/**
+ * Sets up the network. The managers listen for webhook calls on all addresses. Here these are loopback and an address
+ * that nobody outside can reach.
+ */
 async function makeNetwork(): Promise<void> {
   const address = '192.0.2.1';
   await must('ip', ['link', 'set', 'lo', 'up']);
   await must('ip', ['link', 'add', 'proof0', 'type', 'veth', 'peer', 'name', 'proof1']);
   await must('ip', ['addr', 'add', `${address}/24`, 'dev', 'proof0']);
   for (const end of ['proof0', 'proof1']) await must('ip', ['link', 'set', end, 'up']);
-  // An API server does not start without one.
+  // An API server does not start without a default route.
   await must('ip', ['route', 'add', 'default', 'via', '192.0.2.2', 'src', address]);
 }
 

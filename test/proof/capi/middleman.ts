@@ -1,4 +1,7 @@
-/** Stands between the managers and the extension, with the certificate of the extension: passes every message on, and keeps it. */
+/**
+ * A proxy between the managers and the extension that uses the extension's certificate. It forwards and records every
+ * message.
+ */
 import { readFile } from 'node:fs/promises';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -27,7 +30,7 @@ export class Middleman implements AsyncDisposable {
     this.#close = close;
   }
 
-  /** By default before the extension; `spoil` may put another answer in the place of the real one. */
+  /** Starts a proxy, by default in front of the extension. `spoil` may replace an answer by another answer. */
   static async start(
     { extension, options: { directory } }: Scene,
     {
@@ -41,7 +44,7 @@ export class Middleman implements AsyncDisposable {
       ),
     );
     const { authority, client } = extension;
-    // The example of an updater speaks nothing newer.
+    // The example of an updater supports only HTTP/1.1.
     const protocol = url === extension.url ? 'h2' : 'http/1.1';
     const caller: CallerOptions = { url, authority, client, protocol };
     const heard: Message[] = [];

@@ -69,7 +69,7 @@ function usage(message: string): RefitError {
   return new RefitError('REFIT_USAGE', message);
 }
 
-/** Only root needs no user namespace for the others. */
+/** The arguments of `unshare`. Users other than root need a user namespace to make the other namespaces. */
 const NAMESPACES = [
   ...(process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']),
   '--net',
@@ -88,7 +88,7 @@ async function demandNamespaces(): Promise<void> {
   );
 }
 
-/** Network is needed for the builds only: inside there is none. */
+/** Runs the builds and the proof. Only the builds need the network. Inside the namespaces there is none. */
 async function prove(command: Command, directory: string, abort: AbortSignal): Promise<Outcome> {
   const log = (line: string): void => void process.stdout.write(`${line}\n`);
   const building = { environment: process.env, log, now: () => systemClock.monotonic(), abort };

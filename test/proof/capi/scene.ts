@@ -1,4 +1,7 @@
-/** What all parts of the proof stand on: one API server, Cluster API's managers, Refit's extension, and a cluster of 3 + 2 Machines. */
+/**
+ * The environment that all parts of the proof share: one API server, Cluster API's managers, Refit's extension, and a
+ * cluster of 3 + 2 Machines.
+ */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../../sandbox/cluster/cluster.ts';
@@ -28,7 +31,7 @@ import type { ManagerName, Program } from './managers/programs.ts';
 export interface SceneOptions {
   readonly directory: string;
   readonly programs: readonly Program[];
-  /** For its part only. */
+  /** Set only for the part that needs cert-manager. */
   readonly certManager?: CertManager | undefined;
   /** The built command. */
   readonly refit: string;
@@ -37,14 +40,14 @@ export interface SceneOptions {
   readonly abort: AbortSignal;
 }
 
-/** Workers climb these; the control plane is always ahead of them. */
+/** The versions to which the workers are upgraded, one after the other. The control plane always has a higher version. */
 const WORKER_VERSIONS = Array.from({ length: 28 }, (_, index) => `v1.36.${index}+k0s.0`);
 export const CONTROL_PLANE_VERSIONS = ['v1.36.28+k0s.0', 'v1.36.29+k0s.0'] as const;
 
 /** Where the agents may change files. */
 export const CONFIGURABLE = '/etc/in-place';
 
-/** For two cores that others use, too. */
+/** The limit of a wait. It suits a machine with two cores that other programs use too. */
 export const PATIENCE_S = 240;
 
 export type Role = 'control plane' | 'workers';
@@ -59,13 +62,13 @@ export interface Identity {
 export class Scene {
   readonly options: SceneOptions;
   readonly kubeconfig: string;
-  /** Of the documented user. */
+  /** A kubeconfig of the user that the guide documents. */
   readonly extensionKubeconfig: string;
   readonly cluster: Cluster;
   readonly managers: Managers;
   readonly machineNodes: MachineNodes;
   readonly extension: Extension;
-  /** The process that serves the hooks; who starts another one puts it here. */
+  /** The process that serves the hooks. Whoever starts another process for them assigns it here. */
   running: Process;
   #version = 0;
 
@@ -84,7 +87,7 @@ export class Scene {
     return this.options.checks;
   }
 
-  /** Which the workers have not had yet. */
+  /** Returns a version that the workers have not had yet. */
   nextVersion(): string {
     this.#version++;
     const version = WORKER_VERSIONS[this.#version];
@@ -123,7 +126,7 @@ export class Scene {
     return new Map(await Promise.all(entries));
   }
 
-  /** Waits until this manager has called so often in vain. */
+  /** Waits until `times` more calls of `hook` by this manager have failed. */
   async failedCalls(manager: ManagerName, hook: string, times: number): Promise<void> {
     const { failed } = await this.managers.calls(manager, hook);
     await this.until(`${times} calls of ${hook} that fail`, async () => {
@@ -132,7 +135,7 @@ export class Scene {
     });
   }
 
-  /** Waits until all Machines of the role have this version, and nothing is going on. */
+  /** Waits until all Machines of the role have this version, and no update is running. */
   async settled(
     role: Role,
     version: string,
@@ -145,7 +148,10 @@ export class Scene {
     });
   }
 
-  /** What is wrong with the Machines and Nodes after an update in place; `before` it they were these. */
+  /**
+   * Returns what is wrong with the Machines and Nodes after an update in place. `before` has their identities before
+   * the update.
+   */
   async wrongAfter(
     role: Role,
     version: string,
@@ -191,7 +197,7 @@ export class Scene {
 
 interface Built {
   readonly kubeconfig: string;
-  /** Of the documented user. */
+  /** A kubeconfig of the user that the guide documents. */
   readonly extensionKubeconfig: string;
   readonly cluster: Cluster;
   readonly managers: Managers;
@@ -200,7 +206,10 @@ interface Built {
   readonly running: Process;
 }
 
-/** Everything that is started ends with `started`. Resolves when the extension listens; no cluster of Cluster API is there yet. */
+/**
+ * Starts everything except a cluster of Cluster API, and resolves when the extension listens. Everything that is
+ * started ends with `started`.
+ */
 export async function openScene(
   options: SceneOptions,
   started: AsyncDisposableStack,
@@ -263,7 +272,7 @@ export async function openScene(
   });
 }
 
-/** Its Nodes are on the API server that all else is on. */
+/** Creates the cluster. Its Nodes are on the same API server as everything else. */
 export async function makeCluster(scene: Scene): Promise<void> {
   const [controlPlane] = CONTROL_PLANE_VERSIONS;
   const [workers = ''] = WORKER_VERSIONS;
@@ -279,7 +288,9 @@ export async function makeCluster(scene: Scene): Promise<void> {
   await scene.settled('workers', workers);
 }
 
-/** Proves that this API server knows Cluster API's own definition of a Machine, not a stand-in's. */
+/**
+ * Reports whether this API server has Cluster API's own definition of a Machine, and not the definition of a stand-in.
+ */
 export async function isRealDefinition(scene: Scene): Promise<boolean> {
   const { metadata } = await scene.cluster.client.get(
     customResourceDefinitions,

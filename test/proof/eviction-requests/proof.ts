@@ -32,7 +32,7 @@ proxy, which has Go 1.27. Nothing is left behind.
 const WHOLE = ['kube-apiserver', 'kube-controller-manager'] as const;
 const CONTROLLERS = ['eviction-controllers'] as const;
 
-/** Arguments beside those of every test. */
+/** Arguments in addition to those that every test uses. */
 const MORE: Readonly<Record<(typeof WHOLE)[number], string>> = {
   'kube-apiserver':
     '--feature-gates=EvictionRequestAPI=true --runtime-config=lifecycle.k8s.io/v1alpha1=true',

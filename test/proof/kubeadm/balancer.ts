@@ -1,4 +1,7 @@
-/** The address that all control planes share: a TCP load balancer that asks each API server whether it is ready. */
+/**
+ * Serves the address that all control planes share. It is a TCP load balancer that probes whether each API server is
+ * ready.
+ */
 
 import { get } from 'node:https';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -21,7 +24,7 @@ export class Balancer implements AsyncDisposable {
   #next = 0;
   #cancel: () => void = () => undefined;
 
-  /** From `localAddress` it reaches the backends. */
+  /** Makes a load balancer. It connects to the backends from `localAddress`. */
   constructor(backends: readonly string[], ports: BalancerPorts, localAddress: string) {
     this.#backends = backends;
     this.#ports = ports;
@@ -55,7 +58,7 @@ export class Balancer implements AsyncDisposable {
   #forward(client: Socket): void {
     const ready = [...this.#ready];
     const backend = ready[this.#next++ % Math.max(1, ready.length)];
-    // `kubeadm init` asks for its own API server before that is ready.
+    // `kubeadm init` connects to its own API server before that server is ready.
     const host = backend ?? this.#backends[0] ?? '';
     const server = connect({ host, port: this.#ports.backend, localAddress: this.#localAddress });
     for (const [from, to] of [

@@ -1,4 +1,4 @@
-/** Makes a cluster with kubeadm, as its documentation tells: one control plane, more of them, workers. */
+/** Makes a cluster with kubeadm, as its documentation describes: one control plane, more control planes, then workers. */
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import { furnish } from './machine/furnish.ts';
 import { Machine, NETWORK } from './machine/machine.ts';
 
 export const OPERATOR = `${NETWORK}.1`;
-/** From here the load balancer asks the API servers. */
+/** The address from which the load balancer probes the API servers. */
 export const BALANCER = `${NETWORK}.2`;
 
 export interface ClusterOptions {
   readonly controlPlanes: number;
   readonly workers: number;
   readonly from: string;
-  /** What machines have beside, from low to high. */
+  /** The versions that the machines offer in addition to `from`, from low to high. */
   readonly offers: readonly string[];
   readonly directory: string;
   readonly parts: string;
@@ -27,20 +27,20 @@ export interface ClusterOptions {
   readonly way: Way;
 }
 
-/** How a cluster is made, and what that means for whoever looks at it. */
+/** How a cluster is made, and what the checks of the cluster must know about it. */
 export interface Way {
-  /** Of the load balancer, and of each API server. */
+  /** The ports of the load balancer and of each API server. */
   readonly ports: BalancerPorts;
-  /** Lines of /etc/hosts, beside those of the machines. */
+  /** Lines of /etc/hosts in addition to those of the machines. */
   readonly names: string;
   /** Where the binaries of Kubernetes lie. */
   readonly folder: string;
-  /** The Node of a machine. */
+  /** Returns the name of the Node of a machine. */
   readonly nodeName: (machine: Machine) => string;
   /** Whether control planes have members of etcd. */
   readonly hasMembers: boolean;
   readonly hasProxy: boolean;
-  /** Runs kubeadm on machines that are up. */
+  /** Makes the cluster with kubeadm on machines that already run. */
   readonly make: (cluster: Cluster, options: ClusterOptions) => Promise<void>;
 }
 
@@ -53,7 +53,10 @@ export interface Cluster {
   /** The administrator's kubeconfig on this machine. */
   readonly kubeconfig: string;
   readonly way: Way;
-  /** In place of a machine that is off: a new one with its name and address, and nothing else of it. */
+  /**
+   * Replaces a machine that is off by a new machine with the same name and address, and with nothing else of the old
+   * machine.
+   */
   readonly replace: (machine: Machine) => Promise<void>;
 }
 
@@ -63,7 +66,7 @@ const numbered = (name: string, count: number, first: number) =>
     number: first + index,
   }));
 
-/** The machines, running, with all that kubeadm needs. */
+/** Starts the machines, with everything that kubeadm needs. */
 export async function startMachines(options: ClusterOptions): Promise<Cluster> {
   const { directory, parts, group, way } = options;
   const make = ({ name, number }: { name: string; number: number }): Machine =>
@@ -128,7 +131,7 @@ async function importImages(machine: Machine, names: readonly string[]): Promise
     await machine.must(`ctr -n k8s.io images import /opt/parts/images/${archiveOf(name)}`);
 }
 
-/** As the documentation of kubeadm has it. */
+/** A cluster as the documentation of kubeadm describes it. */
 export const USUAL: Way = {
   ports: { own: 6443, backend: 6443 },
   names: '',
@@ -187,7 +190,7 @@ export const KUBELET_CONFIGURATION = {
     'imagefs.available': '1%',
     'nodefs.inodesFree': '1%',
   },
-  // What is collected cannot be pulled again.
+  // Images must not be removed as garbage, because nothing can pull them again.
   imageGCHighThresholdPercent: 100,
 };
 
@@ -220,7 +223,7 @@ function configuration(version: string, address: string): string {
       controlPlaneEndpoint: `${OPERATOR}:6443`,
       networking: { podSubnet: '10.244.0.0/16' },
     },
-    // They ask the cluster for a certificate to serve with.
+    // The kubelets request serving certificates from the cluster.
     {
       ...KUBELET_CONFIGURATION,
       serverTLSBootstrap: true,

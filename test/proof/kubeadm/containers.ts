@@ -1,4 +1,7 @@
-/** Looks at containers that an upgrade leaves alone, at the containerd below them, and at what kubelets serve with. */
+/**
+ * Examines containers that an upgrade must not touch, the containerd that runs them, and the serving certificates of
+ * the kubelets.
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Node } from '../../../src/kube/resources.ts';
@@ -27,7 +30,7 @@ interface NodeWithImages extends Node {
 
 const LABELS = { app: 'lasting' };
 
-/** A pod on each machine that no drain evicts, and that nothing but its runtime could end. */
+/** Starts a pod on each machine that no drain evicts. Only the container runtime could end it. */
 export async function startLasting(operator: Operator, directory: string): Promise<void> {
   const { items } = await operator.get<{ items: NodeWithImages[] }>('nodes');
   const names = items.flatMap(({ status }) => status.images ?? []).flatMap((image) => image.names);

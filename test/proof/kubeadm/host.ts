@@ -1,13 +1,19 @@
-/** What the machines need of the host they share, and how it gets it back. */
+/** Changes what the machines need on the host that they share, and restores the host afterwards. */
 import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../wait.ts';
 
 const INSTANCES = '/proc/sys/fs/inotify/max_user_instances';
-/** Each kubelet and each containerd takes some dozens; the usual 128 are for all of them. */
+/**
+ * Each kubelet and each containerd uses some dozens of instances. The usual limit of 128 counts for all of them
+ * together.
+ */
 const ENOUGH = 2048;
 
-/** The limit counts for all machines, since root is the same user everywhere. */
+/**
+ * Raises the limit while `work` runs. The limit counts for all machines together, because root is the same user on all
+ * of them.
+ */
 export async function withInotify(work: () => Promise<void>): Promise<void> {
   const before = readFileSync(INSTANCES, 'utf8').trim();
   const raises = Number(before) < ENOUGH;
@@ -31,7 +37,7 @@ export function cgroupsOf(group: string): string[] {
   return roots.map((root) => join(root, group)).filter((path) => existsSync(path));
 }
 
-/** A group is removed from the inside out, once its processes are gone. */
+/** Removes a cgroup when its processes are gone. The innermost groups go first. */
 export async function removeCgroups(group: string): Promise<void> {
   await until(`the cgroups ${group} to be empty`, 180, () => {
     for (const path of cgroupsOf(group)) removeTree(path);

@@ -1,4 +1,4 @@
-/** Runs in the operator's namespaces: makes the cluster, upgrades it, looks at it. */
+/** Runs in the operator's namespaces. Makes the cluster, upgrades it, and checks it. */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -34,7 +34,10 @@ function log(line: string): void {
   );
 }
 
-/** A switch that all machines are plugged into; it is in a network of its own, which ends with this process. */
+/**
+ * Makes a network switch to which all machines are connected. It is in its own network namespace, which ends with this
+ * process.
+ */
 async function makeSwitch(): Promise<void> {
   await must('ip', ['link', 'set', 'lo', 'up']);
   await must('ip', ['link', 'add', 'machines', 'type', 'bridge']);
@@ -43,7 +46,7 @@ async function makeSwitch(): Promise<void> {
   await must('ip', ['link', 'set', 'machines', 'up']);
 }
 
-/** A cluster for `work`, gone at its end. */
+/** Makes a cluster for `work`, and removes it when `work` ends. */
 async function withCluster(
   name: string,
   options: InsideOptions,
@@ -68,7 +71,7 @@ async function withCluster(
   await rm(directory, { recursive: true });
 }
 
-/** The machines run, and kubeadm has not. */
+/** A way in which the machines run, but kubeadm has not run on them. */
 const madeByOthers: Way = { ...USUAL, make: async () => await Promise.resolve() };
 
 async function upgradeAndRestore(scene: Scene): Promise<void> {
@@ -109,5 +112,5 @@ try {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);
 }
 await writeFile(resultOf(options), JSON.stringify(checks.outcome));
-// The machines end with this process.
+// The machines end when this process ends.
 process.exit(0);

@@ -1,4 +1,7 @@
-/** The person who upgrades: runs the commands of docs/guides/kubeadm.md, and kubectl to look. */
+/**
+ * Acts as the person who upgrades the cluster. It runs the commands of docs/guides/kubeadm.md, and reads the cluster
+ * with kubectl.
+ */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -8,17 +11,17 @@ import { type Cluster, onVersion1 } from './cluster.ts';
 
 export interface OperatorOptions {
   readonly directory: string;
-  /** The built `refit`, and the kubectl of the new version. */
+  /** The path of the built `refit`. `kubectl` is the path of the kubectl of the new version. */
   readonly refit: string;
   readonly kubectl: string;
   readonly version: string;
-  /** Folder for what each command said. */
+  /** The folder for the output of each command. */
   readonly logs: string;
 }
 
 export class Operator {
   readonly manifest: string;
-  /** A Refit that is killed leaves its sockets there. */
+  /** Sets the folder for temporary files. A Refit that is killed leaves its sockets in this folder. */
   readonly environment: Readonly<Record<string, string>>;
   readonly refit: string;
   readonly kubectl: string;
@@ -35,7 +38,7 @@ export class Operator {
     this.#options = options;
   }
 
-  /** Where the machines have those of a version. */
+  /** Returns where the machines have the binaries of a version. */
   binaries(version: string): object {
     const names = ['kubeadm', 'kubelet', 'kubectl'];
     return Object.fromEntries(
@@ -43,7 +46,10 @@ export class Operator {
     );
   }
 
-  /** Collects host keys and writes the manifest, as the guide tells; `more`: what the guide calls optional. */
+  /**
+   * Collects the host keys and writes the manifest, as the guide describes. `more` has fields that the guide calls
+   * optional.
+   */
   async prepare(more: object = {}): Promise<void> {
     const { machines, controlPlanes, identity, kubeconfig } = this.#cluster;
     const { directory, version } = this.#options;
@@ -80,7 +86,7 @@ export class Operator {
     return result;
   }
 
-  /** What a command said, for whoever looks for the cause of a failure. */
+  /** Writes the output of a command into a file, for those who look for the cause of a failure. */
   async keep(args: readonly string[], output: string): Promise<void> {
     const { logs } = this.#options;
     await mkdir(logs, { recursive: true });
@@ -88,7 +94,7 @@ export class Operator {
     await writeFile(join(logs, `${number}-${args[0]}.log`), output);
   }
 
-  /** What is wrong if the command must succeed. */
+  /** Runs a command that must succeed, and returns what is wrong. */
   async succeeds(...args: readonly string[]): Promise<string[]> {
     const { ok, stdout, stderr } = await this.kubeadm(...args);
     return ok ? [] : [lastLines(stdout + stderr)];

@@ -1,4 +1,4 @@
-/** What the command tells the process inside the operator's namespaces. */
+/** The options that the command passes to the process inside the operator's namespaces. */
 import { join } from 'node:path';
 import type { Program } from '../capi/managers/programs.ts';
 import type { ClusterOptions } from './cluster.ts';
@@ -22,11 +22,11 @@ export type Part =
 
 export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   readonly part: Part;
-  /** Of Cluster API, for the part that has them. */
+  /** The managers of Cluster API. Only the part that runs managers needs them. */
   readonly managers: readonly Program[];
   /** The built command. */
   readonly refit: string;
-  /** Folder of what each command said. */
+  /** The folder for the output of each command. */
   readonly logs: string;
 }
 

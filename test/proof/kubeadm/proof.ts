@@ -1,4 +1,7 @@
-/** The command behind `npm run proof:kubeadm`: a real kubeadm cluster on machines of namespaces, upgraded by Refit. */
+/**
+ * The command behind `npm run proof:kubeadm`. Refit upgrades a real kubeadm cluster on machines that are made of
+ * namespaces.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -23,7 +26,7 @@ import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { makeRepository } from './patch-back/packaged.ts';
 import { demandHost } from './requirements.ts';
 
-/** Parts that show what they are for with one control plane and one worker. */
+/** Parts for which a cluster of one control plane and one worker is enough. */
 const SMALL: readonly Part[] = [
   'daemonset',
   'hops',
@@ -57,9 +60,12 @@ behind.
   --help           this text
 `;
 
-/** The upgrade as the guide has it, and the one with faults: side by side, since each of them mostly waits. */
+/**
+ * The upgrade as the guide describes it, and the upgrade with faults. They run at the same time, because each of them
+ * mostly waits.
+ */
 const USUAL: readonly Part[] = ['upgrade', 'faults'];
-/** More that take too long to run each time. */
+/** All parts, with those that take too long to run every time. */
 const PARTS: readonly Part[] = [
   ...USUAL,
   'another-way',
@@ -77,10 +83,10 @@ const PARTS: readonly Part[] = [
   'skipped-minors',
 ];
 
-/** In the order of the runs, where they are others than usual. */
+/** The versions of a part in the order in which they are installed, for the parts that do not use the usual versions. */
 const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
   certificates: [TO, TO],
-  // There and back.
+  // The cluster goes to the new version and back.
   'patch-back': [FROM, TO, FROM],
   'packages-back': [FROM, TO, FROM],
   hops: [...EARLIER, TO],
@@ -172,7 +178,10 @@ async function keepLogs(directory: string): Promise<void> {
   process.stdout.write(`what each command said: ${kept}\n`);
 }
 
-/** In namespaces of its own: when their first process ends, so do all machines, and their mounts and networks are gone. */
+/**
+ * Runs a part in its own namespaces. When the first process of the namespaces ends, all machines end, and their mounts
+ * and networks are removed.
+ */
 async function enter(options: InsideOptions, abort: AbortSignal): Promise<Outcome> {
   await mkdir(options.directory);
   const file = join(options.directory, 'inside.json');

@@ -1,4 +1,4 @@
-/** Records what kubeadm itself does, without Refit, for the stand-in of the ordinary tests. */
+/** Records what kubeadm does without Refit. The stand-in of the ordinary tests uses these recordings. */
 import {
   facts,
   type KubeadmHosts,
@@ -10,7 +10,7 @@ import type { Machine } from './machine/machine.ts';
 import type { Scene } from './upgrade.ts';
 import { settled } from './verify.ts';
 
-/** Writes the file anew: `git diff` shows what is another than before. */
+/** Writes the file of the recordings again. `git diff` then shows the differences from the previous recordings. */
 export async function recordKubeadm({ cluster, operator, checks, from, to }: Scene): Promise<void> {
   const machineOf = (host: string): Machine => {
     const found = cluster.machines.find(({ name }) => name === host);

@@ -1,4 +1,7 @@
-/** What must be on this machine, and how much room, before anything is built; one sentence says what is missing. */
+/**
+ * Checks what this machine must have, and how much disk space, before anything is built. One sentence says what is
+ * missing.
+ */
 import { existsSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { RefitError } from '../../../src/util/errors.ts';
@@ -19,7 +22,7 @@ const TOOLS = {
   script: 'bsdutils',
 } as const;
 
-/** Each machine has its own copy of every image. */
+/** The disk space that is needed, because each machine has its own copy of every image. */
 const NEEDED_GIB = 20;
 
 export async function demandHost(): Promise<void> {

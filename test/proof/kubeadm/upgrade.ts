@@ -1,4 +1,4 @@
-/** The upgrade that docs/guides/kubeadm.md describes, and nothing else. */
+/** Tests exactly the upgrade that docs/guides/kubeadm.md describes. */
 import { dirname } from 'node:path';
 import { lastLines } from '../../../tools/controlplane/run.ts';
 import type { Checks } from '../checks.ts';
@@ -20,7 +20,7 @@ export interface Scene {
   readonly checks: Checks;
   readonly log: (line: string) => void;
   readonly from: string;
-  /** Versions between, from low to high. */
+  /** The versions between `from` and `to`, from low to high. */
   readonly hops: readonly string[];
   readonly to: string;
 }

@@ -32,7 +32,7 @@ interface Workload {
   readonly status: Readonly<Record<string, number | undefined>>;
 }
 
-/** `workersAt`: a version that workers stay at while control planes go on. */
+/** Checks the cluster. `workersAt` is the version at which the workers stay while the control planes go on. */
 export async function verify(
   title: string,
   checks: Checks,
@@ -106,7 +106,9 @@ async function kubeletVersions(
   });
 }
 
-/** The kubelet was restarted a moment ago: its probes must succeed once more. */
+/**
+ * Waits until the static pods are ready. The kubelet was restarted a moment ago, so its probes must succeed once more.
+ */
 export async function staticPods(
   cluster: Cluster,
   operator: Operator,
@@ -145,7 +147,7 @@ async function staticPodsNow(
   return wrong.flat();
 }
 
-/** When kubeadm has ended, both may still be rolling out. */
+/** Waits until kube-proxy and CoreDNS are rolled out. When kubeadm has ended, both may still be rolling out. */
 export async function rolledOut(operator: Operator, version: string): Promise<string[]> {
   let image = '';
   await until('kube-proxy and CoreDNS to be rolled out', 300, async () => {
@@ -164,7 +166,7 @@ export async function rolledOut(operator: Operator, version: string): Promise<st
   return image.endsWith(`:${version}`) ? [] : [`kube-proxy runs ${image}`];
 }
 
-/** A cluster that was just made is not quite there yet. */
+/** Waits until all Nodes are Ready, because the Nodes of a new cluster need some time. */
 export async function settled(cluster: Cluster, operator: Operator): Promise<void> {
   await until('all Nodes to be Ready', 300, async () => {
     const { items } = await operator.get<{ items: Node[] }>('nodes');
@@ -204,12 +206,12 @@ async function hostIsDone(
   const kubeadm = (await machine.must('kubeadm version -o short')).trim();
   const kubelet = (await machine.must('kubelet --version')).trim();
   const kubectl = (await machine.must('kubectl version --client')).split('\n')[0];
-  // A host without work has none.
+  // A host on which nothing was done has no journal.
   const text = await readFile(join(machine.root, 'var/lib/refit/kubeadm.journal'), 'utf8').catch(
     () => '',
   );
   const journal = text.trim().split('\n');
-  // One that failed was replaced by the next.
+  // Only the steps of the last run count, because a failed run was replaced by the next run.
   const last = journal.at(-1)?.split(' ')[0] ?? '';
   const unended = journal.filter(
     (line) =>

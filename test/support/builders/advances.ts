@@ -1,4 +1,4 @@
-/** What becomes of one rollout in one pass. */
+/** Checks for tests what one pass of the leader changes in one rollout. */
 import { expect, test } from 'vitest';
 import type { EndpointHealth, TargetFacts } from '../../../src/engine/model/decision.ts';
 import type { Rollout, Stage } from '../../../src/engine/model/rollout.ts';
@@ -24,7 +24,7 @@ interface Situation {
   readonly now?: number;
 }
 
-/** What is recorded then: the states by name, and how the rollout stands. */
+/** The result of a pass: the recorded states by the names of the targets, and the state of the rollout. */
 type Outcome = Readonly<Record<string, unknown>>;
 
 function outcomeOf({

@@ -1,4 +1,4 @@
-/** Situations of an agent as values: signals, journals and hosts, from which tables of steps are made. */
+/** Situations of an agent as values: signals, journals and hosts. Tests make their tables of steps from these values. */
 import {
   IDLE,
   type UpdateJournal,
@@ -12,7 +12,7 @@ import type { SignalData } from '../../../src/signal/annotations.ts';
 export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
 export const BINARY = '/bin/k0s';
-/** The process that ran before the update, and two that came after it. */
+/** The process that ran before the update, and two processes that started after it. */
 export const before: ProcessId = { pid: 100, started: 'boot/1', parent: 1 };
 export const after: ProcessId = { pid: 200, started: 'boot/2', parent: 1 };
 export const third: ProcessId = { pid: 300, started: 'boot/3', parent: 1 };
@@ -29,7 +29,7 @@ export const airgap: Work['signal'] = { ...key, command: { ...command, kind: 'ai
 
 export const NOW = 1_000_000;
 export const TIMES = { restartTimeoutMs: 90_000, soakMs: 5_000, readyTimeoutMs: 120_000 };
-/** The situation of a journal whose work ends badly. */
+/** The fields of a journal whose work has failed. */
 export const WHY = { failure: { status: 'Failed', reason: 'why' } } as const;
 
 export function signalAt(status?: string, of: SignalData = key): SignalData {
@@ -48,17 +48,20 @@ export function journalAt(phase: UpdatePhase, more: Partial<UpdateJournal> = {})
 
 export const silent: ServiceFacts = { binary: BINARY };
 
-/** The service answers; `current` is false where the file at the path is another one by now. */
+/**
+ * Facts of a service that answers. `current` is false if the file at the path is no longer the file that the process
+ * runs.
+ */
 export function running(version: string, process: ProcessId, current = true): ServiceFacts {
   return { ...silent, running: { version, process, current }, service: process };
 }
 
-/** A process lives and does not answer. */
+/** Facts of a service whose process lives and does not answer. */
 export function hanging(process: ProcessId): ServiceFacts {
   return { ...silent, service: process };
 }
 
-/** Nothing in the journal, the old version runs, and the agent itself cordons. */
+/** A situation in which the journal is empty, the old version runs, and the agent itself cordons the node. */
 export function situation(more: Partial<StepInput> = {}): StepInput {
   return {
     signal: key,

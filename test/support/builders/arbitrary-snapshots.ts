@@ -1,4 +1,7 @@
-/** Random snapshots, policies and moments for properties of the decision: likely and unlikely ones alike. */
+/**
+ * Makes random snapshots, policies and moments for tests of the properties of a decision. They are likely and unlikely
+ * alike.
+ */
 import * as fc from 'fast-check';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type { Observation, Snapshot, TargetFacts } from '../../../src/engine/model/decision.ts';
@@ -19,10 +22,10 @@ export interface Situation {
   readonly now: number;
 }
 
-/** Calm: what one leader and healthy nodes produce. Wild: whatever the types allow. */
+/** `calm` gives only what one leader and healthy nodes produce. `wild` gives whatever the types allow. */
 type Mood = 'calm' | 'wild';
 
-/** Often the very beginning, so that intents are fresh and deadlines far. */
+/** The random minutes are often 0, so that intents are fresh and deadlines are far away. */
 const minutes = fc.oneof(
   { arbitrary: fc.constant(0), weight: 2 },
   fc.integer({ min: 0, max: 4 * 60 }),

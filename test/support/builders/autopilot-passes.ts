@@ -1,4 +1,7 @@
-/** One pass of a leader over a Plan, for tests: what it records, and which targets it signals then. */
+/**
+ * Runs one pass of a leader over a Plan, for tests: returns what the leader records, and which targets it signals after
+ * that.
+ */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
@@ -19,13 +22,13 @@ export interface Pass {
 }
 
 export interface Passed {
-  /** As recorded; the same object if nothing is recorded. */
+  /** The plan as the leader recorded it; the same object if the leader recorded nothing. */
   readonly plan: Plan;
   /** Names, in the order in which they are signalled. */
   readonly signalled: readonly string[];
 }
 
-/** As a new leader: it knows only what the objects say. */
+/** Runs a pass as a new leader, which knows only what the objects say. */
 export function passOver(
   { plan, world, health = HEALTHY }: Pass,
   dialect: Dialect<Plan> = autopilot,
@@ -39,8 +42,8 @@ export function passOver(
 }
 
 /**
- * The state of the plan, and by name those of its targets without `Signal`; bundles as `bundle/<name>`, and all of it with
- * several commands as `<command>/<name>`.
+ * Returns the state of the plan, and the states of its targets by name, without the prefix `Signal`. The name of a
+ * bundle is `bundle/<name>`. If the plan has several commands, each name begins with `<command>/`.
  */
 export function wordsOf({ status }: Plan): Readonly<Record<string, string>> {
   const { state = '', commands = [] } = status ?? {};

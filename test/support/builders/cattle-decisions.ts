@@ -1,4 +1,4 @@
-/** What becomes of one Plan of Rancher in one pass, by its nodes and Jobs. */
+/** Checks for tests what one pass does to a Plan of Rancher, given its nodes and Jobs. */
 import { expect, test } from 'vitest';
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';
@@ -92,13 +92,13 @@ interface Outcome {
   /** Names of the nodes that get a Job. */
   readonly signalled: string[];
   readonly recordedAgain: boolean;
-  /** The nodes that are told to be done. */
+  /** The nodes on which the pass records that they are done. */
   readonly finished: Node[];
-  /** What is written for them. */
+  /** The write that the pass sends for each signalled node. */
   readonly sent: (Instruction | undefined)[];
 }
 
-/** Records what is decided, and looks again as a leader that has just come. */
+/** Runs a pass and records its decision, then runs a second pass as a leader that has just started. */
 export function pass(situation: Pass): Outcome {
   const { plan: before, nodes: all = [] } = situation;
   const now = situation.now ?? NOW;
@@ -144,7 +144,7 @@ export const of = (spec: Partial<CattleSpec> = {}, status?: CattlePlan['status']
   ...buildCattlePlan('p', spec),
   ...(status ? { status } : {}),
 });
-/** As it is recorded while these host names are in progress. */
+/** The status that is recorded while these host names are in progress. */
 export const running = (applying: string[], more: object[] = []): CattlePlan['status'] => ({
   conditions: [
     { type: 'Complete', status: 'False', reason: 'SyncJob' },

@@ -1,4 +1,7 @@
-/** Plans of `upgrade.cattle.io` for tests: one node at a time, every node, nothing recorded, unless told otherwise. */
+/**
+ * Plans of `upgrade.cattle.io` for tests. By default a Plan upgrades one node at a time, selects every node, and has
+ * nothing recorded.
+ */
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { apiVersionOf } from '../../../src/kube/resources.ts';

@@ -1,4 +1,4 @@
-/** One controller of Rancher's Plans over an in-memory API server, which refuses what a test says. */
+/** One controller of Rancher's Plans with an in-memory API server. The server refuses the requests that a test names. */
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';
@@ -74,7 +74,10 @@ export function buildCattleScene(
     api,
     made,
     refused,
-    /** Every Plan has its turn so many times; what a turn rejects with is what was refused. */
+    /**
+     * Reconciles every Plan `times` times. Ignores the errors of a turn, because they are the refusals that the test
+     * wants.
+     */
     look: async (times = 4, stepMs = 1_000): Promise<void> => {
       for (let turn = 0; turn < times; turn++) {
         for (const { metadata } of plans) {

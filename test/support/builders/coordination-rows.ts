@@ -1,4 +1,4 @@
-/** What the gates about other tools say, as rows for the table of all gates. */
+/** The answers of the gates about other tools, as rows for the table of all gates. */
 import { locksFree } from '../../../src/engine/gates/locks-free.ts';
 import { locksTaken } from '../../../src/engine/gates/locks-taken.ts';
 import { othersAtWork } from '../../../src/engine/gates/others-at-work.ts';

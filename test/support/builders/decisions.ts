@@ -1,4 +1,4 @@
-/** What the leader makes of a snapshot, in one value: for tests that look at several parts of a turn. */
+/** The complete decision of the leader about a snapshot in one value, for tests that check several parts of a turn. */
 
 import { settle } from '../../../src/engine/assess/advance.ts';
 import { assess } from '../../../src/engine/assess/assess.ts';
@@ -11,7 +11,10 @@ import { nodeActionsOf } from '../../../src/engine/turn/choose-node-actions.ts';
 import { commandsFor } from '../../../src/engine/turn/commands.ts';
 
 export interface Decision extends Explanation {
-  /** The rollout to record, whenever that is due; undefined if nothing has changed. Then there are signals and node actions. */
+  /**
+   * The rollout to record now or later; undefined if nothing has changed. Signals and node actions exist only if it is
+   * undefined.
+   */
   readonly record: Rollout | undefined;
   readonly signals: readonly Signalling[];
   readonly nodeActions: readonly NodeAction[];

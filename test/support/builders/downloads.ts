@@ -1,4 +1,4 @@
-/** Requests for downloads into a directory, and what carries them out. */
+/** Requests for downloads into a directory, and the tools that carry them out. */
 import * as files from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FetchTools } from '../../../src/agent/download/fetch.ts';

@@ -1,4 +1,7 @@
-/** Drains of one node in memory: pods that end only when the test says so, and time that moves only then. */
+/**
+ * Drains of one node in memory. The pods end only when the test ends them, and the time moves only when the test moves
+ * it.
+ */
 import { expect } from 'vitest';
 import { type DrainProgress, drainNode } from '../../../src/drain/drain-node.ts';
 import { DEFAULT_DRAIN, type DrainOptions } from '../../../src/drain/pods.ts';
@@ -12,12 +15,12 @@ export interface RunningDrain {
   readonly clock: FakeClock;
   readonly progress: DrainProgress[];
   readonly stop: AbortController;
-  /** How it ended: `drained`, or name and message of the error. */
+  /** The result of the drain: `drained`, or the name and the message of the error. */
   readonly done: Promise<string>;
 }
 
 export interface DrainRig {
-  /** A drain of `n1` that has come as far as it gets without time passing. */
+  /** Starts a drain of `n1`, and runs it as far as it gets without time passing. */
   readonly drain: (
     pods: readonly [string, PodTraits?][],
     options?: Partial<DrainOptions>,
@@ -73,7 +76,7 @@ function begin(api: PodApi, options: DrainOptions): RunningDrain {
   return { api, clock, progress, stop, done };
 }
 
-/** Names of the pods in the order in which their eviction was asked for, those of namespace `default` without it. */
+/** Returns the names of the pods in the order of the eviction requests. Leaves out the namespace if it is `default`. */
 export function namesOf({ api }: RunningDrain): string[] {
   return api.evictions.map(({ pod }) => pod.replace('default/', ''));
 }

@@ -1,4 +1,7 @@
-/** Owns candidates of an election for tests: on a lease server in memory, by a clock that a test moves, over links that can be cut. */
+/**
+ * Makes candidates of an election for tests. They use an in-memory lease server, a clock that the test moves, and
+ * connections that the test can cut.
+ */
 import { onTestFinished } from 'vitest';
 import {
   createElection,
@@ -16,7 +19,7 @@ export const direct: Link = async (apply) => await Promise.resolve().then(apply)
 
 interface Candidate {
   readonly election: Election;
-  /** Numbers of the terms that began, and `end`. */
+  /** The numbers of the terms that began, and `end` when the candidate had no term any more. */
   readonly heard: (number | 'end')[];
   stop(reason?: unknown): Promise<void>;
 }
@@ -49,7 +52,7 @@ export function stand(
   return { election, heard, stop: end };
 }
 
-/** A link that can be cut: then every request ends with its deadline, unanswered. */
+/** Returns a connection that the test can cut. While it is cut, every request fails at its deadline without an answer. */
 export function cuttable(clock: FakeClock): {
   link: Link;
   cut: (how: 'request' | 'answer' | undefined) => void;

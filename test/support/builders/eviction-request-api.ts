@@ -51,13 +51,16 @@ export class EvictionRequestApi {
   beforeDelete: () => Promise<void> = async () => {
     await Promise.resolve();
   };
-  /** True if a create is answered only after it was aborted, with success, as the client of a leader lets a write end. */
+  /**
+   * True if the answer to a create arrives only after the create was aborted, and reports success. The client of a
+   * leader also waits for the end of a write like this.
+   */
   answersLate = false;
   /** Is called before the requests are listed. What it throws is the answer. */
   onList: () => void = () => undefined;
   /** Is called before the Evictions are listed. What it throws is the answer. */
   onListEvictions: () => void = () => undefined;
-  /** The answer to the question which kinds the group has, if it is not the usual one. */
+  /** The answer to the request for the kinds of the group; undefined for the usual answer. */
   discovery: { status: number; body: string } | undefined;
   onDelete: (key: string) => void = () => undefined;
   /** Each call that is about this group, in order. */

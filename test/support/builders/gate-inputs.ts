@@ -1,4 +1,6 @@
-/** What a gate is asked, for tests: a target n1 with two platforms, alone and at rest unless told otherwise. */
+/**
+ * Inputs of gates for tests. By default the input is a target n1 with two platforms, while no other target is at work.
+ */
 
 import { censusOf, type GateInput, type Verdict } from '../../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
@@ -66,7 +68,7 @@ export function input(
   };
 }
 
-/** A worker that somebody holds. */
+/** Returns the input for a worker that somebody holds back. */
 export function held(hold: Hold): GateInput {
   return input('worker', { hold });
 }
@@ -81,7 +83,7 @@ export const other = (name: string, role: Role, since = later(0)): ObservedForei
 export const among = (role: Role, others: readonly ObservedForeignWork[], room = 1): GateInput =>
   input(role, {}, undefined, TWO, { foreignWork: others, room });
 
-/** Done since T0, or since whatever is said. */
+/** Returns the input for a target that has succeeded at `since`, which is T0 by default. */
 export function resting(restMs: number | undefined, now: number, since = later(0)): GateInput {
   const given = input('worker', { observation: { kind: 'succeeded', attempt: since, since } });
   return { ...given, now, stage: { ...given.stage, ...(restMs === undefined ? {} : { restMs }) } };
@@ -94,7 +96,7 @@ export const judged = (version: string): GateInput => ({
 
 type Answer = Exclude<DownloadState['answer'], 'impossible'> | { readonly problem: string };
 
-/** What agents say, by name of their node. */
+/** Returns the input with the answers of the agents, by the names of their nodes. */
 export function saying(
   answers: Readonly<Record<string, Answer>>,
   payloadsWatchedMs?: number,
@@ -121,7 +123,10 @@ export function said(verdict: Verdict): string {
     : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
-/** A worker w1 among Nodes, each with its zone; `away` are not Ready. One node of each zone may be unavailable. */
+/**
+ * Returns the input for a worker w1 among Nodes with these zones. The Nodes in `away` are not Ready. One node of each
+ * zone may be unavailable.
+ */
 export function inZones(
   zones: Readonly<Record<string, string>>,
   away: readonly string[],

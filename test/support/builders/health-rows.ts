@@ -1,4 +1,4 @@
-/** What the gate and the verifier of health checks say, as rows for the table of all gates. */
+/** The answers of the gate and the verifier of health checks, as rows for the table of all gates. */
 import { healthy, healthyAfter } from '../../../src/engine/gates/healthy.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { T0 } from '../clock/times.ts';

@@ -1,4 +1,4 @@
-/** What the gate and the verifier of hooks say, as rows for the table of all gates. */
+/** The answers of the gate and the verifier of hooks, as rows for the table of all gates. */
 import { hookRunOf, planHookRuns } from '../../../src/engine/gates/hook-runs.ts';
 import { hooksPossible } from '../../../src/engine/gates/hooks-possible.ts';
 import {

@@ -1,4 +1,4 @@
-/** What a leader knows: what its views show, and its own writes. */
+/** The knowledge of a leader: the objects in its views, and its own writes. */
 import { freshWorld, OwnWrites, type Views } from '../../../src/engine/snapshot/world.ts';
 
 export function knowledgeOf(views: Views, ownWrites = new OwnWrites()) {

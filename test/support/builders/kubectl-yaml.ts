@@ -1,13 +1,16 @@
-/** How kubectl reads unquoted YAML: recorded from kubectl 1.32, and held to the real one in `test/testenv/kubectl-yaml.test.ts`. */
+/**
+ * How kubectl reads unquoted YAML. It was recorded from kubectl 1.32, and `test/testenv/kubectl-yaml.test.ts` compares
+ * it with the real kubectl.
+ */
 
-/** What is written, and the JSON value that kubectl makes of it. */
+/** Pairs of the YAML text and the JSON value that kubectl makes of it. */
 export const READ_BY_KUBECTL: readonly (readonly [string, unknown])[] = [
   // Texts that YAML 1.1 takes for numbers to the base 60.
   ['22:00', '22:00'],
   ['2222:22', '2222:22'],
   ['52:54:00:12:34:56', '52:54:00:12:34:56'],
   ['190:20:30.15', '190:20:30.15'],
-  // Integers: the prefixes of Go.
+  // Integers. kubectl accepts the prefixes of Go.
   ['0o17', 15],
   ['-0o17', -15],
   ['0O17', 15],
@@ -56,7 +59,7 @@ export const READ_BY_KUBECTL: readonly (readonly [string, unknown])[] = [
   ['12e5a', '12e5a'],
   ['1e400', '1e400'],
   ['v1.33.1', 'v1.33.1'],
-  // Booleans and nothing.
+  // Booleans and null.
   ['yes', true],
   ['No', false],
   ['on', true],
@@ -74,7 +77,7 @@ export const READ_BY_KUBECTL: readonly (readonly [string, unknown])[] = [
   ['2024-01-01', '2024-01-01'],
   ['2024-01-01T10:00:00Z', '2024-01-01T10:00:00Z'],
   ['2001-12-14 21:59:43.10 -5', '2001-12-14 21:59:43.10 -5'],
-  // What a tag or quotes decide.
+  // A tag or quotes decide the type of these.
   ['!!str 12', '12'],
   ['!!float 1', 1],
   ['!!int 017', 15],
@@ -84,7 +87,7 @@ export const READ_BY_KUBECTL: readonly (readonly [string, unknown])[] = [
   ['=', '='],
 ];
 
-/** What is written as a key, and the key that kubectl makes of it. */
+/** Pairs of a key in YAML and the key that kubectl makes of it. */
 export const KEYS_OF_KUBECTL: readonly (readonly [string, string])[] = [
   ['22:00', '22:00'],
   ['017', '15'],

@@ -1,4 +1,4 @@
-/** What Cluster API asks of a Node. */
+/** The request for an update that Cluster API writes on a Node, for tests. */
 import type { MachineUpdate } from '../../../src/dialects/capi/plan/rollout.ts';
 import { later } from '../clock/times.ts';
 

@@ -1,4 +1,4 @@
-/** The smallest API server, for tests of reconcilers: objects with resourceVersions, and views that lag behind. */
+/** A minimal API server for tests of reconcilers. It has objects with resourceVersions, and views that lag behind. */
 
 import { strategicPatch } from '../../../sandbox/api-server/writes/strategic-patch.ts';
 import type {
@@ -20,7 +20,10 @@ export interface LaggingView<T extends KubeObject> {
   get(name: string): T | undefined;
   list(): T[];
   resourceVersion(): string | undefined;
-  /** Until then the view shows what it showed at the last call, or nothing at all. */
+  /**
+   * Makes the view show the current objects. Until the next call the view keeps showing these objects. Before the first
+   * call it shows nothing.
+   */
   catchUp(): void;
 }
 
@@ -31,7 +34,7 @@ export class MemoryApi {
   /** Every call in order, such as `replace plans/autopilot/status`. */
   readonly calls: string[] = [];
 
-  /** Of the API server. */
+  /** The version of the API server. */
   version = 'v1.36.3';
   /** Creates or replaces an object, as another client would. */
   put<T extends KubeObject>(resource: Resource<T>, object: T): T {
@@ -56,14 +59,17 @@ export class MemoryApi {
     this.#version++;
   }
 
-  /** Throws 404 if there is none. */
+  /** Returns the object. Throws a 404 error if it does not exist. */
   read<T extends KubeObject>(resource: Resource<T>, name: string): T {
     const object = this.#objects.get(pathOf(resource, { name }));
     if (!object) throw refusal(404, 'NotFound');
     return copyOf(object) as T;
   }
 
-  /** Runs before the next call that begins with `prefix` is carried out; what it throws is the answer. */
+  /**
+   * Calls `hook` once, before the next call that begins with `prefix`. If the hook throws, the error is the answer to
+   * the call.
+   */
   before(prefix: string, hook: () => void): void {
     const once = (call: string): void => {
       if (!call.startsWith(prefix)) return;
@@ -205,7 +211,7 @@ export function refusal(
   return new StatusError({ kind: 'Status', code, reason, message });
 }
 
-/** Of an object as JSON has it; much faster than structuredClone. */
+/** Returns a copy of a JSON value. It is much faster than structuredClone. */
 function copyOf<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copyOf) as T;
   if (!isRecord(value)) return value;

@@ -1,4 +1,4 @@
-/** The objects that stand for targets, for tests: a Ready Node and a ControlNode with an address, both linux-amd64. */
+/** The objects of targets, for tests: a Ready Node, and a ControlNode with an address. Both are linux-amd64. */
 import type { Node, ObjectMeta } from '../../../src/kube/resources.ts';
 import type { ControlNode } from '../../../src/signal/names.ts';
 

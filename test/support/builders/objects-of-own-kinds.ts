@@ -1,4 +1,4 @@
-/** Specs of UpgradePolicies and UpdaterSets: with all members, and with one mistake each. */
+/** Specs of UpgradePolicies and UpdaterSets: one with all members, and specs with exactly one mistake. */
 
 /** All members of an UpgradePolicy. */
 export const POLICY = {
@@ -145,7 +145,10 @@ function email(name: string, address: object): object {
   return receiver(name, 'Email', { email: { server, from: 'refit@example.org', to, ...address } });
 }
 
-/** The mistake, the field in `spec` that the error names, and the spec. */
+/**
+ * Specs with one mistake. The key describes the mistake; the values are the field in `spec` that the error names, and
+ * the spec.
+ */
 export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
   'a silence of every node': ['silences[0]', silence({ name: 'severity', value: 'warning' })],
   'a silence whose regular expression matches every node': [

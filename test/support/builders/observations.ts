@@ -1,4 +1,7 @@
-/** What nodes say about their signal, for tests; the attempt begins and the node answers at the given moment. */
+/**
+ * Observations of signals on nodes, for tests. By default the attempt begins, and the node answers, at the time
+ * `later(0)`.
+ */
 import type { Observation } from '../../../src/engine/model/decision.ts';
 import { later } from '../clock/times.ts';
 

@@ -1,4 +1,7 @@
-/** Specs of Plans as people mistype them, for strict field validation: the field that the error names, and the spec. */
+/**
+ * Specs of Plans with the mistakes that people make, for strict field validation. Each row has the field that the error
+ * names, and the spec.
+ */
 const image = 'example.com/upgrade';
 const envs = (...list: readonly unknown[]) => ({ upgrade: { image, envs: list } });
 const from = (valueFrom: object) => envs({ name: 'A', valueFrom });
@@ -111,7 +114,7 @@ export const REFUSED: readonly (readonly [string, object])[] = [
 const reference = { name: 'a', optional: true };
 const PROFILE = { type: 'Localhost', localhostProfile: 'a' };
 
-/** Odd, but taken: the definition of the original takes them too. */
+/** Strange specs that are accepted, because the definition of the original accepts them too. */
 export const TAKEN: readonly (object | undefined)[] = [
   undefined,
   plan({ concurrency: -1, jobActiveDeadlineSecs: -1, version: '', channel: '', nodeSelector: {} }),

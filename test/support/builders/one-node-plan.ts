@@ -1,4 +1,4 @@
-/** One Plan and its only node `a`, whose Job is at work, and what people and Kubernetes do to them. */
+/** One Plan and its only node `a`, whose Job runs. The functions do to both what people and Kubernetes do. */
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { hashLabelOf, VERSION_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
@@ -31,7 +31,7 @@ export async function beginOnOneNode(spec: Partial<CattleSpec> = {}) {
         const conditions = [{ type: 'Ready', status, lastTransitionTime: later(0) }];
         return { ...old, status: { ...old.status, conditions } };
       }),
-    /** Writes the hash that the last Job has, or removes it. */
+    /** Writes the hash of the last Job to the label of the node, or removes this label. */
     label: (isThere: boolean): void =>
       change(({ metadata, ...old }) => {
         const { [LABEL]: _, ...labels } = metadata.labels ?? {};
@@ -48,13 +48,13 @@ export async function beginOnOneNode(spec: Partial<CattleSpec> = {}) {
       for (const job of made())
         if (!job.status) api.put<Job>(jobs, { ...job, status: { conditions: [failed] } });
     },
-    /** Kubernetes, or a person, deletes the Jobs of that version, or all. */
+    /** Deletes the Jobs of this version, or all Jobs, as Kubernetes or a person may do. */
     lose: (version?: string): void => {
       for (const { metadata } of made())
         if (version === undefined || metadata.labels?.[VERSION_LABEL] === version)
           api.remove(jobs, metadata.name);
     },
-    /** Of the Jobs that have not ended. */
+    /** Returns the versions of the Jobs that have not ended. */
     versions: () =>
       made().flatMap(({ metadata, status }) =>
         status ? [] : (metadata.labels?.[VERSION_LABEL] ?? ''),

@@ -1,4 +1,4 @@
-/** What the gate of pins says, as rows for the table of all gates. */
+/** The answers of the gate about pins, as rows for the table of all gates. */
 import { notPinned } from '../../../src/engine/gates/not-pinned.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { input } from './gate-inputs.ts';

@@ -1,4 +1,7 @@
-/** Autopilot Plans for tests: the documented example, whole and valid, of which each test changes one thing. */
+/**
+ * Autopilot Plans for tests. They contain the documented example, which is complete and valid. Each test changes one
+ * thing in it.
+ */
 import type { K0sUpdate, Plan, TargetSpec } from '../../../src/api/autopilot/plan.ts';
 import { later } from '../clock/times.ts';
 
@@ -19,7 +22,7 @@ export function selected(labels?: string, fields?: string): TargetSpec {
   };
 }
 
-/** Three controllers by name and the workers of pool blue, two at a time. */
+/** Returns an update of three controllers by name, and of the workers of the pool blue, two workers at a time. */
 export function buildUpdate(more: Partial<K0sUpdate> = {}): K0sUpdate {
   return {
     version: 'v1.36.3+k0s.2',

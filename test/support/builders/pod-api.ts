@@ -1,4 +1,7 @@
-/** The pods of a cluster as a drain sees them: the test answers evictions and ends the pods. */
+/**
+ * A stand-in for the API server with the pods of a cluster, for tests of drains. The test answers the evictions and
+ * ends the pods.
+ */
 import type {
   EvictOptions,
   KubeClient,
@@ -20,7 +23,7 @@ import {
 } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 
-/** One eviction as it was asked for. */
+/** One eviction as the drain requested it. */
 export interface Asked {
   /** `namespace/name`. */
   readonly pod: string;
@@ -36,18 +39,24 @@ export class PodApi {
   readonly #watches = new Set<{ readonly selector: string; readonly sink: Sink }>();
   readonly #history: Change[] = [];
   #version = 0;
-  /** In the order in which they came. */
+  /** The evictions in the order in which they were requested. */
   readonly evictions: Asked[] = [];
-  /** Names of the DaemonSets that exist; the answer to questions about others is 404. */
+  /** The names of the DaemonSets that exist. A request for any other DaemonSet gets 404. */
   readonly daemonSets = new Set<string>();
   /** Labels of the namespaces that can be read, by name. */
   readonly namespaces = new Map<string, Record<string, string>>();
   budgets: PodDisruptionBudget[] = [];
-  /** Volumes that are attached to a node, with their claims as `namespace/name`. An error is the answer to the list. */
+  /**
+   * The volumes that are attached to a node, with their claims as `namespace/name`. If it is an error, the list of
+   * volumes fails with this error.
+   */
   attached: { readonly node: string; readonly claim: string }[] | Error = [];
-  /** Each question that was not about an eviction. */
+  /** All requests except evictions. */
   readonly reads: string[] = [];
-  /** Answers an eviction: by default the pod begins to end. What it throws is the refusal. */
+  /**
+   * Answers an eviction. By default it marks the pod as being deleted. If it throws, the eviction is refused with this
+   * error.
+   */
   onEvict: (asked: Asked) => void = ({ pod }) => this.end(pod);
 
   /** How many watches are open. */
@@ -75,7 +84,7 @@ export class PodApi {
     this.#tell(type, stored);
   }
 
-  /** Marks a pod as on its way out, as of now; `metadata` may hold it up. */
+  /** Marks a pod as being deleted now. A finalizer in `metadata` keeps the pod. */
   end(key: string, metadata: Partial<Pod['metadata']> = {}): void {
     const pod = this.#read(key);
     this.put({
@@ -176,7 +185,7 @@ export class PodApi {
     for (const { selector, sink } of this.#watches) if (concerns(selector, event)) sink(event);
   }
 
-  /** The start of a watch: all objects with the final bookmark, or the changes since a version. */
+  /** Returns the first events of a watch: all objects and the final bookmark, or the changes since a resourceVersion. */
   #backlog({
     fieldSelector = '',
     sendInitialEvents,

@@ -1,4 +1,4 @@
-/** Pods and the budgets over them, for tests of drains. */
+/** Pods and their PodDisruptionBudgets, for tests of drains. */
 import type {
   ObjectMeta,
   OwnerReference,
@@ -11,7 +11,7 @@ export interface PodTraits {
   readonly uid?: string;
   readonly node?: string;
   readonly labels?: Record<string, string>;
-  /** `Kind/name`; none for a bare pod. */
+  /** The controller as `Kind/name`; null for a pod without a controller. */
   readonly controller?: string | null;
   readonly emptyDir?: boolean;
   readonly priority?: number;
@@ -20,7 +20,7 @@ export interface PodTraits {
   readonly metadata?: Partial<ObjectMeta>;
 }
 
-/** Running and Ready on node `n1`, one of ReplicaSet `rs`, unless said otherwise. */
+/** Returns a pod. By default it is Running and Ready on node `n1`, and belongs to the ReplicaSet `rs`. */
 export function buildPod(name: string, traits: PodTraits = {}): Pod {
   const {
     namespace = 'default',
@@ -56,7 +56,10 @@ function ownerOf(controller: string | null): OwnerReference | undefined {
   return { apiVersion, kind, name, uid: `${name}-uid`, controller: true };
 }
 
-/** Over the pods labelled `app=<name>`, seen by its controller unless `status` says otherwise. */
+/**
+ * Returns a budget for the pods with the label `app=<name>`. By default its status says that the controller has
+ * observed the current spec.
+ */
 export function buildBudget(
   name: string,
   spec: NonNullable<PodDisruptionBudget['spec']>,

@@ -1,4 +1,4 @@
-/** UpgradePolicies for tests, with no more in them than a test says. */
+/** UpgradePolicies for tests. They contain only what the test specifies. */
 import type { UpgradePolicy, UpgradePolicySpec } from '../../../src/api/refit/upgrade-policy.ts';
 
 export function buildUpgradePolicy(name: string, spec: UpgradePolicySpec = {}): UpgradePolicy {

@@ -27,7 +27,7 @@ const controllers = [buildControlNode('c1'), buildControlNode('c2')];
 
 export const workers = names(3).map((name) => buildNode(name));
 
-/** Of a cluster in which somebody leads. */
+/** Returns the text of a preview for a cluster that has a leader. */
 export function textOf(...plans: readonly PlanPreview[]): string {
   return renderPreview({ leader: { state: 'held', holder: 'a', since: later(0) }, plans }, T0);
 }

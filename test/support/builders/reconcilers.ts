@@ -11,7 +11,10 @@ import { buildPolicy } from './rollout-policies.ts';
 
 type Options = Parameters<typeof createReconciler>[0];
 
-/** `look` reconciles the plan named `plan`, once `catchUp` has all caches show what the server has. */
+/**
+ * Returns a reconciler. `look` reconciles the plan named `plan`. `catchUp` updates all caches to the current objects of
+ * the server, and must be called first.
+ */
 export function buildReconciler<P extends KubeObject>(
   dialect: Dialect<P>,
   api: MemoryApi,

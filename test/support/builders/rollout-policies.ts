@@ -1,4 +1,4 @@
-/** Policies for tests: the default, with two hours for each target unless told otherwise. */
+/** Policies for tests. By default each is the default policy with a deadline of two hours for each target. */
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { HOUR } from '../clock/times.ts';
 

@@ -1,4 +1,4 @@
-/** Rollouts for tests: running, well so far, and without problems, unless told otherwise. */
+/** Rollouts for tests. By default they run, nothing has failed, and they have no problems. */
 import type { Rollout, Stage } from '../../../src/engine/model/rollout.ts';
 import { later } from '../clock/times.ts';
 

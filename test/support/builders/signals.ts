@@ -1,4 +1,4 @@
-/** The annotations that original leaders and agents write, for tests: without our own beside them. */
+/** The annotations that original leaders and agents write, for tests. Refit's own annotations are not among them. */
 import { encodeSignal, type SignalCommand } from '../../../src/signal/annotations.ts';
 import { later } from '../clock/times.ts';
 import { SHA256 } from './plans.ts';
@@ -9,7 +9,7 @@ export interface OriginalSignal {
   readonly created?: string;
   /** The status word; absent where the agent has not answered. */
   readonly status?: string;
-  /** RFC 3339: when the agent answered. */
+  /** The time at which the agent answered, in RFC 3339. */
   readonly timestamp?: string;
   readonly command?: Partial<SignalCommand>;
 }

@@ -10,7 +10,10 @@ export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
   return { exists: true, platform: 'linux-amd64', ready: true, observation: NONE, ...more };
 }
 
-/** `facts` by key, or by name for all targets of that name: what differs from a healthy node without a signal. */
+/**
+ * Returns a snapshot. `facts` has the differences from a healthy node without a signal, by the key of a target, or by
+ * the name for all targets of this name.
+ */
 export function buildSnapshot(
   rollout: Rollout,
   facts: Readonly<Record<string, Partial<TargetFacts>>> = {},

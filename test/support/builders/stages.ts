@@ -1,10 +1,13 @@
-/** Stages for tests: forced or not, with a payload for linux-amd64 and as many slots as told. */
+/**
+ * Stages for tests. By default they have a payload for linux-amd64. The test chooses whether they are forced, and the
+ * number of slots.
+ */
 import type { Role, Stage, Target } from '../../../src/engine/model/rollout.ts';
 import { buildTarget } from './targets.ts';
 
 export const PAYLOAD = { url: 'https://example.com/file', sha256: 'a'.repeat(64) };
 
-/** Targets given by name only are pending. Keys are made unique by command and role. */
+/** Returns a stage. A target that is given only by its name is pending. The command and the role make the keys unique. */
 export function buildStage(
   role: Role,
   targets: readonly (string | Target)[],

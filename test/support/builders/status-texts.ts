@@ -1,4 +1,4 @@
-/** What `refit status` says of one plan on a small cluster, as text. */
+/** The output of `refit status` for one plan on a small cluster, as text. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { AskControlPlane } from '../../../src/cli/status/inspection-sources.ts';
 import type { LeaderView } from '../../../src/cli/status/load.ts';
@@ -54,7 +54,7 @@ export interface Situation {
   readonly ask?: AskControlPlane;
 }
 
-/** One minute after the beginning. */
+/** Returns the output of `refit status` one minute after the beginning. */
 export async function textOf(
   situation: Situation,
   form: 'text' | 'wide' = 'text',

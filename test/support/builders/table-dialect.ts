@@ -1,4 +1,4 @@
-/** The smallest dialect there is, for tests of the engine: the plan holds its rollout, the object its observation. */
+/** A minimal dialect for tests of the engine. The plan stores its rollout, and the object stores its observation. */
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { Observation } from '../../../src/engine/model/decision.ts';
 import type { Role, Rollout } from '../../../src/engine/model/rollout.ts';
@@ -60,7 +60,7 @@ export const tableDialect: Dialect<TablePlan> = {
   },
 };
 
-/** The same for another kind of plans, which claim Nodes before their targets start. */
+/** Returns the same dialect for another kind of plans. These plans claim Nodes before their targets start. */
 export function claimingDialect(name: string): Dialect<TablePlan> {
   return {
     ...tableDialect,
@@ -77,7 +77,7 @@ export function claimingDialect(name: string): Dialect<TablePlan> {
   };
 }
 
-/** The same, whose signals can be cancelled: a target then answers this. */
+/** Returns the same dialect with signals that can be cancelled. A target answers a cancellation with `answer`. */
 export function cancellable(answer: Observation): Dialect<TablePlan> {
   const cancel: Dialect<TablePlan>['signal']['cancel'] = (world, _rollout, { role }, { name }) => {
     const resource = TABLE_OBJECTS[role];

@@ -1,4 +1,4 @@
-/** Targets for tests: found at the beginning and waiting for its turn, unless told otherwise. */
+/** Targets for tests. By default a target was found at the beginning and waits for its turn. */
 import type { RecordedState, Target } from '../../../src/engine/model/rollout.ts';
 import { later } from '../clock/times.ts';
 

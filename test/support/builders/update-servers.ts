@@ -14,7 +14,7 @@ import { type LogFields, silentLogger } from '../../../src/util/log.ts';
 export interface RunningServer extends AsyncDisposable {
   readonly url: string;
   readonly metrics: ReturnType<typeof createMetrics>;
-  /** The access log. */
+  /** The entries of the access log. */
   readonly requests: readonly LogFields[];
 }
 

@@ -1,9 +1,9 @@
-/** Versions of a cluster as the version rules read them, and the verdict in a word. */
+/** Versions of a cluster as the version rules read them, and the verdict as one word. */
 import type { Finding } from '../../../src/versions/findings.ts';
 import type { KubeletFacts, VersionFacts } from '../../../src/versions/kubeadm-rules.ts';
 import { judgeVersions } from '../../../src/versions/version-rules.ts';
 
-/** As the strictest finding says. */
+/** The verdict. The strictest finding decides it. */
 type Word = 'yes' | 'no' | 'force' | 'warn';
 
 const WORDS: Readonly<Record<Finding['severity'], Word>> = {
@@ -23,7 +23,7 @@ export function said(facts: VersionFacts): string {
   return 'yes';
 }
 
-/** Two digits stand for any patch. */
+/** Returns a full version. A version of two numbers gets the patch 0, because the patch does not matter. */
 const full = (version: string): string => (/^v?\d+\.\d+$/.test(version) ? `${version}.0` : version);
 export const to = (
   from: readonly string[],

@@ -1,4 +1,4 @@
-/** What `refit status` sees, for tests: plans and nodes through the real dialect and the real decision. */
+/** The input of `refit status`, for tests. Plans and nodes go through the real dialect and the real decision. */
 import type { Plan, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../../src/api/refit/upgrade-policy.ts';
 import type { AskControlPlane, Sources } from '../../../src/cli/status/inspection-sources.ts';
@@ -13,7 +13,7 @@ import { buildWorld } from './worlds.ts';
 export const READY: AskControlPlane = async (endpoints) =>
   await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true })));
 
-/** Every API server is ready, and no pod is anywhere, unless told otherwise. */
+/** Returns the parts. By default every API server is ready, and there are no pods. */
 export function buildViewParts(
   sources: Partial<Sources> = {},
   policies: readonly UpgradePolicy[] = [],
@@ -44,7 +44,7 @@ export function buildViewParts(
   };
 }
 
-/** One inspection, that many milliseconds after the beginning. */
+/** Runs one inspection at the time `now`, in milliseconds since the Unix epoch. */
 export async function lookAt(
   plans: readonly Plan[],
   controllers: readonly KubeObject[],
@@ -59,7 +59,7 @@ export async function lookAt(
   );
 }
 
-/** The object with a signal on it; in addition to what it says already. */
+/** Returns the object with a signal on it, in addition to the annotations that it already has. */
 export function signalled<T extends KubeObject>(
   object: T,
   signal: OriginalSignal = {},
@@ -69,7 +69,7 @@ export function signalled<T extends KubeObject>(
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** Targets as a plan's status records them, one second after the beginning unless told otherwise. */
+/** Returns targets as the status of a plan records them, by default one second after the beginning. */
 export function recorded(
   states: Readonly<Record<string, string>>,
   since: string = later(1000),

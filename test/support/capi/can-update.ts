@@ -1,4 +1,4 @@
-/** Asks whether a Machine can be updated in place, where several updaters may answer. */
+/** Asks for tests whether a Machine can be updated in place. Several updaters may answer. */
 import { fitting } from '../../../sandbox/cluster/hook-schema.ts';
 import type { CanUpdateResponse, Claim, Triple } from '../../../src/api/capi/hooks.ts';
 import { type Machine, machineDeployments, machines } from '../../../src/api/capi/machine.ts';
@@ -60,7 +60,7 @@ export class Scene {
     this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
   }
 
-  /** Each has the same Nodes here. */
+  /** The Nodes of each cluster. Here every cluster has the same Nodes. */
   readonly clusters = new Map<string | undefined, NodeCluster>();
 
   clusterOf(name: string | undefined): NodeCluster {

@@ -10,22 +10,22 @@ import { bundleOf } from '../builders/updater-sets.ts';
 import type { MachineCluster } from './machine-cluster.ts';
 
 const EXAMPLES = new URL('../../../examples/', import.meta.url).pathname;
-/** The certificate that the extension shows to updaters. */
+/** The name of the certificate that the extension shows to updaters. */
 const CLIENT = 'updaters';
 
 export interface ExampleUpdater {
   readonly updater: Updater;
-  /** The process that runs now; a test that starts another one puts it here. */
+  /** The process that runs now. A test that starts another process assigns it here. */
   process: Process;
   start(): Promise<Process>;
 }
 
 export interface ExampleOptions {
-  /** Of the updater in its set. */
+  /** The name of the updater in its UpdaterSet. */
   readonly name: string;
   /** Below `examples/`. */
   readonly example: string;
-  /** After the port and the folder with the certificates. */
+  /** The arguments after the port and the folder with the certificates. */
   readonly args: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -41,7 +41,10 @@ export async function writeClientCertificate({
   await writeFile(join(folder, 'tls.key'), key, { mode: 0o600 });
 }
 
-/** Starts the updater. It shows the certificate of the stand-in's managers, and asks for one of their authority. */
+/**
+ * Prepares an updater, and starts it. The updater shows the certificate of the stand-in's managers, and requires a
+ * client certificate of their authority.
+ */
 export async function prepareUpdater(
   { directory, extension }: MachineCluster,
   { name, example, args, environment }: ExampleOptions,

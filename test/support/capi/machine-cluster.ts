@@ -32,14 +32,14 @@ export const FROM = 'v1.36.1';
 export const TO = 'v1.36.2';
 
 export interface MachineClusterOptions {
-  /** Nodes worker1, worker2, … with a Machine each. */
+  /** The number of Nodes. They are called worker1, worker2, …, and each has a Machine. */
   readonly workers: number;
-  /** Whose Machine is of the control plane. */
+  /** The name of the Node whose Machine belongs to the control plane. */
   readonly controlPlane?: string;
   readonly agentFlags?: readonly string[];
   /** True where pods run on the Nodes. */
   readonly played?: boolean;
-  /** Of the extension; that of the documented user if absent. */
+  /** The kubeconfig of the extension; if absent, the kubeconfig of the documented user. */
   readonly kubeconfig?: string;
 }
 
@@ -47,12 +47,12 @@ export interface MachineCluster extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly directory: string;
   readonly extension: Extension;
-  /** The process that runs now; whoever starts another one puts it here. */
+  /** The process that runs now. Whoever starts another process assigns it here. */
   running: Process;
-  /** As Cluster API calls. */
+  /** Returns the options for calls like those of Cluster API. */
   manager(protocol: Protocol, onCall?: ManagerOptions['onCall']): ManagerOptions;
   whenCallable(protocol: Protocol): Promise<void>;
-  /** From the first question to the last answer. */
+  /** Updates the Machine of a Node, from the first call of a hook to the last answer. */
   update(node: string, options: ManagerOptions): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export async function uninstallMachines(client: KubeClient): Promise<void> {
     await client.delete(customResourceDefinitions, `${plural}.${group}`);
 }
 
-/** Its end may be why nobody can call. */
+/** Returns the log of the extension. If nobody can call the extension, the end of the log may show the cause. */
 async function logOf({ directory }: Cluster): Promise<string> {
   const logs = (await readdir(join(directory, 'logs'))).filter((name) =>
     name.startsWith('extension'),
@@ -117,7 +117,8 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
       clock: systemClock,
       onCall,
     }),
-    // Until it listens nobody can be called, and a manager would ask again, too.
+    // Waits until the extension listens. Until then no call can succeed, and a real manager would repeat its call as
+    // well.
     async whenCallable(protocol) {
       const call = async (): Promise<void> =>
         expect(await callHook(callerOf(protocol), 'Discovery', {})).toMatchObject({

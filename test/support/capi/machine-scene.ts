@@ -1,4 +1,4 @@
-/** A Machine, its Node and the leader with an API server in memory, for tests of UpdateMachine. */
+/** A Machine, its Node and the leader, with an in-memory API server, for tests of UpdateMachine. */
 
 import { fitting } from '../../../sandbox/cluster/hook-schema.ts';
 import { identityOf, referencesOf } from '../../../sandbox/cluster/machines.ts';
@@ -35,7 +35,7 @@ export class MachineScene {
   readonly clock = new FakeClock(T0);
   health: readonly EndpointHealth[] = [];
   policy: RolloutPolicy = POLICY;
-  /** Why nothing goes on. */
+  /** Why the leader does not continue; undefined if it works. */
   idle: string | undefined;
   /** Text of every checksum file. */
   checksum = 'ab'.repeat(32);
@@ -44,13 +44,13 @@ export class MachineScene {
   readonly told: string[] = [];
   callUpdater: StepParts['callUpdater'] = async () =>
     await Promise.reject(new Error('there is no updater'));
-  /** Half an hour in which nothing is heard. */
+  /** Uses a limit of half an hour without any report. */
   readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
   readonly rulesOf = machineRules(this.api.client, silentLogger);
   readonly #policies = this.api.view(upgradePolicies);
   readonly #seen = this.api.view(nodes);
   readonly #view = this.api.view(nodes);
-  /** It has watched all the time. */
+  /** The reconciler of a leader that has watched the Nodes from the beginning. */
   readonly #reconcile = createReconciler({
     dialect: capi,
     client: this.api.client,
@@ -111,13 +111,13 @@ export class MachineScene {
     return fitting('UpdateMachineResponse', answer);
   }
 
-  /** What the leader does about one Node, seeing everything. */
+  /** Reconciles one Node as the leader, with a view that is up to date. */
   async lead(name: string): Promise<void> {
     this.#view.catchUp();
     await this.#reconcile(name);
   }
 
-  /** What the agent on the Node says. */
+  /** Writes a status on the Node, as its agent does. */
   report(name: string, status: string): void {
     this.api.change(nodes, name, (node) => {
       const signal = decodeSignal(node.metadata.annotations);

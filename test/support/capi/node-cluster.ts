@@ -1,4 +1,7 @@
-/** A cluster with Nodes, for tests of the hooks: somebody leads, every API server is ready, and nothing was seen before. */
+/**
+ * A cluster with Nodes, for tests of the hooks. By default it has a leader, every API server is ready, and no Node was
+ * seen before.
+ */
 import type { NodeCluster } from '../../../src/dialects/capi/plan/progress.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';

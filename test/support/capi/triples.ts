@@ -1,4 +1,4 @@
-/** Objects of a hook's body: one Machine with its two companions. */
+/** The objects in the body of a hook: one Machine with its bootstrap and infrastructure objects. */
 import type { Patch, Triple } from '../../../src/api/capi/hooks.ts';
 import type { Json } from '../../../src/util/json.ts';
 

@@ -1,4 +1,4 @@
-/** Time that moves only when a test says so, or by every wait. */
+/** A clock whose time moves only when a test moves it, or with every wait if the test chooses this. */
 import type { Clock } from '../../../src/util/clock.ts';
 
 interface Timer {
@@ -44,7 +44,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Sets the wall clock back. The monotonic clock and the timers know nothing of it. */
+  /** Sets the wall clock back. The monotonic clock and the timers do not change. */
   setBack(ms: number): void {
     this.#epoch -= ms;
   }
@@ -54,7 +54,10 @@ export class FakeClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves on by `ms`; each timer on the way fires at its own time, followed by all the work that it set off. */
+  /**
+   * Moves the time by `ms`. Each timer that is due until then fires at its own time. All work that the timer starts
+   * runs before the next timer fires.
+   */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
     await settle();
@@ -80,7 +83,7 @@ export class FakeClock implements Clock {
 
   #next(end: number): Timer | undefined {
     const due = this.#timers.filter(({ at }) => at <= end);
-    // Those of one moment stay in the order in which they were set.
+    // Timers with the same time keep the order in which they were set.
     return due.toSorted((a, b) => a.at - b.at)[0];
   }
 }

@@ -1,4 +1,7 @@
-/** A view of another clock: it runs faster or slower, shows another date, shortens pauses, and can be halted with its process. */
+/**
+ * A clock that shows the time of another clock in a changed way. It can run faster or slower, show another date,
+ * shorten pauses, and be halted together with its process.
+ */
 import type { Clock } from '../../../src/util/clock.ts';
 
 export interface Skew {
@@ -6,11 +9,17 @@ export interface Skew {
   readonly rate?: number;
   /** Milliseconds by which the wall clock is ahead of the other clock; 0 by default. */
   readonly offset?: number;
-  /** The part of its time that a pause takes, whatever the rate: 0.01 makes seconds of waiting into hundredths; 1 by default. */
+  /**
+   * The factor for the length of pauses, in addition to the rate; 1 by default. For example, 0.01 turns seconds of
+   * waiting into hundredths of seconds.
+   */
   readonly pauses?: number;
 }
 
-/** Halting stops the process, not its clock: what became due in between happens at once when it goes on. */
+/**
+ * A clock that can be halted. Halting stops the process and not the time. Timers that become due during the halt fire
+ * at once when the process continues.
+ */
 export class SkewedClock implements Clock {
   readonly #base: Clock;
   readonly #skew: Required<Skew>;
@@ -28,12 +37,14 @@ export class SkewedClock implements Clock {
     return this.#base.now() + this.#skew.offset + this.#jumped + this.#skipped;
   }
 
-  /** Sets the wall clock by so many milliseconds; the steady one does not notice. */
+  /** Moves the wall clock by `ms` milliseconds. The monotonic clock does not change. */
   jump(ms: number): void {
     this.#jumped += ms;
   }
 
-  /** Lets so many milliseconds pass at once, on the wall clock and the steady one. Timers that run already keep their ends. */
+  /**
+   * Moves the wall clock and the monotonic clock by `ms` milliseconds at once. Timers that run already keep their ends.
+   */
   skip(ms: number): void {
     this.#skipped += ms;
   }
@@ -45,7 +56,8 @@ export class SkewedClock implements Clock {
   schedule(ms: number, callback: () => void): () => void {
     let waiting: (() => void) | undefined;
     const { rate, pauses } = this.#skew;
-    // Whole milliseconds, as timers of Node: less than a float can add would never end.
+    // Rounds up to whole milliseconds, like the timers of Node. A pause that is too short for the precision of a float
+    // would never end.
     const cancel = this.#base.schedule(Math.ceil((ms * pauses) / rate), () => {
       if (!this.#halted) return callback();
       waiting = callback;
@@ -65,14 +77,14 @@ export class SkewedClock implements Clock {
     this.#halted = true;
   }
 
-  /** What was missed happens in the order in which it was due. */
+  /** Continues the process. The missed timers fire in the order in which they were due. */
   resume(): void {
     this.#halted = false;
     for (const callback of this.#late) callback();
     this.#late.clear();
   }
 
-  /** Resolves when the process runs. */
+  /** Resolves when the process is not halted. */
   async running(): Promise<void> {
     if (this.#halted) await new Promise<void>((resolve) => this.#late.add(resolve));
   }

@@ -1,4 +1,7 @@
-/** The double of a k0s leader without a machine: it stands for the lease, and while it leads carries plans out. */
+/**
+ * The double of a k0s leader without a machine. It takes part in the leader election, and carries out plans while it
+ * leads.
+ */
 import { randomBytes } from 'node:crypto';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { nodes } from '../../../src/kube/resources.ts';
@@ -25,7 +28,7 @@ export class K0sLeader {
     this.#options = options;
     const { centralCordoning } = quirksOf(VARIANTS[options.variant]);
     const identity = randomBytes(16).toString('hex');
-    // Its last call comes after it was told to end.
+    // The client must still work after the order to stop, because the candidate then releases the Lease.
     const client = options.connect(new AbortController().signal);
     const candidate = { ...options, client, identity, centralCordoning };
     this.#turns = new Turns(
@@ -39,19 +42,19 @@ export class K0sLeader {
     this.#turns.start();
   }
 
-  /** True while it leads, and is at work as that. */
+  /** True while the double leads and its controllers as leader are running. */
   get leads(): boolean {
     return this.#turns.state === 'leading';
   }
 
-  /** As SIGTERM ends it: the lease is released. */
+  /** Stops the double as SIGTERM stops k0s: the Lease is released. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('terminated'));
     await this.#turns.release();
     await this.#turns.ended();
   }
 
-  /** As SIGKILL ends it: the lease runs out by itself. */
+  /** Stops the double as SIGKILL stops k0s: the Lease is not released, but expires. */
   async crash(): Promise<void> {
     this.#stop.abort(KILLED);
     await this.#turns.ended();

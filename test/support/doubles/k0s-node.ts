@@ -1,4 +1,7 @@
-/** The double of one machine's k0s: it lives and dies with the process on a stand-in host, and knows nothing from before. */
+/**
+ * The double of the k0s of one machine. It starts and ends with the process on a stand-in host, and remembers nothing
+ * from the process before.
+ */
 import { dirname, join } from 'node:path';
 import type { Host } from '../../../sandbox/hosts/host.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
@@ -10,18 +13,18 @@ import type { Times } from './times.ts';
 export interface NodeOptions extends Surroundings {
   readonly host: Host;
   readonly role: Role;
-  /** Where a controller's API server is asked. */
+  /** The address of the API server on a controller. */
   readonly address: string;
 }
 
 const LOOK_MS = 5;
-/** The original waits for ever. */
+/** The limit for an answer of the status socket, in milliseconds. The original waits without a limit. */
 const STATUS_TIMEOUT_MS = 10_000;
 
 export class K0sNode {
   readonly #options: NodeOptions;
   readonly #stop = new AbortController();
-  /** PIDs that were told to end; every other one that is gone was killed. */
+  /** The PIDs of the processes that received SIGTERM. Every other process that has ended counts as killed. */
   readonly #terminated = new Set<number>();
   #life: K0sProcess | undefined;
   #following: Promise<void> = Promise.resolve();
@@ -39,17 +42,17 @@ export class K0sNode {
     return this.#life?.isAtWork ?? false;
   }
 
-  /** True while its process leads, and is at work as that. */
+  /** True while its process leads and the controllers of the leader are running. */
   get leads(): boolean {
     return this.#life?.leads ?? false;
   }
 
-  /** Comes to life as often as the host's process does. */
+  /** Starts the double. From then on, it starts again each time that the process of the host starts. */
   start(): void {
     this.#following = this.#follow();
   }
 
-  /** Ends the double in an orderly way; the host stays as it is. */
+  /** Stops the double in an orderly way. The host does not change. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#following;
@@ -63,7 +66,7 @@ export class K0sNode {
     process.kill(pid, 'SIGTERM');
   }
 
-  /** SIGKILL: nothing is released or cleaned up; the supervisor starts the process again. */
+  /** Sends SIGKILL. The process releases nothing and cleans up nothing. The supervisor starts the process again. */
   crash(): void {
     const { pid } = this.#options.host;
     if (pid !== undefined) process.kill(pid, 'SIGKILL');
@@ -100,7 +103,8 @@ export class K0sNode {
     return {
       binaryDirectory: dirname(host.binary),
       imagesDirectory: join(host.dataDirectory, 'images'),
-      // The original names no node: the servers of tests tell their callers apart by what stands in brackets.
+      // The user agent of the original contains no name of a node. The servers of tests identify their callers by the
+      // name in brackets.
       userAgent: `k0s/${version} (${host.name})`,
       version: async () => (await ask()).version,
       terminate: async () => {
@@ -116,7 +120,10 @@ export class K0sNode {
   }
 }
 
-/** A worker's client is only built when it is first used, which takes its while. */
+/**
+ * Delays the first request to the status socket. A worker builds its client only for the first request, and that takes
+ * some time.
+ */
 function firstSlow(
   { statusSocket }: Host,
   { firstStatus }: Pick<Times, 'firstStatus'>,

@@ -1,4 +1,7 @@
-/** One life of a k0s process on a machine, as far as its autopilot goes: all that it remembers ends with it. */
+/**
+ * The autopilot of one k0s process on a machine, from its start to its end. Nothing that it remembers outlives the
+ * process.
+ */
 import { randomBytes } from 'node:crypto';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
@@ -24,17 +27,17 @@ import { MANAGER_ATTEMPTS, type Times } from './times.ts';
 
 export type Role = 'controller' | 'controller+worker' | 'worker';
 
-/** What every double is given that speaks to the API. */
+/** The parts that every double needs to use the API. */
 export interface Surroundings {
-  /** A client of the process's own user, whose calls end when the signal aborts. */
+  /** Returns a client with the user of the process. Its calls end when the signal aborts. */
   readonly connect: (abort: AbortSignal) => KubeClient;
   readonly times: Times;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  /** Chooses the next target, where the process leads. */
+  /** Chooses the next target if the process leads. */
   readonly pick: (names: readonly string[]) => string;
-  /** Asks one controller's address for `/readyz`, where the process leads. */
+  /** Requests `/readyz` at the address of one controller if the process leads. */
   readonly askReadyz: (host: string) => Promise<number>;
 }
 
@@ -42,9 +45,9 @@ export interface ProcessParts extends Surroundings {
   readonly name: string;
   readonly role: Role;
   readonly machine: Machine;
-  /** That the process was built as. */
+  /** The version of the running program. */
   readonly version: string;
-  /** Where a controller's API server is asked. */
+  /** The address of the API server on a controller. */
   readonly address: string;
 }
 
@@ -81,7 +84,7 @@ export class K0sProcess {
     return this.#turns?.state === 'leading';
   }
 
-  /** As SIGTERM ends it: the lease is released. */
+  /** Stops the process as SIGTERM does: the Lease is released. */
   async terminate(): Promise<void> {
     this.#stop.abort(new Error('terminated'));
     await this.#running;
@@ -91,7 +94,7 @@ export class K0sProcess {
     await this.#ended();
   }
 
-  /** As SIGKILL ends it: there was no time for anything. */
+  /** Stops the process as SIGKILL does: it has no time to release or write anything. */
   async kill(): Promise<void> {
     this.#stop.abort(KILLED);
     await this.#running;
@@ -130,7 +133,7 @@ export class K0sProcess {
     await sleep(clock, times.boot, abort);
     await this.#setUp();
     const identity = randomBytes(16).toString('hex');
-    // Its last call comes after the process was told to end.
+    // The client must still work after the order to stop, because the candidate then releases the Lease.
     const client = connect(new AbortController().signal);
     const candidate = {
       ...this.#parts,

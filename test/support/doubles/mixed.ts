@@ -1,4 +1,7 @@
-/** Clusters in which Refit and k0s meet: a leader of the one, agents of the other, and everything else as in ours. */
+/**
+ * Clusters in which Refit and k0s meet: the leader is from one project and the agents are from the other. Everything
+ * else is as in clusters with Refit only.
+ */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,13 +32,16 @@ import { Recorder } from './runtime/recorder.ts';
 import { surroundingsFor } from './surroundings.ts';
 import { type Times, timesOf } from './times.ts';
 
-/** Who leads, and whose agents are on the hosts. Which release a k0s agent is of, the version on its host says. */
+/**
+ * The project of the leader, and the project of the agents on the hosts. The version on its host determines the release
+ * of a k0s agent.
+ */
 export interface Combination {
   readonly leader: 'refit' | Variant;
   readonly agents: 'refit' | 'k0s';
 }
 
-/** All that must work. */
+/** The combinations that must work. */
 export const COMBINATIONS: Readonly<Record<string, Combination>> = {
   'our leader, agents of k0s': { leader: 'refit', agents: 'k0s' },
   'a leader of k0s >= 1.35, our agents': { leader: '>=1.35', agents: 'refit' },
@@ -45,36 +51,42 @@ export const COMBINATIONS: Readonly<Record<string, Combination>> = {
 export interface MixedOptions
   extends Omit<ClusterOptions, 'plane' | 'directory' | 'agents' | 'restartDelayMs' | 'refit'> {
   readonly combination: Combination;
-  /** Milliseconds between the end of a service and its next start; 300 where absent. */
+  /** Milliseconds between the end of a service and its next start. The default is 300. */
   readonly restartDelayMs?: number;
-  /** Delays of the doubles that matter to a test; all others are a twentieth of the original's. */
+  /** Delays of the doubles that a test sets itself. All other delays are a twentieth of the original's. */
   readonly times?: Partial<Times>;
-  /** Path of the kubeconfig of a process of Refit, where it is not the usual one. */
+  /** Returns the path of the kubeconfig of a Refit process, if it is not the usual one. */
   readonly kubeconfig?: (user: User) => Promise<string>;
-  /** Arguments for `refit controller`, where that leads. */
+  /** Arguments for `refit controller`, if Refit leads. */
   readonly controllerFlags?: readonly string[];
 }
 
 export interface Mixed extends AsyncDisposable {
   readonly cluster: Cluster;
-  /** What the doubles wrote. */
+  /** The writes of the doubles. */
   readonly recorder: Recorder;
-  /** What the doubles logged, by their name; the leader's is `leader`. */
+  /** The log lines of the doubles, by the name of the double. The name of the leader is `leader`. */
   readonly logs: ReadonlyMap<string, readonly string[]>;
-  /** By name of the host; none where the agents are ours. */
+  /** The doubles by the name of their host. Empty if the agents are ours. */
   readonly doubles: ReadonlyMap<string, K0sNode>;
-  /** Undefined where the leader is ours. */
+  /** Undefined if the leader is ours. */
   readonly leader: K0sLeader | undefined;
-  /** Waits until the condition no longer throws, up to 50 s; where it does to the end, what everybody last said comes with it. */
+  /**
+   * Waits up to 50 s until the condition no longer throws. If it still throws then, the error contains the last log
+   * lines of all processes.
+   */
   until(condition: () => Promise<void>): Promise<void>;
 }
 
-/** As in stage.ts: nothing that a slow machine would break is any shorter than in the original. */
+/** The same delays as in stage.ts. A delay that a slow machine could exceed is as long as in the original. */
 const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
 const TIMES: Times = { ...timesOf(0.05), leaseDuration, renewDeadline, drain, readyz, stall };
 const PATIENCE = { timeout: 150_000, interval: 200 };
 
-/** Resolves when the leader leads and every agent is started. All that is in the cluster is gone after its disposal. */
+/**
+ * Resolves when the leader leads and every agent has started. The disposal removes everything that the test created in
+ * the cluster.
+ */
 export async function startMixed(options: MixedOptions): Promise<Mixed> {
   await using things = new AsyncDisposableStack();
   const {
@@ -91,7 +103,7 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   const agents = combination.agents === 'refit' ? {} : { agents: [] };
   const client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   things.defer(() => client.close());
-  // After the end of whoever led, who would put the lease back.
+  // The Lease is deleted only after the leader has ended, because the leader would create it again.
   things.defer(async () => await clear(client));
   // Plans for the original may name downloads with neither https nor a sha256.
   const agentFlags = [...(wanted.agentFlags ?? []), '--unverified-downloads', 'allow'];
@@ -104,7 +116,7 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
     restartDelayMs,
   });
   things.defer(async () => await cluster.stop());
-  // Where nothing is of k0s, the rights that Refit documents must do.
+  // If no part of the cluster is from k0s, the rights in Refit's documentation must be enough.
   if (combination.leader !== 'refit' || combination.agents === 'k0s')
     things.use(await grantNodeRights(cluster.client));
   const makers = new Doubles(cluster, { ...TIMES, ...times }, things);
@@ -115,7 +127,8 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   else leader = await makers.startLeader(combination.leader);
   await vi.waitFor(async () => await expectHolder(cluster), PATIENCE);
   await vi.waitFor(() => expect(leader?.leads ?? true).toBe(true), PATIENCE);
-  // Only now: a k0s controller stands for the lease, too, and would take it.
+  // The agents start only after the leader leads, because a k0s controller would also take part in the leader election
+  // and could win it.
   if (combination.agents === 'k0s') for (const host of cluster.hosts) await makers.startAgent(host);
   await vi.waitFor(() => {
     for (const double of makers.doubles.values()) expect(double.isAtWork).toBe(true);
@@ -139,7 +152,7 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   };
 }
 
-/** Starts doubles in a cluster, and ends them with it. */
+/** Starts doubles in a cluster, and stops them together with it. */
 class Doubles {
   readonly recorder = new Recorder();
   readonly logs = new Map<string, string[]>();
@@ -168,7 +181,7 @@ class Doubles {
     const { name, runsPods } = host;
     const role = host.role === 'controller' && runsPods ? 'controller+worker' : host.role;
     const by = role === 'worker' ? `system:node:${name}` : 'kubernetes-admin';
-    // Controllers come first, in the order of their addresses.
+    // The hosts of controllers come first in the list, in the order of their addresses.
     const address = controllerAddress(this.#cluster.hosts.indexOf(host) + 1);
     const double = new K0sNode({ ...(await this.#surround(name, by)), host, role, address });
     this.doubles.set(name, double);
@@ -197,7 +210,7 @@ class Doubles {
   }
 }
 
-/** The plan, the signals, and the ends of all logs. */
+/** Returns the plan, the signals, and the last lines of all logs, for the message of a failed test. */
 async function story(
   { client, hosts, directory }: Cluster,
   logs: Doubles['logs'],
@@ -226,7 +239,7 @@ async function expectHolder({ client }: Cluster): Promise<void> {
   if (!spec?.holderIdentity) throw new Error('nobody leads');
 }
 
-/** The next test finds no plan, and a lease that nobody holds. */
+/** Deletes the plan and the Lease, so that the next test finds no plan and no leader. */
 async function clear(client: KubeClient): Promise<void> {
   const gone = async (resource: Resource, name: string, namespace?: string): Promise<void> => {
     await client.delete(resource, name, { namespace }).catch((error: unknown) => {

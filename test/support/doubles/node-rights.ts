@@ -1,4 +1,4 @@
-/** The rights that k0s gives its nodes for their autopilot, beside those of every kubelet. */
+/** The rights for autopilot that k0s gives its nodes in addition to the rights of every kubelet. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { isAlreadyExists } from '../../../src/kube/status-error.ts';
@@ -51,7 +51,7 @@ function bindingTo(kind: string): Record<string, unknown> {
   return { roleRef: { apiGroup: GROUP, kind, name: NAME }, subjects };
 }
 
-/** As k0s itself applies them; they are gone again when what is returned is disposed of. */
+/** Applies the rights as k0s does. The disposal of the result removes them. */
 export async function grantNodeRights(admin: KubeClient): Promise<AsyncDisposable> {
   for (const [resource, content] of grants) {
     const metadata = { name: NAME, ...(resource.namespaced ? { namespace: NAMESPACE } : {}) };

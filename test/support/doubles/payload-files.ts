@@ -1,4 +1,4 @@
-/** The files of recorded plans: builds of both recorded releases, a bundle, and one that is no program. */
+/** The files of recorded plans: programs of both recorded releases, a bundle, and a file that is not a program. */
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
 export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
 
-/** Under the paths that they had on the recordings' server; the files are named after the last part. */
+/** Serves the files under the paths of the recordings' server. Each file has the name of the last part of its path. */
 export async function servePayloads(
   directory: string,
   faults: readonly Fault[],
@@ -22,7 +22,8 @@ export async function servePayloads(
   await buildStandIn({ version: OLD, path: at('k0s-old') });
   await buildStandIn({ version: NEW, path: at('k0s-new') });
   await writeFile(at('bundle20.tar'), randomBytes(64_000));
-  // Node has /bin/sh run what the kernel cannot execute: other bytes would be commands, and have made files in the tree.
+  // If the kernel cannot execute a file, Node.js runs it with /bin/sh. Random bytes alone would be run as shell
+  // commands, which once created files in the source tree. So the file begins with `exit`.
   await writeFile(at('garbage'), Buffer.concat([Buffer.from('exit 126\n'), randomBytes(991)]));
   const files = {
     '/b/k0s-old': at('k0s-old'),

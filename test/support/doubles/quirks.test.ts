@@ -1,4 +1,4 @@
-/** The proof that each release of k0s gets the behaviour that it has. */
+/** Tests that each release of k0s gets the behaviour that it really has. */
 import { expect, test } from 'vitest';
 import { quirksOf, VARIANTS } from './quirks.ts';
 
@@ -11,7 +11,7 @@ test.each<[version: string, central: boolean, tracker: boolean, link: boolean, a
   ['v1.36.3+k0s.0', true, false, false, true],
   [VARIANTS['v1.36.3'], true, true, false, true],
   ['v1.37.0+k0s.0', true, true, true, true],
-  // As the newest one that was recorded.
+  // These behave like the newest recorded release.
   ['v0.0.0', true, true, false, true],
   ['edge', true, true, false, true],
 ])('%s', (version, centralCordoning, restartTracker, replayableApply, airgapOnControllers) => {

@@ -1,22 +1,25 @@
-/** What differs between releases of k0s where another component could notice, by the version that runs. */
+/** The differences between releases of k0s that another component could notice, by the version that runs. */
 import { compareVersions, parseVersion } from '../../../src/util/version.ts';
 
 export interface Quirks {
-  /** Nodes let the leader cordon them, and the leader says that it does. */
+  /** True if nodes leave their cordon to the leader, and the leader announces that it cordons them. */
   readonly centralCordoning: boolean;
-  /** The process remembers which restart it ordered, and orders none twice. */
+  /** True if the process remembers which restart it ordered, and orders no restart twice. */
   readonly restartTracker: boolean;
-  /** The binary is put in place by a hard link, so that the step can be taken again after a failed status write. */
+  /** True if a hard link puts the binary in place. Then the step can be repeated after a failed write of the status. */
   readonly replayableApply: boolean;
-  /** Somebody handles a bundle's signal on the Node of a controller that is a worker too. */
+  /** True if k0s handles the signal for a bundle on the Node of a controller that is also a worker. */
   readonly airgapOnControllers: boolean;
-  /** Plan state when a target is not ready at its turn; it is asked again where absent. */
+  /**
+   * The state of the plan if a target is not ready when its signal is due. If absent, the leader checks the target
+   * again later.
+   */
   readonly whenNotReady?: 'InconsistentTargets';
-  /** Plan state when the object of a target is gone at its turn. */
+  /** The state of the plan if the object of a target is gone when its signal is due. */
   readonly whenGone: 'IncompleteTargets' | 'MissingSignalNode';
 }
 
-/** One version of each behaviour that can meet ours in a cluster. */
+/** For each different behaviour, one version of k0s that can meet Refit in a cluster. */
 export const VARIANTS = {
   /** As recorded. */
   'v1.36.3': 'v1.36.3+k0s.2',
@@ -26,7 +29,10 @@ export const VARIANTS = {
 
 export type Variant = keyof typeof VARIANTS;
 
-/** A version that is none (`v0.0.0`, too) counts as the newest one that was recorded. */
+/**
+ * Returns the behaviour of a release. A text that is not a version, and also `v0.0.0`, counts as the newest recorded
+ * release.
+ */
 export function quirksOf(version: string): Quirks {
   const parsed = parseVersion(version);
   const own = parsed === undefined || parsed.major === 0 ? read(VARIANTS['v1.36.3']) : parsed;

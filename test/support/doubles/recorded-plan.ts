@@ -1,4 +1,4 @@
-/** Carrying a recorded Plan over to a test: the same spec, with files that the test's own server has. */
+/** Prepares a recorded Plan for a test: keeps its spec, but uses files from the test's own server. */
 
 import type { DownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
@@ -6,7 +6,7 @@ import { apiVersionOf } from '../../../src/kube/resources.ts';
 import { type RecordedWrite, recordedWrites } from '../recordings.ts';
 import { signalled } from './write-lines.ts';
 
-/** Paths of the files on the recordings' server, and the hashes that recorded Plans name them by. */
+/** The paths of the files on the recordings' server, and the hashes of these files in the recorded Plans. */
 export const FILES = {
   '/b/k0s-old': '02d258c3cf1485b2e03836202a0c4f2689fe4ed8f53c21b18cb950595aaa81c9',
   '/b/k0s-new': '96281e08f79d1b304b4a021187616767ad6e97b53e7c99a3c87b9cb02f68be4a',
@@ -14,9 +14,9 @@ export const FILES = {
 } as const;
 
 export interface Recording {
-  /** From the creation of the Plan on, without what people did. */
+  /** The writes since the creation of the Plan, without the writes of people. */
   readonly writes: readonly RecordedWrite[];
-  /** Who was signalled, in the order of chance. */
+  /** The names of the signalled targets, in the random order in which they were recorded. */
   readonly picks: readonly string[];
   plan(downloads: DownloadServer): Plan;
 }
@@ -38,7 +38,10 @@ export function loadRecording(name: string): Recording {
   };
 }
 
-/** The recordings' server was told in the URL how to misbehave: here the test tells it. */
+/**
+ * Points the URLs to the test's own server, and replaces the hashes. The recorded URLs also told their server which
+ * fault to simulate. That part is removed, because a test sets the faults of its server itself.
+ */
 function adapt(spec: string, downloads: DownloadServer): string {
   const urls = spec.replaceAll(
     /http:\/\/[\d.:]+((?:\/[^"/]+)*?)(\/b\/[^"]*|\/w\/[^"]*|\/k0s-new|\/404\/x)"/g,

@@ -1,23 +1,23 @@
-/** One recorded Plan, run by doubles, and the comparison of what they write with what was recorded. */
+/** Runs one recorded Plan with doubles, and compares their writes with the recorded writes. */
 import { expect } from 'vitest';
 import { loadRecording, type Recording } from './recorded-plan.ts';
 import { type Stage, type StageOptions, startStage } from './stage.ts';
 import { linesByObject } from './write-lines.ts';
 
-/** Who takes part, and how; whom the leader picks is as recorded where it isn't said. */
+/** The doubles that take part, and their options. Without `picks`, the leader picks the targets in the recorded order. */
 export type Cast = Omit<StageOptions, 'plane'>;
 
 export interface RecordedRun extends AsyncDisposable {
   readonly stage: Stage;
   readonly recording: Recording;
-  /** Waits until what the doubles wrote since the Plan's creation is what was recorded. */
+  /** Waits until the writes of the doubles since the Plan's creation equal the recorded writes. */
   untilAsRecorded(): Promise<void>;
 }
 
 /**
- * Creates the Plan once `prepare` is over. Compared is, for each object, every write of autopilot since then: who made it (the
- * node itself, the leader), how it was answered, and the status, states or patch in it. Not compared are times, the order
- * between objects, and how often a conflict came in a row.
+ * Creates the Plan after `prepare` has ended. For each object, the test compares every write of autopilot since then:
+ * its author (the node itself or the leader), the answer, and the status, states or patch in it. It does not compare
+ * times, the order between objects, or the number of conflicts in a row.
  */
 export async function runRecorded(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The kind that the original's own tests use: one that is gone in v99.99.99, with one object of it. There is one
- * definition for all tests: kubectl remembers for minutes whether objects of a kind are in namespaces.
+ * The kind that the original's own tests use, with one object. The original lists this kind as removed in v99.99.99.
+ * All tests share one definition, because kubectl caches for minutes whether objects of a kind are in namespaces.
  */
 import { expect, vi } from 'vitest';
 import { apply, kubectlAs } from '../../testenv/control-plane.ts';
@@ -19,12 +19,12 @@ spec:
 export const REMOVED_OBJECT = 'left-over';
 const OBJECT = `{apiVersion: k0s.k0sproject.example.com/v1beta1, kind: RemovedCRD, metadata: {name: ${REMOVED_OBJECT}}}`;
 
-/** What the original says of it in the status of the Plan. */
+/** The sentence of the original about this kind in the status of the Plan. */
 export const REMOVED_KIND_FOUND =
   'removedcrds.k0s.k0sproject.example.com v1beta1 has been removed in Kubernetes v99.99.99, ' +
   'but there are 1 such resources in the cluster';
 
-/** Resolves once the object is there; kind and object are gone after the disposal. */
+/** Resolves when the object exists. The disposal removes the kind and the object. */
 export async function installRemovedKind(): Promise<AsyncDisposable> {
   await apply(DEFINITION);
   await vi.waitFor(async () => await apply(OBJECT), { timeout: 150_000, interval: 250 });

@@ -1,6 +1,7 @@
 /**
- * A mail server on loopback that keeps to RFC 5321, RFC 3207 (STARTTLS) and RFC 4954 (AUTH PLAIN), as far as a client sees it, and answers single
- * commands as a test says. What a real server makes of the messages is tested with Exim.
+ * A mail server on loopback that follows RFC 5321, RFC 3207 (STARTTLS) and RFC 4954 (AUTH PLAIN), as far as a client
+ * can observe it. A test can set its answers to single commands. Other tests check with Exim how a real server handles
+ * the messages.
  */
 
 import type { AddressInfo } from 'node:net';
@@ -16,7 +17,7 @@ export interface SmtpTraits {
   readonly hidesTls?: boolean;
   /** It offers AUTH PLAIN. */
   readonly hasAuth?: boolean;
-  /** Returns another answer to a command, without the line break; 'nothing' for none at all. */
+  /** Returns another answer to a command, without the line break; 'nothing' if the server must not answer. */
   readonly answer?: (command: string) => string | undefined;
 }
 
@@ -27,10 +28,10 @@ export interface SmtpMail {
 
 export interface SmtpServer extends AsyncDisposable {
   readonly port: number;
-  /** Every command, without what AUTH says. */
+  /** Every command, without the credentials of AUTH. */
   readonly commands: readonly string[];
   readonly mails: readonly SmtpMail[];
-  /** User and password of each AUTH PLAIN, and whether TLS hid them. */
+  /** The user and the password of each AUTH PLAIN, and whether TLS encrypted them. */
   readonly logins: readonly { readonly pair: string; readonly isEncrypted: boolean }[];
   open(): number;
 }

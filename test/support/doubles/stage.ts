@@ -1,4 +1,7 @@
-/** A cluster of nothing but original k0s: doubles on stand-in hosts, real API server, and a record of all that they write. */
+/**
+ * A cluster that runs only the original k0s: doubles on stand-in hosts, a real API server, and a record of all writes
+ * of the doubles.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,33 +36,33 @@ import { statusOf } from './write-lines.ts';
 
 export interface StageOptions {
   readonly plane: Pick<Plane, 'url' | 'kubeconfig'>;
-  /** By name, in the order in which they start: who starts first, leads. */
+  /** The names in the order in which the controllers start. The first controller leads. */
   readonly controllers: readonly string[];
   readonly workers?: readonly string[];
-  /** What runs at first where it isn't OLD. */
+  /** The versions that hosts run at first, if not OLD. */
   readonly versions?: Readonly<Record<string, string>>;
   /** Controllers that are workers, too. */
   readonly workloads?: readonly string[];
-  /** Whom leaders signal, in this order; at random where absent. */
+  /** The targets that leaders signal, in this order. If absent, leaders choose at random. */
   readonly picks?: readonly string[];
-  /** Controllers that stand for the lease so rarely that they never get it. */
+  /** Controllers that try to get the Lease so rarely that they never become the leader. */
   readonly reluctant?: readonly string[];
   readonly faults?: readonly Fault[];
   readonly times?: Partial<Times>;
 }
 
-/** The delays of the original are divided by twenty, but not those that a slow machine would break. */
+/** The delays of the original are divided by twenty. Delays that a slow machine could exceed keep their length. */
 const SCALE = 0.05;
 const { leaseDuration, renewDeadline, drain, readyz, stall } = timesOf(1);
 const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, readyz, stall };
-/** RestartSec of the original's unit, as much shorter. */
+/** RestartSec of the original's unit, scaled in the same way. */
 const RESTART_DELAY_MS = 10_000 * SCALE;
 const PLAYED = 'kwok.x-k8s.io/node';
 const PATIENCE = { timeout: 150_000, interval: 100 };
-/** Where a state is the last one: to ask more often was a tenth of all requests in tests. */
+/** For waits for a final state. Requests at a shorter interval were a tenth of all requests in tests. */
 const FOR_THE_END = { ...PATIENCE, interval: 200 };
 
-/** On the control plane of the test run. */
+/** Starts a stage on the control plane of the test run. */
 export async function startStage(options: Omit<StageOptions, 'plane'>): Promise<Stage> {
   return await Stage.start({
     ...options,
@@ -71,9 +74,9 @@ export class Stage implements AsyncDisposable {
   readonly recorder = new Recorder();
   readonly hosts = new Map<string, Host>();
   readonly doubles = new Map<string, K0sNode>();
-  /** What each double has logged, line by line: the only place where the original says why something fails. */
+  /** The log lines of each double. Only the log of the original says why something fails. */
   readonly logs = new Map<string, string[]>();
-  /** As administrator; not recorded. */
+  /** A client with administrator rights. Its writes are not recorded. */
   readonly client: KubeClient;
   readonly downloads: DownloadServer;
   readonly directory: string;
@@ -81,7 +84,7 @@ export class Stage implements AsyncDisposable {
   readonly #picks: string[];
   #apiPort = 0;
   #everything = new AsyncDisposableStack();
-  /** Hosts and their doubles, which may come later. */
+  /** The hosts and their doubles. More of them may be added later. */
   #things = new AsyncDisposableStack();
 
   private constructor(
@@ -97,7 +100,7 @@ export class Stage implements AsyncDisposable {
     this.downloads = downloads;
   }
 
-  /** Resolves when every double is at work, and the first controller leads. */
+  /** Resolves when every double is running, and the first controller leads. */
   static async start(options: StageOptions): Promise<Stage> {
     await using things = new AsyncDisposableStack();
     const client = createClient(
@@ -122,7 +125,7 @@ export class Stage implements AsyncDisposable {
     return stage;
   }
 
-  /** Of a host that is there. */
+  /** Returns an existing host. */
   host(name: string): Host {
     const host = this.hosts.get(name);
     if (host === undefined) throw new Error(`there is no host ${name}`);
@@ -147,7 +150,7 @@ export class Stage implements AsyncDisposable {
     return (await this.client.get(plans, 'autopilot')).status?.state ?? '';
   }
 
-  /** Makes the next write of that process that says `status` wait until `meanwhile` is over. */
+  /** Delays the next write of that process with the status `status` until `meanwhile` has ended. */
   holdStatus(name: string, status: string, meanwhile: () => Promise<void>): void {
     this.recorder.hold = async (write) => {
       if (write.via !== name || statusOf(write.annotations ?? {}) !== status) return;
@@ -156,7 +159,10 @@ export class Stage implements AsyncDisposable {
     };
   }
 
-  /** Status of the signal on the object of that name, empty where it has none. */
+  /**
+   * Returns the status of the signal on the object of that name. Empty if the signal has no status or if there is no
+   * signal.
+   */
   async status(name: string): Promise<string> {
     const { metadata } = await this.client.get(this.#resourceOf(name), name);
     return decodeSignal(metadata.annotations)?.status?.status ?? '';
@@ -171,7 +177,7 @@ export class Stage implements AsyncDisposable {
     await vi.waitFor(condition, PATIENCE);
   }
 
-  /** Whoever wrote that state has its answer, too. */
+  /** Waits until the Plan has this state, and until the process that wrote the state has received its answer. */
   async untilPlan(state: string): Promise<void> {
     await vi.waitFor(async () => expect(await this.planState()).toBe(state), FOR_THE_END);
     await this.until(() => {
@@ -190,7 +196,10 @@ export class Stage implements AsyncDisposable {
     });
   }
 
-  /** A worker that is called otherwise than the Node its kubelet registers as; not waited for. */
+  /**
+   * Adds a worker whose name differs from the name of the Node that its kubelet registers. Does not wait for the
+   * worker.
+   */
   async addStray(name: string, node: string): Promise<K0sNode> {
     const directory = join(this.directory, name);
     const host = await startHost({
@@ -204,9 +213,9 @@ export class Stage implements AsyncDisposable {
     return await this.#startDouble(host, 'worker', { node });
   }
 
-  /** As a node is whose kubelet has died: nobody says that it is well. */
+  /** Makes the node look as if its kubelet has died: no process reports that it is ready. */
   async unready(name: string): Promise<void> {
-    // Without the annotation its kubelet is no longer played.
+    // Without the annotation, kwok no longer simulates its kubelet.
     await this.client.patch(
       nodes,
       name,
@@ -303,7 +312,7 @@ export class Stage implements AsyncDisposable {
     return next;
   }
 
-  /** What the doubles and the test made in the cluster. */
+  /** Removes everything that the doubles and the test created in the cluster. */
   async #clear(): Promise<void> {
     const gone = async (resource: Resource, name: string, namespace?: string): Promise<void> => {
       await this.client.delete(resource, name, { namespace }).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** What connects a double with a cluster: its user, the record of its writes, time, and chance. */
+/** The parts that connect a double with a cluster: its user, the record of its writes, the clock, and random choices. */
 import { randomInt } from 'node:crypto';
 import type { ClusterConfig } from '../../../src/kube/config/cluster-config.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';
@@ -10,19 +10,19 @@ import { type Author, type Recorder, recorded } from './runtime/recorder.ts';
 import type { Times } from './times.ts';
 
 export interface SurroundingsOptions {
-  /** With the credentials of the process's user. */
+  /** The configuration with the credentials of the process's user. */
   readonly config: ClusterConfig;
   readonly author: Author;
   readonly recorder: Recorder;
   readonly times: Times;
-  /** Port of the controllers' API servers on their own addresses. */
+  /** The port on which the controllers' API servers listen at their own addresses. */
   readonly apiPort: number;
-  /** Chooses the next target; at random where absent. */
+  /** Chooses the next target. If absent, the target is chosen at random. */
   readonly pick?: (names: readonly string[]) => string;
   readonly log?: Logger;
 }
 
-/** All processes of a double share its connections; close them when the double has stopped. */
+/** Returns the parts for one double. All its processes share the connections. Close them when the double has stopped. */
 export function surroundingsFor(options: SurroundingsOptions): Surroundings & { close(): void } {
   const { config, author, recorder, times, apiPort, pick = pickAny, log = silentLogger } = options;
   const client = createClient(config, { userAgent: 'k0s/v0.0.0', fieldManager: 'k0s' });

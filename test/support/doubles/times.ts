@@ -1,30 +1,30 @@
-/** The delays that k0s has built in, in milliseconds, and making all of them shorter at once. */
+/** The delays that are fixed in k0s, in milliseconds, and a function that shortens them all. */
 
 export interface Times {
-  /** From the start of the process until its autopilot begins. */
+  /** The time from the start of the process to the start of its autopilot. */
   readonly boot: number;
-  /** The first question to the status socket, on workers only. */
+  /** The duration of the first request to the status socket, on workers only. */
   readonly firstStatus: number;
-  /** Until a plan that must wait is looked at again. */
+  /** The time until a plan that must wait is checked again. */
   readonly planRetry: number;
-  /** Between attempts to set up the ControlNode. */
+  /** The time between attempts to set up the ControlNode. */
   readonly setupRetry: number;
-  /** Between attempts of a worker to start, up to MANAGER_ATTEMPTS. */
+  /** The time between attempts of a worker to start its manager. There are at most MANAGER_ATTEMPTS attempts. */
   readonly managerRetry: number;
   readonly leaseDuration: number;
   readonly renewDeadline: number;
   readonly leaseRetry: number;
   /** Limit for one drain. */
   readonly drain: number;
-  /** Between looks whether an evicted pod is gone. */
+  /** The time between checks whether an evicted pod is gone. */
   readonly podGone: number;
-  /** Limit for one controller's readiness. */
+  /** The limit for the readiness check of one controller. */
   readonly readyz: number;
-  /** Without a byte a download is given up. */
+  /** A download is aborted if it receives no byte for this time. */
   readonly stall: number;
 }
 
-/** As measured (the first two) and as written in the original's source. */
+/** The first two delays were measured. The others are from the original's source. */
 const ORIGINAL: Times = {
   boot: 5_000,
   firstStatus: 1_000,
@@ -42,7 +42,7 @@ const ORIGINAL: Times = {
 
 export const MANAGER_ATTEMPTS = 120;
 
-/** A `scale` of 1 is the original; the delays of back-offs are never scaled. */
+/** Returns the delays multiplied by `scale`; 1 gives those of the original. The delays of back-offs are never scaled. */
 export function timesOf(scale: number): Times {
   return Object.fromEntries(
     Object.entries(ORIGINAL).map(([name, ms]) => [name, ms * scale]),

@@ -1,13 +1,13 @@
-/** What survives when an object goes through the original's Go structs: members that its release knows, nothing else. */
+/** Determines which members of an object survive the original's Go structs: only those that its release knows. */
 import type { KubeObject } from '../../../src/kube/resources.ts';
 import { isRecord } from '../../../src/util/json.ts';
 
-/** Of meta/v1 ObjectMeta; labels and annotations are maps, so that every key of them survives. */
+/** The members of meta/v1 ObjectMeta. Labels and annotations are maps, so all their keys survive. */
 const METADATA = (
   'name generateName namespace selfLink uid resourceVersion generation creationTimestamp ' +
   'deletionTimestamp deletionGracePeriodSeconds labels annotations ownerReferences finalizers'
 ).split(' ');
-/** Of core/v1 NodeSpec. */
+/** The members of core/v1 NodeSpec. */
 const NODE_SPEC = [
   'podCIDR',
   'podCIDRs',
@@ -22,7 +22,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   ControlNode: ['apiVersion', 'kind', 'metadata', 'status'],
 };
 
-/** A copy without whatever the structs have no member for. */
+/** Returns a copy without the members that the structs do not have. */
 export function typed<T extends KubeObject>(object: T): T {
   const copy = pick(
     structuredClone(object) as T & Record<string, unknown>,

@@ -1,4 +1,7 @@
-/** The form in which what doubles wrote is compared with what real k0s wrote: lines without names of times and hosts. */
+/**
+ * The format in which the writes of doubles are compared with those of real k0s: text lines without times and without
+ * names of hosts.
+ */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import type { Write } from './runtime/recorder.ts';
@@ -6,9 +9,10 @@ import type { Write } from './runtime/recorder.ts';
 type Line = readonly [object: string, text: string];
 
 /**
- * By object (`plan`, `c1`, `w1`), what was written to it, in order: by whom, how, with which answer, and what it then said.
- * A run of equal conflicts counts as one: how often somebody else gets in between is chance. Left out is what isn't
- * autopilot's: statuses of Nodes, evictions (they name no node), leases of leaders, and what people did.
+ * Returns the writes to each object (`plan`, `c1`, `w1`) in order: the author, the verb, the answer, and the resulting
+ * content. A run of equal conflicts counts as one write, because the number of conflicts is random. The result leaves
+ * out what autopilot does not write: statuses of Nodes, evictions (they name no node), Leases of leaders, and the
+ * writes of people.
  */
 export function linesByObject(writes: readonly Write[]): Record<string, string[]> {
   const groups: Record<string, string[]> = {};
@@ -20,7 +24,10 @@ export function linesByObject(writes: readonly Write[]): Record<string, string[]
   return groups;
 }
 
-/** How the leader cordoned and drained Nodes, over all of them, in its own order; runs of equal lines as one. */
+/**
+ * Returns how the leader cordoned and drained the Nodes, for all Nodes together and in the leader's order. A run of
+ * equal lines counts as one line.
+ */
 export function cordonLines(writes: readonly Write[]): string[] {
   const lines = writes.flatMap((write) => {
     if (write.resource === 'pods/eviction') return `eviction ${write.code}`;
@@ -33,7 +40,7 @@ export function cordonLines(writes: readonly Write[]): string[] {
   return lines.filter((line, index) => line !== lines[index - 1]);
 }
 
-/** Who was signalled, in order. */
+/** Returns the names of the signalled targets, in order. */
 export function signalled(writes: readonly Write[]): string[] {
   return writes
     .filter(
@@ -57,19 +64,28 @@ function lineOf(write: Write): Line[] {
   return [[name, `${start} ${code} ${statusOf(annotations)}`]];
 }
 
-/** The administrator's credentials are those of every controller: what they do to another one, they do as its leader. */
+/**
+ * Every controller uses the administrator's credentials. A controller that writes to the object of another controller
+ * does so as the leader.
+ */
 function actorOf({ by, via, resource, name }: Write): 'node' | 'self' | 'leader' {
   if (by.startsWith('system:node:')) return 'node';
   return resource.startsWith('controlnodes') && via === name ? 'self' : 'leader';
 }
 
-/** Of the signal in them: `none` where it has no status yet, `no signal` where there is none. */
+/**
+ * Returns the status of the signal in the annotations: `none` if the signal has no status yet, `no signal` if there is
+ * no signal.
+ */
 export function statusOf(annotations: Readonly<Record<string, string>>): string {
   const signal = decodeSignal(annotations);
   return signal === undefined ? 'no signal' : (signal.status?.status ?? 'none');
 }
 
-/** Targets in alphabetical order: a list that was selected comes in any order. */
+/**
+ * Returns the text of a Plan's status. Targets are in alphabetical order, because a selector returns them in no fixed
+ * order.
+ */
 function planText(status: Plan['status']): string {
   const commands = (status?.commands ?? []).map(
     ({ id, state, description, k0supdate, airgapupdate }) => {

@@ -1,4 +1,7 @@
-/** What the gate `downloads-possible` answers: the gate, the situation, its input and the answer. */
+/**
+ * The expected answers of the gate `downloads-possible`. Each row has the gate, the situation, its input and the
+ * answer.
+ */
 import { downloadsPossible } from '../../../src/engine/gates/downloads-possible.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { saying } from '../builders/gate-inputs.ts';

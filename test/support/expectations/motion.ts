@@ -1,4 +1,7 @@
-/** What can be said of a rollout from outside: who was in motion when, by the hosts' processes and the nodes' own words. */
+/**
+ * Records what a test can observe of a rollout from outside: which nodes were in motion at which time, according to the
+ * processes of the hosts and the reports of the nodes.
+ */
 
 export interface Interval {
   readonly name: string;
@@ -6,7 +9,7 @@ export interface Interval {
   readonly to: number;
 }
 
-/** Intervals that begin and end with events, by name; what is still open ends never. */
+/** Intervals by name. Events begin and end them. An interval that has not ended counts as endless. */
 export class Motion {
   readonly #open = new Map<string, number>();
   readonly #closed: Interval[] = [];
@@ -22,7 +25,7 @@ export class Motion {
     this.#closed.push({ name, from, to: at });
   }
 
-  /** In the order of their beginnings. */
+  /** Returns the intervals in the order in which they began. */
   intervals(): Interval[] {
     const open = [...this.#open].map(([name, from]) => ({
       name,
@@ -33,7 +36,10 @@ export class Motion {
   }
 }
 
-/** The greatest number of intervals that hold at one moment; one that ends when another begins does not overlap it. */
+/**
+ * Returns the greatest number of intervals that overlap at one moment. An interval that ends when another interval
+ * begins does not overlap with it.
+ */
 export function greatestOverlap(intervals: readonly Interval[]): number {
   const edges = intervals
     .flatMap(({ from, to }) => [

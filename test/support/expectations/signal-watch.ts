@@ -1,4 +1,4 @@
-/** Watching signals from outside: every status that every node ever showed, in the order of the server. */
+/** Watches signals from outside: records every status that any node has shown, in the order of the API server. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
@@ -9,12 +9,12 @@ import { systemClock } from '../../../src/util/clock.ts';
 export interface Sighting {
   readonly name: string;
   readonly planId: string;
-  /** Empty where the signal carries no status yet. */
+  /** Empty if the signal has no status yet. */
   readonly status: string;
   readonly at: number;
 }
 
-/** Follows until `signal` aborts; what the nodes carry at the beginning is seen too. */
+/** Watches the signals until `signal` aborts. It also records the signals that the nodes carry at the beginning. */
 export async function watchSignals(
   client: KubeClient,
   abort: AbortSignal,

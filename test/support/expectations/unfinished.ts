@@ -1,16 +1,16 @@
-/** The count of Jobs or pods at work, as a watch shows them from outside. */
+/** Counts the Jobs or pods that have not finished, as a watch shows them. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import type { Job, KubeObject, Pod, Resource } from '../../../src/kube/resources.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
 
 export interface Unfinished {
-  /** The most that were ever at work at the same time. */
+  /** Returns the greatest number that were unfinished at the same time. */
   most(): number;
-  /** How many there were in all. */
+  /** Returns the number of all objects that were created. */
   created(): number;
 }
 
-/** Resolves once the watch shows what there is; follows until the signal aborts. */
+/** Resolves when the watch has delivered the existing objects. The watch runs until the signal aborts. */
 export async function followUnfinished(
   client: KubeClient,
   resource: Resource,

@@ -1,4 +1,4 @@
-/** What the tests of an update's steps share: how hosts are found, and the steps that are expected. */
+/** The parts that all tests of an update's steps use: situations of hosts, and the expected steps. */
 import { expect, test } from 'vitest';
 import { nextStep } from '../../../src/agent/next-step.ts';
 import type { StepInput } from '../../../src/agent/step-input.ts';

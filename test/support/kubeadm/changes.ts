@@ -1,23 +1,26 @@
-/** What a command changes on a host's disk, in the order in which it does so. */
+/** Lists the changes that a command makes on a host's disk, in the order in which it makes them. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A file below a root, as it is now. */
+/** The present state of a file below a root. */
 interface Seen {
   readonly hash: string;
   readonly inode: number;
-  /** Milliseconds; a rename sets it, too. */
+  /** The time of the last change in milliseconds. A rename also sets it. */
   readonly changed: number;
 }
 
 export type Files = ReadonlyMap<string, Seen>;
 
 export interface Change {
-  /** With `<stamp>` for what differs from run to run. */
+  /** The path, with `<stamp>` for the parts that differ from run to run. */
   readonly path: string;
-  /** `moved`: its content was at `from` before. `replaced`: by another file. `written`: into the same file. */
+  /**
+   * `moved`: the content was at `from` before. `replaced`: another file took this path. `written`: the content of the
+   * same file changed.
+   */
   readonly how: 'made' | 'moved' | 'replaced' | 'written' | 'removed';
   readonly from?: string;
   /** Seconds after the first change. */
@@ -25,10 +28,10 @@ export interface Change {
 }
 
 const STAMP = /\d{4}(?:-\d\d){5}|\d{8,}/g;
-/** Its files are those of etcd. */
+/** The path of a copy of etcd's data. Only its folder counts, because the files in it belong to etcd. */
 const COPY_OF_ETCD = /(\/kubeadm-backup-etcd-[^/]+)\/.*/;
 
-/** Of files and of all files in folders; what is not there is left out. */
+/** Returns the given files and all files in the given folders. Leaves out paths that do not exist. */
 export async function filesBelow(root: string, ...paths: readonly string[]): Promise<Files> {
   const files = new Map<string, Seen>();
   for (const path of (
@@ -73,7 +76,7 @@ export function changesBetween(before: Files, after: Files): Change[] {
       ...how,
       after: Math.round((changed - first) / 1000),
     }));
-  // What was moved away is told by where it is now.
+  // A file that was moved is not listed as removed, because the list already has it at its new path.
   const moved = new Set(found.map(({ from }) => from));
   const removed = [...before.keys()].filter((path) => !after.has(path) && !moved.has(path));
   const ends = removed.map((path): Change => ({ path: normal(path), how: 'removed', after: 0 }));

@@ -1,4 +1,4 @@
-/** The system's own sshd for one stand-in host: own keys, own port, one forced command. */
+/** Runs the system's own sshd for one stand-in host, with its own keys, its own port, and one forced command. */
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -17,7 +17,7 @@ import { startProcess } from '../../../tools/controlplane/process.ts';
 
 export const SSHD = '/usr/sbin/sshd';
 
-/** Why there is none; undefined where there is one. */
+/** Returns the reason why there is no sshd; undefined if there is one. */
 export function whyNoSshd(): string | undefined {
   return existsSync(SSHD)
     ? undefined
@@ -35,8 +35,9 @@ export async function startDebianServer({
   await copyFile(clientKey, join(directory, 'authorized_keys'));
   const port = await freePort();
   const config = join(directory, 'sshd_config');
-  // HOME: a shell that sshd starts reads what lies there, and that of the person who runs the tests is theirs.
-  // A privileged sshd insists on its directory; what the caller's umask made of ours is nobody's business here.
+  // HOME is set because a shell that sshd starts reads files in it, and the usual HOME belongs to the person who runs
+  // the tests. A privileged sshd needs its directory /run/sshd. StrictModes is off because the umask of the caller
+  // determines the modes of the test's files.
   if (process.getuid?.() === 0) await mkdir('/run/sshd', { recursive: true });
   await writeFile(
     config,

@@ -20,10 +20,10 @@ import { run } from '../../../tools/controlplane/run.ts';
 export interface EtcdMembers extends AsyncDisposable {
   readonly root: string;
   readonly hosts: readonly ManifestHost[];
-  /** Scripts run here, each in the directory of its host. */
+  /** Runs scripts, each in the directory of its host. */
   readonly shells: Shells;
   folderOf(name: string): string;
-  /** URL for its clients. */
+  /** Returns the URL for clients of this member. */
   urlOf(name: string): string;
   start(name: string): Promise<void>;
   stop(name: string): Promise<void>;
@@ -33,7 +33,7 @@ export const NAMES = ['cp1', 'cp2', 'cp3'];
 export const MANIFEST = 'etc/kubernetes/manifests/etcd.yaml';
 export const API_SERVER = 'etc/kubernetes/manifests/kube-apiserver.yaml';
 export const DATA = 'var/lib/etcd';
-/** cp2 has a directory of its own for certificates. */
+/** The directory of the certificates. cp2 has a directory that differs from that of the other hosts. */
 export const pkiOf = (name: string): string =>
   name === 'cp2' ? 'srv/pki/etcd' : 'etc/kubernetes/pki/etcd';
 
@@ -104,7 +104,7 @@ export async function startEtcdMembers(): Promise<EtcdMembers> {
   };
 }
 
-/** Of the etcd of the host of that name, whose files are in the folder. */
+/** Returns the arguments for the etcd of the host of that name. `folder` contains the files of the host. */
 function argumentsOf(
   name: string,
   folder: string,
@@ -117,7 +117,8 @@ function argumentsOf(
     `--trusted-ca-file=${pki}/ca.crt`,
     `--cert-file=${pki}/server.crt`,
     `--key-file=${pki}/server.key`,
-    // The gateway is a client, too: kubeadm's certificate for servers is one for clients.
+    // The gateway is also a client, so it needs a certificate for clients. kubeadm's certificate for health checks is
+    // one.
     `--client-cert-file=${pki}/healthcheck-client.crt`,
     `--client-key-file=${pki}/healthcheck-client.key`,
   ];

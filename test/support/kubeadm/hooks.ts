@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import type { StandInHost } from '../../../sandbox/sshd/stand-in-host.ts';
 import type { Run } from './suite.ts';
 
-/** Lets the next script that contains `text` wait: before it runs, or with its answer after it ran. */
+/** Delays the next script that contains `text`: before it runs, or after it has run and before its answer is sent. */
 export async function holdAt(
   { root }: StandInHost,
   moment: 'before' | 'after',
@@ -14,12 +14,15 @@ export async function holdAt(
   await writeFile(join(root, `hooks/hold-${moment}`), text);
 }
 
-/** How the script of a step names it, within the quotes of the script around it. */
+/**
+ * Returns the text with which the script of a step contains the name of the step. The quotes are escaped, because this
+ * script is quoted in another script.
+ */
 export function textOf(step: string): string {
   return String.raw`STEP='\''${step}'\''`;
 }
 
-/** Rejects at once where the run ends instead. */
+/** Waits until the script is held. Rejects at once if the run ends first. */
 export async function isHeld(host: StandInHost, run: Run): Promise<void> {
   const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), {
     timeout: 150_000,
@@ -31,22 +34,25 @@ export async function isHeld(host: StandInHost, run: Run): Promise<void> {
   await Promise.race([held, ended]);
 }
 
-/** What is held goes on. */
+/** Lets the script that is held continue. */
 export async function release({ root }: StandInHost): Promise<void> {
   await rm(join(root, 'hooks/held'));
 }
 
-/** What is held never happened, or nobody learns of it; resolves when it is gone. */
+/**
+ * Drops the script that is held, or its answer: either it never ran, or nobody receives its answer. Resolves when that
+ * is done.
+ */
 export async function lose({ root }: StandInHost): Promise<void> {
   await rename(join(root, 'hooks/held'), join(root, 'hooks/lost'));
 }
 
-/** The next kubeadm on the host dies, once, between the two renames of this component's manifest. */
+/** Lets the next kubeadm on the host die once, between the two renames of this component's manifest. */
 export async function cutOffWithout({ root }: StandInHost, component: string): Promise<void> {
   await writeFile(join(root, 'hooks/die-without', component), '');
 }
 
-/** No kubeadm, or no new kubelet, gets anywhere on the host until what is returned is called. */
+/** Blocks kubeadm, or a new kubelet, on the host until the returned function is called. */
 export async function holdUp(
   { root }: StandInHost,
   program: 'kubeadm' | 'kubelet',

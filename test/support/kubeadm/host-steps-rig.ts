@@ -1,4 +1,6 @@
-/** What the steps on a host get in a test: a shell that answers scripts, a clock, and a log that can be read. */
+/**
+ * The parts that the steps on a host get in a test: a shell that answers scripts, a clock, and a log that can be read.
+ */
 import type { EtcdAnswer, EtcdMember } from '../../../src/dialects/kubeadm/host/etcd.ts';
 import type { Host } from '../../../src/dialects/kubeadm/host/host.ts';
 import type { HostStepsParts } from '../../../src/dialects/kubeadm/host/host-steps.ts';
@@ -42,7 +44,7 @@ export function node(
   };
 }
 
-/** `shell` answers the scripts, by how many ran before. */
+/** `shell` returns the answer to a script. `count` is the number of scripts that ran before. */
 export function hostStepsRig(
   shell: (script: string, count: number) => Answer = () => ({}),
   more: Partial<HostStepsParts> = {},
@@ -78,7 +80,7 @@ export function hostStepsRig(
     ended,
     warnings: () => logged.map((line) => (JSON.parse(line) as { readonly msg: string }).msg),
     logged,
-    /** What it rejects with; '' if it resolves. */
+    /** Resolves with the reason of the rejection; '' if the work resolves. */
     outcome: async (work: Promise<unknown>): Promise<string> =>
       await clock.runUntil(
         work.then(

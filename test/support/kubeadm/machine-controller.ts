@@ -1,4 +1,7 @@
-/** Stands in for machine-controller: MachineDeployments, MachineSets and Machines as the original handles them, with Nodes of no machine. */
+/**
+ * Replaces machine-controller. It handles MachineDeployments, MachineSets and Machines as the original does. The Nodes
+ * that it creates have no real machine.
+ */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import {
   type KubeObject,
@@ -16,7 +19,7 @@ export const DEFINITIONS = 'test/support/kubeadm/machine-definitions.yaml';
 const GROUP = 'cluster.k8s.io/v1alpha1';
 const namespace = 'kube-system';
 const ROUND_MS = 300;
-/** Well within the 50 s after which a silent Node is NotReady. */
+/** The interval of the heartbeats. It is much shorter than the 50 s after which a Node without heartbeats is NotReady. */
 const HEARTBEAT_MS = 10_000;
 
 interface Template {
@@ -67,13 +70,16 @@ export const machines = namespaced<Machine>(GROUP, 'Machine');
 export interface MachineController extends AsyncDisposable {
   /** Removes all pools, their Machines and Nodes, and forgets them. */
   clear(): Promise<void>;
-  /** What a new Machine does: joins with a Node, stays without one, or has a final error. */
+  /** Determines what a new Machine does: it joins with a Node, stays without a Node, or has a final error. */
   behaviour: (machine: Machine) => 'joins' | 'waits' | 'fails';
-  /** Each change of a MachineDeployment, as seen in a round: its Machines by version, available ones, and whether it is paused. */
+  /**
+   * Each change of a MachineDeployment that a round observed: the numbers of its Machines by version, the number of
+   * available Machines, and whether it is paused.
+   */
   history: { name: string; paused: boolean; machines: Record<string, number>; available: number }[];
 }
 
-/** Call once the definitions are applied. */
+/** Call it after the definitions have been applied. */
 export function startMachineController(client: KubeClient): MachineController {
   const stop = new AbortController();
   const controller: MachineController = {
@@ -101,7 +107,7 @@ export function startMachineController(client: KubeClient): MachineController {
       if (isDue) beat = systemClock.monotonic();
       if (isDue) await keepReady(client).catch(() => undefined);
       await round(client, controller).catch((error: unknown) => {
-        // As every controller: what has changed meanwhile comes in the next round.
+        // The round ends, as in every controller. The next round handles the objects that have changed meanwhile.
         if (!isConflict(error) && !isNotFound(error)) throw error;
       });
       await sleep(systemClock, ROUND_MS, stop.signal).catch(() => undefined);
@@ -109,7 +115,7 @@ export function startMachineController(client: KubeClient): MachineController {
   }
 }
 
-/** The controller may make one more meanwhile. */
+/** Deletes until the list is empty, because the controller may create one more object meanwhile. */
 async function untilGone(client: KubeClient, resource: Resource): Promise<void> {
   for (;;) {
     const { items } = await client.listAll(resource, { namespace });
@@ -171,7 +177,7 @@ function record(
 const sum = <T>(items: readonly T[], of: (item: T) => number): number =>
   items.reduce((total, item) => total + of(item), 0);
 
-/** The original's `reconcile`: a paused one is only scaled. */
+/** The `reconcile` of the original. It only scales a MachineDeployment that is paused. */
 async function reconcileDeployment(
   client: KubeClient,
   deployment: MachineDeployment,
@@ -206,7 +212,10 @@ async function reconcileDeployment(
   );
 }
 
-/** True if it had to: the original then ends its round. Those of the MachineDeployment that are gone stay. */
+/**
+ * Returns true if it had to copy annotations; the original then ends its round. Annotations that were removed from the
+ * MachineDeployment stay on the MachineSet.
+ */
 async function copyAnnotations(
   client: KubeClient,
   { metadata }: MachineDeployment,
@@ -263,7 +272,10 @@ function ownerOf({ metadata }: KubeObject, kind: string) {
   };
 }
 
-/** The original's `scale`: one active set alone gets everything; several are kept within the surge. */
+/**
+ * The `scale` of the original. A single active set gets all replicas. If several sets are active, their total is kept
+ * within the surge.
+ */
 async function scalePaused(
   client: KubeClient,
   { spec }: MachineDeployment,
@@ -315,7 +327,7 @@ async function reconcileSet(
     readyCondition(all.find((node) => node.metadata.name === status?.nodeRef?.name))?.status ===
     'True';
   const ready = own.filter(isReady).length;
-  // Those that are not ready go first.
+  // The Machines that are not ready are deleted first.
   const order = own.toSorted((a, b) => Number(isReady(a)) - Number(isReady(b)));
   for (const machine of order.slice(0, Math.max(0, own.length - spec.replicas)))
     await client.delete(machines, machine.metadata.name, { namespace });
@@ -394,7 +406,7 @@ async function removeNodes(client: KubeClient, kept: readonly string[]): Promise
     if (!kept.includes(metadata.name)) await ifFound(client.delete(nodes, metadata.name));
 }
 
-/** With all Machines at `kubelet`. */
+/** Creates a pool whose Machines all have the version `kubelet`. */
 export async function createPool(
   client: KubeClient,
   name: string,

@@ -1,4 +1,7 @@
-/** What a real kubeadm was recorded to do: which command on which host, its exit code, its output, and what it changed on the disk. */
+/**
+ * The recorded behaviour of a real kubeadm: each command and its host, its exit code, its output, and its changes on
+ * the disk.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Change, changesBetween, filesBelow, withoutStamps } from './changes.ts';
@@ -6,7 +9,7 @@ import { type Change, changesBetween, filesBelow, withoutStamps } from './change
 const FILE = join(import.meta.dirname, '../../fixtures/kubeadm/recorded.json');
 
 export interface Recorded {
-  /** With `TO` for the version that is upgraded to. */
+  /** The command. `TO` replaces the target version of the upgrade. */
   readonly command: string;
   readonly host: 'cp1' | 'cp2' | 'w1';
   readonly exitCode: number;
@@ -16,22 +19,28 @@ export interface Recorded {
   readonly changes: readonly Change[];
 }
 
-/** A cluster of two control planes and a worker, at the version before. */
+/** A cluster of two control-plane nodes and a worker that still has the version before the upgrade. */
 export interface KubeadmHosts {
   readonly from: string;
   readonly to: string;
   /** The folder that is `/` of the host. */
   root(host: Recorded['host']): string;
-  /** Where kubeadm of this version lies, as `sh` below finds it. */
+  /** Returns the path of this version of kubeadm, as `sh` below finds it. */
   kubeadm(host: Recorded['host'], version: string): string;
-  /** Runs a script there; resolves with what it printed. */
+  /** Runs a script on the host. Resolves with its output. */
   sh(host: Recorded['host'], script: string): Promise<string>;
 }
 
-/** What kubeadm says of its work: not what it found on the machine, and no warnings with their time. */
+/**
+ * Matches the lines in which kubeadm reports its work. It matches neither the lines about the machine nor warnings with
+ * a time.
+ */
 const SAID = /^(?:\[[a-z]|\t|error|Please|Can be|v\d)/;
 const IGNORED = '--ignore-preflight-errors=SystemVerification';
-/** With the kubeadm of which version; the hosts have cgroups of version 1, which kubeadm refuses. */
+/**
+ * The recorded commands, and the version of kubeadm for each. The hosts have cgroups of version 1, which kubeadm
+ * refuses.
+ */
 const COMMANDS: readonly [host: Recorded['host'], kubeadm: 'from' | 'to', args: string][] = [
   ['cp1', 'to', 'version -o short'],
   ['cp1', 'to', `upgrade apply TO ${IGNORED}`],
@@ -86,13 +95,16 @@ export async function writeRecorded(recorded: readonly Recorded[]): Promise<void
   await writeFile(FILE, `${JSON.stringify(recorded, null, 2)}\n`);
 }
 
-/** What must be the same in each run. Changes within one tick of the clock have no order. */
+/** Returns the facts that must be equal in each run. Changes within one tick of the clock have no order. */
 export function facts({ command, host, exitCode, changes }: Recorded): unknown {
   const made = changes.map(({ path, how, from }) => [path, how, from].join(' ')).toSorted();
   return { command, host, exitCode, made, order: orderOfManifests(changes) };
 }
 
-/** In which they are replaced; that takes seconds for each. */
+/**
+ * Returns the manifests in the order in which they are replaced. The order is reliable, because each replacement takes
+ * seconds.
+ */
 export function orderOfManifests(changes: readonly Change[]): string[] {
   return changes.flatMap(({ path, how }) => (how === 'moved' ? [basename(path)] : []));
 }

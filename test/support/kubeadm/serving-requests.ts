@@ -1,4 +1,4 @@
-/** Requests for serving certificates as kubelets make them, by openssl and with the rights of a Node. */
+/** Creates requests for serving certificates as kubelets do, with openssl and the rights of a Node. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,10 @@ import type { StandInHost } from '../../../sandbox/sshd/stand-in-host.ts';
 import { run } from '../../../tools/controlplane/run.ts';
 import { apply, kubectlAs } from '../../testenv/control-plane.ts';
 
-/** One that is right, from w1, and one of nobody. Each host shows its address. */
+/**
+ * Creates two requests: a correct request from w1, and a request from w9, which does not exist. Each host shows its own
+ * address.
+ */
 export async function requestFromHosts(hosts: readonly StandInHost[]): Promise<void> {
   await apply(await readFile(APPROVAL_RIGHTS, 'utf8'));
   await requestServing('of-w1', 'w1', 'IP:127.0.0.13');
@@ -25,7 +28,7 @@ export async function removeRequests(): Promise<void> {
 
 export const APPROVAL_RIGHTS = 'deploy/rbac-kubeadm-approval.yaml';
 
-/** `names` as openssl's subjectAltName. */
+/** `names` has the format of openssl's subjectAltName. */
 export async function requestServing(name: string, node: string, names: string): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-serving-'));
   const user = `system:node:${node}`;

@@ -1,4 +1,7 @@
-/** What a kubelet does for static pods whose manifest gets other annotations: it starts them anew and tells it in their mirror pod. */
+/**
+ * Does what a kubelet does for a static pod when the annotations in its manifest change: it restarts the pod and shows
+ * the annotations in the mirror pod.
+ */
 import { X509Certificate } from 'node:crypto';
 import { appendFileSync, existsSync, type FSWatcher, readFileSync, watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -10,7 +13,10 @@ import { pods } from '../../../src/kube/resources.ts';
 
 type Annotations = Readonly<Record<string, string>> | undefined;
 
-/** Writes each start, and each moment in which a manifest is away, to `var/log/static-pods` of the host. */
+/**
+ * Plays the static pods of a host. It logs each start, and each time at which a manifest is missing, to
+ * `var/log/static-pods` of the host.
+ */
 export function playStaticPods(client: KubeClient, { name: node, root }: StandInHost): Disposable {
   const folder = join(root, 'etc/kubernetes/manifests');
   const fileOf = (component: string): string => join(folder, `${component}.yaml`);
@@ -45,7 +51,7 @@ function annotationsIn(file: string): Annotations {
   return metadata?.annotations;
 }
 
-/** When a certificate below kubeadm's folder ends; milliseconds since the Unix epoch. */
+/** Returns the time at which a certificate below kubeadm's folder expires, in milliseconds since the Unix epoch. */
 export async function endOf(root: string, name: string): Promise<number> {
   return Date.parse(
     new X509Certificate(await readFile(join(root, 'etc/kubernetes/pki', `${name}.crt`))).validTo,

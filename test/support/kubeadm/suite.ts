@@ -18,9 +18,9 @@ export const TO = 'v1.36.3';
 
 export interface Scene extends AsyncDisposable {
   readonly cluster: SshCluster;
-  /** Starts `refit kubeadm` with these arguments; its output grows in the result. */
+  /** Starts `refit kubeadm` with these arguments. The result collects its output while it runs. */
   refit(...args: readonly string[]): Run;
-  /** Starts any command of `refit` as somebody else. */
+  /** Starts any command of `refit` as another user. */
   refitAs(kubeconfig: string, ...args: readonly string[]): Run;
 }
 
@@ -28,24 +28,24 @@ export interface Run {
   readonly child: ChildProcess;
   stdout: string;
   stderr: string;
-  /** The exit code; null where it was killed. */
+  /** Resolves with the exit code; null if the process was killed. */
   readonly ended: Promise<number | null>;
 }
 
 export interface SceneOptions {
-  /** True where kwok is to play pods on the Nodes. */
+  /** True if kwok plays pods on the Nodes. */
   readonly played?: boolean;
-  /** Of every host at the start. */
+  /** The version of every host at the start. */
   readonly version?: string;
   readonly offers?: readonly string[];
   readonly kubeletConfiguration?: object;
-  /** Of each role. */
+  /** The number of hosts of each role. */
   readonly hosts?: number;
-  /** Of kubeadm's certificates on control-plane hosts. */
+  /** The validity of kubeadm's certificates on control-plane hosts. */
   readonly certificates?: Validity;
 }
 
-/** Two control-plane hosts and two workers by default. */
+/** Starts a cluster. By default, it has two control-plane hosts and two workers. */
 export async function openScene(
   startServer: StartServer,
   {
@@ -88,7 +88,7 @@ export async function openScene(
   };
 }
 
-/** The connections of a run that was killed outlive it for a while. */
+/** Closes the SSH connections of a run. Those of a killed run would stay open for a while. */
 async function endConnections(temporary: string): Promise<void> {
   const files = await readdir(temporary, { recursive: true });
   const sockets = files.filter((file) => /\/\d+$/.test(file)).map((file) => join(temporary, file));
@@ -119,7 +119,7 @@ function start(args: readonly string[], temporary: string): Run {
   return started;
 }
 
-/** Of each host: what its Node reports and its disk has, if these are one version. */
+/** Returns the version of each host. If its Node and its disk have different versions, returns both. */
 export async function versions({ cluster }: Scene): Promise<unknown[]> {
   const { items } = await cluster.client.list(nodes);
   const found: [string, string | undefined][] = [];
@@ -132,7 +132,7 @@ export async function versions({ cluster }: Scene): Promise<unknown[]> {
   return found;
 }
 
-/** As `refit kubeadm plan` shows it. */
+/** Returns the digest of the plan, as `refit kubeadm plan` shows it. */
 export async function digestOf(scene: Scene, manifest: string): Promise<string> {
   const planned = scene.refit('plan', '-m', manifest);
   await planned.ended;
@@ -144,7 +144,7 @@ export async function kill(run: Run): Promise<void> {
   await run.ended;
 }
 
-/** Its file system on cgroup v1 is a tmpfs. */
+/** Makes a host look as if it used cgroup v1. With cgroup v1, the file system of /sys/fs/cgroup is a tmpfs. */
 export async function useCgroupV1(root: string): Promise<void> {
   await mkdir(join(root, 'sys/fs'), { recursive: true });
   await symlink('/dev/shm', join(root, 'sys/fs/cgroup'));

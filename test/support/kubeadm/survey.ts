@@ -1,4 +1,4 @@
-/** What a survey of a kubeadm cluster has beside its hosts, where nothing is out of the ordinary. */
+/** The parts of a survey of an ordinary kubeadm cluster, except its hosts. */
 import type { Survey } from '../../../src/dialects/kubeadm/plan/preflight.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 
@@ -14,7 +14,7 @@ export const ORDINARY: Omit<Survey, 'manifest' | 'hosts' | 'nodes' | 'clusterVer
   addons: [],
 };
 
-/** A recorded stage with these states by target. */
+/** Returns a recorded stage in which the targets have these states. */
 export function stageWith(id: string, states: Readonly<Record<string, string>>): object {
   const targets = Object.entries(states).map(([name, state]) => {
     return { key: `${id}/${name}`, name, state, since: '2026-11-20T08:00:00Z' };

@@ -1,4 +1,4 @@
-/** What was found on a small kubeadm cluster before an upgrade. */
+/** Surveys of a small kubeadm cluster before an upgrade. */
 import type { HostFacts } from '../../../src/dialects/kubeadm/host/probe.ts';
 import { parseManifest } from '../../../src/dialects/kubeadm/plan/manifest.ts';
 import type { Request } from '../../../src/dialects/kubeadm/plan/plan-object.ts';

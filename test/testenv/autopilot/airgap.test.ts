@@ -49,7 +49,7 @@ describe.each(pairsWith(1))('%s', (_name, combination) => {
         [1, 'Completed'],
       ]);
       await expectBundleOn(at, 'worker1');
-      // Agents of k0s fetch again whenever their Node changed meanwhile.
+      // Agents of k0s repeat the download whenever their Node has changed meanwhile.
       if (isOurs) expect(fetches(at)).toBe(1);
       else expect(fetches(at)).toBeGreaterThanOrEqual(1);
       const asked = at.downloads.requests.map(({ path }) => path);

@@ -15,14 +15,17 @@ import { RotatingCertificate } from './rotating-certificate.ts';
 import { targetsIn, useScene } from './scene.ts';
 
 const WORKER = 'worker1';
-/** The first is long enough for an agent's start on a busy machine; the second outlasts the test. */
+/**
+ * The lifetimes of the two certificates, in milliseconds. The first certificate is valid long enough for an agent's
+ * start on a busy machine. The second is valid until after the end of the test.
+ */
 const FIRST_MS = 12_000;
 const SECOND_MS = 3_600_000;
 
 const directory = await mkdtemp(join(tmpdir(), 'refit-rotation-'));
 afterAll(async () => await rm(directory, { recursive: true }));
 
-// Only for our own agent: a double of k0s would use the same client.
+// The test runs only with our own agent, because a double of k0s would use the same client as Refit.
 describe('kubeletcertrotate: our leader, our agents', () => {
   const certificate = new RotatingCertificate(directory, { node: WORKER });
   let first: KubeClient;

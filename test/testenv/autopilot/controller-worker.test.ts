@@ -12,7 +12,7 @@ import { type History, recordHistory, stageOf } from './signal-history.ts';
 /** In agents of k0s before 1.37, a conflict at the wrong moment blocks the update forever. This test causes many conflicts. */
 const OLD = 'v1.37.1+k0s.0';
 const NEW = 'v1.38.0+k0s.0';
-/** Like the original's test. */
+/** The interval between two writes, as in the original's test. */
 const REWRITE_MS = 1_000;
 
 describe.each(pairsWith(2))('ap-controllerworker: %s', (_name, combination) => {
@@ -65,7 +65,10 @@ function rewriteAnnotations({ client }: Scene, names: readonly string[]): Dispos
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Our leader previews that the drain would not end. The original's leader and nodes that drain themselves retry. */
+/**
+ * With our leader, the node is not cordoned, because the leader's preview of the drain shows that the drain would not
+ * end. The original's leader, and nodes that drain themselves, retry the evictions.
+ */
 async function expectBlocked(
   at: Scene,
   { versions }: History,
@@ -86,7 +89,7 @@ async function expectBlocked(
   ).toBeGreaterThan(1);
 }
 
-/** For all nodes. */
+/** Returns the latest stage that any node has reached. */
 function furthest({ versions }: History): number {
   return Math.max(...[...versions.values()].flat().map(({ status }) => stageOf(status)));
 }
@@ -112,7 +115,10 @@ async function expectWell(at: Scene, name: string): Promise<void> {
   expect(status?.nodeInfo?.kubeletVersion).toBe(NEW);
 }
 
-/** With leaders of k0s before 1.35, every node drains itself. Later leaders mark the lease after they took it. */
+/**
+ * Leaders of k0s before 1.35 do not mark the Lease, because every node then drains itself. Later leaders of k0s mark
+ * the Lease only after they have acquired it.
+ */
 function expectLeader({ leaders }: History, { leader }: Combination): void {
   const labels = leaders.map(({ label }) => label);
   const holders = leaders.map(({ holder }) => holder);

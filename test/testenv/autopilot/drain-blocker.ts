@@ -46,17 +46,17 @@ export class DrainBlocker implements AsyncDisposable {
     }, PATIENCE);
   }
 
-  /** Of the pods that run. */
+  /** Returns the uids of the running pods. */
   async uids(): Promise<(string | undefined)[]> {
     return (await this.#running()).map(({ metadata }) => metadata.uid);
   }
 
-  /** The pods stay. */
+  /** Deletes the budget. The pods stay. */
   async liftBudget(): Promise<void> {
     await this.#admin.delete(podDisruptionBudgets, NAME, { namespace: this.#namespace });
   }
 
-  /** Does not wait for the end: nothing else uses the namespace. */
+  /** Does not wait until the namespace is gone, because nothing else uses it. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#admin.delete(namespaces, this.#namespace);
   }
@@ -71,7 +71,7 @@ export class DrainBlocker implements AsyncDisposable {
     const affinity = {
       podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] },
     };
-    // Without their nodes, pods would never end their grace period.
+    // A grace period of pods whose nodes are gone would never end.
     const spec = { affinity, terminationGracePeriodSeconds: 0 };
     const set = new Workloads(this.#namespace, NAME);
     const count = this.#names.length;

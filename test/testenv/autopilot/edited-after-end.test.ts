@@ -1,4 +1,4 @@
-/** Plays GitOps: somebody edits a Plan that has ended, and a policy lets that start a second rollout. */
+/** Plays GitOps: somebody edits a Plan that has ended, and a policy allows the edit to start a second rollout. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../../src/api/kinds.ts';
@@ -8,7 +8,7 @@ import { listed } from '../../support/builders/plans.ts';
 import { buildUpgradePolicy } from '../../support/builders/policies.ts';
 import { PAIRS, TO, targetsIn, uniquePrefix, useScene } from './scene.ts';
 
-/** A leader of k0s heeds no policy. */
+/** A leader of k0s ignores policies. */
 const OUR_LEADERS = PAIRS.filter(([, { leader }]) => leader === 'refit');
 const UNFINISHED = 'SchedulableWait';
 
@@ -42,7 +42,7 @@ describe.each(OUR_LEADERS)('%s', (_name, combination) => {
 
     const platforms = { 'linux-amd64': { url: at.url(TO) } };
     const command = { k0supdate: { version: TO, platforms, targets } };
-    // The leader may write the Plan once more after its end: then the edit is tried again.
+    // The edit is repeated after a conflict, because the leader may write the Plan once more after its end.
     await at.until(async () => {
       const plan = await at.plan();
       await at.client.replace(plans, { ...plan, spec: { ...plan.spec, commands: [command] } });

@@ -1,4 +1,7 @@
-/** Tests that a plan loses nothing while the API server that everything is pinned to restarts with its controller. */
+/**
+ * Tests that a plan continues without a loss while one API server restarts together with its controller. All processes
+ * are configured to use this API server.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +25,10 @@ import { FROM, TO, uniquePrefix } from './scene.ts';
 const ADDRESS = addressOfMachine();
 const CONTROLLERS = 3;
 const RESTART_DELAY_MS = 8_000;
-/** Of the sandbox's leaders: who cannot renew for as long has lost it. */
+/**
+ * The duration of the Lease of the sandbox's leaders, in milliseconds. A leader that cannot renew its Lease for this
+ * time has lost it.
+ */
 const LEASE_MS = 5_000;
 
 const why = ADDRESS === undefined ? 'this host has no address beside loopback' : undefined;
@@ -85,7 +91,7 @@ testUnless(why)(
       (at) => outage !== undefined && at > outage.from + LEASE_MS && at < outage.to,
     );
     expect(during).not.toEqual([]);
-    // It goes on at another server before its lease runs out, or another leader could take over.
+    // The leader continues at another server before its Lease expires. Otherwise another leader could take over.
     const gaps = renewals.map((at, index) =>
       at > (outage?.from ?? 0) ? at - (renewals[index - 1] ?? at) : 0,
     );

@@ -12,7 +12,7 @@ import { RefitProcess, runRefit } from '../refit-process.ts';
 const PATIENCE = { timeout: 150_000, interval: 200 };
 /** The garbage collector looks for new kinds twice a minute. */
 const COLLECTED = { timeout: 150_000, interval: 500 };
-/** None of them exists, so the plan is refused: one write records all of them. */
+/** None of these nodes exists, so the controller refuses the plan and records all of them in one write. */
 const NAMES = Array.from({ length: 5_001 }, (_, index) => `large-plan-w${index}`);
 
 let admin: KubeClient;
@@ -49,7 +49,7 @@ test('5,001 targets are recorded in status shards, the first failures in the pla
     statusShards: { prefix: expect.stringMatching(/^autopilot-[0-9a-f]+$/), count: 26 },
   });
   expect(command?.k0supdate?.workers).toHaveLength(1_000);
-  // A record that was refused leaves its shards to the plan's deletion.
+  // The filter is necessary because the shards of a refused record stay until the plan is deleted.
   const { statusShards: record } = JSON.parse(command?.description ?? '') as {
     statusShards: { prefix: string };
   };

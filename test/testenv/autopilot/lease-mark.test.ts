@@ -1,4 +1,7 @@
-/** Tests nodes that may not mark their leases, with leaders that cordon: real agents, their kubelets' rights, an admission policy. */
+/**
+ * Tests nodes that may not mark their Leases, under leaders that cordon nodes. The agents, the rights of their
+ * kubelets, and the admission policy are real.
+ */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { upgradePolicies } from '../../../src/api/kinds.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
@@ -44,7 +47,7 @@ const BINDING = {
   spec: { policyName: METADATA.name, validationActions: ['Deny'] },
 };
 
-/** Whether a mark would be refused now: policies take effect some time after they were written. */
+/** Reports whether the API server would refuse a mark now. Policies take effect some time after they were written. */
 async function isMarkRefused(): Promise<boolean> {
   const metadata = {
     name: `${PREFIX}probe`,
@@ -65,7 +68,7 @@ const lift = async (): Promise<void> => {
     await kubectlAs('admin', ['delete', kind, METADATA.name, '--ignore-not-found']);
 };
 
-/** Every request that may have removed a pod, for a failure's message. */
+/** Returns every request that may have removed a pod, for the message of a failed test. */
 async function deletionsOf(at: Scene): Promise<string> {
   const events = (await at.audited('/pods')).filter(
     ({ verb, requestURI }) => requestURI.includes('/pods') && /create|delete/.test(verb),
@@ -97,13 +100,13 @@ describe.each(CORDONING)('%s', (_name, combination) => {
     const evictions = (await scene().audited('/eviction')).filter(({ requestURI }) =>
       requestURI.includes('/eviction'),
     );
-    // 504: done, though nobody waited for the answer.
+    // The status 504 also counts: the eviction was done, although the client did not wait for the answer.
     return evictions
       .filter(({ responseStatus }) => [201, 504].includes(responseStatus?.code ?? 0))
       .map(({ user }) => user.username);
   };
 
-  // Only our agents have policies.
+  // A policy applies only if Refit leads, because a leader of k0s ignores policies.
   if (combination.leader === 'refit') {
     test('a node whose lease may not be marked drains itself only as its policy says', async () => {
       const at = scene();

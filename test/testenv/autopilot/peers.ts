@@ -1,11 +1,17 @@
-/** A second way to each controller's API server, at an address that endpoints may have, open while its service runs. */
+/**
+ * Opens a second address for each controller's API server, because endpoints may not be on loopback. The port is open
+ * while the service of the controller runs.
+ */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { endpointSlices } from '../../../src/kube/resources.ts';
 import { freePort } from '../../../tools/controlplane/ports.ts';
 
-/** The API server refuses endpoints on loopback; undefined where this machine has no other address. */
+/**
+ * Returns an address of this machine that endpoints may have, because the API server refuses endpoints on loopback.
+ * Undefined if this machine has no other address.
+ */
 export function addressOfMachine(): string | undefined {
   return Object.values(networkInterfaces())
     .flatMap((found) => found ?? [])
@@ -30,7 +36,7 @@ export class Peers implements AsyncDisposable {
     return peers;
   }
 
-  /** As the API servers keep it; the returned thing deletes it. */
+  /** Creates the EndpointSlice that API servers usually maintain. The returned object deletes it. */
   async publish(client: KubeClient): Promise<AsyncDisposable> {
     const name = 'kubernetes';
     const ports = [...this.#ports.values()].map((port, index) => ({
@@ -52,7 +58,7 @@ export class Peers implements AsyncDisposable {
     };
   }
 
-  /** For every start and end of a host's service; hosts without an API server do not matter. */
+  /** Call it at every start and end of a host's service. Hosts without an API server are ignored. */
   note(host: string, running: boolean): void {
     const port = this.#ports.get(host);
     if (port === undefined) return;

@@ -1,4 +1,4 @@
-/** Watches the Plan from outside: every state that it showed. */
+/** Records every state of the Plan that a watch shows. */
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
@@ -6,7 +6,9 @@ import { createInformer } from '../../../src/kube/watch/informer.ts';
 /** The state of a deleted plan. */
 export const DELETED = 'deleted';
 
-/** In order, without repetitions; '' for a plan without a state. Follows until `abort` aborts. */
+/**
+ * Returns the states in order, without repetitions; '' for a plan without a state. The list grows until `abort` aborts.
+ */
 export async function watchStates(
   client: KubeClient,
   abort: AbortSignal,

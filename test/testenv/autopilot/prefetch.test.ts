@@ -1,4 +1,7 @@
-/** Tests that waiting nodes fetch ahead, as many as have a turn next, until the plan is paused or deleted. */
+/**
+ * Tests that waiting nodes download in advance. Only as many nodes do so as can start next, and only until the plan is
+ * paused or deleted.
+ */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -13,7 +16,7 @@ import { kubeconfigFor } from '../control-plane.ts';
 import { runRefit } from '../refit-process.ts';
 import { FROM, TO, uniquePrefix } from './scene.ts';
 
-/** The plan is paused while the first worker restarts. */
+/** Long enough to pause the plan while the first worker restarts. */
 const RESTART_DELAY_MS = 15_000;
 
 test('one worker ahead of the turn, none while paused, none of a deleted plan', async () => {

@@ -13,7 +13,7 @@ const CONTROLLERS = ['controller1', 'controller2', 'controller3'];
 const WORKERS = ['worker1', 'worker2', 'worker3'];
 const completed = (...names: string[]): string[] => names.map((name) => `${name} SignalCompleted`);
 
-/** Beside what all play: Refit alone all of these, each other pair one of them. */
+/** The scenarios that not all pairs play. Refit alone plays all of them, and every other pair plays one of them. */
 const SHARED = ['ap-ha3x3', 'ap-platformselect', 'ap-quorum', 'ap-selector'];
 
 describe.each(PAIRS.map((pair, index) => [...pair, index] as const))(
@@ -24,7 +24,10 @@ describe.each(PAIRS.map((pair, index) => [...pair, index] as const))(
       WHOLE || isOurs || SHARED[index % SHARED.length] === name;
     const scene = useScene(combination, { controllers: 3, workers: 3 });
 
-    /** Only the named hosts were restarted, and never were two controllers down together. */
+    /**
+     * Checks that only the named hosts were restarted during `act`, and that two controllers were never down at the
+     * same time.
+     */
     async function played(
       act: (scene: Scene) => Promise<void>,
       restarted: readonly string[],
@@ -172,7 +175,7 @@ describe.each(PAIRS.map((pair, index) => [...pair, index] as const))(
   },
 );
 
-/** As a kubelet does. Stand-ins of k0s have none. */
+/** Names the holder in the Lease of a Node as a kubelet does. Stand-ins of k0s have no kubelet. */
 async function nameHolder(at: Scene, name: string): Promise<void> {
   const namespace = 'kube-node-lease';
   await at.client.patch(

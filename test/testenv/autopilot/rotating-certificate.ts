@@ -22,7 +22,10 @@ export class RotatingCertificate {
     this.#user = user;
   }
 
-  /** Installs a certificate that is valid for so many milliseconds; returns the path of a kubeconfig with only this one. */
+  /**
+   * Installs a certificate that is valid for `validMs` milliseconds. Returns the path of a kubeconfig that contains
+   * only this certificate.
+   */
   async rotate(validMs: number): Promise<string> {
     const now = Date.now();
     const validity = { notBefore: now - 60_000, notAfter: now + validMs };

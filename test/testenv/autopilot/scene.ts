@@ -27,7 +27,10 @@ import { DELETED, watchStates } from './plan-states.ts';
 
 export const FROM = 'v1.36.3+k0s.0';
 export const TO = 'v1.36.3+k0s.2';
-/** A version that no build has: with force it installs the file at the URL, as most of the original's tests do. */
+/**
+ * A version that no build has. With `forceupdate`, an update to it installs the file at the URL. Most of the original's
+ * tests do so.
+ */
 const NO_VERSION = 'v0.0.0';
 const UNFINISHED = ['', 'Schedulable', 'SchedulableWait', DELETED];
 
@@ -39,12 +42,18 @@ const PLAYED: Readonly<Record<string, Combination>> = {
 export const PAIRS: readonly (readonly [name: string, combination: Combination])[] =
   Object.entries(PLAYED);
 
-/** Refit alone and the n-th other pair: each scenario takes another one, and quorum.test.ts plays all that they share. */
+/**
+ * Returns Refit alone and the n-th of the other pairs. The scenarios use different pairs. quorum.test.ts plays their
+ * common parts with all pairs.
+ */
 export function pairsWith(nth: 1 | 2 | 3): typeof PAIRS {
   return WHOLE ? PAIRS : PAIRS.filter((_, index) => index === 0 || index === nth);
 }
 
-/** Prefix of host names: kwok applies what it knew of a Node and its lease to a new one of the same name. */
+/**
+ * Returns a prefix for the names of hosts. It is unique, because kwok applies its knowledge of an earlier Node and its
+ * Lease to a new Node of the same name.
+ */
 export function uniquePrefix(): string {
   return `${randomBytes(3).toString('hex')}-`;
 }
@@ -53,11 +62,11 @@ type SceneOptions = Omit<MixedOptions, 'combination' | 'onService' | 'offers' | 
   Partial<Pick<MixedOptions, 'offers' | 'version'>>;
 
 interface Seen {
-  /** When each service was down. */
+  /** The times at which each service was down. */
   readonly outages: Motion;
   /** All statuses of all signals, in the server's order. */
   readonly sightings: readonly Sighting[];
-  /** All states of all plans, in order; '' for none. */
+  /** All states of all plans, in order; '' for a plan without a state. */
   readonly states: readonly string[];
 }
 
@@ -95,7 +104,7 @@ export class Scene implements AsyncDisposable {
     return new Scene(mixed, { outages, sightings, states }, auditFrom, things.move());
   }
 
-  /** The administrator: for setup and observation. */
+  /** A client of the administrator, for setup and observation. */
   get client(): KubeClient {
     return this.#mixed.cluster.client;
   }
@@ -115,7 +124,7 @@ export class Scene implements AsyncDisposable {
     return this.downloads.url + payloadPath(version);
   }
 
-  /** An update that installs the version `brings` whatever version runs. */
+  /** Returns an update that installs the version `brings`, even if that version already runs. */
   forced(targets: Targets, brings: string = FROM): PlanCommand {
     const platforms = { 'linux-amd64': { url: this.url(brings) } };
     return { k0supdate: { version: NO_VERSION, forceupdate: true, platforms, targets } };
@@ -142,7 +151,10 @@ export class Scene implements AsyncDisposable {
     await this.#mixed.until(async () => await condition());
   }
 
-  /** Waits for the plan's final state. Any final state but the wanted one fails immediately, as in the original's tests. */
+  /**
+   * Waits for the plan's final state. Fails immediately if the final state is not the wanted state, as in the
+   * original's tests.
+   */
   async ends(state: string): Promise<Plan> {
     await this.until(() => expect(UNFINISHED).not.toContain(this.seen.states.at(-1) ?? ''));
     const plan = await this.plan();
@@ -165,7 +177,7 @@ export class Scene implements AsyncDisposable {
     await this.until(() => expect(this.seen.states.at(-1) ?? DELETED).toBe(DELETED));
   }
 
-  /** Every request of every user since the scene was opened whose line in the log contains `text`. */
+  /** Returns the requests of all users since the scene was opened, if their line in the log contains `text`. */
   async audited(text: string): Promise<AuditEvent[]> {
     return await auditedSince(this.#auditFrom, text);
   }

@@ -23,7 +23,7 @@ export interface History {
   readonly leaders: readonly { readonly holder: string; readonly label: string | undefined }[];
 }
 
-/** Follows until it is disposed. */
+/** Records until the result is disposed. */
 export async function recordHistory(client: KubeClient): Promise<History & AsyncDisposable> {
   const stop = new AbortController();
   const versions = new Map<string, Version[]>();
@@ -55,7 +55,7 @@ export async function recordHistory(client: KubeClient): Promise<History & Async
 
 const ORDER: readonly string[] = ['none', 'sent', ...SIGNAL_STATUSES];
 
-/** Its position among an update's statuses; -1 for a status that no update should show. */
+/** Returns the position of the status in the order of an update; -1 for a status that no update should show. */
 export function stageOf(status: string): number {
   return ORDER.indexOf(status);
 }

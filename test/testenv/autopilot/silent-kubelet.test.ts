@@ -1,4 +1,7 @@
-/** Plays a release whose service answers but whose kubelet never starts: one node is rolled back, and no other is touched. */
+/**
+ * Plays a release whose service answers, but whose kubelet never starts. One node is rolled back, and no other node is
+ * changed.
+ */
 import { expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { listed } from '../../support/builders/plans.ts';
@@ -21,7 +24,8 @@ const scene = useScene(
 
 test('the plan fails with the first node, which is rolled back, and touches no other', async () => {
   const at = scene();
-  // Heartbeats have whole seconds: one in the second of the restart may have come after it.
+  // Heartbeats have a resolution of one second. So a heartbeat in the same second as the restart could count as a
+  // heartbeat after the restart.
   await at.until(async () => expect(Date.now() - (await lastHeard(at))).toBeGreaterThan(2_000));
   const platforms = { 'linux-amd64': { url: at.url(TO) } };
   await at.create('silent', {
@@ -44,7 +48,10 @@ test('the plan fails with the first node, which is rolled back, and touches no o
   });
 });
 
-/** The last heartbeat of the first node's kubelet; NaN before the first. */
+/**
+ * Returns the last heartbeat of the first node's kubelet, in milliseconds since the Unix epoch; NaN before the first
+ * heartbeat.
+ */
 async function lastHeard({ client }: Scene): Promise<number> {
   const { status } = await client.get(nodes, first);
   return Date.parse(

@@ -91,13 +91,13 @@ async function podsThere(): Promise<Pod[]> {
 }
 
 /**
- * In addition to recordings.test.ts: how the leader cordoned and drained all Nodes, in its own order. The scheduler decides
- * how many pods a node has, so evictions in a row count as one.
+ * Compares, in addition to recordings.test.ts, how the leader cordoned and drained all Nodes, in the leader's order.
+ * Evictions in a row count as one, because the scheduler decides how many pods a node has.
  */
 test('#46: three workers at once: drained one after the other, and none goes on before the last is empty', async () => {
   const recording = loadRecording('plan-3w-drain-concurrent3');
   const workers = ['w1', 'w2', 'w3'];
-  // Evicted pods are checked after as long as in the original: meanwhile all other nodes are cordoned.
+  // The leader waits as long as the original before it checks evicted pods. Meanwhile, it cordons all other nodes.
   await using stage = await startStage({
     controllers: ['c1'],
     workers,
@@ -108,7 +108,7 @@ test('#46: three workers at once: drained one after the other, and none goes on 
   const start = stage.recorder.writes.length;
   const cordoning = async (name: string): Promise<void> =>
     await stage.until(async () => expect(await stage.status(name)).toBe('Cordoning'));
-  // As recorded: in this order, and all before the first cordon.
+  // As in the recording, the nodes become `Cordoning` in this order, and all of them before the first cordon.
   stage.recorder.hold = async ({ name, annotations = {}, body }) => {
     if (name === 'w1' && JSON.stringify(body) === '{"spec":{"unschedulable":true}}')
       return await cordoning('w3');
@@ -120,7 +120,7 @@ test('#46: three workers at once: drained one after the other, and none goes on 
   const writes = stage.recorder.writes.slice(start);
   expect(linesByObject(writes)).toEqual(linesByObject(recording.writes));
   expect(cordonLines(writes)).toEqual(cordonLines(recording.writes));
-  // Six pods but more evictions: pods of the first node are rescheduled to the next one.
+  // There are more evictions than the six pods, because pods of the first node are rescheduled to the next node.
   expect(writes.filter(({ resource }) => resource === 'pods/eviction').length).toBeGreaterThan(6);
 });
 

@@ -103,7 +103,8 @@ test('09: a node that an administrator had cordoned is schedulable afterwards', 
         { spec: { unschedulable: true } },
         { type: 'strategic' },
       );
-      // The controller manager's write would conflict with the first status.
+      // Waits for the taint. Otherwise, the controller manager's write of the taint would conflict with the first
+      // status.
       await stage.until(async () =>
         expect((await stage.client.get(nodes, 'w1')).spec?.taints).toHaveLength(1),
       );

@@ -1,4 +1,4 @@
-/** Tests that a plan ends when Refit and k0s share a cluster, whichever leads. */
+/** Tests that a plan ends when Refit and k0s share a cluster, whether Refit or k0s leads. */
 import { expect, test } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { nodes } from '../../../src/kube/resources.ts';
@@ -7,7 +7,7 @@ import { COMBINATIONS, type Combination, startMixed } from '../../support/double
 const HOSTS = ['controller1', 'worker1', 'worker2'];
 
 const RELEASE = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'] as const;
-/** Nodes that cordon themselves, before and after. */
+/** Releases whose nodes cordon themselves, before and after the update. */
 const OLD_RELEASE = ['v1.34.10+k0s.0', 'v1.34.11+k0s.0'] as const;
 
 type Case = [name: string, from: string, to: string, combination: Combination];

@@ -10,7 +10,7 @@ async function leaderLease(stage: Stage): Promise<Lease> {
   return await stage.client.get(leases, LEADER_LEASE.name, { namespace: LEADER_LEASE.namespace });
 }
 
-/** Replaces each text that differs between two clusters by its kind. */
+/** Replaces each text that differs between two clusters by a text for its kind, such as `a time`. */
 function shapeOf({ metadata, ...rest }: KubeObject): unknown {
   const { name, labels, annotations } = metadata;
   const text = JSON.stringify({ ...rest, metadata: { name, labels, annotations } });
@@ -28,7 +28,8 @@ test('a held lease, a released one, and the one of its next holder', async () =>
   expect(shapeOf({ ...held, spec: { ...held.spec, leaseTransitions: 1 } } as Lease)).toEqual(
     shapeOf(recordedObject('lease-held')),
   );
-  // The release is a write, too: the next holder waits until it has observed it.
+  // The first write of the next holder waits until the test has read the released Lease. Otherwise that write could
+  // replace the released Lease before the test reads it.
   let released: Lease | undefined;
   stage.recorder.hold = async ({ via, resource, name }) => {
     if (via !== 'c1' || resource !== 'leases' || name !== LEADER_LEASE.name) return;
@@ -55,7 +56,7 @@ test('a worker marks its own lease', async () => {
 test('the ControlNode of a controller', async () => {
   await using stage = await startStage({ controllers: ['c1'] });
   const { metadata, ...recorded } = recordedObject('controlnode');
-  // The recorded one has a signal.
+  // The recorded ControlNode also has a signal, which is left out here.
   const mode = Object.entries(metadata.annotations ?? {}).filter(([key]) => key.endsWith('/mode'));
   const expected = {
     ...recorded,

@@ -4,7 +4,7 @@ import { NEW } from '../../support/doubles/payload-files.ts';
 import { type Cast, runRecorded } from '../../support/doubles/recorded-run.ts';
 import { WHOLE } from '../../support/whole.ts';
 
-/** `c1` and `c3` lead, as in the recordings. */
+/** The first controller in each list leads: `c1` or `c3`, as in the recordings. */
 const THREE = { controllers: ['c1', 'c2', 'c3'], reluctant: ['c2'] };
 const LED_BY_C3 = { controllers: ['c3', 'c1', 'c2'], reluctant: ['c2'] };
 const ALONE = { controllers: ['c3'] };
@@ -44,7 +44,7 @@ const RECORDINGS: readonly [recording: string, state: string, cast: Cast][] = [
   ['10f-missing-node', 'IncompleteTargets', { ...ALONE, workers: ['w1'] }],
   ['10g-missing-platform', 'IncompleteTargets', { ...ALONE, workers: ['w1'] }],
 ];
-/** The longest, each with a shorter one of its kind. */
+/** The longest recordings. The list also has a shorter recording of each kind. */
 const LONG = ['02a-forced-same-old', '02c-forced-same-new'];
 
 test.each(RECORDINGS.filter(([name]) => WHOLE || !LONG.includes(name)))(

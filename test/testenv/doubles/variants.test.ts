@@ -1,4 +1,7 @@
-/** Tests that doubles of older and newer k0s share one cluster as designed: which process cordons, and how it is marked. */
+/**
+ * Tests that doubles of older and newer k0s work together in one cluster as designed: which process cordons, and how
+ * that is marked.
+ */
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
@@ -14,7 +17,7 @@ import { linesByObject } from '../../support/doubles/write-lines.ts';
 const OLDER = VARIANTS['<=1.34'];
 const NEWER = VARIANTS['>=1.35'];
 
-/** Updates the named nodes to NEW, whatever version runs there. */
+/** Returns a plan that updates the named nodes to NEW, whatever version they run. */
 function planFor(stage: Stage, controllers: readonly string[], workers: readonly string[]): Plan {
   const plan = loadRecording('02b-forced-same-version-string').plan(stage.downloads);
   const platforms = { 'linux-amd64': { url: `${stage.downloads.url}/b/k0s-new` } };
@@ -27,8 +30,8 @@ function planFor(stage: Stage, controllers: readonly string[], workers: readonly
 }
 
 /**
- * A node that writes its Node as it was before the controller manager tainted it would remove the taint, which is forbidden.
- * Whether that or a conflict happens depends on timing.
+ * Treats this refusal like a conflict. A node that writes its Node with the state before the controller manager's taint
+ * would remove the taint, which is forbidden. Timing decides whether the write is forbidden or conflicts.
  */
 function staleAs409({ by, resource, verb, code }: Write): number {
   return by.startsWith('system:node:') && resource === 'nodes' && verb === 'update' && code === 403
@@ -49,7 +52,10 @@ async function update(stage: Stage, controllers: readonly string[], workers: rea
 const CORDON = 'patch 200 {"spec":{"unschedulable":true}}';
 const UNCORDON = 'patch 200 {"spec":{"unschedulable":null}}';
 
-/** For a worker that `cordons` cordons and whose new release leaves uncordoning to the leader. */
+/**
+ * Returns the lines for a worker whose cordon comes from `cordons`, and whose new release leaves the uncordon to the
+ * leader.
+ */
 const workerLines = (cordons: string): string[] => [
   'leader update 200 none',
   'node update 200 Downloading',
@@ -111,7 +117,7 @@ test('a controller that is a worker, too, is updated through its ControlNode, an
   expect((await stage.client.get(controlNodes, 'c1')).metadata.annotations).toMatchObject({
     'autopilot.k0sproject.io/mode': 'controller+worker',
   });
-  // The plan excludes it as a worker.
+  // The plan also lists it as a worker, but the leader excludes it there.
   const lines = await update(stage, ['c1'], ['c1']);
   expect(lines['plan']?.at(-1)).toBe('leader update 200 Completed #0 Completed c1=SignalCompleted');
   expect(lines['c1']).toEqual([

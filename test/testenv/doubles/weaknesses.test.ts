@@ -1,4 +1,6 @@
-/** Shows the original's weaknesses with doubles of k0s, each under its number. */
+/**
+ * Tests that the doubles of k0s have the original's weaknesses. The name of a test contains the number of its weakness.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -39,7 +41,7 @@ function conflictWhenSent(stage: Stage, times: number): void {
 
 test('#3: a conflict after the signal makes the leader signal another worker, though only one may move', async () => {
   const recording = loadRecording('03x-plan-status-conflict-oversignals');
-  // As recorded: three workers are in progress with `concurrent: 1`.
+  // In the recording, three workers are in progress although `concurrent` is 1.
   expect(new Set(signalled(recording.writes))).toEqual(new Set(['w1', 'w2', 'w3']));
   const workers = ['w1', 'w2', 'w3'];
   await using stage = await startStage({
@@ -65,7 +67,7 @@ test('#3: in the same way all controllers restart together', async () => {
     versions: { c1: NEW, c2: NEW, c3: NEW },
   });
   conflictWhenSent(stage, 2);
-  // Each delays its restart until all are ready to restart: the original does not prevent that.
+  // Each controller delays its restart until all controllers are ready to restart. The original does not prevent that.
   const ready = new Set<string>();
   const { hold } = stage.recorder;
   stage.recorder.hold = async (write) => {
@@ -114,7 +116,7 @@ test('#20: an edit of a plan that has failed does nothing', async () => {
     { type: 'merge' },
   );
   await run.untilAsRecorded();
-  // #19: nothing visible says why.
+  // #19: neither the plan nor the Node shows the reason.
   const { status } = await stage.client.get(plans, 'autopilot');
   expect(status?.commands[0]).not.toHaveProperty('description');
   expect(JSON.stringify(await stage.client.get(nodes, 'w3'))).not.toContain('hash');
@@ -148,13 +150,13 @@ test('#38: each conflict at the end of a download costs another download', async
   };
   await stage.create(loadRecording('06-two-k0supdates').plan(stage.downloads));
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
-  // At least the three that the test causes: any other write of the Node adds one.
+  // There are at least the three conflicts that the test causes. Any other write of the Node causes one more.
   const conflicts = stage.recorder.writes.filter(
     ({ via, code, annotations = {} }) =>
       via === 'w1' && code === 409 && statusOf(annotations) === 'Cordoning',
   ).length;
   expect(conflicts).toBeGreaterThanOrEqual(3);
-  // A stale cache starts one, too.
+  // A stale cache can also cause a download.
   const downloads = stage.downloads.requests.filter(({ complete }) => complete).length;
   expect(downloads).toBeGreaterThanOrEqual(1 + conflicts);
 });

@@ -1,4 +1,4 @@
-/** Reads the blocks of a guide that can be followed: what a reader pastes into a shell or a file, in order. */
+/** Reads the blocks of a guide that a test can follow. A reader pastes these blocks into a shell or a file, in order. */
 import { readFileSync } from 'node:fs';
 
 export interface Block {
@@ -6,13 +6,14 @@ export interface Block {
   readonly title: string;
   readonly text: string;
   /**
-   * What the word after the language says. `run`: ends well. `service`: keeps running. `worker`, `controller`: keeps running on
-   * each such host. Any other word is the name of the file that the text belongs into.
+   * The word after the language of the block. `run`: the commands end successfully. `service`: the command keeps
+   * running. `worker`, `controller`: the command keeps running on each host of this role. Any other word is the name of
+   * the file for the text.
    */
   readonly use: string;
 }
 
-/** Blocks without such a word are examples. */
+/** Returns the blocks with a word after the language. All other blocks are examples. */
 export function blocksOf(page: string): Block[] {
   const text = readFileSync(page, 'utf8');
   const found = text.matchAll(

@@ -64,7 +64,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** The reader's own addresses and files in place of those of the page. */
+/** Replaces the addresses and files in the text of the page by those of this test. */
 async function adapted({ text }: Block): Promise<string> {
   const host = cluster.hosts[0] as Host;
   const kubelet = await kubeconfigFor({ node: host.name });

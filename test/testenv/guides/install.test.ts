@@ -21,7 +21,7 @@ beforeAll(async () => {
   });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
   await shell.command('helm', `exec ${await buildTool('helm')} "$@"`);
-  // As in a cluster that has nothing of Refit yet; the Namespace of the Lease may be there already.
+  // Removes the roles, as in a cluster without Refit. The Namespace of the Lease may exist already.
   const documents = parseAllDocuments(await readFile('deploy/rbac.yaml', 'utf8'));
   const roles = documents.filter((document) => document.get('kind') !== 'Namespace').join('');
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', '-'], roles);

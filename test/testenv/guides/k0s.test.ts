@@ -34,7 +34,7 @@ beforeAll(async () => {
     version: FROM,
     offers: [TO],
     restartDelayMs: 300,
-    // The reader starts them.
+    // The reader of the guide starts the agents.
     agents: [],
   });
   healthPort = await freePort();
@@ -52,7 +52,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** What `k0s kubeconfig create USER` prints: a client certificate from the authority of the cluster. */
+/**
+ * Provides the output of `k0s kubeconfig create USER`: a kubeconfig with a client certificate from the authority of the
+ * cluster.
+ */
 async function issueKubeconfigs(): Promise<void> {
   const users = [
     'refit-controller',
@@ -68,7 +71,7 @@ async function issueKubeconfigs(): Promise<void> {
   );
 }
 
-/** The reader's own names and addresses in place of those of the page. */
+/** Replaces the names and addresses in the text of the page by those of this test. */
 async function adapted(text: string, host?: Host): Promise<string> {
   const kubelet = host?.role === 'worker' ? await kubeconfigFor({ node: host.name }) : '';
   const replaced: readonly (readonly [string | RegExp, string])[] = [
@@ -76,11 +79,11 @@ async function adapted(text: string, host?: Host): Promise<string> {
     [/https:\/\/example\.com\/k0s-\S+/g, `${cluster.downloads.url}${payloadPath(TO)}`],
     [/(?<=sha256: )[0-9a-f]{64}/g, cluster.downloads.sha256(payloadPath(TO))],
     ['127.0.0.1:8080', `127.0.0.1:${healthPort}`],
-    // All hosts share this machine: the leader asks each controller at its own address.
+    // All hosts share this machine, so the leader contacts each controller at its own address and at this port.
     [/(?<=refit (controller|preview|status)\b)/g, ` --api-port ${cluster.apiPort}`],
     ['/var/lib/k0s/kubelet.conf', kubelet],
     [/\bc1\b/g, host?.name ?? 'c1'],
-    // What an agent finds on a host of its own.
+    // The arguments for settings that an agent would find itself on a separate host.
     [
       / agent (?=-)/g,
       host === undefined

@@ -24,7 +24,8 @@ beforeAll(async () => {
     TMPDIR: directory,
   });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
-  // All hosts share this machine: ports tell them apart, not addresses.
+  // All hosts share this machine, so they have different ports instead of different addresses. `ssh-keyscan` prints
+  // their keys.
   const keys = (await readFile(await filesOf('knownHostsFile'), 'utf8')).trim();
   await shell.command('ssh-keyscan', `echo '${keys}'`);
 });
@@ -47,7 +48,7 @@ async function filesOf(name: 'identityFile' | 'knownHostsFile'): Promise<string>
   return join(path, '..', ssh[name]);
 }
 
-/** The reader's own hosts, keys and files in place of those of the page. */
+/** Replaces the hosts, keys and files of the page by those of this test. */
 async function adapted({ use, text }: Block): Promise<string> {
   const unasked = text.replace(
     /(?<=refit kubeadm (plan|apply))/g,

@@ -1,4 +1,4 @@
-/** Follows the pages that move a cluster to Refit and back, as far as hosts are not needed. */
+/** Follows the pages that move a cluster to Refit and back. It leaves out the parts that need hosts. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { ReaderShell } from './shell.ts';
 
 const NAMESPACE = 'system-upgrade';
 const MINUTES = 60_000;
-/** Roles that the chart brings, too; the original has others. */
+/** The files with roles that the chart contains as well. The original uses other roles. */
 const ROLES = ['rbac.yaml', 'rbac-cattle.yaml'];
 let directory = '';
 let shell: ReaderShell;
@@ -68,7 +68,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** The Deployment's container, the Plans, and whether the account is there. */
+/** Returns the container of the Deployment, the Plans, and whether the account exists. */
 async function found(): Promise<string[]> {
   const jsonpath = '-o=jsonpath={.items[*].spec.template.spec.containers[*].name}';
   const looks = [

@@ -20,7 +20,7 @@ export class ReaderShell implements AsyncDisposable {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #services: { readonly title: string; readonly child: ChildProcess; said: string }[] = [];
 
-  /** `directory` must not exist yet; `deploy/` is there, as in a release. */
+  /** `directory` must not exist yet. It then contains `deploy/`, as a release does. */
   static async open(
     directory: string,
     environment: Readonly<Record<string, string>>,
@@ -35,7 +35,8 @@ export class ReaderShell implements AsyncDisposable {
       PATH: path,
       ...environment,
     });
-    // Options for Node, as the one-file binary takes them. Without its compilers Node does not read TypeScript.
+    // Drops the options for Node, which only the one-file binary accepts. They may switch off the compilers that Node
+    // needs to read TypeScript.
     await shell.command(
       'refit',
       `case "$1" in --node-options=*) shift;; esac\nexec ${process.execPath} ${REFIT} "$@"`,
@@ -53,7 +54,7 @@ export class ReaderShell implements AsyncDisposable {
     await writeFile(join(this.directory, 'bin', name), `#!/bin/bash\n${script}\n`, { mode: 0o755 });
   }
 
-  /** Writes the file, starts the service, or runs the commands; fails with what they said. */
+  /** Writes the file, starts the service, or runs the commands. Fails with the output of the commands. */
   async follow({ use, text, title }: Block): Promise<void> {
     if (use === 'service') this.start(title, text);
     else if (use === 'run') expect(await this.run(text)).toMatchObject({ code: 0 });
@@ -71,7 +72,7 @@ export class ReaderShell implements AsyncDisposable {
     return { code, said };
   }
 
-  /** Starts what keeps running until the shell is closed. */
+  /** Starts a service that runs until the shell is closed. */
   start(title: string, text: string): void {
     const child = this.#spawn(text);
     const service = { title, child, said: '' };
@@ -82,7 +83,7 @@ export class ReaderShell implements AsyncDisposable {
     this.#services.push(service);
   }
 
-  /** Services that have ended, with what they said last. */
+  /** The services that have ended, with the end of their output. */
   get ended(): string[] {
     return this.#services
       .filter(({ child }) => child.exitCode !== null || child.signalCode !== null)
@@ -94,7 +95,7 @@ export class ReaderShell implements AsyncDisposable {
       cwd: this.directory,
       env: this.#environment,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own: a signal reaches what the block started.
+      // The block gets its own process group, so that a signal reaches all processes that it started.
       detached: true,
     });
   }

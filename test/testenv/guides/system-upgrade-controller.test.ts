@@ -39,7 +39,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** The Deployment of the original, as far as the page is concerned: no image is ever pulled here. */
+/** Returns the Deployment of the original with the parts that the page uses. No image is pulled in this test. */
 function original(): object {
   const labels = { app: 'original' };
   const container = { name: 'original', image: 'rancher/system-upgrade-controller' };
@@ -58,7 +58,7 @@ function original(): object {
   };
 }
 
-/** The kubeconfig at the place that the page names, with the rights of the account and no others. */
+/** Writes the kubeconfig to the path that the page names. It has only the rights of the account. */
 async function writeAccount(): Promise<void> {
   await mkdir(join(shell.directory, '.kube'));
   await writeAccountKubeconfig(

@@ -1,6 +1,6 @@
 /**
- * Runs inside a jail with real systemd: starts a real control plane and a stand-in for a k0s controller, and installs the
- * agent beside it. Writes what was seen as one JSON object.
+ * Runs inside a jail with real systemd: starts a real control plane and a stand-in for a k0s controller, and installs
+ * the agent on the same host. Writes its observations as one JSON object.
  *   node inside.ts EXCHANGE
  */
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -26,11 +26,14 @@ const [exchange = ''] = process.argv.slice(2);
 const DEPLOY = join(import.meta.dirname, '..', '..', '..', 'deploy');
 const K0S = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s/status.sock';
-/** k0s ends with whoever holds its standard input. */
+/**
+ * The FIFO that is the standard input of the stand-in for k0s. The stand-in ends when the process that keeps this FIFO
+ * open ends.
+ */
 const STDIN = '/run/k0s-stdin';
 const ADMIN = '/var/lib/k0s/pki/admin.conf';
 const AGENT_KUBECONFIG = '/etc/refit/agent.kubeconfig';
-/** Of certificates: the agent gets the next one after four fifths of it. */
+/** The lifetime of certificates. The agent gets the next certificate after four fifths of it. */
 const LIFE = '15s';
 const selfReviews = clusterScoped(
   'authentication.k8s.io/v1',
@@ -45,7 +48,7 @@ const PLACES = [
   '/usr/local/bin/refit',
 ];
 
-/** Of the ControlNode; the kubelet knows nothing of it. */
+/** The name of the ControlNode. The kubelet does not know this name. */
 const NAME = 'edge-1';
 
 const UNIT = `[Service]
@@ -75,7 +78,8 @@ async function startK0s(): Promise<void> {
   await buildStandIn({ version: 'v1.36.3+k0s.0', path: K0S });
   await mkdir('/run/k0s');
   execFileSync('mkfifo', [STDIN]);
-  // Open for reading and writing until this process ends, it never ends either.
+  // This process keeps the FIFO open for reading and writing until it ends, so the standard input of k0s does not end
+  // earlier.
   openSync(STDIN, 'r+');
   await writeFile('/etc/systemd/system/k0scontroller.service', UNIT);
   execFileSync('systemctl', ['daemon-reload']);
@@ -83,7 +87,7 @@ async function startK0s(): Promise<void> {
   await until('k0s', async () => await askStatus(SOCKET, 1_000).catch(() => undefined));
 }
 
-/** For which Node the credentials are asked. */
+/** Returns the name of the Node for which the credentials are requested. */
 const nodeOf = (credentials: string): string =>
   /--node\W+([\w.-]+)/.exec(credentials)?.[1] ?? 'none';
 
@@ -127,7 +131,7 @@ async function run(): Promise<SeenController> {
       admin,
       await readFile(join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`), 'utf8'),
     );
-  // A copy of this machine's, where others may have worked.
+  // The jail has a copy of this directory of the machine, which may contain files of other tests.
   await rm('/var/lib/refit', { recursive: true, force: true });
   await mkdir('/var/lib/k0s/pki', { recursive: true });
   await copyFile(admin, ADMIN);
@@ -149,7 +153,8 @@ async function run(): Promise<SeenController> {
   const credentials = await readFile(AGENT_KUBECONFIG, 'utf8');
   const pid = agentPid();
   await untilExpired(NAME);
-  // Refused, because nothing verifies the download; the agent has to write that.
+  // The agent refuses this signal, because nothing verifies the download. It has to write the refusal as the status of
+  // the signal.
   const command = {
     id: 0,
     kind: 'k0supdate',

@@ -1,24 +1,24 @@
-/** What `inside.ts` reports out of its jail. */
+/** The observations that `inside.ts` reports from its jail. */
 export interface SeenController {
-  /** Of the host. */
+  /** The name of the host. */
   readonly name: string;
-  /** For which Node the agent has rights, and that of the kubelet. */
+  /** The Node for which the agent has rights, and the Node of the kubelet. */
   readonly nodes: readonly [asked: string, kubelets: string];
   readonly installed: string;
-  /** As kubectl names it. */
+  /** The ControlNode, with the name that kubectl prints. */
   readonly controlNode: string;
-  /** Whom the API server takes the agent for. */
+  /** The name of the user as which the API server authenticates the agent. */
   readonly user: string;
-  /** Its status for a signal that came after its first certificate had expired. */
+  /** The status that the agent wrote for a signal that came after its first certificate had expired. */
   readonly answered: string;
-  /** Whether it was the same process that answered. */
+  /** True if the same process of the agent wrote that status. */
   readonly isSame: boolean;
-  /** Output of uninstall. */
+  /** The output of the first `refit uninstall agent`. */
   readonly removed: string;
-  /** The same of a second one. */
+  /** The output of a second `refit uninstall agent`. */
   readonly removedAgain: string;
-  /** Names of the agent's objects once the commands ran that uninstall printed. */
+  /** The names of the agent's objects that remain in the cluster after the commands that uninstall printed have run. */
   readonly leftInCluster: readonly string[];
-  /** What uninstall left. */
+  /** The paths that uninstall did not remove. */
   readonly left: readonly string[];
 }

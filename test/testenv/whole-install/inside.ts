@@ -22,9 +22,12 @@ const { name, version, apiServer } = JSON.parse(
 ) as HostJob;
 const K0S = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s/status.sock';
-/** k0s ends with whoever holds its standard input. */
+/**
+ * The FIFO that is the standard input of the stand-in for k0s. The stand-in ends when the process that keeps this FIFO
+ * open ends.
+ */
 const STDIN = '/run/k0s-stdin';
-/** Well within the 50 s after which the controller manager calls a silent node NotReady. */
+/** Clearly shorter than the 50 s after which the controller manager marks a silent node as not Ready. */
 const HEARTBEAT_MS = 10_000;
 const PLACES = [
   '/etc/systemd/system/refit-agent.service',
@@ -46,7 +49,8 @@ async function startK0s(): Promise<void> {
   const unit = `[Service]\nExecStart=${K0S} ${role} --status-socket ${SOCKET}\nStandardInput=file:${STDIN}\nRestart=always\n`;
   await buildStandIn({ version, path: K0S });
   execFileSync('mkfifo', [STDIN]);
-  // Open for reading and writing until this process ends, it never ends either.
+  // This process keeps the FIFO open for reading and writing until it ends, so the standard input of k0s does not end
+  // earlier.
   openSync(STDIN, 'r+');
   await writeFile('/etc/systemd/system/k0s.service', unit);
   execFileSync('systemctl', ['daemon-reload']);
@@ -67,13 +71,14 @@ function refit(...args: string[]): string {
   return `${stdout}${stderr}${status === 0 ? '' : `exit code ${status}\n`}`;
 }
 
-/** As on a new machine: this one's files may have been worked with. */
+/** Prepares the files of the host as on a new machine. Files of this machine may come from earlier work. */
 async function furnish(): Promise<void> {
   execFileSync('hostname', [name]);
   for (const place of PLACES) await rm(place, { recursive: true, force: true });
   for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit'])
     await mkdir(directory, { recursive: true });
-  // The process of a script tells its interpreter only; and several hosts share the machine's addresses.
+  // Sets `binary` because the process of a script shows only its interpreter. Sets `api-address` because several hosts
+  // share the addresses of this machine.
   const address = apiServer === undefined ? '' : `api-address: ${apiServer.listen.split(':')[0]}\n`;
   await writeFile('/etc/refit/agent.yaml', `binary: ${K0S}\nsoak: 1s\n${address}`);
   if (apiServer === undefined)
@@ -81,7 +86,7 @@ async function furnish(): Promise<void> {
   else await cp(join(exchange, CREDENTIALS), join('/root', CREDENTIALS), { recursive: true });
 }
 
-/** Until the test has seen enough: on a worker the kubelet reports after each start, and every few seconds. */
+/** Runs until the test has finished. On a worker, reports the kubelet's status after each start and every few seconds. */
 async function live(): Promise<void> {
   using client = createClient(await loadClusterConfig({ path: join(exchange, 'admin.conf') }));
   for (let pid = 0, at = 0; !existsSync(join(exchange, FINISH)); await sleep(systemClock, 200)) {

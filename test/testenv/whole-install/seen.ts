@@ -1,26 +1,32 @@
-/** What the test and the hosts of `whole-install.test.ts` tell each other. */
+/** The data that the test and the hosts of `whole-install.test.ts` exchange. */
 
-/** In `host.json`: what a host is to be. */
+/** The content of `host.json`: what the host must be. */
 export interface HostJob {
-  /** Of the machine, and so of its Node or ControlNode. */
+  /** The name of the machine, and so of its Node or ControlNode. */
   readonly name: string;
   readonly version: string;
-  /** Controllers only, as `address:port`: the address of its API server, and the one behind it. */
+  /**
+   * For controllers only, as `address:port`: the address of the API server on this host, and the address of the server
+   * to which it forwards.
+   */
   readonly apiServer?: { readonly listen: string; readonly upstream: string };
 }
 
-/** In `seen.json`: what happened there. */
+/** The content of `seen.json`: what happened on the host. */
 export interface SeenHost {
   readonly error?: string;
   /** Outputs of install and uninstall. */
   readonly installed: string;
   readonly removed: string;
-  /** What uninstall left. */
+  /** The paths that uninstall did not remove. */
   readonly left: readonly string[];
-  /** Of k0s at the end. */
+  /** The version of k0s at the end. */
   readonly version: string;
 }
 
-/** Files by which the test tells the host to remove the agent, and where it leaves credentials. */
+/**
+ * The names of two entries in the exchange directory. The test creates `finish` to tell the host to remove the agent.
+ * It puts credentials into `credentials`.
+ */
 export const FINISH = 'finish';
 export const CREDENTIALS = 'credentials';

@@ -13,9 +13,9 @@ import { messageOf } from '../../../../src/util/errors.ts';
 import { capiMachines, NAMESPACE, type ProofMachine } from './objects.ts';
 
 export interface MachineNodesOptions {
-  /** Has the Nodes. */
+  /** The cluster that has the Nodes. */
   readonly cluster: Cluster;
-  /** Of the API server that has the Machines. */
+  /** A client of the API server that has the Machines. */
   readonly management: KubeClient;
   /** Name of the Cluster. */
   readonly name: string;
@@ -28,11 +28,11 @@ const CONTROL_PLANE_ROLE = 'node-role.kubernetes.io/control-plane';
 const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 
 export class MachineNodes {
-  /** By the name of the Machine, which its Node has, too. */
+  /** The hosts by the name of their Machine. The Node has the same name. */
   readonly hosts = new Map<string, Host>();
   readonly #options: MachineNodesOptions;
   readonly #end = new AbortController();
-  /** The kubelets look at this list. */
+  /** The hosts for which the simulated kubelets report. The kubelets read this list each time. */
   readonly #reporting: Host[] = [];
   readonly #kubelets: Disposable;
   readonly #following: Promise<void>;
@@ -49,14 +49,14 @@ export class MachineNodes {
     return host;
   }
 
-  /** Its kubelet says nothing until the returned function is called. */
+  /** Stops the reports of this Machine's kubelet until the returned function is called. */
   mute(machine: string): () => void {
     const host = this.host(machine);
     this.#reporting.splice(this.#reporting.indexOf(host), 1);
     return () => void this.#reporting.push(host);
   }
 
-  /** Its Node is not Ready, as far as its kubelet says nothing else. */
+  /** Sets the Node to not Ready. This lasts until its kubelet reports something else. */
   async breakNode(machine: string): Promise<void> {
     const { client } = this.#options.cluster;
     const { status } = await client.get(nodes, machine);
@@ -87,7 +87,7 @@ export class MachineNodes {
       try {
         await this.#look();
       } catch (error) {
-        // Another look may do; what stays is said once.
+        // The next attempt may succeed. An error that stays the same is logged once.
         const message = messageOf(error);
         if (message !== told && !this.#end.signal.aborted)
           this.#options.log(`a Machine's Node: ${message}`);
@@ -137,7 +137,10 @@ export class MachineNodes {
     await this.#options.cluster.startAgent(host);
   }
 
-  /** What kubeadm leaves, and KubeadmControlPlane asks for: its configuration, and static pods that are ready. */
+  /**
+   * Creates what kubeadm leaves and KubeadmControlPlane asks for: the configuration of kubeadm, and static pods that
+   * are ready.
+   */
   async #playControlPlane(node: string, version: string): Promise<void> {
     const { client } = this.#options.cluster;
     const namespace = 'kube-system';

@@ -1,12 +1,12 @@
-/** The objects of a cluster of Cluster API, as its user writes them, and the fields that the proof reads. */
+/** The objects of a cluster of Cluster API, as a user would write them, and the fields that the proof reads. */
 import { generateKeyPairSync } from 'node:crypto';
 import { type Condition, type KubeObject, namespaced } from '../../../../src/kube/resources.ts';
 import { createAuthority, validFrom } from '../../../../tools/controlplane/certs.ts';
 
 export const NAMESPACE = 'fleet';
-/** Of the Machines whose Nodes are on the real API server. */
+/** The name of the Cluster whose Machines have their Nodes on the real API server. */
 export const CLUSTER = 'field';
-/** Of a MachineDeployment `NAME`. */
+/** The name of the MachineDeployment of the workers. */
 export const WORKERS = `${CLUSTER}-workers`;
 
 export interface ProofMachine extends KubeObject {
@@ -48,11 +48,17 @@ export interface ClusterWanted {
   readonly controlPlanes: 1 | 3;
   readonly workers: number;
   readonly versions: { readonly controlPlane: string; readonly workers: string };
-  /** Of an administrator of the API server that has the Nodes; that of the in-memory provider if absent. */
+  /**
+   * An administrator's kubeconfig for the API server that has the Nodes. If it is absent, the kubeconfig of the
+   * in-memory provider is used.
+   */
   readonly kubeconfig?: string;
 }
 
-/** With a kubeconfig of its own, the etcd is nobody's to look after: there is no pod that a manager could reach it through. */
+/**
+ * Returns the objects of a cluster. If `kubeconfig` is set, etcd is declared as external, because there is no etcd pod
+ * through which a manager could reach it.
+ */
 export function clusterObjects({
   name,
   controlPlanes: count,
@@ -83,7 +89,7 @@ export function clusterObjects({
     }),
     {
       ...of(INFRASTRUCTURE, 'DevCluster', name, { backend: { inMemory: {} } }),
-      // The provider adds one of its own, and ends in a panic where there is none.
+      // The provider adds an annotation of its own, and panics if the object has no annotations.
       metadata: { name, namespace: NAMESPACE, annotations: { 'proof.refit.dev/cluster': name } },
     },
     of(INFRASTRUCTURE, 'DevMachineTemplate', name, {
@@ -115,7 +121,7 @@ export interface BootstrapFile {
   readonly content: string;
 }
 
-/** A template is not changed: a MachineDeployment gets a new one. */
+/** Returns a template. Templates are never changed: a MachineDeployment gets a new template instead. */
 export function bootstrapTemplate(name: string, files: readonly BootstrapFile[]): object {
   const node = { nodeRegistration: { criSocket: 'unix:///run/containerd/containerd.sock' } };
   const spec = { joinConfiguration: node, ...(files.length > 0 && { files }) };
@@ -144,9 +150,9 @@ export function workersOf(cluster: string, replicas: number, version: string): o
   });
 }
 
-/** A user's own, which Cluster API leaves as they are: it makes those that are missing. */
+/** Returns Secrets that a user provides. Cluster API leaves these as they are, and makes only the missing ones. */
 function secretsOf(cluster: string, kubeconfig: string): object[] {
-  // The in-memory provider takes no other kind of key.
+  // The in-memory provider accepts only RSA keys.
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
     type: 'pkcs8',
     format: 'pem',
@@ -182,7 +188,7 @@ export function reference(apiGroup: string, kind: string, name: string): object 
   return { apiGroup, kind, name };
 }
 
-/** As JSON for `applyManifest`. */
+/** Returns the objects as a JSON list for `applyManifest`. */
 export function listOf(items: readonly object[]): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', metadata: {}, items });
 }

@@ -1,4 +1,4 @@
-/** Tells of Machines whether anything is going on, in which version they are, and what their conditions say. */
+/** Reports for Machines whether an update is still running, which version they have, and what their conditions say. */
 import type { Condition, KubeObject } from '../../../../src/kube/resources.ts';
 import type { ProofMachine } from './objects.ts';
 
@@ -15,7 +15,7 @@ export function isSettled(machine: ProofMachine, version: string): boolean {
   );
 }
 
-/** For whoever waited in vain. */
+/** Describes the Machines in words, for the error message of a wait that timed out. */
 export function inWords(machines: readonly ProofMachine[]): string[] {
   return machines.map(({ metadata, spec, status }) => {
     const open = status?.conditions

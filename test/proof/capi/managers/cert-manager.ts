@@ -13,12 +13,12 @@ import { sourcesOf } from './programs.ts';
 const MANIFEST = 'proof/cert-manager';
 const MODULE = 'github.com/cert-manager/cert-manager';
 
-/** The last release whose controller is in the module itself; `cert-manager.io/v1` is the same since. */
+/** The last release that has the controller in the main module. `cert-manager.io/v1` has not changed since. */
 const VERSION = 'v1.11.5';
 
 export interface CertManager {
   readonly path: string;
-  /** Of its kinds. */
+  /** The folder with the definitions of its kinds. */
   readonly definitions: string;
 }
 
@@ -30,7 +30,7 @@ export async function gatherCertManager(options: BuildOptions): Promise<CertMana
   return { path, definitions: join(sources.get(MODULE) ?? '', 'deploy/crds') };
 }
 
-/** Where it keeps the authorities of ClusterIssuers. */
+/** The namespace in which cert-manager keeps the authorities of ClusterIssuers. */
 export const CERT_MANAGER = 'cert-manager';
 
 export async function startCertManager(
@@ -39,7 +39,7 @@ export async function startCertManager(
 ): Promise<Process> {
   const files = (await readdir(built.definitions)).filter((file) => file.endsWith('.yaml'));
   const texts = files.map(async (file) => await readFile(join(built.definitions, file), 'utf8'));
-  // Its chart fills in labels.
+  // The files are templates of the chart. This removes the lines into which the chart would insert labels.
   const plain = (await Promise.all(texts)).map((text) => text.replaceAll(/^.*\{\{.*\n/gm, ''));
   await applyManifest(kubeconfig, plain.join('\n---\n'));
   const address = `127.0.0.1:${await freePort()}`;

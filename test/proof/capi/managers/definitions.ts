@@ -1,4 +1,4 @@
-/** Installs what the managers bring along: their kinds, and the webhooks at the managers' own addresses. */
+/** Installs the definitions of the managers' kinds, and their webhooks at the managers' own addresses. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../../src/kube/resources.ts';
 import { applyManifest } from '../../../../tools/controlplane/apply.ts';
 import type { Program } from './programs.ts';
 
-/** Says which version of Cluster API's contract a kind is for; their kustomization sets it. */
+/** The label that says for which version of Cluster API's contract a kind is. The managers' kustomization sets it. */
 const CONTRACT = 'cluster.x-k8s.io/v1beta2: v1beta2';
 
 export async function applyDefinitions(kubeconfig: string, { config }: Program): Promise<void> {
@@ -26,7 +26,10 @@ interface WebhookConfiguration extends KubeObject {
   }[];
 }
 
-/** `url` is the manager's, `authority` that of its certificate in PEM. */
+/**
+ * Installs the webhooks of a manager. `url` is the URL of the manager. `authority` is the authority of its certificate,
+ * in PEM.
+ */
 export async function applyWebhooks(
   kubeconfig: string,
   { name, config }: Program,

@@ -16,16 +16,16 @@ import type { ManagerName, Program } from './programs.ts';
 
 export interface ManagersOptions {
   readonly programs: readonly Program[];
-  /** Has `logs` and `pids`. */
+  /** The directory that has the folders `logs` and `pids`. */
   readonly directory: string;
-  /** Of an administrator. */
+  /** An administrator's kubeconfig. */
   readonly kubeconfig: string;
-  /** What they show to extensions. */
+  /** The certificate that the managers show to extensions, and its key. */
   readonly client: KeyPair;
   readonly abort: AbortSignal;
 }
 
-/** Gates, and who calls extensions. */
+/** The feature gates of each manager, and whether it calls extensions. */
 const OWN: Readonly<Record<ManagerName, { readonly gates: string; readonly calls: boolean }>> = {
   core: { gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true', calls: true },
   bootstrap: { gates: 'ClusterTopology=true', calls: false },
@@ -50,7 +50,7 @@ export class Managers {
     this.#options = options;
   }
 
-  /** Resolves when all are ready and their webhooks are in force. */
+  /** Resolves when all managers are ready and their webhooks are in force. */
   async open(): Promise<void> {
     const { directory, programs, kubeconfig } = this.#options;
     const validity = validFrom(systemClock.now());
@@ -71,7 +71,7 @@ export class Managers {
     }
   }
 
-  /** Resolves when it is ready; at the same addresses as before. */
+  /** Starts a manager, and resolves when it is ready. It gets the same addresses as before. */
   async start(name: ManagerName): Promise<void> {
     const { directory, programs, abort } = this.#options;
     const ports = this.#ports.get(name) ?? {
@@ -119,7 +119,7 @@ export class Managers {
     ];
   }
 
-  /** As a crash. */
+  /** Kills a manager with SIGKILL, as in a crash. */
   async kill(name: ManagerName): Promise<void> {
     const running = this.#running.get(name);
     if (running === undefined) return;
@@ -127,7 +127,10 @@ export class Managers {
     await running.stop();
   }
 
-  /** How many calls of `hook` this manager has made; with `failed`, those that ended without an answer of `Success`. */
+  /**
+   * Returns how many calls of `hook` this manager has made. `failed` counts the calls that did not end with an answer
+   * of `Success`.
+   */
   async calls(
     name: ManagerName,
     hook: string,

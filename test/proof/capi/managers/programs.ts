@@ -12,7 +12,7 @@ import { must } from '../../../../tools/release/commands.ts';
 
 const TOOLS = join(import.meta.dirname, '../../../../tools');
 
-/** By minor version: the release, and where the core manager lies in its module. */
+/** The releases by their minor version. `core` is the folder of the core manager in its module. */
 export const RELEASES = {
   '1.14': { version: 'v1.14.0', core: 'core' },
   '1.13': { version: 'v1.13.4', core: '' },
@@ -23,7 +23,7 @@ export type Minor = keyof typeof RELEASES;
 
 const STAMP = 'sigs.k8s.io/cluster-api/version';
 
-/** By the name of each manager but core: its Go module, and its package in there. */
+/** The Go module of each manager except core, and the package in that module. */
 const MANAGERS = {
   bootstrap: ['sigs.k8s.io/cluster-api', 'bootstrap/kubeadm'],
   'control-plane': ['sigs.k8s.io/cluster-api', 'controlplane/kubeadm'],
@@ -35,7 +35,7 @@ export type ManagerName = 'core' | keyof typeof MANAGERS;
 export interface Program {
   readonly name: ManagerName;
   readonly path: string;
-  /** The folder of its source with definitions and webhooks. */
+  /** The folder of the manager's source that has the definitions and webhooks. */
   readonly config: string;
 }
 
@@ -82,7 +82,7 @@ function recipeFor(minor: Minor, path: string): Recipe {
   return { module: manifestOf(minor), package: path, version, flags: ['-ldflags', flags] };
 }
 
-/** Go's folder of each module, which is downloaded where it is not there. */
+/** Returns the folder in which Go keeps each module. Downloads the modules that are missing. */
 export async function sourcesOf(
   manifest: string,
   modules: readonly string[],
@@ -106,7 +106,7 @@ export interface HookTypes {
   readonly definitions: string;
 }
 
-/** The folders of Go's types of the hooks, and of core's definitions. */
+/** Returns the folder of the Go types of the hooks, and the folder of core's definitions. */
 export async function hookTypesOf(minor: Minor, options: BuildOptions): Promise<HookTypes> {
   // Since 1.14 the types are a module of their own.
   const isOwn = minor === '1.14';

@@ -1,4 +1,4 @@
-/** A node without its agent: the Machine waits and says why, and goes on when the agent is back. */
+/** Tests a node without its agent: the Machine waits and says why, and continues when the agent is back. */
 import { nodes } from '../../../../src/kube/resources.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../../src/signal/names.ts';
 import { rfc3339, systemClock } from '../../../../src/util/clock.ts';
@@ -39,7 +39,7 @@ export async function agentGone(scene: Scene): Promise<void> {
   await silentAgents(scene, before, version);
 }
 
-/** As if the agents had ended an hour ago. */
+/** Tests agents whose last heartbeat was an hour ago. */
 async function silentAgents(
   scene: Scene,
   before: ReadonlyMap<string, Identity>,

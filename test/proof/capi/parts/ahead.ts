@@ -1,4 +1,4 @@
-/** Versions that Cluster API would let an update in place go to, and Refit does not. */
+/** Tests versions to which Cluster API would allow an update in place, and Refit does not. */
 import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
 import type { Scene } from '../scene.ts';
 import { useUpdaters, versionOfWorkers } from './uncovered.ts';

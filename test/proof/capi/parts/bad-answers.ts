@@ -1,4 +1,7 @@
-/** Answers that would end an update at once if they were believed: of the extension, and of an updater behind it. */
+/**
+ * Tests wrong answers of the extension, and of an updater behind it. A caller that believed them would end the update
+ * at once.
+ */
 import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
 import { freePort } from '../../../../tools/controlplane/ports.ts';
 import { conditionOf } from '../machines/settled.ts';
@@ -17,7 +20,10 @@ export async function badAnswers(scene: Scene): Promise<void> {
   await negativeTimeOfAnUpdater(scene);
 }
 
-/** With failurePolicy Ignore, core would take each of them for the end. */
+/**
+ * Tests HTTP 500 from the extension. With failurePolicy Ignore, core would take each of these answers for the end of
+ * the update.
+ */
 async function errorsOfTheExtension(scene: Scene): Promise<void> {
   const before = await scene.identities('workers');
   const version = scene.nextVersion();
@@ -39,7 +45,7 @@ async function errorsOfTheExtension(scene: Scene): Promise<void> {
   await useAddress(scene, scene.extension.url);
 }
 
-/** Core would take it for the end, too. */
+/** Tests a negative `retryAfterSeconds` from an updater. Core would take this for the end of the update as well. */
 async function negativeTimeOfAnUpdater(scene: Scene): Promise<void> {
   const { checks, cluster, extension } = scene;
   const port = await freePort();

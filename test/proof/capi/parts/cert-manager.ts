@@ -1,4 +1,7 @@
-/** Certificates by cert-manager, as docs/guides/cluster-api.md says: for the hooks and the managers, and new ones while all runs. */
+/**
+ * Tests certificates from cert-manager, as docs/guides/cluster-api.md describes: for the hooks and the managers, and
+ * new ones while everything runs.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -50,7 +53,7 @@ export async function certManager(scene: Scene): Promise<void> {
       await applyManifest(kubeconfig, await readFile('deploy/cert-manager-capi.yaml', 'utf8'));
       const text = await readFile('deploy/chart/manifests/cert-manager/certificate.yaml', 'utf8');
       const wanted = parse(text) as { spec: object };
-      // Here the managers call no Service.
+      // In this proof the managers call the extension at 127.0.0.1 and not through a Service.
       await scene.apply({ ...wanted, spec: { ...wanted.spec, ipAddresses: ['127.0.0.1'] } });
       await issued(HOOKS, REFIT);
       await Promise.all(
@@ -107,7 +110,10 @@ export async function certManager(scene: Scene): Promise<void> {
   }
 }
 
-/** As a kubelet mounts it; the files of `folder` are those of the process. */
+/**
+ * Writes the data of a Secret into files, as a kubelet does when it mounts the Secret. The process reads the files of
+ * `folder`.
+ */
 async function mount(
   { cluster, options }: Scene,
   name: string,

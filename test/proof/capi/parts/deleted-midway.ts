@@ -1,4 +1,7 @@
-/** A MachineHealthCheck that knows nothing of updates: the Machine that waits too long is replaced, and Refit goes on. */
+/**
+ * Tests a MachineHealthCheck that doesn't know about updates. The Machine that waits too long is replaced, and Refit
+ * continues.
+ */
 import { CLUSTER, machineHealthChecks, NAMESPACE, of } from '../machines/objects.ts';
 import type { Scene } from '../scene.ts';
 import { held, release } from './failed-update.ts';

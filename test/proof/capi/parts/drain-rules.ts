@@ -1,4 +1,7 @@
-/** MachineDrainRules in the middle of an update: Refit's own drain leaves, awaits and orders the pods that they select. */
+/**
+ * Tests MachineDrainRules in the middle of an update. Refit's own drain skips, awaits or orders the pods that the rules
+ * select.
+ */
 import { pods } from '../../../../src/kube/resources.ts';
 import { machineDrainRules, NAMESPACE, of } from '../machines/objects.ts';
 import { conditionOf } from '../machines/settled.ts';
@@ -6,7 +9,7 @@ import type { Scene } from '../scene.ts';
 import { createPods, podOf, removePods } from './paused.ts';
 import { wantWorkers } from './update.ts';
 
-/** By what becomes of them. */
+/** The labels of the pods, by what the drain does with the pods. */
 const PODS = {
   plain: {},
   kept: { app: 'kept' },

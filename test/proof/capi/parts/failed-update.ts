@@ -1,4 +1,7 @@
-/** An update that its operator aborts: it fails for good, keeps its target, and starts again after the guide's advice. */
+/**
+ * Tests an update that its operator aborts. The update fails for good, keeps its target, and starts again when the
+ * operator follows the guide.
+ */
 import { upgradePolicies } from '../../../../src/api/kinds.ts';
 import { UPDATE_ANNOTATION } from '../../../../src/dialects/capi/plan/rollout.ts';
 import { nodes } from '../../../../src/kube/resources.ts';
@@ -12,7 +15,10 @@ import { wantWorkers } from './update.ts';
 const POLICY = 'hold';
 const FAILED_CALLS = 2;
 
-/** Until `release`, no update that begins gets further than its first question. Gives the Machine that waits. */
+/**
+ * Starts an update of the workers that a paused policy holds back. No update gets past its first request for permission
+ * before `release` is called. Returns a Machine that waits.
+ */
 export async function held(scene: Scene, version: string): Promise<ProofMachine> {
   const { client } = scene.cluster;
   await client.create(

@@ -1,4 +1,6 @@
-/** What others do in the middle of an update: Machines are taken away, a marker is removed, an agent comes late. */
+/**
+ * Tests what others do in the middle of an update: Machines are deleted, a marker is removed, or an agent starts late.
+ */
 import { nodes } from '../../../../src/kube/resources.ts';
 import { AGENT_ANNOTATION } from '../../../../src/signal/names.ts';
 import { capiMachines, NAMESPACE } from '../machines/objects.ts';
@@ -41,7 +43,7 @@ async function scaledMidway(scene: Scene): Promise<void> {
   await scaled(scene, 2, IN_TURN);
 }
 
-/** Cluster API then counts the Machine as updated, and asks nobody. */
+/** Removes the marker of an update. Cluster API then counts the Machine as updated, and calls no extension for it. */
 async function markerRemoved(scene: Scene): Promise<void> {
   const before = await scene.identities('workers');
   const version = scene.nextVersion();
@@ -70,7 +72,10 @@ async function markerRemoved(scene: Scene): Promise<void> {
   );
 }
 
-/** Cluster API keeps a No for a day, and replaces all Machines: who may have an agent in a moment gets none. */
+/**
+ * Tests an agent that starts late. Cluster API keeps a negative answer for a day, and replaces all Machines. Refit
+ * therefore gives no such answer for a node that may have an agent soon.
+ */
 async function lateAgent(scene: Scene): Promise<void> {
   const { checks, cluster, machineNodes } = scene;
   const known = await scene.identities('workers');

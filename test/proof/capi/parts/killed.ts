@@ -1,4 +1,4 @@
-/** Processes that are killed in the middle of an update: the extension that leads, and the core manager. */
+/** Tests processes that are killed in the middle of an update: the leading extension, and the core manager. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { prepareExtension } from '../../../../sandbox/cluster/hook-extension.ts';
@@ -7,7 +7,7 @@ import { conditionOf } from '../machines/settled.ts';
 import type { Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
-/** The second replica is called by nobody: what it does, it does as leader. */
+/** Nothing calls the second replica. Everything that it does, it does as leader. */
 export async function killed(scene: Scene): Promise<void> {
   const { checks, cluster, options, managers } = scene;
   const before = await scene.identities('workers');

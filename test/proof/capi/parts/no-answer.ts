@@ -1,4 +1,7 @@
-/** An extension that is away, and a second one for the same hooks: nothing is replaced, and all goes on afterwards. */
+/**
+ * Tests an extension that does not run, and a second extension for the same hooks. No Machine is replaced, and the
+ * update continues afterwards.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Scene } from '../scene.ts';
@@ -8,7 +11,7 @@ import { wantWorkers } from './update.ts';
 
 const FAILED_CALLS = 3;
 const SECOND = 'second';
-/** Nothing else tells. */
+/** The message in core's log. Cluster API reports this error nowhere else. */
 const STALLED = 'found multiple CanUpdateMachineSet hooks';
 
 export async function noAnswer(scene: Scene): Promise<void> {

@@ -1,4 +1,4 @@
-/** A control plane of one Machine: Cluster API replaces it, although Refit could update it. */
+/** Tests a control plane of one Machine. Cluster API replaces this Machine, although Refit could update it. */
 import { clusterObjects, controlPlanes, NAMESPACE } from '../machines/objects.ts';
 import type { Scene } from '../scene.ts';
 

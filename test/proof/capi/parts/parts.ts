@@ -21,7 +21,9 @@ import { uncovered } from './uncovered.ts';
 import { workloadClusters } from './workload-clusters.ts';
 import { wrongAuthority } from './wrong-authority.ts';
 
-/** Each leaves the cluster as the next one wants it: settled, and without an UpdaterSet. */
+/**
+ * The parts by their names. Each part leaves the cluster as the next part needs it: settled, and without an UpdaterSet.
+ */
 export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   update: observed,
   uncovered,
@@ -45,8 +47,8 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   'cert-manager': certManager,
 };
 
-/** Builds cert-manager, and leaves its certificates: only where it is named. */
+/** The part that needs a build of cert-manager, and leaves its certificates behind. It runs only if `--only` names it. */
 export const NEEDS_CERT_MANAGER = 'cert-manager';
 
-/** Of releases before the newest. */
+/** The parts that run for releases before the newest. */
 export const PARTS_OF_EARLIER = ['update'];

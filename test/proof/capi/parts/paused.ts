@@ -1,4 +1,7 @@
-/** A Cluster that is paused in the middle of a drain, and pods that Cluster API does not drain: Refit waits, and leaves them. */
+/**
+ * Tests a Cluster that is paused in the middle of a drain, and pods that Cluster API does not drain. Refit waits, and
+ * does not evict these pods.
+ */
 import { nodes, type Pod, podDisruptionBudgets, pods } from '../../../../src/kube/resources.ts';
 import { ifFound } from '../../../../src/kube/status-error.ts';
 import { decodeSignal } from '../../../../src/signal/annotations.ts';
@@ -8,7 +11,10 @@ import { conditionOf } from '../machines/settled.ts';
 import type { Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
-/** By what becomes of them. No controller counts the pods of a budget here, so that it allows nothing until it is gone. */
+/**
+ * The labels of the pods, by what happens to the pods. No controller here counts the pods of a budget, so the budget
+ * allows no eviction until it is deleted.
+ */
 const PODS = {
   plain: {},
   skipped: { 'cluster.x-k8s.io/drain': 'skip' },
@@ -63,7 +69,7 @@ export async function paused(scene: Scene): Promise<void> {
         return stdout.includes(said);
       });
       await client.delete(podDisruptionBudgets, BUDGET, { namespace: NAMESPACE });
-      // Longer than a drain waits between two evictions.
+      // This is longer than a drain waits between two evictions.
       const end = Date.now() + 15_000;
       await scene.until('15 s', async () => await Promise.resolve(Date.now() > end));
       const status = decodeSignal((await client.get(nodes, node)).metadata.annotations)?.status
@@ -93,13 +99,13 @@ export async function removePods(
     );
 }
 
-/** `sorts`: the labels of each. */
+/** Creates pods on a node. `sorts` has the labels of each pod by the first part of its name. */
 export async function createPods(
   scene: Scene,
   nodeName: string,
   sorts: Readonly<Record<string, Record<string, string>>>,
 ): Promise<void> {
-  // No controller makes it here.
+  // No controller creates this ServiceAccount here.
   await scene.apply({
     apiVersion: 'v1',
     kind: 'ServiceAccount',

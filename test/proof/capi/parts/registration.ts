@@ -1,4 +1,4 @@
-/** Registers the extension as docs/guides/cluster-api.md says, with the CA that core puts in itself. */
+/** Registers the extension as docs/guides/cluster-api.md describes. Core itself inserts the CA. */
 
 import { type Condition, clusterScoped, type KubeObject } from '../../../../src/kube/resources.ts';
 import { NAMESPACE } from '../machines/objects.ts';
@@ -45,7 +45,7 @@ export async function discovered(
   });
 }
 
-/** `secret`: its namespace and name. */
+/** Makes core take the CA from a Secret. `secret` has the namespace and the name of the Secret. */
 export async function authorityFrom({ cluster }: Scene, secret: string): Promise<void> {
   const metadata = { annotations: { [FROM_SECRET]: secret } };
   const spec = { clientConfig: { caBundle: null } };
@@ -57,7 +57,7 @@ export async function injectedAuthority({ cluster }: Scene): Promise<string | un
   return (await cluster.client.get(extensionConfigs, NAME)).spec.clientConfig.caBundle;
 }
 
-/** Where the managers call from now on. */
+/** Sets the URL that the managers call from now on. */
 export async function useAddress(scene: Scene, url: string): Promise<void> {
   await scene.cluster.client.patch(
     extensionConfigs,
@@ -113,7 +113,7 @@ export function extensionConfig(url: string, name = NAME): object {
   };
 }
 
-/** Another one for the same hooks, which Cluster API does not allow. */
+/** Registers a second extension for the same hooks, which Cluster API does not allow. */
 export async function registerAgain(scene: Scene, name: string): Promise<void> {
   await applyConfig(scene, name);
   await discovered(scene, 'True', name);

@@ -1,4 +1,7 @@
-/** A MachineHealthCheck that finds a worker unhealthy: it leaves one whose update runs, and replaces one without. */
+/**
+ * Tests a MachineHealthCheck that finds a worker unhealthy. It does not replace a worker whose update runs, and
+ * replaces a worker without an update.
+ */
 import { ifFound } from '../../../../src/kube/status-error.ts';
 import {
   CLUSTER,
@@ -34,7 +37,7 @@ async function heldOff(scene: Scene): Promise<void> {
   await checks.check(
     'a worker that is not Ready in the middle of its update is not replaced',
     async () => {
-      // Without it, its agent waits after the restart.
+      // If its kubelet does not report, the agent of a node keeps waiting after the restart.
       const restarts = [...before.keys()].map((name) => machineNodes.mute(name));
       await wantWorkers(scene, { version });
       const name = await skipped(scene);

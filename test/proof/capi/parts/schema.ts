@@ -1,4 +1,7 @@
-/** All messages of an update, compared with the schema of the hooks; and that schema with the source of this release. */
+/**
+ * Compares all messages of an update with the schema of the hooks, and compares this schema with the source of this
+ * release.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { definitions } from '../../../../sandbox/cluster/hook-schema.ts';
 import type { HookTypes } from '../managers/programs.ts';
@@ -24,7 +27,7 @@ export async function schema({ checks }: Scene, types: HookTypes): Promise<void>
   );
 }
 
-/** The update in place of all Machines, behind a middleman. */
+/** Updates all Machines in place, with a `Middleman` that records the messages. */
 export async function observed(scene: Scene): Promise<void> {
   const { checks, extension, managers } = scene;
   {

@@ -1,4 +1,7 @@
-/** A second cluster in the same namespace, whose Nodes are elsewhere: a Node of the first one with the same name is left alone. */
+/**
+ * Tests a second cluster in the same namespace that has its Nodes elsewhere. Refit does not touch a Node of the first
+ * cluster with the same name.
+ */
 import { createNode } from '../../../../sandbox/cluster/objects.ts';
 import { NODE_ANNOTATIONS } from '../../../../src/api/capi/machine.ts';
 import { nodes } from '../../../../src/kube/resources.ts';
@@ -26,7 +29,7 @@ export async function secondCluster(scene: Scene): Promise<void> {
   const identity = {
     [NODE_ANNOTATIONS.cluster]: CLUSTER,
     [NODE_ANNOTATIONS.namespace]: NAMESPACE,
-    // Without an agent its update would not even be accepted.
+    // Without an agent Refit would not even accept the update.
     [AGENT_ANNOTATION]: real.annotations?.[AGENT_ANNOTATION],
   };
   await createNode(cluster.client, name, {});

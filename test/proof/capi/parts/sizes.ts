@@ -1,4 +1,4 @@
-/** What Cluster API replaces although Refit could update it: the numbers of Machines decide. */
+/** Tests what Cluster API replaces although Refit could update it. The numbers of Machines decide this. */
 import { machineDeployments, NAMESPACE, WORKERS } from '../machines/objects.ts';
 import type { Scene } from '../scene.ts';
 import { versionOfWorkers } from './uncovered.ts';
@@ -36,7 +36,7 @@ export async function sizes(scene: Scene): Promise<void> {
   await scaled(scene, 2, { maxSurge: 0, maxUnavailable: 1 });
 }
 
-/** `then` happens once it is asked for, before it is awaited. */
+/** Scales the workers. `then` runs after the change is requested and before its end is awaited. */
 export async function scaled(
   scene: Scene,
   replicas: number,

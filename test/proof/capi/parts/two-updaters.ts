@@ -1,4 +1,7 @@
-/** Two updaters behind one extension: neither covers the whole change, and both must do their part. First another's and Refit's, then both of Refit. */
+/**
+ * Tests two updaters behind one extension. Neither updater covers the whole change, so both must do their part. First
+ * an updater of somebody else works with Refit's, then two updaters of Refit work together.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -154,7 +157,7 @@ export async function missing({ options }: Scene, machines: Iterable<string>): P
   return (await Promise.all(found)).flat();
 }
 
-/** With the certificates of the extension and its callers. */
+/** Starts the example with the certificates of the extension and its callers. */
 export async function startExample(
   { extension, options: { directory, abort } }: Scene,
   port: number,

@@ -1,4 +1,7 @@
-/** A change that nobody covers: replaced, as Cluster API does by default; or refused, as an UpdaterSet can say. */
+/**
+ * Tests a change that no updater covers. Cluster API replaces the Machines by default. An UpdaterSet can make Refit
+ * refuse the change.
+ */
 import type { UpdaterSet } from '../../../../src/api/refit/updater-set.ts';
 import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
 import {
@@ -14,7 +17,7 @@ import type { Scene } from '../scene.ts';
 import { wantControlPlane, wantWorkers } from './update.ts';
 
 const NAME = 'in-place';
-/** Beyond that nobody would ask again in the hope of another answer. */
+/** The number of failed calls to wait for. More calls would show nothing new, because the answer stays the same. */
 const REPEATED = 2;
 
 export async function uncovered(scene: Scene): Promise<void> {
@@ -34,7 +37,7 @@ export async function useUpdaters(scene: Scene, spec: UpdaterSet['spec']): Promi
   });
 }
 
-/** Makes the workers want this file, and returns what they want now. */
+/** Makes the workers want this file, and returns the name of the template that they wanted before. */
 export async function wantFile(scene: Scene, path: string, more: object = {}): Promise<string> {
   const [machine] = await scene.machines('workers');
   const name = `${WORKERS}${path.replaceAll('/', '-')}`;

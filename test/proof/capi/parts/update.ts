@@ -1,4 +1,4 @@
-/** An update in place of all five Machines: 3 of a KubeadmControlPlane, 2 of a MachineDeployment. */
+/** Tests an update in place of all five Machines: 3 of a KubeadmControlPlane, 2 of a MachineDeployment. */
 import {
   CLUSTER,
   controlPlanes,
@@ -43,7 +43,7 @@ export async function wantControlPlane({ cluster }: Scene, spec: object): Promis
   );
 }
 
-/** Of their template. */
+/** Changes fields of the template of a MachineDeployment. */
 export async function wantWorkers({ cluster }: Scene, spec: object, name = WORKERS): Promise<void> {
   const patch = { spec: { template: { spec } } };
   await cluster.client.patch(machineDeployments, name, patch, {
@@ -52,7 +52,7 @@ export async function wantWorkers({ cluster }: Scene, spec: object, name = WORKE
   });
 }
 
-/** Waits until the core manager has looked at what the workers want. */
+/** Waits until the core manager has observed the current spec of the workers. */
 export async function seenByCore(scene: Scene): Promise<void> {
   await scene.until('an inspection by the core manager at the new version', async () => {
     const { client } = scene.cluster;

@@ -1,4 +1,7 @@
-/** One extension for two workload clusters, each with an API server of its own: while one is cut off, the other one is updated. */
+/**
+ * Tests one extension for two workload clusters, each with its own API server. While one cluster is cut off, the other
+ * cluster is updated.
+ */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../../../sandbox/cluster/cluster.ts';
@@ -17,7 +20,7 @@ const BEFORE = 'v1.36.0+k0s.0';
 const AFTER = 'v1.36.1+k0s.0';
 const FAILED_CALLS = 2;
 
-/** The last part: the API server of the other cluster is gone after it. */
+/** This part must be the last one, because the API server of the other cluster is gone after it. */
 export async function workloadClusters(scene: Scene): Promise<void> {
   const { checks } = scene;
   await using started = new AsyncDisposableStack();
@@ -65,7 +68,7 @@ export async function workloadClusters(scene: Scene): Promise<void> {
   });
 }
 
-/** From now on the extension finds its clusters by their kubeconfig Secrets. */
+/** Makes the extension find its clusters by their kubeconfig Secrets from now on. */
 async function serveAll(scene: Scene): Promise<void> {
   const role = join(import.meta.dirname, '../../../../deploy/rbac-capi-clusters.yaml');
   await applyManifest(scene.kubeconfig, await readFile(role, 'utf8'));
@@ -76,7 +79,7 @@ async function serveAll(scene: Scene): Promise<void> {
   await useAddress(scene, scene.extension.url);
 }
 
-/** Everybody reaches its API server through the proxy. */
+/** Starts the second cluster. All clients reach its API server through the proxy. */
 async function openFar(
   scene: Scene,
   started: AsyncDisposableStack,

@@ -1,4 +1,7 @@
-/** Certificates that nobody trusts, on either side: nothing is replaced, and all goes on when they are right again. */
+/**
+ * Tests certificates that nobody trusts, on either side. No Machine is replaced, and the update continues when the
+ * certificates are right again.
+ */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAuthority, validFrom } from '../../../../tools/controlplane/certs.ts';

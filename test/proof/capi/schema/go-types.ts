@@ -1,4 +1,7 @@
-/** Reads Go's types of a package as schemas: the fields, which are required, and the values of named strings. No words of it. */
+/**
+ * Reads the Go types of a package as schemas: the fields, which fields are required, and the values of named strings.
+ * Comments are left out.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -18,7 +21,7 @@ interface Field {
   readonly required: boolean;
 }
 
-/** What a package says about its types, by name. */
+/** The types that a package defines, by their names. */
 export interface GoTypes {
   readonly structs: ReadonlyMap<string, readonly Field[]>;
   /** The values of named strings. */
@@ -64,7 +67,10 @@ const BASIC: Readonly<Record<string, Schema>> = {
   'map[string]string': { type: 'object', additionalProperties: { type: 'string' } },
 };
 
-/** The type and those that it names, by their names. `foreign` are the types of other packages. Throws for an unknown one. */
+/**
+ * Returns the schemas of the types `roots` and of all types that they refer to, by their names. `foreign` has the types
+ * of other packages. Throws if a type is unknown.
+ */
 export function definitionsOf(
   types: GoTypes,
   roots: readonly string[],

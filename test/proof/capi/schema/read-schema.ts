@@ -1,4 +1,7 @@
-/** Reads the schema of the hooks' messages from Cluster API's own source: that of the hooks, and of Machines and MachineSets. */
+/**
+ * Reads the schema of the hooks' messages from Cluster API's own source. It includes the schemas of Machines and
+ * MachineSets.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -14,7 +17,7 @@ import {
 const HOOKS = ['Discovery', 'CanUpdateMachine', 'CanUpdateMachineSet', 'UpdateMachine'] as const;
 const KINDS = HOOKS.flatMap((hook) => [`${hook}Request`, `${hook}Response`]);
 const TEXTS = { type: 'object', additionalProperties: { type: 'string' } };
-/** Managers trim all objects to these. */
+/** The managers reduce the metadata of all objects to these fields. */
 const METADATA = {
   type: 'object',
   required: ['name'],
@@ -35,7 +38,7 @@ export interface Sources {
   readonly definitions: string;
 }
 
-/** Of the messages, by their kinds, and of what they refer to. */
+/** Returns the schemas of the messages by their kinds, and the schemas of the types that the messages refer to. */
 export async function readSchema({ hooks, definitions }: Sources): Promise<Definitions> {
   const foreign = {
     'metav1.TypeMeta': {
@@ -90,7 +93,7 @@ async function specOf(folder: string, plural: string): Promise<Schema> {
   return plain(version.schema.openAPIV3Schema.properties.spec) as Schema;
 }
 
-/** Without sentences and without what only API servers understand. Unknown fields are refused. */
+/** Removes descriptions and everything that only API servers understand. Makes the schema refuse unknown fields. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;

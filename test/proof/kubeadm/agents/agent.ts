@@ -17,7 +17,10 @@ const AGENT =
 /** A command of sh that does not wait for its end. */
 export const START_AGENT = `setsid sh -c 'echo $$ >/run/refit-agent.pid; exec ${AGENT}' </dev/null >>${AGENT_LOG} 2>&1 &`;
 
-/** Node.js and the built Refit lie on the machine, as a release would; `options` of the agent, as in its file. */
+/**
+ * Copies Node.js and the built Refit to the machine, at the paths of a release. `options` are options of the agent, as
+ * in its file.
+ */
 export async function furnishAgent(
   machine: Machine,
   refit: string,
@@ -29,7 +32,7 @@ export async function furnishAgent(
   await configureAgent(machine, options);
 }
 
-/** Writes the file of an agent, however that is started. */
+/** Writes the configuration file of an agent, whether the agent runs as a service or in a pod. */
 export async function configureAgent(machine: Machine, options: object = {}): Promise<void> {
   const at = (path: string): string => join(machine.root, path);
   const ignored = { ignorePreflightErrors: onVersion1() ? ['SystemVerification'] : [] };
@@ -45,7 +48,7 @@ export async function configureAgent(machine: Machine, options: object = {}): Pr
   await writeFile(at('etc/refit/agent.yaml'), stringify(all));
 }
 
-/** The list of what this machine offers, whose checksum proves all of it. */
+/** Writes the list of the files that this machine offers. The checksum of the list proves all of these files. */
 export async function listOffers(
   machine: Machine,
   version: string,

@@ -1,4 +1,7 @@
-/** Upgrades a cluster by agents that kubelets run as pods of the DaemonSet, as docs/guides/install.md tells. Pods end in the middle. */
+/**
+ * Tests an upgrade by agents that kubelets run as pods of the DaemonSet, as docs/guides/install.md describes. The proof
+ * ends pods in the middle of it.
+ */
 import { globSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -21,7 +24,10 @@ const MANIFEST = join(
 );
 const SELECTOR = ['-l', 'app.kubernetes.io/component=refit-agent'];
 const PROGRAM = `${DIRECTORY}/refit`;
-/** The agent's process; an argument of this command is not one. */
+/**
+ * Finds the process of the agent. The pattern is anchored so that a process with the pattern in its arguments does not
+ * match.
+ */
 const AGENT_PID = `pgrep -f '^${PROGRAM} .*agent --procedure'`;
 
 interface AgentPods {
@@ -32,7 +38,7 @@ interface AgentPods {
   }[];
 }
 
-/** `parts` has the image of Refit. */
+/** Upgrades the cluster by agents in pods. The folder `parts` must have the image of Refit. */
 export async function upgradeByPods(scene: Scene): Promise<void> {
   const { cluster, operator, checks, to } = scene;
   const { machines, controlPlanes, workers } = cluster;
@@ -83,7 +89,7 @@ export async function upgradeByPods(scene: Scene): Promise<void> {
   }
 }
 
-/** The manifest as it is, with what docs/guides/cluster-api.md tells to change. */
+/** Applies the manifest with the changes that docs/guides/cluster-api.md describes, and no others. */
 async function applyDaemonSet({ operator }: Scene): Promise<void> {
   const object = parse(await readFile(MANIFEST, 'utf8')) as {
     spec: { template: { spec: { containers: [object] } } };
@@ -109,7 +115,10 @@ async function programs(machines: readonly Machine[]): Promise<string[]> {
 
 const podsOf = async ({ operator }: Scene) => await operator.get<AgentPods>('pods', ...SELECTOR);
 
-/** The API server of this machine may be away, so the process is killed, and the kubelet starts the container again. */
+/**
+ * Kills the agent's process while kubeadm runs. The API server of this machine may be away, so no pod can be deleted.
+ * The kubelet starts the container again.
+ */
 async function killAmidKubeadm(scene: Scene, machine: Machine): Promise<string[]> {
   await until('kubeadm to begin', 300, async () =>
     (await textOf(machine, JOURNAL)).includes(' kubeadm begun'),
@@ -121,7 +130,10 @@ async function killAmidKubeadm(scene: Scene, machine: Machine): Promise<string[]
   return after === before ? [...wrong, 'the kubelet did not start another agent'] : wrong;
 }
 
-/** In turn: the pod is deleted, the DaemonSet is updated, the process is killed. */
+/**
+ * Ends the agent at each step. It alternates between three ways: delete the pod, update the DaemonSet, kill the
+ * process.
+ */
 async function endAtEachStep(scene: Scene, machine: Machine): Promise<string[]> {
   const ways = [deletePod, restartDaemonSet, killAgent];
   const steps: string[] = [];
@@ -140,7 +152,8 @@ async function endAtEachStep(scene: Scene, machine: Machine): Promise<string[]> 
     if (wrong !== undefined || step === undefined || steps.includes(step))
       return wrong !== undefined;
     const before = (await machine.run(AGENT_PID)).stdout;
-    // The agent of the step before may not have ended or started yet.
+    // Skips this round if no agent runs. The agent of the step before may have ended, and its successor may not have
+    // started yet.
     if (before === '') return false;
     steps.push(step);
     await ways[(steps.length - 1) % ways.length]?.(scene, machine);
@@ -171,7 +184,10 @@ async function killAgent(_scene: Scene, machine: Machine): Promise<void> {
   await machine.must(`kill -KILL $(${AGENT_PID})`);
 }
 
-/** From the files of the kubelets: the API server trusts their serving certificates only once somebody approved these. */
+/**
+ * Reads the logs from the files of the kubelets. The API server trusts the serving certificates of the kubelets only
+ * after somebody has approved them.
+ */
 async function keepLogs({ cluster: { machines }, operator }: Scene): Promise<void> {
   for (const { name, root } of machines) {
     const logs = globSync('var/log/pods/kube-system_refit-agent-*/agent/*.log', { cwd: root });

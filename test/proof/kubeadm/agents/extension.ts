@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type Extension, prepareExtension } from '../../../../sandbox/cluster/hook-extension.ts';
 import { MIRROR } from './agent.ts';
 
-/** Writes its certificates below `directory`; nothing is started. */
+/** Prepares an extension, and writes its certificates below `directory`. Starts nothing. */
 export async function extensionFor(directory: string, kubeconfig: string): Promise<Extension> {
   const unused = {
     startLeading: async () => await Promise.reject(new Error('unused')),
@@ -14,12 +14,12 @@ export async function extensionFor(directory: string, kubeconfig: string): Promi
 }
 
 export interface RunningExtension {
-  /** On standard error, so far. */
+  /** Returns what the extension has written to standard error so far. */
   said(): string;
   stop(): Promise<void>;
 }
 
-/** `refit`: the built command. */
+/** Starts the extension. `refit` is the path of the built command. */
 export function runExtension(refit: string, args: readonly string[]): RunningExtension {
   const child = spawn(process.execPath, [refit, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
   const closed = once(child, 'close');

@@ -1,4 +1,7 @@
-/** Upgrades a cluster by agents on its machines, led by the extension for Cluster API, as docs/guides/cluster-api.md tells. */
+/**
+ * Tests an upgrade by agents on the machines. The extension for Cluster API leads it, as docs/guides/cluster-api.md
+ * describes.
+ */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -80,7 +83,7 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
   }
 }
 
-/** With the rights of its guide. */
+/** Starts the extension with the rights that its guide describes. */
 export async function startExtension(
   { operator }: Scene,
   first: Machine,
@@ -104,7 +107,7 @@ export const textOf = async ({ root }: Machine, path: string) =>
 export const nodeOf = async ({ operator }: Scene, name: string) =>
   await operator.get<Node>('node', name);
 
-/** What Cluster API does before it updates the first control plane. */
+/** Sets the new version in `kubeadm-config`, as Cluster API does before it updates the first control plane. */
 export async function configure({ operator, to }: Scene): Promise<void> {
   const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>(
     'configmap',
@@ -124,7 +127,7 @@ export async function configure({ operator, to }: Scene): Promise<void> {
   );
 }
 
-/** As UpdateMachine does. */
+/** Requests the update of a node, as the hook UpdateMachine does. */
 export async function request(
   scene: Scene,
   name: string,
@@ -143,7 +146,7 @@ export async function request(
   );
 }
 
-/** What is wrong with its end. An API server may be away meanwhile. */
+/** Waits for the end of the update, and returns what is wrong with it. An API server may be away during the wait. */
 export async function ended(scene: Scene, name: string): Promise<string[]> {
   let record: ReturnType<typeof recordOf>;
   await until(`the update of ${name} to end`, 600, async () => {

@@ -1,4 +1,7 @@
-/** Upgrades the cluster that was made another way, with the commands of docs/guides/kubeadm.md, and looks at what it was made with. */
+/**
+ * Upgrades the cluster that was made another way, with the commands of docs/guides/kubeadm.md. Then checks that
+ * everything that the cluster was made with is still there.
+ */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -61,7 +64,7 @@ export async function upgradeAnotherWay(scene: Scene): Promise<void> {
   }
 }
 
-/** The operator has the same names as the machines. */
+/** Gives the operator the same entries in /etc/hosts as the machines. */
 async function resolveNames({ way }: Cluster, directory: string): Promise<void> {
   const file = join(directory, 'hosts');
   await writeFile(file, `${await readFile('/etc/hosts', 'utf8')}\n${way.names}`);
@@ -88,13 +91,13 @@ async function collectKeys({ machines }: Cluster, directory: string): Promise<vo
   );
 }
 
-/** From now on only the control plane reaches them. */
+/** Blocks SSH from the operator to the workers. From now on only the control plane reaches them. */
 async function closeWorkers({ workers }: Cluster): Promise<void> {
   for (const machine of workers)
     await machine.must(`iptables -I INPUT -p tcp --dport ${SSH_PORT} -s ${OPERATOR} -j DROP`);
 }
 
-/** From now on the operator reaches them through the load balancer only. */
+/** Blocks the direct path to the API servers. From now on the operator reaches them only through the load balancer. */
 async function closeApiServers({ controlPlanes }: Cluster): Promise<void> {
   for (const machine of controlPlanes)
     await machine.must(`iptables -I INPUT -p tcp --dport ${PORTS.backend} -s ${OPERATOR} -j DROP`);

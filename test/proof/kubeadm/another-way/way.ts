@@ -1,4 +1,7 @@
-/** A cluster that differs from the usual one wherever kubeadm lets it: places, ports, names, flags, patches, etcd, who may log in. */
+/**
+ * Makes a cluster that differs from the usual one wherever kubeadm allows it: folders, ports, names, flags, patches,
+ * etcd, and the user who may log in.
+ */
 import { appendFile, chmod, chown, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '../../wait.ts';
@@ -58,7 +61,10 @@ async function make(cluster: Cluster, { from, log }: ClusterOptions): Promise<vo
   }
 }
 
-/** Root may not log in; who may has one rule for sudo, whose PATH is short. Patches lie on each host. */
+/**
+ * Prepares a machine. Root may not log in. The user who may log in has one sudo rule, and sudo has a short PATH. Each
+ * host has files with patches.
+ */
 async function prepare(machine: Machine, identity: string): Promise<void> {
   const at = (path: string): string => join(machine.root, path);
   const home = at(`home/${USER.name}`);
@@ -95,7 +101,9 @@ async function prepare(machine: Machine, identity: string): Promise<void> {
   );
 }
 
-/** A service of the first machine that kubeadm does not know, with certificates of its own. */
+/**
+ * Starts etcd as a service of the first machine. kubeadm does not manage this service, and it has its own certificates.
+ */
 async function startEtcd(machine: Machine, version: string): Promise<void> {
   for (const phase of ['etcd-ca', 'etcd-server', 'apiserver-etcd-client'])
     await machine.must(
@@ -161,7 +169,7 @@ function configuration(machine: Machine, version: string): object[] {
   ];
 }
 
-/** Its cgroup setting is a flag of the kubelet, and stands in no ConfigMap. */
+/** The registration of a machine. The cgroup setting is a flag of the kubelet, and is in no ConfigMap. */
 function registration(machine: Machine): object {
   const flags = {
     v: '1',

@@ -1,4 +1,7 @@
-/** Makes certificates of kubeadm old: the same ones, with other dates, signed anew by the authority that made them. */
+/**
+ * Makes certificates of kubeadm old. Each certificate stays the same, except that it gets other dates and a new
+ * signature by the authority that made it.
+ */
 import { sign } from 'node:crypto';
 import { readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +9,10 @@ import { join } from 'node:path';
 const PKI = 'etc/kubernetes/pki';
 const YEAR_MS = 365 * 86_400_000;
 
-/** Each certificate that `kubeadm certs renew` knows, below a machine's root, and its authority. */
+/**
+ * The certificates that `kubeadm certs renew` renews, and the key of the authority of each certificate. The paths are
+ * below the root of a machine.
+ */
 export const LEAVES = [
   ['apiserver', 'ca'],
   ['apiserver-kubelet-client', 'ca'],
@@ -24,7 +30,10 @@ export const KUBECONFIGS = ['admin', 'super-admin', 'controller-manager', 'sched
   (name) => `etc/kubernetes/${name}.conf`,
 );
 
-/** Their life of a year ends at `until`, in milliseconds since the Unix epoch. */
+/**
+ * Makes the certificates of a machine old. They are valid for one year, which ends at `until`, in milliseconds since
+ * the Unix epoch.
+ */
 export async function makeOld(root: string, until: number): Promise<void> {
   for (const { file, authority } of LEAVES)
     await rewrite(join(root, file), await readKey(root, authority), until);
@@ -32,7 +41,7 @@ export async function makeOld(root: string, until: number): Promise<void> {
   for (const file of KUBECONFIGS) await rewrite(join(root, file), key, until).catch(unlessMissing);
 }
 
-/** Only the first control plane has a super-admin. */
+/** Ignores a missing file. Only the first control plane has a super-admin. */
 function unlessMissing(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
@@ -57,10 +66,14 @@ async function rewrite(path: string, key: string, until: number): Promise<void> 
   await utimes(path, made, made);
 }
 
-/** Dates and signature keep their lengths, so nothing else of the certificate moves. */
+/**
+ * Replaces the dates of a certificate. The dates and the signature keep their lengths, so all other bytes keep their
+ * positions.
+ */
 function withDates(pem: string, key: string, until: number): string {
   const der = Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64');
-  // A SEQUENCE of what is signed, the algorithm, and the signature at the end. Longer than 255 bytes: two bytes of length.
+  // A certificate is a SEQUENCE of the signed part, the algorithm and the signature. The certificate and the signed
+  // part are longer than 255 bytes, so each of these two lengths takes two bytes.
   const signed = der.subarray(4, 8 + der.readUInt16BE(6));
   const at = signed.indexOf(VALIDITY) + VALIDITY.length;
   signed.write(utcTime(until - YEAR_MS), at, 'latin1');
@@ -71,7 +84,7 @@ function withDates(pem: string, key: string, until: number): string {
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** How the two dates begin, each of which is a UTCTime, such as `261122170500Z`, after two bytes. */
+/** The bytes before the first of the two dates. Each date is a UTCTime such as `261122170500Z` after two bytes. */
 const VALIDITY = Buffer.from([0x30, 0x1e, 0x17, 0x0d]);
 
 const utcTime = (ms: number): string =>

@@ -1,4 +1,7 @@
-/** A cluster that nobody upgrades for a year: Refit renews its certificates, as docs/guides/kubeadm.md tells, and everything goes on. */
+/**
+ * Tests a cluster that nobody upgrades for a year. Refit renews its certificates, as docs/guides/kubeadm.md describes,
+ * and everything keeps working.
+ */
 import { X509Certificate } from 'node:crypto';
 import { cp, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -14,7 +17,10 @@ import { settled, verify } from '../verify.ts';
 import { KUBECONFIGS, LEAVES, makeOld } from './ageing.ts';
 
 const DAY_MS = 86_400_000;
-/** Sooner than Refit waits for, and later than any run of this proof. */
+/**
+ * How long the old certificates are still valid: short enough that Refit renews them, and longer than any run of this
+ * proof.
+ */
 const LEFT_MS = 10 * DAY_MS;
 const API_SERVER = 6443;
 const ETCD = 2379;
@@ -82,7 +88,8 @@ export async function renewCertificates(scene: Scene): Promise<void> {
 /** Milliseconds since the Unix epoch at which the certificate of a server on a machine ends. */
 async function served({ address }: Machine, port: number): Promise<number> {
   return await new Promise((resolve, reject) => {
-    // Without a client's certificate etcd ends the connection, but only after its own.
+    // etcd closes the connection because there is no client certificate, but only after it has sent its own
+    // certificate.
     const socket = connect(
       { host: address, port, rejectUnauthorized: false, maxVersion: 'TLSv1.3' },
       () => {

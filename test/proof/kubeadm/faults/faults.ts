@@ -1,4 +1,7 @@
-/** An upgrade that is disturbed again and again. After each disturbance the operator runs the same command once more. */
+/**
+ * Tests an upgrade that is disturbed again and again. After each disturbance the operator runs the same command once
+ * more.
+ */
 import { existsSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +12,7 @@ import type { Scene } from '../upgrade.ts';
 import { rolledOut, settled, verify } from '../verify.ts';
 import { applyUntil, type Ended } from './interrupted-apply.ts';
 
-/** In the order in which kubeadm replaces their manifests. */
+/** The components in the order in which kubeadm replaces their manifests. */
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 /** Longer than ssh takes to notice that a connection is dead. */
 const CUT_MS = 60_000;
@@ -49,7 +52,9 @@ export async function upgradeWithFaults(scene: Scene): Promise<void> {
   await verify('after the faults', checks, cluster, operator, to);
 }
 
-/** As on a host that was a control plane once, and joined again as a worker. */
+/**
+ * Leaves a backup of manifests on a worker, as on a host that was a control plane before and joined again as a worker.
+ */
 async function leaveBackup(leader: Machine, worker: Machine): Promise<void> {
   const backup = join(
     worker.root,
@@ -69,7 +74,7 @@ async function killRefit({ operator, checks }: Scene, line: string): Promise<voi
 const notReached = (line: string, { code, output }: Ended): string =>
   `"${line}" was never said; exit code ${code}: ${lastLines(output)}`;
 
-/** Between the two renames of a manifest: kubeadm alone never recovers from that. */
+/** Kills kubeadm between the two renames of a manifest. kubeadm alone never recovers from this. */
 async function killKubeadm(
   { operator, checks }: Scene,
   machine: Machine,
@@ -97,7 +102,7 @@ async function killKubeadm(
   });
 }
 
-/** Packets to sshd are dropped, as when a switch is unplugged; the host and its kubeadm go on. */
+/** Drops packets to sshd, as when a network switch is unplugged. The host and its kubeadm continue. */
 async function cutNetwork({ operator, checks, log }: Scene, machine: Machine): Promise<void> {
   const line = `controller ${machine.name} Kubeadm`;
   const rule = 'INPUT -p tcp --dport 22 -j DROP';

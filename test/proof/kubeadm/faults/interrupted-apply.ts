@@ -1,17 +1,20 @@
-/** Runs `refit kubeadm apply`, and does something to it at a line of its progress. */
+/** Runs `refit kubeadm apply`, and disturbs it at a certain line of its progress. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Operator } from '../operator.ts';
 
 export interface Ended {
-  /** Undefined where a signal ended it. */
+  /** The exit code; undefined if a signal ended the command. */
   readonly code: number | undefined;
-  /** Whether the line came. */
+  /** True if the line was printed. */
   readonly reached: boolean;
   readonly output: string;
 }
 
-/** `at` is called once, when a line matches; `kill` ends Refit as SIGKILL does, without a chance to clean up. */
+/**
+ * Runs `apply`, and calls `at` once when a line of its output matches `line`. `kill` ends Refit with SIGKILL, so that
+ * Refit cannot clean up.
+ */
 export async function applyUntil(
   operator: Operator,
   line: RegExp,

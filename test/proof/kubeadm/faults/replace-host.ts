@@ -1,4 +1,7 @@
-/** Control planes whose member of etcd is lost for good: the guide's commands replace them, and the cluster can be upgraded again. */
+/**
+ * Tests control planes that have lost their etcd member for good. The guide's commands replace these control planes,
+ * and the cluster can be upgraded again.
+ */
 import { appendFile, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { lastLines, type RunResult, run } from '../../../../tools/controlplane/run.ts';
@@ -38,7 +41,7 @@ export async function replaceHost(scene: Scene): Promise<void> {
   await verify('after apply', checks, cluster, operator, to);
 }
 
-/** `kubectl exec` needs what kubelets serve with. */
+/** Approves the serving certificates of the kubelets, because `kubectl exec` needs them. */
 async function approveServing({ cluster, operator }: Scene): Promise<void> {
   await until('requests of all kubelets', 120, async () => {
     const names = (await operator.administer('get', 'csr', '-o', 'name')).trim().split('\n');
@@ -63,7 +66,7 @@ async function refused(
   });
 }
 
-/** What the guide says, with the words that a person puts in. */
+/** Runs the commands of the guide, after it has filled in the words that a person fills in. */
 async function replaced(scene: Scene, machine: Machine): Promise<void> {
   const { cluster, operator, checks } = scene;
   const guide = await sectionOf('Replace a control-plane host');
@@ -112,7 +115,7 @@ async function sectionOf(title: string): Promise<string> {
   return section.split('\n## ')[0] ?? '';
 }
 
-/** With the administrator's kubeconfig, and this kubectl. */
+/** Runs a script with the administrator's kubeconfig and with the kubectl of the operator. */
 async function shell({ cluster, operator }: Scene, script: string): Promise<RunResult> {
   const environment = {
     KUBECONFIG: cluster.kubeconfig,

@@ -1,4 +1,7 @@
-/** Restores etcd on all its members from the snapshot that `apply` took, as docs/guides/kubeadm.md tells, and goes on from there. */
+/**
+ * Tests that etcd can be restored on all its members from the snapshot that `apply` took, as docs/guides/kubeadm.md
+ * describes, and that the upgrade can continue from there.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir } from 'node:fs/promises';
@@ -28,7 +31,7 @@ export async function restoreEtcd(scene: Scene): Promise<void> {
       const { code, output } = await answered(operator, 'restore-etcd', '--snapshot', snapshot);
       await operator.keep(['restore-etcd'], output);
       if (code !== 0) return [lastLines(output)];
-      // An API server that has just started knows no rights for a moment.
+      // An API server that has just started denies all requests for a moment, because it does not know any rights yet.
       const haveReported = async (): Promise<boolean> =>
         await operator.get<{ items: Node[] }>('nodes').then(
           ({ items }) => items.every(({ status }) => status?.nodeInfo?.kubeletVersion === to),
@@ -58,7 +61,7 @@ export async function restoreEtcd(scene: Scene): Promise<void> {
   await verify('after the restore', checks, cluster, operator, to);
 }
 
-/** In a terminal, where a person says yes. */
+/** Runs a command in a terminal, and answers yes as a person would. */
 async function answered(
   operator: Operator,
   ...words: readonly string[]

@@ -1,4 +1,7 @@
-/** A kubelet that names its version and does not run: its host gets the one before back, and a good one is taken later. */
+/**
+ * Tests a kubelet that prints its version and does not run. Its host gets the previous kubelet back, and a good kubelet
+ * can be installed later.
+ */
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Node } from '../../../../src/kube/resources.ts';

@@ -1,6 +1,6 @@
 /**
- * A flag in kubeadm-config that the scheduler does not know. kubeadm only waits until the pod runs, so its upgrade succeeds: Refit puts
- * the static pods back, and upgrades them once the flag is gone.
+ * Tests a flag in kubeadm-config that the scheduler does not know. kubeadm only waits until the pod runs, so its
+ * upgrade succeeds. Refit restores the static pods, and upgrades them when the flag is gone.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -85,7 +85,7 @@ export async function rollBackStaticPods(scene: Scene): Promise<void> {
 const manifest = ({ root }: Machine, name: string): string =>
   join(root, 'etc/kubernetes/manifests', `${name}.yaml`);
 
-/** By name: the text of each manifest, or `as before` where it is the same as in `before`. */
+/** Returns the text of each manifest by its name, or `as before` if the text is the same as in `before`. */
 async function manifestsOf(
   machine: Machine,
   before: Readonly<Record<string, string>> = {},
@@ -97,7 +97,7 @@ async function manifestsOf(
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** What an administrator does with `kubectl -n kube-system edit configmap kubeadm-config`. */
+/** Changes the ConfigMap as an administrator does with `kubectl -n kube-system edit configmap kubeadm-config`. */
 async function configureScheduler(operator: Operator, extraArgs: readonly object[]): Promise<void> {
   const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>(
     'configmap',
@@ -121,7 +121,10 @@ async function configureScheduler(operator: Operator, extraArgs: readonly object
   );
 }
 
-/** The controller manager must replace the pods, the scheduler must bind those, and kubelets must start them. */
+/**
+ * Deletes the pods, and waits for new pods. The controller manager must replace the pods, the scheduler must bind the
+ * new pods, and the kubelets must start them.
+ */
 async function newPods(operator: Operator): Promise<void> {
   const before = await lastingContainers(operator);
   await operator.administer('-n', 'kube-system', 'delete', 'pods', '-l', 'app=lasting');

@@ -1,4 +1,4 @@
-/** Upgrades of several minor versions, with the manifest and the commands of docs/guides/kubeadm.md. */
+/** Tests upgrades over several minor versions, with the manifest and the commands of docs/guides/kubeadm.md. */
 import { dirname } from 'node:path';
 import { lastLines } from '../../../../tools/controlplane/run.ts';
 import { changed, lastingContainers, startLasting } from '../containers.ts';
@@ -9,7 +9,7 @@ import { rolledOut, settled, verify } from '../verify.ts';
 interface Hop {
   readonly version: string;
   readonly workersAt: string;
-  /** Patterns of lines that the plan has. */
+  /** Patterns of lines that the plan must contain. */
   readonly said: readonly string[];
 }
 
@@ -22,7 +22,10 @@ export async function upgradeByHops(scene: Scene): Promise<void> {
   }));
 }
 
-/** Workers stay where they are, and go straight to the last version at the end. */
+/**
+ * Upgrades with `workersSkipMinors`. The workers keep their version until the end, and then go directly to the last
+ * version.
+ */
 export async function skipMinors(scene: Scene): Promise<void> {
   const { cluster, from, to } = scene;
   await takeHops(scene, { workersSkipMinors: true }, ({ before, version, comes }) => {
@@ -45,7 +48,7 @@ const rows = (machines: readonly Machine[], before: string, version: string): st
 interface Steps {
   readonly before: string;
   readonly version: string;
-  /** What the plan says of the hops after this one. */
+  /** The lines of the plan about the hops after this one. */
   readonly comes: readonly string[];
 }
 

@@ -11,7 +11,7 @@ export interface ImageParts {
   /** Files on this machine by their path in the image. */
   readonly files: Readonly<Record<string, string>>;
   readonly entrypoint?: readonly string[];
-  /** More folders, with all their files. */
+  /** Folders of this machine that are copied with all their files. */
   readonly folders?: Readonly<Record<string, string>>;
   readonly links?: Readonly<Record<string, string>>;
   readonly environment?: readonly string[];
@@ -19,7 +19,7 @@ export interface ImageParts {
 
 const OCI = 'application/vnd.oci.image';
 
-/** `directory` is an empty folder for what is needed meanwhile. */
+/** Writes an image. `directory` is an empty folder for temporary files. */
 export async function writeImage(
   archive: string,
   directory: string,

@@ -1,25 +1,28 @@
-/** The images that kubeadm names, made from what was built. */
+/** Makes the images whose names kubeadm prints, from the programs that were built. */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { must } from '../../../../tools/release/commands.ts';
 import { type ImageParts, writeImage } from './images.ts';
 
-/** Where no image can be pulled from. */
+/** A registry from which no image can be pulled. */
 export const REPOSITORY = 'images.refit.internal';
 
 export interface ImageSources {
-  /** Folder for the archives. Those that it has are not made again. */
+  /** The folder for the archives. An archive that is already there is not made again. */
   readonly archives: string;
   readonly versions: readonly string[];
-  /** Folders with the programs of each version, of Debian's packages, and single programs. */
+  /**
+   * The folder that has a folder with the programs of each version and a folder with Debian's packages. The programs
+   * below are single files.
+   */
   readonly parts: string;
   readonly etcd: string;
   readonly etcdctl: string;
   readonly standIn: string;
 }
 
-/** The names of a version's images, as this version's kubeadm tells them. */
+/** Returns the names of the images of a version, as the kubeadm of this version prints them. */
 export async function imageNames(parts: string, version: string): Promise<string[]> {
   const list = [
     'config',
@@ -33,7 +36,7 @@ export async function imageNames(parts: string, version: string): Promise<string
   return (await must(join(parts, version, 'kubeadm'), list)).trim().split('\n');
 }
 
-/** File names of the archives by what they are for: all machines, or only control planes. */
+/** Makes the archive of each image of each version, unless the archive is already there. */
 export async function makeImages(sources: ImageSources): Promise<void> {
   const { archives, versions, parts } = sources;
   await mkdir(archives, { recursive: true });
@@ -72,7 +75,7 @@ async function contentOf(
   }
 }
 
-/** It brings iptables along. */
+/** Returns the content of the kube-proxy image. The image includes iptables. */
 async function kubeProxy(parts: string, version: string): Promise<Omit<ImageParts, 'name'>> {
   const debian = join(parts, 'debian');
   const [triplet = ''] = (await readdir(join(debian, 'usr/lib'))).filter((name) =>

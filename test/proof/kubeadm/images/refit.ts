@@ -8,7 +8,7 @@ import { PLATFORMS } from '../../../../tools/release/node-package.ts';
 import { buildOwnFile } from '../../../support/one-file.ts';
 
 export const REFIT_IMAGE = `refit.dev/refit:${VERSION}`;
-/** Below the folder of parts, and so below /opt/parts of a machine. */
+/** The path below the folder `parts`, which is /opt/parts on a machine. */
 export const REFIT_ARCHIVE = 'refit-image/refit.tar';
 
 export async function makeRefitImage(parts: string): Promise<void> {

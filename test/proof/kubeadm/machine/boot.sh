@@ -1,7 +1,7 @@
 #!/bin/sh
-# The first process of a machine: `boot.sh DIRECTORY NAME ADDRESS PARTS`. It makes DIRECTORY/root the root, waits for its network
-# card, and then runs the services of /etc/services.d, as systemd does for units with Restart=always. What lies below
-# DIRECTORY/root survives a power cut, except /run.
+# The first process of a machine: `boot.sh DIRECTORY NAME ADDRESS PARTS`. It makes DIRECTORY/root the root, waits for
+# its network card, and then runs the services of /etc/services.d, as systemd does for units with Restart=always. The
+# files below DIRECTORY/root survive a power cut, except those in /run.
 set -eu
 directory=$1 name=$2 address=$3 parts=$4
 root=$directory/root
@@ -24,7 +24,7 @@ mount -t tmpfs -o mode=755 tmpfs run
 mkdir -p run/services run/lock run/sshd run/quiet
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
   mount -t cgroup2 cgroup2 sys/fs/cgroup
-  # A group whose controllers are passed on has no processes of its own.
+  # A cgroup that passes controllers to its children must not have processes of its own.
   mkdir -p sys/fs/cgroup/init
   echo $$ >sys/fs/cgroup/init/cgroup.procs
   for controller in $(cat sys/fs/cgroup/cgroup.controllers); do
@@ -40,7 +40,8 @@ else
     mount -t cgroup -o "$options" cgroup "sys/fs/cgroup/$kind"
   done
 fi
-# The kubelet sets these for the whole kernel, unless they have its values. Other machines and the host would get them too.
+# The kubelet writes these values for the whole kernel unless they are set already. The other machines and the host
+# would get them too.
 pretend() {
   echo "$2" >"run/quiet/$(basename "$1")"
   mount --bind "run/quiet/$(basename "$1")" "proc/sys/$1"

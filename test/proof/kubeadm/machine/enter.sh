@@ -7,12 +7,12 @@ shift
 join() {
   mkdir -p "$1/$group"
   for file in cpuset.cpus cpuset.mems; do
-    # In version 1 a new group has neither, and nothing can run in it.
+    # In cgroup version 1 both files are empty in a new group, and no process can run in such a group.
     [ ! -e "$1/$file" ] || { at=$1; for part in $(echo "$group" | tr / ' '); do cat "$at/$file" >"$at/$part/$file"; at=$at/$part; done; }
   done
   echo $$ >"$1/$group/cgroup.procs"
 }
-# In version 2 a group has the controllers that its parent passes on.
+# In cgroup version 2 a group has only the controllers that its parent passes on.
 pass_on() {
   for controller in $(cat "$1/cgroup.controllers"); do echo "+$controller" >"$1/cgroup.subtree_control" || true; done
 }

@@ -8,7 +8,7 @@ const HERE = import.meta.dirname;
 
 export interface Furniture {
   readonly parts: string;
-  /** What the machine begins with; `offers` lie below /opt/kubernetes. */
+  /** The version that is installed first. The versions of `offers` are below /opt/kubernetes. */
   readonly version: string;
   readonly offers: readonly string[];
   /** Name of the image that holds a pod's namespaces. */
@@ -65,7 +65,10 @@ export async function furnish(
   await chmod(at('root/.ssh/authorized_keys'), 0o600);
 }
 
-/** Debian's programs, unpacked and not installed: each finds its libraries by itself. */
+/**
+ * Installs wrappers for the programs of Debian packages that are only unpacked. Each wrapper sets the path of the
+ * libraries.
+ */
 async function packaged(directory: string): Promise<void> {
   const debian = '/opt/parts/debian';
   const libraries = `$(echo ${debian}/usr/lib/*-linux-gnu*)`;
@@ -92,7 +95,7 @@ MaxSessions 50
 PidFile none
 `;
 
-/** The unit of kubeadm's packages, in the words of sh. */
+/** The unit of the kubelet from kubeadm's packages, written as a shell script. */
 const kubelet = (
   folder: string,
 ): string => `[ ! -e /var/lib/kubelet/kubeadm-flags.env ] || . /var/lib/kubelet/kubeadm-flags.env

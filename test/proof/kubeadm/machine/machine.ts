@@ -1,4 +1,7 @@
-/** A machine of namespaces: its own mounts, processes, network and cgroups, real services, and files that survive a power cut. */
+/**
+ * A machine that is made of namespaces. It has its own mounts, processes, network and cgroups, real services, and files
+ * that survive a power cut.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, readlinkSync } from 'node:fs';
@@ -14,9 +17,9 @@ const HERE = import.meta.dirname;
 
 export interface MachineOptions {
   readonly name: string;
-  /** The last number of its address. */
+  /** The last number of the machine's address. */
   readonly number: number;
-  /** Everything of the machine lies below. */
+  /** The directory that has all files of the machine. */
   readonly directory: string;
   /** Programs and images for all machines. */
   readonly parts: string;
@@ -27,7 +30,10 @@ export interface MachineOptions {
 export class Machine {
   readonly name: string;
   readonly address: string;
-  /** What is `/` on the machine, and what differs from this machine's /usr. */
+  /**
+   * `root` is the folder that is `/` on the machine. `usr` is the folder with the files that differ from the /usr of
+   * this host.
+   */
   readonly root: string;
   readonly usr: string;
   readonly #options: MachineOptions;
@@ -91,7 +97,7 @@ export class Machine {
     });
   }
 
-  /** As when somebody pulls the plug. */
+  /** Switches the machine off, as when somebody pulls the plug. */
   async powerOff(): Promise<void> {
     const child = this.#process;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -99,7 +105,8 @@ export class Machine {
     child.kill('SIGKILL');
     await ended;
     this.#process = undefined;
-    // Its first process ends after all others, and nobody collects it here.
+    // The machine's first process ends after all its other processes. It then stays as a zombie, because nothing here
+    // collects it.
     await until(`${this.name} to be off`, 180, async () => {
       const state = await readFile(`/proc/${this.#init}/stat`, 'utf8').catch(() => ') Z');
       return state.includes(') Z');
@@ -131,7 +138,7 @@ export class Machine {
     ]);
   }
 
-  /** The same; throws where it fails. */
+  /** Works like `run`, but returns the output, and throws if the script fails. */
   async must(script: string): Promise<string> {
     const { ok, stdout, stderr } = await this.run(script);
     if (!ok)
@@ -142,7 +149,10 @@ export class Machine {
   }
 }
 
-/** Its network is its own already: before that, the process is a command of `enter.sh`, which may end at any moment. */
+/**
+ * Reports whether the process has its own network namespace. Before that, the process is a command of `enter.sh`, which
+ * may end at any moment.
+ */
 function isApart(pid: number): boolean {
   try {
     return readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net');

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Makes the files of a new machine: `make-root.sh DIRECTORY NAME`. What it changes below /usr is kept in DIRECTORY/usr.
+# Makes the files of a new machine: `make-root.sh DIRECTORY NAME`. DIRECTORY/usr keeps the changes of the machine below
+# /usr.
 set -eu
 name=$2
-# kube-proxy mounts lib/modules, which a machine without modules lacks.
+# kube-proxy mounts lib/modules. This folder is missing on a host without kernel modules.
 mkdir -p "$1/root" "$1/usr/bin" "$1/usr/lib/modules" "$1/usr.work"
 cd "$1/root"
 mkdir -p dev proc sys run tmp root/.ssh home mnt srv opt/parts opt/cni usr old local/bin local/sbin \

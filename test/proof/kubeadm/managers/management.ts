@@ -1,4 +1,7 @@
-/** The management cluster: a real API server on loopback, Cluster API's managers, and Refit's extension for all its clusters. */
+/**
+ * Starts the management cluster: a real API server on loopback, Cluster API's managers, and one extension of Refit for
+ * all clusters.
+ */
 
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,14 +26,14 @@ export interface ManagementOptions {
 }
 
 export interface Management {
-  /** Of an administrator. */
+  /** An administrator's kubeconfig. */
   readonly kubeconfig: string;
   apply(...objects: readonly object[]): Promise<void>;
-  /** What the extension has said. */
+  /** Returns what the extension has written to standard error so far. */
   said(): string;
 }
 
-/** Everything that is started ends with `started`. */
+/** Starts the management cluster. Everything that is started ends with `started`. */
 export async function startManagement(
   { directory, programs, refit, log }: ManagementOptions,
   started: AsyncDisposableStack,
@@ -57,7 +60,7 @@ export async function startManagement(
     await applyManifest(kubeconfig, await readFile(join('deploy', file), 'utf8'));
   const extension = await extensionFor(directory, await plane.kubeconfig('capi'));
 
-  // What the provider does is done by provider.ts.
+  // provider.ts does the work of the infrastructure provider.
   const isReal = ({ name }: Program): boolean => name !== 'infrastructure';
   for (const program of programs) if (!isReal(program)) await applyDefinitions(kubeconfig, program);
   const real = programs.filter(isReal);

@@ -1,4 +1,7 @@
-/** The objects of a cluster of Cluster API whose Machines are this proof's machines, as its user writes them. */
+/**
+ * The objects of a cluster of Cluster API, as a user would write them. The Machines of the cluster are the machines of
+ * this proof.
+ */
 import { of, reference, workersOf } from '../../capi/machines/objects.ts';
 import { START_AGENT } from '../agents/agent.ts';
 import {
@@ -16,7 +19,10 @@ export const WORKERS = `${CLUSTER}-workers`;
 const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io';
 const MORE = '/etc/kubeadm-more.yaml';
 
-/** What changes: the version by Refit's one updater, a file and an argument of the kubelet by its other one. */
+/**
+ * The fields that an update changes. One updater of Refit changes the version. The other updater of Refit changes a
+ * file and an argument of the kubelet.
+ */
 export interface Wanted {
   readonly version: string;
   readonly motd: string;
@@ -25,7 +31,7 @@ export interface Wanted {
 }
 
 export const MOTD = '/etc/motd';
-/** What agents must allow: all files and arguments of the KubeadmConfigs. */
+/** What the agents must be allowed to change: all files and arguments of the KubeadmConfigs. */
 export const ALLOWED = [MORE, MOTD, 'kubelet'];
 
 const UPDATERS = {
@@ -74,7 +80,7 @@ export function clusterObjects(
   ];
 }
 
-/** The provider fills the template in, as cloud-init does from its metadata. */
+/** The registration of a node. The provider fills in the template, as cloud-init does from its metadata. */
 const nodeRegistration = ({ verbosity }: Wanted): object => ({
   kubeletExtraArgs: [
     { name: 'provider-id', value: '{{ ds.meta_data.provider_id }}' },
@@ -83,7 +89,7 @@ const nodeRegistration = ({ verbosity }: Wanted): object => ({
   ...(onVersion1() && { ignorePreflightErrors: ['SystemVerification'] }),
 });
 
-/** A template is not changed: a MachineDeployment gets a new one. */
+/** Returns a template. Templates are never changed: a MachineDeployment gets a new template instead. */
 export function workersTemplate(name: string, wanted: Wanted): object {
   const spec = {
     joinConfiguration: { nodeRegistration: nodeRegistration(wanted) },
@@ -102,7 +108,7 @@ export function controlPlaneConfig(wanted: Wanted): object {
     initConfiguration: { ...registration, localAPIEndpoint },
     joinConfiguration: { ...registration, controlPlane: { localAPIEndpoint } },
     files: [
-      // Cluster API has no fields for these, and kubeadm only wants them once.
+      // Cluster API has no fields for these configurations, and kubeadm needs them only once.
       { path: MORE, content: `---\n${documents([kubelets, PROXY_CONFIGURATION])}` },
       { path: MOTD, content: wanted.motd },
     ],

@@ -1,4 +1,7 @@
-/** Plays the infrastructure provider: gives each Machine one of this proof's machines, and runs its bootstrap data there, as cloud-init does. */
+/**
+ * Acts as the infrastructure provider. It gives each Machine one machine of this proof, and runs the bootstrap data
+ * there, as cloud-init does.
+ */
 import { dirname } from 'node:path';
 import { parse } from 'yaml';
 import { CONTROL_PLANE_LABEL } from '../../../../src/api/capi/machine.ts';
@@ -55,7 +58,7 @@ export function provide(
 
 const providerId = ({ name }: Machine): string => `proof://${name}`;
 
-/** What the contract of Cluster API asks of a provider. */
+/** Reports what the contract of Cluster API requires from a provider. */
 async function report(client: KubeClient, { spec }: ProofMachine, machine: Machine): Promise<void> {
   const at = { type: 'merge', namespace: NAMESPACE } as const;
   const name = spec.infrastructureRef?.name ?? '';
@@ -76,7 +79,7 @@ interface CloudConfig {
   readonly runcmd?: readonly string[];
 }
 
-/** Files and commands of a cloud-config; throws unless kubeadm succeeded. */
+/** Writes the files of a cloud-config and runs its commands. Throws if kubeadm did not succeed. */
 async function boot(machine: Machine, template: string): Promise<void> {
   const metadata: Readonly<Record<string, string>> = {
     local_ipv4: machine.address,

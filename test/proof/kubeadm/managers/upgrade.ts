@@ -1,4 +1,7 @@
-/** Cluster API's managers make a kubeadm cluster of real machines, and upgrade it in place through Refit, as docs/guides/cluster-api.md tells. */
+/**
+ * Tests that Cluster API's managers can make a kubeadm cluster of real machines, and upgrade it in place through Refit,
+ * as docs/guides/cluster-api.md describes.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -34,7 +37,7 @@ import {
 } from './objects.ts';
 import { devClusters, provide } from './provider.ts';
 
-/** Three control planes one after the other, on two cores. */
+/** The limit of a wait in seconds. Three control planes, one after the other, need this long on two cores. */
 const PATIENCE_S = 1200;
 const OPTIONS = { 'node-configuration': ALLOWED.join() };
 const MERGE = { type: 'merge', namespace: NAMESPACE } as const;
@@ -109,7 +112,7 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
   }
 }
 
-/** What the in-place update changes beside the version. */
+/** Checks what the in-place update changes in addition to the version. */
 async function verifyConfiguration({ checks, cluster }: Scene, wanted: Wanted): Promise<void> {
   const { machines } = cluster;
   await checks.check('the other updater has changed the file on each machine', async () => {
@@ -129,7 +132,7 @@ async function verifyConfiguration({ checks, cluster }: Scene, wanted: Wanted): 
   });
 }
 
-/** Made by the control-plane manager; empty before that. */
+/** Returns the kubeconfig that the control-plane manager makes. Empty as long as it is not made. */
 async function kubeconfigOf(client: KubeClient): Promise<string> {
   const secret = await client
     .get(secrets, `${CLUSTER}-kubeconfig`, { namespace: NAMESPACE })

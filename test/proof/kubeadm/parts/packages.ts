@@ -1,4 +1,7 @@
-/** Fetches the programs that no Go module has, as Debian packages, and unpacks them without installing anything. */
+/**
+ * Downloads as Debian packages the programs that no Go module contains. Unpacks the packages without installing
+ * anything.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
@@ -7,7 +10,7 @@ import { RefitError } from '../../../../src/util/errors.ts';
 import { lastLines, run } from '../../../../tools/controlplane/run.ts';
 import { cacheFolder, must } from '../../../../tools/release/commands.ts';
 
-/** With the libraries that a small system lacks. */
+/** The packages, with the libraries that a small system lacks. */
 const PACKAGES = [
   'runc',
   'containernetworking-plugins',
@@ -23,11 +26,11 @@ const PACKAGES = [
   'libseccomp2',
   'sudo',
 ];
-/** `apt-get update` changes nothing but apt's own lists. */
+/** Downloads the packages. `apt-get update` changes only apt's own lists. */
 const FETCH = `apt-get download ${PACKAGES.join(' ')} || { apt-get update && apt-get download ${PACKAGES.join(' ')}; }`;
 const UNPACK = 'for package in *.deb; do dpkg-deb -x "$package" . && rm "$package"; done';
 
-/** A copy in `parts/debian`. */
+/** Downloads the packages once, and copies them to `parts/debian`. */
 export async function gatherPackages(parts: string, log: (line: string) => void): Promise<void> {
   const list = createHash('sha256').update(PACKAGES.join()).digest('hex').slice(0, 8);
   const kept = join(await cacheFolder('proof'), `debian-${process.arch}-${list}`);

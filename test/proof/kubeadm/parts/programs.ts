@@ -1,4 +1,7 @@
-/** Builds the programs of the machines from the Go module proxy, into the cache that the tests' control plane has. */
+/**
+ * Builds the programs of the machines from the Go module proxy, into the same cache that the control plane of the tests
+ * uses.
+ */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -18,10 +21,10 @@ import { must } from '../../../../tools/release/commands.ts';
 
 export const FROM = 'v1.36.2';
 export const TO = 'v1.36.3';
-/** Where several minor versions are gone through. */
+/** The earlier versions for the parts that upgrade over several minor versions. */
 export const EARLIER = ['v1.34.4', 'v1.35.4'] as const;
 
-/** The machines begin with the first one. */
+/** The versions of containerd. The machines begin with `from`. */
 export const CONTAINERD = { from: 'v2.3.3', to: 'v2.3.4' } as const;
 const PROGRAMS = [
   'kubeadm',
@@ -41,7 +44,7 @@ const containerd = (name: string, module: string, version: string): Recipe => ({
   flags: ['-ldflags', `-s -w -X github.com/containerd/containerd/v2/version.Version=${version}`],
 });
 
-/** Of the same release as the tests' etcd. */
+/** Builds etcdctl from the same release as the etcd of the tests. */
 const ETCDCTL: Recipe = {
   ...RECIPES.etcd,
   module: 'proof/etcdctl',
@@ -51,7 +54,7 @@ const ETCDCTL: Recipe = {
 export interface Programs {
   readonly etcd: string;
   readonly etcdctl: string;
-  /** Waits, and answers the probes of CoreDNS. */
+  /** The path of a program that only waits, and answers the probes of CoreDNS. */
   readonly standIn: string;
 }
 
@@ -61,7 +64,7 @@ export async function gatherPrograms(
   versions: readonly string[],
   options: BuildOptions,
 ): Promise<Programs> {
-  // Programs of some other version would be of no use.
+  // Without this the build could use programs of another version.
   const own = {
     ...options,
     environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined },
@@ -73,7 +76,7 @@ export async function gatherPrograms(
     await linkAll(join(parts, version), PROGRAMS, await ensureBuilt(recipes, own));
   }
   await mkdir(join(parts, 'bin'), { recursive: true });
-  // These are used on the machines, which see nothing but `parts`.
+  // These programs run on the machines, which have access only to `parts`.
   for (const [module, version] of [
     ['proof/containerd', CONTAINERD.from],
     ['proof/containerd-next', CONTAINERD.to],
@@ -101,7 +104,7 @@ async function linkAll(
     await symlink(paths[index] ?? '', join(directory, name));
 }
 
-/** A program of one file, without dependencies. */
+/** Builds a program that has one source file and no dependencies. */
 async function buildFile(
   source: string,
   output: string,

@@ -1,4 +1,7 @@
-/** Watches hosts from outside while Refit works: which of them are at work, and which API servers and members of etcd are away. */
+/**
+ * Watches the hosts from outside while Refit works. It observes which hosts are being changed, and which API servers
+ * and members of etcd are away.
+ */
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -7,17 +10,20 @@ import type { Cluster } from '../cluster.ts';
 import type { Machine } from '../machine/machine.ts';
 
 const PAUSE_MS = 500;
-/** By what listens there on every control plane. */
+/** The port on which each component listens on every control plane. */
 const PORTS = { 'API servers': 6443, 'members of etcd': 2379 } as const;
 
 export interface Seen {
-  /** The hosts in the order in which each began and ended. */
+  /** The moments at which the work on a host began or ended, in order. */
   readonly events: readonly { readonly name: string; readonly what: 'began' | 'ended' }[];
-  /** Each moment at which more than one of a kind refused connections. */
+  /** Each moment at which more than one API server, or more than one etcd member, refused connections. */
   readonly outages: readonly string[];
 }
 
-/** Watches the cluster while `work` runs. A host is at work from the step Kubeadm until the step Kubelet is done. */
+/**
+ * Watches the cluster while `work` runs. The work on a host begins with the step Kubeadm, and ends when the step
+ * Kubelet is done.
+ */
 export async function watched(
   { machines, controlPlanes }: Cluster,
   work: () => Promise<void>,
@@ -38,7 +44,8 @@ export async function watched(
       if (lines.some((line) => line.endsWith(' kubeadm begun'))) began.push(machine.name);
       if (lines.some((line) => line.endsWith(' kubelet done'))) ended.push(machine.name);
     }
-    // Between two looks a host may end and the next one begin, in this order. A host that ends at once has begun, too.
+    // Between two rounds the work on a host may end and the work on the next host may begin, in this order. A host that
+    // ended since the last round may have begun since then, too.
     for (const name of ended) {
       add(name, 'began');
       add(name, 'ended');
@@ -63,7 +70,10 @@ export async function watched(
   return { events, outages };
 }
 
-/** Says what is wrong with the order on the way back: workers come first, then control planes one at a time, the leader before all. */
+/**
+ * Returns what is wrong with the order of the patch back. Workers must come first, then the control planes one at a
+ * time, and the leader as the first control plane.
+ */
 export function wrongOrder(
   { controlPlanes, workers, machines }: Cluster,
   { events }: Seen,
@@ -94,7 +104,7 @@ async function journalOf({ root }: Machine): Promise<string[]> {
   return text.split('\n').filter((line) => line !== '');
 }
 
-/** Returns true if nothing listens there. An answer that is only slow does not count as absent. */
+/** Reports whether nothing listens at this port. A server that is only slow to answer does not count as absent. */
 async function refuses(host: string, port: number): Promise<boolean> {
   return await new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 2000 });

@@ -1,4 +1,7 @@
-/** A cluster whose kubeadm, kubelet and kubectl are packages of Debian: real apt-get and dpkg on each machine, and a repository of files. */
+/**
+ * A cluster whose kubeadm, kubelet and kubectl are Debian packages. Each machine has a real apt-get and dpkg, and a
+ * repository that consists of files.
+ */
 import { createHash } from 'node:crypto';
 import { chmod, copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,11 +12,11 @@ import type { Machine } from '../machine/machine.ts';
 
 export const NAMES = ['kubeadm', 'kubectl', 'kubelet'] as const;
 const HELD = 'kubelet';
-/** Where the machines see the repository, which only `parts` brings to them. */
+/** The folder of the repository on the machines. They get it only because it is in `parts`. */
 const REPOSITORY = '/opt/parts/repository';
 const SOURCES = '/etc/apt/sources.list';
 
-/** The machines begin with packages of the first version, and the kubelet is held. */
+/** A way in which the machines begin with packages of the first version, and the kubelet package is on hold. */
 export const packagedWay: Way = {
   ...USUAL,
   async make(cluster, options) {
@@ -22,7 +25,7 @@ export const packagedWay: Way = {
   },
 };
 
-/** As the repositories of Kubernetes number their packages. */
+/** Returns the package version of a version, in the form that the package repositories of Kubernetes use. */
 const revisionOf = (version: string): string => `${version.slice(1)}-1.1`;
 
 /** Makes a package of each program and version. They have no scripts, because the machines have services of their own. */
@@ -59,7 +62,8 @@ export async function makeRepository(parts: string, versions: readonly string[])
 
 async function install(machine: Machine, { from, log }: ClusterOptions): Promise<void> {
   const wanted = NAMES.map((name) => `${name}=${revisionOf(from)}`).join(' ');
-  // As on a host: images of containers let apt read all packages at each start, and other programs look at what it did.
+  // Makes apt work as it does on a host. In container images, apt is configured to read all packages at each start, and
+  // to call other programs after each change.
   await machine.must(`set -e
 rm -f /etc/apt/apt.conf.d/docker-clean /etc/apt/apt.conf.d/20packagekit /etc/apt/apt.conf.d/50appstream
 rm -rf /etc/apt/sources.list.d/*
@@ -73,19 +77,22 @@ apt-mark -qq hold ${HELD}`,
   log(`${machine.name} has packages of ${from}`);
 }
 
-/** The repository that a machine reads from now on. */
+/** Makes the machine use the repository from now on. */
 export async function offer(machine: Machine): Promise<void> {
   await writeFile(join(machine.root, SOURCES), `deb [trusted=yes] file:${REPOSITORY} ./\n`);
   await machine.must('apt-get -qq -o APT::Sandbox::User=root update');
 }
 
-/** As where a mirror has dropped what it had. */
+/** Makes the machine's repository empty, as when a mirror has removed its old packages. */
 export async function withdraw(machine: Machine): Promise<void> {
   await writeFile(join(machine.root, SOURCES), '');
   await machine.must('apt-get -qq -o APT::Sandbox::User=root update');
 }
 
-/** Says what is wrong with the packages of each machine, which are complete, unchanged and of this version; the kubelet is held. */
+/**
+ * Returns what is wrong with the packages of each machine. They must be complete, unchanged and of this version, and
+ * the kubelet must be on hold.
+ */
 export async function wrongPackages({ machines }: Cluster, version: string): Promise<string[]> {
   const expected = [
     ...NAMES.map((name) => `${name} ${revisionOf(version)} ${name === HELD ? 'hi' : 'ii'} `),

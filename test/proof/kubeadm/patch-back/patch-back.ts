@@ -1,4 +1,7 @@
-/** A whole cluster goes back to the patch before, with the commands of docs/guides/kubeadm.md, and no object is lost. */
+/**
+ * Tests that a whole cluster can return to the previous patch version, with the commands of docs/guides/kubeadm.md, and
+ * that no object is lost.
+ */
 import { dirname } from 'node:path';
 import { lastLines } from '../../../../tools/controlplane/run.ts';
 import { startLasting } from '../containers.ts';
@@ -8,9 +11,9 @@ import { settled, staticPods, verify } from '../verify.ts';
 import { type Seen, watched, wrongOrder } from './order.ts';
 import { NAMES, offer, withdraw, wrongPackages } from './packaged.ts';
 
-/** Keys of the large objects. */
+/** The number of keys in each large object. */
 const KEYS = 600;
-/** Kinds whose objects nothing but a loss takes away meanwhile. */
+/** Kinds whose objects are never deleted during the test. A missing object of these kinds is a lost object. */
 const KINDS = [
   'configmaps',
   'secrets',
@@ -26,7 +29,7 @@ const KINDS = [
   'clusterrolebindings.rbac.authorization.k8s.io',
 ];
 
-/** Where the programs come from. */
+/** The source of the programs. */
 interface Source {
   readonly binaries: (version: string) => object;
   /** What else must be right once all hosts have the version. */
@@ -35,7 +38,7 @@ interface Source {
   readonly beforeWayBack: (version: string) => Promise<void>;
 }
 
-/** From files that lie on the hosts. */
+/** Tests the patch back with programs from files on the hosts. */
 export async function goBack(scene: Scene): Promise<void> {
   const nothing = async (): Promise<void> => await Promise.resolve();
   await goThereAndBack(scene, {
@@ -45,7 +48,7 @@ export async function goBack(scene: Scene): Promise<void> {
   });
 }
 
-/** From packages: no file that the manifest names exists. */
+/** Tests the patch back with programs from packages. No file that the manifest names exists. */
 export async function goBackByPackages(scene: Scene): Promise<void> {
   const { cluster, operator, checks } = scene;
   await goThereAndBack(scene, {
@@ -121,7 +124,8 @@ async function goThereAndBack(scene: Scene, source: Source): Promise<void> {
     return before.filter((each) => !after.has(each)).map((each) => `${each} is gone`);
   });
   await checks.check('apply --back once more: nothing is to be done', async () => {
-    // A busy machine may have restarted a static pod since, and then the command rightly fails.
+    // On a busy machine a static pod may have restarted since the last check. In this case the command is right to
+    // fail.
     const wrong = await staticPods(cluster, operator, from);
     if (wrong.length > 0) return wrong;
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--back', '--yes');
@@ -140,7 +144,7 @@ async function applyBack({ cluster, operator, checks, log }: Scene): Promise<See
   return seen;
 }
 
-/** Written by the newer API server. */
+/** Creates objects, which the newer API server writes. */
 async function makeObjects(operator: Operator): Promise<void> {
   const words = Array.from({ length: KEYS }, (_, index) => `--from-literal=key${index}=${index}`);
   await operator.administer('create', 'namespace', 'kept');
@@ -150,7 +154,7 @@ async function makeObjects(operator: Operator): Promise<void> {
     await operator.administer('-n', 'kept', 'create', 'configmap', `own-${index}`);
 }
 
-/** Each with its uid: an object that was made again is another one. */
+/** Returns the objects with their uids. An object that was deleted and created again counts as another object. */
 async function objects(operator: Operator): Promise<string[]> {
   const text = await operator.administer(
     'get',

@@ -1,4 +1,4 @@
-/** A node's steps of an airgapupdate: two controllers that start on the same event, so that one of them conflicts. */
+/** The steps of a node for an airgapupdate. Two controllers start on the same event, so one of them gets a conflict. */
 import { mkdir } from 'node:fs/promises';
 import { nodes } from '../../../../src/kube/resources.ts';
 import { messageOf } from '../../../../src/util/errors.ts';
@@ -7,7 +7,7 @@ import type { AgentParts } from './parts.ts';
 import { downloadPayload } from './payload.ts';
 import { controllerOf, ON_CHANGE, withStatus, writeSignal } from './phase.ts';
 
-/** Bundles are for workers, so that their signals are always on Nodes. */
+/** Returns the controllers for bundles. Bundles are only for workers, so their signals are always on Nodes. */
 export function airgapControllers(parts: AgentParts): Controller[] {
   const { client, clock, cache, machine, log } = parts;
   const owns = (name: string): boolean => name === parts.name;
@@ -51,6 +51,7 @@ export function airgapControllers(parts: AgentParts): Controller[] {
     },
     cache,
   );
-  // Its trigger is the fresh signal, though its own status is another one: what was interrupted is never taken up again.
+  // The download is triggered by a signal without a status, although its own status is another one. For this reason an
+  // interrupted download never continues.
   return [signal, { ...downloading, admits: signal.admits }];
 }

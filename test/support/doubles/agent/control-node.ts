@@ -1,4 +1,4 @@
-/** The object that stands for a controller: made once, never changed, its status written at every start. */
+/** The ControlNode of a controller. It is created once and never changed. Its status is written at every start. */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { isNotFound } from '../../../../src/kube/status-error.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../../../src/signal/names.ts';
@@ -6,7 +6,7 @@ import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../../../src
 export interface ControlNodeFacts {
   readonly name: string;
   readonly mode: 'controller' | 'controller+worker';
-  /** Of the host's API server. */
+  /** The address of the API server on this host. */
   readonly address: string;
   readonly version: string;
 }

@@ -1,4 +1,4 @@
-/** Cordoning, draining and uncordoning, which the leader does for all nodes or each node for itself. */
+/** The steps cordon, drain and uncordon. Either the leader does them for all nodes, or each node does them for itself. */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import {
   type KubeObject,
@@ -28,13 +28,16 @@ export interface CordonParts {
   readonly times: Times;
   readonly limits: DrainLimits;
   readonly abort: AbortSignal;
-  /** Whose events are taken up. */
+  /** Reports whether the process handles the events of the object with this name. */
   readonly owns: (name: string) => boolean;
-  /** Whether this process answers for the object; rejects where that cannot be said now. */
+  /** Reports whether this process is responsible for the object. Rejects if that is unknown at the moment. */
   readonly acts: (resource: Resource, object: KubeObject) => Promise<boolean>;
 }
 
-/** For the objects of one kind; each pair has one worker, so that drains of a kind are serial. */
+/**
+ * Returns the controllers for the objects of one kind. Each pair of controllers has one worker, so the drains of a kind
+ * run one after the other.
+ */
 export function cordonControllers(parts: CordonParts, resource: Resource): Controller[] {
   const { client, cache, clock, owns, acts } = parts;
   const common = { resource, kind: 'k0supdate', triggers: ON_CHANGE, owns } as const;
@@ -72,7 +75,7 @@ export function cordonControllers(parts: CordonParts, resource: Resource): Contr
   ];
 }
 
-/** Of the Node that stands behind the object; undefined where there is none to cordon. */
+/** Returns the name of the Node that belongs to the object; undefined if there is no Node to cordon. */
 function nodeNameOf(resource: Resource, object: KubeObject): string | undefined {
   if (resource.kind === nodes.kind) return object.metadata.name;
   if (object.metadata.annotations?.[MODE_ANNOTATION] !== 'controller+worker') return undefined;
@@ -85,7 +88,7 @@ async function cordonAndDrain(parts: CordonParts, node: string): Promise<void> {
   await drain(node, parts);
 }
 
-/** Whether somebody else had cordoned it before is not remembered. */
+/** Sets or removes the cordon. It does not remember whether somebody else had cordoned the Node before. */
 async function setUnschedulable(
   { client, cache }: CordonParts,
   name: string,
@@ -97,7 +100,10 @@ async function setUnschedulable(
   await client.patch(nodes, name, { spec: { unschedulable: wanted } }, { type: 'strategic' });
 }
 
-/** As the leader decides it: pure controllers always, all others where their own lease says that they know of it. */
+/**
+ * Decides as the leader. The leader is responsible for itself, for every pure controller, and for every other object
+ * whose own Lease has the label for central cordoning.
+ */
 export function leaderActs(client: KubeClient, own: string | undefined): CordonParts['acts'] {
   return async (resource, object) => {
     const { name, annotations } = object.metadata;
@@ -109,7 +115,10 @@ export function leaderActs(client: KubeClient, own: string | undefined): CordonP
   };
 }
 
-/** As everybody else decides it: unless whoever leads says that it does it. */
+/**
+ * Decides as a process that is not the leader. The process is responsible unless the leader has declared on its Lease
+ * that it cordons centrally.
+ */
 export function followerActs(client: KubeClient, clock: Clock): CordonParts['acts'] {
   return async () => {
     const { namespace, name } = LEADER_LEASE;

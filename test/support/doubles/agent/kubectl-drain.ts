@@ -1,11 +1,11 @@
-/** Draining as kubectl's library does it with the original's options: no pause after a refused eviction. */
+/** Drains as the library of kubectl does with the options of the original: without a pause after a refused eviction. */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { type Pod, pods, type Resource } from '../../../../src/kube/resources.ts';
 import { isNotFound, StatusError } from '../../../../src/kube/status-error.ts';
 import { type Clock, createTokenBucket, sleep } from '../../../../src/util/clock.ts';
 import type { Times } from '../times.ts';
 
-/** What the client library lets through, in calls: the admin client of k0s has 40 a second, 400 at once. */
+/** The rate limit of the client library. The admin client of k0s may make 40 calls a second, and up to 400 at once. */
 export class DrainLimits {
   readonly #takeToken: () => number;
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ const daemonSets: Resource = {
 };
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
-/** Rejects after the limit for one drain. */
+/** Drains the node. Rejects if the drain takes longer than its limit. */
 export async function drain(node: string, parts: DrainParts): Promise<void> {
   const { client, clock, times } = parts;
   const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${node}` });

@@ -1,4 +1,4 @@
-/** The mark on a node's own lease which says that the node lets the leader cordon it. */
+/** Writes the label on a node's own Lease that allows the leader to cordon the node. */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { leases } from '../../../../src/kube/resources.ts';
 import { isInvalid } from '../../../../src/kube/status-error.ts';
@@ -6,7 +6,10 @@ import { CENTRAL_CORDONING_LABEL } from '../../../../src/signal/names.ts';
 
 const NAMESPACE = 'kube-node-lease';
 
-/** Makes the lease where there is none, and then names its holder, as kubelet does not for a lease that it did not make. */
+/**
+ * Makes the Lease if it does not exist, and then sets its holder. The kubelet does not set the holder of a Lease that
+ * it did not make.
+ */
 export async function stampNodeLease(client: KubeClient, name: string): Promise<void> {
   const own = {
     apiVersion: 'coordination.k8s.io/v1',

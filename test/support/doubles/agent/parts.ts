@@ -1,4 +1,7 @@
-/** What every step of a node is given: which object it answers for, where the node's process and files are, and the API. */
+/**
+ * The values that every step of a node gets: the object for which it is responsible, the process and the files of the
+ * node, and the API.
+ */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import type { SignalData } from '../../../../src/signal/annotations.ts';
 import type { Clock } from '../../../../src/util/clock.ts';
@@ -7,21 +10,21 @@ import type { Quirks } from '../quirks.ts';
 import type { Cache } from '../runtime/manager.ts';
 import type { Times } from '../times.ts';
 
-/** The k0s that runs on the machine, as its own autopilot sees it: through the status socket, and as files. */
+/** The k0s on the machine, as its own autopilot accesses it: through the status socket, and as files. */
 export interface Machine {
-  /** Of the running executable. */
+  /** The directory of the running executable. */
   readonly binaryDirectory: string;
   /** Where bundles of images go. */
   readonly imagesDirectory: string;
   /** Sent with every download. */
   readonly userAgent: string;
-  /** Asks the status socket; rejects where nothing answers. */
+  /** Returns the version from the status socket. Rejects if nothing answers. */
   version(): Promise<string>;
-  /** SIGTERM to the PID that the status socket tells. */
+  /** Sends SIGTERM to the PID that the status socket reports. */
   terminate(): Promise<void>;
 }
 
-/** The last `Restart` that this very process wrote; gone with the process. */
+/** Keeps the last `Restart` that this process wrote. It is lost when the process ends. */
 export class RestartTracker {
   #recorded = '';
 
@@ -39,7 +42,7 @@ function keyOf({ planId, created, status }: SignalData): string {
 }
 
 export interface AgentParts {
-  /** Of the object: the machine's host name. */
+  /** The name of the object, which is the host name of the machine. */
   readonly name: string;
   readonly machine: Machine;
   readonly quirks: Quirks;

@@ -1,4 +1,7 @@
-/** Downloading as the original does it: one GET, no second try, nothing resumed, into a file that appears when it is whole. */
+/**
+ * Downloads as the original does: with one GET, without a retry, and without resuming. The file gets its final name
+ * only when it is complete.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { open, rename, rm } from 'node:fs/promises';
@@ -10,10 +13,10 @@ import type { SignalCommand } from '../../../../src/signal/annotations.ts';
 export interface PayloadRequest {
   readonly command: SignalCommand;
   readonly directory: string;
-  /** Of the finished file; what the server says where absent. */
+  /** The name of the finished file; if absent, the name that the server sends. */
   readonly name?: string;
   readonly userAgent: string;
-  /** Milliseconds without a byte after which it is given up. */
+  /** The download is given up when no byte has arrived for this many milliseconds. */
   readonly stallMs: number;
   readonly abort: AbortSignal;
 }
@@ -52,7 +55,7 @@ export async function downloadPayload(request: PayloadRequest): Promise<string> 
   }
 }
 
-/** The reason with which a signal aborts where the process had no time for anything. */
+/** The abort reason of a process that is killed, and so has no time to clean up. */
 export const KILLED = new Error('killed');
 
 async function requestOnce({
@@ -70,7 +73,10 @@ async function requestOnce({
   throw new Error(`bad status ${response.statusCode}`);
 }
 
-/** From the one Content-Disposition header, else the last segment of the URL; what could leave the directory is refused. */
+/**
+ * Returns the file name from the Content-Disposition header, or else from the last segment of the URL. Replaces unsafe
+ * characters such as slashes, and rejects names such as `..`.
+ */
 function nameOf({ headers }: IncomingMessage, url: string): string {
   const [, quoted, bare] =
     /filename=(?:"([^"]*)"|([^;\s]*))/.exec(headers['content-disposition'] ?? '') ?? [];

@@ -1,4 +1,4 @@
-/** What all steps of a node have in common: which events they take up, what they re-read, and how they write. */
+/** The parts that all steps of a node share: the selection of events, what is read again, and the writes. */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../../../src/signal/annotations.ts';
@@ -11,12 +11,15 @@ export interface Phase {
   readonly name: string;
   readonly resource: Resource;
   readonly kind: 'k0supdate' | 'airgapupdate';
-  /** The status that the step is for; the one without status where absent. */
+  /** The status at which the step runs; if absent, the step runs for a signal without a status. */
   readonly status?: SignalStatus;
   readonly triggers: Controller['triggers'];
-  /** Whether events of this object are taken up at all. */
+  /** Reports whether the step handles events of the object with this name. */
   readonly owns: (name: string) => boolean;
-  /** Gets the object as the cache had it at the beginning: what it writes conflicts where that is too old. */
+  /**
+   * Runs the step on the object as the cache had it at the beginning. If this object is out of date, the writes of the
+   * step get a conflict.
+   */
   readonly act: (object: KubeObject, signal: SignalData) => Promise<void>;
 }
 
@@ -41,14 +44,17 @@ export function controllerOf(phase: Phase, cache: Cache): Controller {
       if (object === undefined) return undefined;
       const signal = decodeSignal(object.metadata.annotations);
       if (signal === undefined) throw new Error('there is no signal any more');
-      // A status that is missing is taken for the own one: the original looks no closer.
+      // A missing status counts as the status of this step, because the original does not check this more closely.
       if (signal.status === undefined || signal.status.status === status) await act(object, signal);
       return undefined;
     },
   };
 }
 
-/** The whole object as it was read, with the signal in it; a conflict where it has changed since. */
+/**
+ * Writes the whole object as it was read, with the signal added. The API server answers with a conflict if the object
+ * has changed since that read.
+ */
 export async function writeSignal(
   client: KubeClient,
   resource: Resource,
@@ -62,7 +68,7 @@ export function withStatus(signal: SignalData, status: SignalStatus, clock: Cloc
   return { ...signal, status: { status, timestamp: rfc3339(clock.now()) } };
 }
 
-/** Both annotations are written anew: members that the structs don't know are lost. */
+/** Replaces the values of both annotations. Members that the structs don't know are lost. */
 export function withSignal<T extends KubeObject>(object: T, signal: SignalData): T {
   const copy = typed(object);
   copy.metadata.annotations = { ...copy.metadata.annotations, ...encodeSignal(signal) };

@@ -1,4 +1,7 @@
-/** The table of what becomes of a node in `Restart`: by what runs, what is wanted, who ordered it, and the release. */
+/**
+ * Tests what happens to a node in `Restart`. The table covers the running version, whether this process ordered the
+ * restart, whether the update is forced, and the release.
+ */
 import { expect, test } from 'vitest';
 import { nodes } from '../../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../../../src/signal/annotations.ts';
@@ -18,7 +21,7 @@ const WITHOUT = VARIANTS['>=1.35'];
 type Outcome = 'UnCordoning' | 'SIGTERM' | 'nothing';
 type Place = 'restart' | 'restarted';
 
-/** Reconciles one node in `Restart` once; `pending`: this process wrote it. */
+/** Reconciles one node in `Restart` once. `pending` means that this process wrote the status `Restart`. */
 async function reconcile(
   place: Place,
   release: string,
@@ -79,7 +82,7 @@ test.each<
   ]
 >([
   ['restart', WITH_TRACKER, true, false, 'wanted', 'UnCordoning'],
-  // Forced or not: the same text of version means no restart at all.
+  // If the running version has the same text as the wanted version, there is no restart, forced or not.
   ['restart', WITH_TRACKER, true, true, 'wanted', 'UnCordoning'],
   ['restart', WITH_TRACKER, true, false, 'another', 'SIGTERM'],
   ['restart', WITH_TRACKER, true, true, 'another', 'SIGTERM'],
@@ -91,7 +94,8 @@ test.each<
   ['restarted', WITH_TRACKER, false, false, 'wanted', 'UnCordoning'],
   ['restarted', WITH_TRACKER, false, true, 'another', 'UnCordoning'],
   ['restarted', WITH_TRACKER, false, false, 'another', 'nothing'],
-  // Without a tracker every update counts as the order, and every creation as the end of a restart.
+  // Without a tracker, every update event counts as the order to restart, and every creation event counts as the end of
+  // a restart.
   ['restart', WITHOUT, false, false, 'wanted', 'UnCordoning'],
   ['restart', WITHOUT, false, false, 'another', 'SIGTERM'],
   ['restart', WITHOUT, false, true, 'another', 'SIGTERM'],

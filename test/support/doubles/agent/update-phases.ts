@@ -1,4 +1,7 @@
-/** A node's own steps of a k0supdate: from the fresh signal to the download, the swap, and the restart. */
+/**
+ * The steps of a k0supdate that a node takes itself: from the new signal to the download, the replacement of the
+ * binary, and the restart.
+ */
 import { chmod, link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeObject, Resource } from '../../../../src/kube/resources.ts';
@@ -10,7 +13,7 @@ import type { AgentParts } from './parts.ts';
 import { downloadPayload } from './payload.ts';
 import { controllerOf, ON_CHANGE, type Phase, withStatus, writeSignal } from './phase.ts';
 
-/** Of the object that carries the node's k0supdate. */
+/** Returns the controllers for the object that carries the k0supdate of the node. */
 export function updateControllers(parts: AgentParts, resource: Resource): Controller[] {
   const common = {
     resource,
@@ -68,7 +71,7 @@ async function advance(
   await writeSignal(client, resource, object, withStatus(signal, status, clock));
 }
 
-/** Versions are compared as texts: who runs the wanted one is done, unless it is forced. */
+/** Compares the versions as texts. A node that runs the wanted version is done, unless the update is forced. */
 const begin: Step = async (parts, resource, object, signal) => {
   if (signal.status !== undefined) return;
   const { version, forceupdate } = signal.command;
@@ -78,7 +81,10 @@ const begin: Step = async (parts, resource, object, signal) => {
 
 const STAGED = 'k0s.tmp';
 
-/** The status is written to the object as it was before the download: whatever changed it meanwhile costs another one. */
+/**
+ * Writes the status to the object as it was before the download. If the object has changed meanwhile, the write
+ * conflicts, and the download is repeated.
+ */
 const download: Step = async (parts, resource, object, signal) => {
   const { machine, times } = parts;
   const request = {
@@ -106,7 +112,8 @@ const apply: Step = async (parts, resource, object, signal) => {
   const staged = join(machine.binaryDirectory, STAGED);
   if (quirks.replayableApply) await putInPlaceByLink(machine.binaryDirectory);
   else {
-    // What is gone is never looked for elsewhere: after a failed status write this fails for ever.
+    // If the staged file is gone, the step does not look for it elsewhere. So this step fails for ever after a failed
+    // write of the status.
     await chmod(staged, 0o755);
     await rename(staged, join(machine.binaryDirectory, 'k0s'));
   }
@@ -122,7 +129,7 @@ async function putInPlaceByLink(directory: string): Promise<void> {
   try {
     await chmod(staged, 0o755);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // it is in place already
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // The binary is already in place.
     throw error;
   }
   await rm(fresh, { force: true });
@@ -130,7 +137,7 @@ async function putInPlaceByLink(directory: string): Promise<void> {
   await rename(fresh, join(directory, 'k0s'));
 }
 
-/** On updates, while the process that wrote `Restart` may still be the one that runs. */
+/** Handles update events. At that time, the process that wrote `Restart` may still be running. */
 const restart: Step = async (parts, resource, object, signal) => {
   const { machine, quirks, tracker } = parts;
   const isWanted = (await machine.version()) === signal.command.version;
@@ -140,7 +147,10 @@ const restart: Step = async (parts, resource, object, signal) => {
   } else if (isOurs) await machine.terminate();
 };
 
-/** On what is there at the start; another version than the wanted one ends here, without a word. */
+/**
+ * Handles the objects that exist at the start of the process. If the running version is not the wanted one, it does
+ * nothing and logs nothing.
+ */
 const comeBack: Step = async (parts, resource, object, signal) => {
   const { machine, quirks, tracker } = parts;
   if (quirks.restartTracker && tracker.isPending(signal)) return;

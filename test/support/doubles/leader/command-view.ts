@@ -1,4 +1,7 @@
-/** One look at both kinds of commands: what they want, their groups of targets, and the status entries of these. */
+/**
+ * A common view of both kinds of commands: what they request, their groups of targets, and the status entries of these
+ * targets.
+ */
 import type {
   CommandStatus,
   PlanCommand,
@@ -10,7 +13,7 @@ import { controlNodes } from '../../../../src/signal/names.ts';
 
 export interface Group {
   readonly role: 'controllers' | 'workers';
-  /** Of the objects that carry the signals. */
+  /** The kind of the objects that carry the signals. */
   readonly resource: Resource;
   readonly target: TargetSpec | undefined;
   readonly entries: TargetStatus[];
@@ -21,12 +24,15 @@ export interface CommandView {
   readonly version: string;
   readonly forceupdate: boolean;
   readonly platforms: Readonly<Record<string, { readonly url: string; readonly sha256?: string }>>;
-  /** In the order in which they are updated. */
+  /** The groups in the order in which they are updated. */
   readonly groups: readonly Group[];
   readonly status: CommandStatus;
 }
 
-/** The first member that is there, in the order of the original's struct: what else the item holds is ignored. */
+/**
+ * Returns the view of the first member that the command has, in the order of the original's struct. Ignores all other
+ * members. Undefined if the command has no known member.
+ */
 export function viewOf(command: PlanCommand, status: CommandStatus): CommandView | undefined {
   const { k0supdate, airgapupdate } = command;
   if (k0supdate !== undefined) {
@@ -52,7 +58,7 @@ function group(
   return { role, resource, target, entries: entries ?? [] };
 }
 
-/** Puts the targets that were found into the status; a group without any is left out. */
+/** Puts the targets that were found into the status. Leaves out a group that has no targets. */
 export function recordTargets({ kind, groups, status }: CommandView): void {
   const found = groups
     .filter(({ entries }) => entries.length > 0)
@@ -62,7 +68,7 @@ export function recordTargets({ kind, groups, status }: CommandView): void {
   else status.airgapupdate = lists;
 }
 
-/** Such as `linux-amd64`; undefined where a label is missing. */
+/** Returns the platform, such as `linux-amd64`. Undefined if a label is missing. */
 export function platformOf(object: KubeObject): string | undefined {
   const { 'kubernetes.io/os': os, 'kubernetes.io/arch': arch } = object.metadata.labels ?? {};
   return os === undefined || arch === undefined ? undefined : `${os}-${arch}`;

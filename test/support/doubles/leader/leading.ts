@@ -1,4 +1,4 @@
-/** What a process does while it leads, beside what it does for itself: plans, and the cordons of all nodes. */
+/** The controllers that a process runs only while it leads: those for plans, and those that cordon all nodes. */
 import { nodes } from '../../../../src/kube/resources.ts';
 import { controlNodes } from '../../../../src/signal/names.ts';
 import { cordonControllers, leaderActs } from '../agent/cordon-phases.ts';
@@ -10,11 +10,11 @@ import { planControllers } from './plan-controllers.ts';
 export interface LeadingParts extends LeaderParts {
   readonly limits: DrainLimits;
   readonly abort: AbortSignal;
-  /** Name of the object that stands for the process itself, where there is one. */
+  /** The name of the object that represents the process itself, if there is one. */
   readonly own?: string | undefined;
 }
 
-/** Older releases leave cordons to every node: their leader has only plans. */
+/** In older releases, every node cordons itself. Their leader handles only plans. */
 export function leadingControllers(parts: LeadingParts): Controller[] {
   const plans = planControllers(parts);
   if (!parts.quirks.centralCordoning) return plans;

@@ -1,4 +1,4 @@
-/** The first pass over a command: what stands in its way, its targets, and which of them are missing. */
+/** The first pass over a command: finds out what prevents it, which targets it has, and which of these are missing. */
 import type { TargetSpec, TargetStatus } from '../../../../src/api/autopilot/plan.ts';
 import type { KubeObject, Resource } from '../../../../src/kube/resources.ts';
 import {
@@ -43,7 +43,10 @@ export const newPlan: Pass = async (parts, view) => {
     : 'IncompleteTargets';
 };
 
-/** Whatever goes wrong with the check stands in the way, too. */
+/**
+ * Returns what prevents the update because of removed APIs. If the check itself fails, its error prevents the update as
+ * well.
+ */
 async function removedApis(
   parts: LeaderParts,
   { kind, forceupdate, version }: Parameters<Pass>[1],
@@ -52,14 +55,18 @@ async function removedApis(
   return await parts.findRemovedApis(version).catch((error: unknown) => messageOf(error));
 }
 
-/** A list wins over a selector. Half a selector that cannot be read is dropped, so that it selects everything. */
+/**
+ * Finds the names of the targets. A list takes precedence over a selector. If the label part or the field part of a
+ * selector cannot be parsed, that part is ignored and restricts nothing.
+ */
 function discover(cache: Cache, resource: Resource, target: TargetSpec | undefined): string[] {
   const { static: listed, selector } = target?.discovery ?? {};
   if (listed !== undefined) return listed.nodes ?? [];
   if (selector === undefined) return [];
   const byLabels = matcher(() => parseLabelSelector(selector.labels ?? ''));
   const fields = selector.fields ?? '';
-  // The cache has an index for this one form, and fails for every other: then there are no targets at all.
+  // The cache of the original has an index only for this form, and rejects every other field selector. Then no targets
+  // are found.
   const isIndexed = fields === '' || /^metadata\.name==?[^,!=]*$/.test(fields);
   if (!isIndexed && looksLikeSelector(fields)) return [];
   const byFields = matcher(() => parseFieldSelector(fields, objectFields));
@@ -84,7 +91,7 @@ function matcher(parse: () => (object: KubeObject) => boolean): (object: KubeObj
 
 type Platforms = Readonly<Record<string, unknown>>;
 
-/** Who is a controller, too, is updated as one. */
+/** Reports whether a worker is also a controller. Such a worker is updated as a controller. */
 function isController(cache: Cache, name: string, platforms: Platforms): boolean {
   return stateOf(cache.get(controlNodes, name), platforms) === 'SignalPending';
 }

@@ -1,4 +1,4 @@
-/** What the plan side is given, and what its passes answer. */
+/** The parts that plan passes get, and their outcomes. */
 import type { Plan } from '../../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import type { Clock } from '../../../../src/util/clock.ts';
@@ -28,13 +28,19 @@ export interface LeaderParts {
   readonly times: Times;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Chooses the next target; at random in the original. */
+  /** Chooses the next target. The original chooses at random. */
   readonly pick: (names: readonly string[]) => string;
-  /** Asks one address for `/readyz`, and answers with the HTTP status. */
+  /** Requests `/readyz` at one address, and resolves with the HTTP status. */
   readonly askReadyz: (host: string) => Promise<number>;
-  /** What removed APIs stand in the way of a version; undefined where none does. Rejects where that cannot be found out. */
+  /**
+   * Describes the removed APIs that prevent an update to a version. Undefined if there are none. Rejects if that cannot
+   * be determined.
+   */
   readonly findRemovedApis: (version: string) => Promise<string | undefined>;
 }
 
-/** One pass over one command; it changes the status of the command in place. Rejects where the pass fails for good. */
+/**
+ * One pass over one command. It changes the status of the command in place. Rejects if the pass fails and must not be
+ * repeated.
+ */
 export type Pass = (parts: LeaderParts, view: CommandView, plan: Plan) => Promise<Outcome>;

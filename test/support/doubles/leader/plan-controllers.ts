@@ -1,4 +1,4 @@
-/** The three controllers of a plan's states: when each is triggered, and what becomes of what it answers. */
+/** The three controllers for the states of a plan: their triggers, and what they do with the outcome of a pass. */
 import { type CommandStatus, type Plan, plans } from '../../../../src/api/autopilot/plan.ts';
 import { messageOf } from '../../../../src/util/errors.ts';
 import type { Controller } from '../runtime/manager.ts';
@@ -34,7 +34,10 @@ export function planControllers(parts: LeaderParts): Controller[] {
 
 type Handler = (parts: LeaderParts, plan: Plan) => Promise<'write' | 'again'>;
 
-/** The state of the plan is not looked at again: a repeated item is handled whatever has become of the plan. */
+/**
+ * Handles a plan without a second check of its state. So a repeated item is handled even if the state of the plan has
+ * changed meanwhile.
+ */
 async function reconcile(
   parts: LeaderParts,
   name: string,
@@ -47,7 +50,7 @@ async function reconcile(
   try {
     outcome = await handle(parts, plan);
   } catch (error) {
-    // It is said in the log, and nothing comes back to it.
+    // The error is only logged. Nothing repeats the item.
     parts.log.error('the plan cannot be handled', { problem: messageOf(error) });
     return undefined;
   }
@@ -56,9 +59,10 @@ async function reconcile(
   return undefined;
 }
 
-/** Appends to what is there: a plan that is started twice has too many entries ever after. */
+/** Appends to the existing entries. So a plan that is started twice keeps too many entries. */
 const start: Handler = async (parts, plan) => {
-  // As the Go struct is written: no commands at all are `null`, which the API server refuses.
+  // This is how the Go struct is serialized: if there are no commands, the value is `null`, which the API server
+  // refuses.
   const commands = plan.status?.commands ?? (null as unknown as CommandStatus[]);
   const status: NonNullable<Plan['status']> = { state: '', commands };
   plan.status = status;

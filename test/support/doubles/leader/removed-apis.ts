@@ -1,4 +1,7 @@
-/** The original's check for objects of APIs that the wanted version no longer has, with a discovery that is never read anew. */
+/**
+ * The original's check for objects of APIs that the wanted version no longer has. It reads the discovery of the API
+ * server only once.
+ */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import type { Resource } from '../../../../src/kube/resources.ts';
 import { isNotFound } from '../../../../src/kube/status-error.ts';
@@ -15,7 +18,7 @@ interface RemovedApi {
 
 const FLOW_CONTROL = 'flowcontrol.apiserver.k8s.io';
 
-/** The original's fixed table; the last entry is there for its tests. */
+/** The fixed table of the original. Its last entry exists only for the tests of the original. */
 const REMOVED: readonly RemovedApi[] = [
   {
     group: FLOW_CONTROL,
@@ -53,16 +56,19 @@ const REMOVED: readonly RemovedApi[] = [
   },
 ];
 
-/** One for each process: what it has once asked of the API server's discovery, it believes for ever. */
+/**
+ * The check of one process. The process asks the discovery of the API server once and keeps the answer for its whole
+ * life.
+ */
 export class RemovedApiCheck {
   readonly #served = new Map<string, readonly Resource[]>();
 
-  /** The sentence that the plan's status gets; undefined where nothing stands in the way. */
+  /** Returns the sentence for the status of the plan. Undefined if nothing prevents the update. */
   async find(client: KubeClient, version: string): Promise<string | undefined> {
     const wanted = version.startsWith('v') ? parseVersion(version) : undefined;
     for (const api of REMOVED) {
       const removedIn = parseVersion(api.removedIn);
-      // As versions, not as texts: whatever is none counts as older than everything.
+      // Compares them as versions, not as texts. A text that is not a version counts as older than every version.
       if (wanted === undefined || removedIn === undefined || compareVersions(wanted, removedIn) < 0)
         continue;
       const resource = await this.#find(client, api);
@@ -98,7 +104,10 @@ function readResources(body: string, group: string, version: string): Resource[]
     .map(({ name, kind, namespaced }) => ({ group, version, kind, plural: name, namespaced }));
 }
 
-/** How many there are in all, once one of them is of no use in the wanted version; 0 where each has its successor. */
+/**
+ * Returns the number of all objects if at least one of them has no successor in the wanted version. Returns 0 if all
+ * objects have a successor.
+ */
 async function countOutdated(
   client: KubeClient,
   resource: Resource,

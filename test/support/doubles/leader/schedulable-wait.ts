@@ -1,4 +1,4 @@
-/** The pass that looks how far the targets are, and whether the next one may be signalled. */
+/** The pass that checks the progress of the targets, and whether the next target may be signalled. */
 import { decodeSignal } from '../../../../src/signal/annotations.ts';
 import type { CommandView, Group } from './command-view.ts';
 import type { LeaderParts, Pass } from './parts.ts';
@@ -17,12 +17,15 @@ function verdict({ groups }: CommandView): Awaited<ReturnType<Pass>> {
   if (active === undefined) return 'Completed';
   const count = (state: string): number =>
     active.entries.filter((entry) => entry.state === state).length;
-  // What a plan says about controllers is never read: one at a time.
+  // The limit that a plan has for controllers is never read: they are updated one at a time.
   const slots = active.role === 'controllers' ? 1 : (active.target?.limits?.concurrent ?? 1);
   return count('SignalPending') > 0 && count('SignalSent') < slots ? 'Schedulable' : 'again';
 }
 
-/** Which command the signal was for is not compared, only its kind: an earlier command's end counts for this one. */
+/**
+ * Reads the results of signals back into the status. It compares only the plan and the kind of the command, not the
+ * command itself. So the end of an earlier command of the same kind counts for this command.
+ */
 function readBack(
   { cache, log }: LeaderParts,
   { kind }: CommandView,

@@ -1,4 +1,4 @@
-/** The pass that signals one target, picked at random, before the plan's status says so. */
+/** The pass that picks one target at random and signals it. Only then the status of the plan shows the signal. */
 import type { TargetStatus } from '../../../../src/api/autopilot/plan.ts';
 import { type KubeObject, type Node, nodes } from '../../../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../../../src/kube/status-error.ts';
@@ -11,7 +11,8 @@ import type { LeaderParts, Pass } from './parts.ts';
 
 export const schedulable: Pass = async (parts, view, plan) => {
   const group = view.groups.find(({ entries }) => pendingIn(entries).length > 0);
-  // Those that were sent don't count: the command is over, and may be wrong about it.
+  // The pass counts only targets that wait for a signal, as the original does. So the command becomes Completed even if
+  // a signalled target has not finished.
   if (group === undefined) return 'Completed';
   const name = parts.pick(pendingIn(group.entries));
   const entry = group.entries.find((each) => each.name === name);
@@ -64,7 +65,10 @@ function signalFor(
 
 type Readiness = 'ready' | 'unready' | 'gone';
 
-/** Of a worker its own condition; of a controller the API servers of all controllers in the command, and of no other. */
+/**
+ * Checks whether the target may be signalled. For a worker, it reads the Ready condition of that worker. For a
+ * controller, it asks the API servers of all controllers in the command, and no others.
+ */
 async function look(
   parts: LeaderParts,
   { resource, entries }: Group,

@@ -25,17 +25,20 @@ export interface CandidateParts {
 export class Candidate {
   readonly #parts: CandidateParts;
   readonly #onChange: (leads: boolean) => void;
-  /** The lease as last seen, and when this very state of it was first seen. */
+  /** The Lease as last read, and the time at which this state of it was first read. */
   #seen: { readonly lease: Lease; readonly text: string; readonly at: number } | undefined;
   #leads = false;
 
-  /** `onChange` hears of every turn, never of the state at the start, which is not to lead. */
+  /**
+   * `onChange` is called for every change of leadership. It is not called for the state at the start, in which the
+   * candidate does not lead.
+   */
   constructor(parts: CandidateParts, onChange: (leads: boolean) => void) {
     this.#parts = parts;
     this.#onChange = onChange;
   }
 
-  /** Stands until `signal` aborts; who leads then keeps the lease, as a process does that is killed. */
+  /** Takes part in the election until `signal` aborts. A leader keeps the Lease then, like a process that is killed. */
   async run(abort: AbortSignal): Promise<void> {
     const { clock, times, random } = this.#parts;
     let renewedAt = clock.monotonic();
@@ -49,7 +52,7 @@ export class Candidate {
     }
   }
 
-  /** Gives the lease back, as a process does that is asked to end. */
+  /** Releases the Lease, like a process that receives SIGTERM. */
   async release(): Promise<void> {
     const { client, clock, identity } = this.#parts;
     const lease = this.#seen?.lease;

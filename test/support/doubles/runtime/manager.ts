@@ -1,4 +1,7 @@
-/** A manager as controller-runtime builds one: an unfiltered cache, and controllers that its events trigger. */
+/**
+ * A manager like those of controller-runtime: an unfiltered cache, and controllers that the events of the cache
+ * trigger.
+ */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../../../src/kube/resources.ts';
 import { createInformer, type Informer } from '../../../../src/kube/watch/informer.ts';
@@ -12,15 +15,15 @@ export interface Controller {
   /** Deletions trigger nothing in the original. */
   readonly triggers: {
     readonly create: boolean;
-    /** Every update, or only one that changes an annotation. */
+    /** `any` for every update, `annotations` for an update that changes an annotation. */
     readonly update?: 'any' | 'annotations';
   };
-  /** Looks at the object as it is after the event. */
+  /** Reports whether the event triggers the controller. It gets the object as it is after the event. */
   readonly admits: (object: KubeObject) => boolean;
   readonly reconcile: Reconcile;
 }
 
-/** What a reconciler reads from: perhaps older than what the API server has. */
+/** The cache from which a reconciler reads. Its objects may be older than those of the API server. */
 export interface Cache {
   get<T extends KubeObject>(resource: Resource<T>, name: string): T | undefined;
   list<T extends KubeObject>(resource: Resource<T>): T[];
@@ -29,14 +32,14 @@ export interface Cache {
 export interface ManagerParts {
   readonly client: KubeClient;
   readonly log: Logger;
-  /** Everything ends when it aborts. */
+  /** Everything ends when this signal aborts. */
   readonly abort: AbortSignal;
-  /** All that is cached, in whole: the original watches more than it needs. */
+  /** All cached resources. Their objects are cached without a filter: the original watches more than it needs. */
   readonly resources: readonly Resource[];
   readonly controllers: (cache: Cache) => readonly Controller[];
 }
 
-/** Runs until its signal aborts; what the cache finds at first comes to the controllers as if it had just been created. */
+/** Runs until its signal aborts. The controllers receive the objects of the first list as creation events. */
 export class Manager implements Cache {
   readonly #informers = new Map<string, Informer>();
   readonly #loops: WorkLoop[] = [];
@@ -62,7 +65,7 @@ export class Manager implements Cache {
       for (const { controller, loop } of loops) this.#connect(controller, loop);
       this.#begun = true;
     });
-    // Only the signal's abort keeps a cache from being complete at last.
+    // It rejects only if the signal aborts, because otherwise every cache becomes complete at some time.
     this.#runs.push(begun.catch(() => undefined));
   }
 
@@ -74,19 +77,19 @@ export class Manager implements Cache {
     return this.#informer(resource).list() as T[];
   }
 
-  /** True once its controllers are at work. */
+  /** True when its controllers have started. */
   get begun(): boolean {
     return this.#begun;
   }
 
-  /** No controller begins before everything is there. */
+  /** Waits until all caches are complete. No controller starts before that. */
   async #whenSynced(abort: AbortSignal): Promise<void> {
     await Promise.all(
       [...this.#informers.values()].map(async (informer) => await informer.whenSynced(abort)),
     );
   }
 
-  /** Resolves, after its signal has aborted, once nothing of it is under way. */
+  /** Resolves when nothing of the manager is running any more. The signal must have aborted before. */
   async ended(): Promise<void> {
     await Promise.all([...this.#runs, ...this.#loops.map(async (loop) => await loop.settled())]);
   }

@@ -1,4 +1,4 @@
-/** The record of what doubles wrote: each call with who made it, what was answered, and what the object then said. */
+/** Records the writes of doubles: each call with its author, its answer, and the content of the object. */
 import type {
   KubeClient,
   PatchOptions,
@@ -12,14 +12,14 @@ import { StatusError } from '../../../../src/kube/status-error.ts';
 export interface Write {
   /** The authenticated user. */
   readonly by: string;
-  /** Whose process made it. */
+  /** The name of the double whose process made the call. */
   readonly via: string;
   /** create, update, patch or delete. */
   readonly verb: string;
-  /** With the subresource, `nodes/status`. */
+  /** The plural name with the subresource, such as `nodes/status`. */
   readonly resource: string;
   readonly name: string;
-  /** 0 where no answer came. */
+  /** The HTTP status of the answer; 0 if there was no answer. */
   readonly code: number;
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly status?: unknown;
@@ -40,7 +40,7 @@ type Note = <T>(
   call: () => Promise<T>,
 ) => Promise<T>;
 
-/** In the order in which the calls were sent; the code is filled in when the answer comes. */
+/** Keeps the calls in the order in which they were sent. The code of a call is filled in when its answer arrives. */
 export class Recorder {
   readonly #writes: { -readonly [Key in keyof Write]: Write[Key] }[] = [];
 
@@ -68,8 +68,8 @@ export class Recorder {
 }
 
 /**
- * A client of `author` whose writes are recorded, and whose reads end when `abort` does. A write that was sent stays sent:
- * the API server has it, whatever becomes of the process, and the record says what it answered.
+ * Returns a client of `author` that records its writes, and whose reads end when `abort` does. `abort` does not cancel
+ * a write that was sent: the API server has received it even if the process ends, and the record contains the answer.
  */
 export function recorded(
   client: KubeClient,
@@ -82,7 +82,7 @@ export function recorded(
     abort: options?.abort === undefined ? abort : AbortSignal.any([abort, options.abort]),
   });
   const note: Note = async (verb, resource, name, body, call) => {
-    // What a process still wants to write when it is told to end never leaves it.
+    // A process that was told to stop sends no further writes.
     abort.throwIfAborted();
     return await recorder.note({ ...author, verb, resource, name, ...contentOf(verb, body) }, call);
   };
@@ -171,7 +171,10 @@ function contentOf(
   return { annotations: metadata.annotations, status };
 }
 
-/** A server-side apply that makes the object answers 201; the client doesn't tell, but nobody else has a field then. */
+/**
+ * A server-side apply that creates the object gets the status 201. The client does not return the status, but after a
+ * creation no other manager owns a field.
+ */
 function isFirst(answer: unknown): boolean {
   return (
     (answer as { metadata?: { managedFields?: unknown[] } } | undefined)?.metadata?.managedFields

@@ -1,9 +1,12 @@
-/** Building a manager anew whenever leadership comes or goes; what the old one was doing is given up. */
+/** Builds a new manager whenever leadership is gained or lost. The work of the old manager is aborted. */
 import { messageOf } from '../../../../src/util/errors.ts';
 import { Candidate, type CandidateParts } from './lease-election.ts';
 import type { Manager } from './manager.ts';
 
-/** Builds a manager that ends with the signal; rejects where its start fails, and then there is none until the next turn. */
+/**
+ * Builds a manager that ends with the signal. Rejects if its start fails; then there is no manager until the next
+ * change of leadership.
+ */
 export type Build = (leads: boolean, abort: AbortSignal) => Promise<Manager>;
 
 export class Turns {
@@ -17,7 +20,7 @@ export class Turns {
   #changes: Promise<void> = Promise.resolve();
   #standing: Promise<void> = Promise.resolve();
 
-  /** Everything but the candidate's last word ends when `signal` aborts. */
+  /** Everything ends when `signal` aborts, except the candidate's release of the Lease. */
   constructor(parts: CandidateParts, build: Build, abort: AbortSignal) {
     this.#parts = parts;
     this.#build = build;
@@ -30,19 +33,22 @@ export class Turns {
     this.#standing = this.#candidate.run(this.#abort);
   }
 
-  /** Whether what belongs to the present turn is at work, and whether that is the leader's. */
+  /**
+   * `starting` until the present manager runs its controllers. Then `leading` if it is the manager of a leader, and
+   * `pending` otherwise.
+   */
   get state(): 'starting' | 'pending' | 'leading' {
     if (this.#current?.manager.begun !== true) return 'starting';
     return this.#current.leads ? 'leading' : 'pending';
   }
 
-  /** Once the signal has aborted: whoever led gives the lease back. */
+  /** Releases the Lease if this process leads. Call it after the signal has aborted. */
   async release(): Promise<void> {
     await this.#standing;
     await this.#candidate.release();
   }
 
-  /** Resolves once nothing is under way; call it after the signal has aborted. */
+  /** Resolves when nothing is running any more. Call it after the signal has aborted. */
   async ended(): Promise<void> {
     await this.#standing;
     await this.#changes;

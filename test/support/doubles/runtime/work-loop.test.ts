@@ -1,4 +1,4 @@
-/** The proof that a loop works one item after the other, and waits twice as long after each failure. */
+/** Tests that a loop works on one item after the other, and waits twice as long after each failure. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/util/log.ts';
 import { FakeClock } from '../../clock/fake-clock.ts';

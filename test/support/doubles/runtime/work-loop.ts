@@ -1,12 +1,14 @@
-/** One control loop as controller-runtime runs it: a queue without doubles, one worker, and a back-off for each item. */
+/**
+ * One control loop as controller-runtime runs it: a queue without duplicates, one worker, and a back-off for each item.
+ */
 import { type Clock, systemClock } from '../../../../src/util/clock.ts';
 import { messageOf } from '../../../../src/util/errors.ts';
 import type { Logger } from '../../../../src/util/log.ts';
 
-/** Resolves with the milliseconds after which the item comes again, undefined where it is done. */
+/** Resolves with the milliseconds after which the item is handled again, or with undefined if it is done. */
 export type Reconcile = (name: string) => Promise<number | undefined>;
 
-/** Milliseconds: doubled after every failure of the item. */
+/** The back-off in milliseconds. It is doubled after every failure of the item. */
 const BACKOFF = { base: 5, cap: 1_000_000 };
 
 export class WorkLoop {
@@ -20,7 +22,7 @@ export class WorkLoop {
   #again = false;
   #running: Promise<void> = Promise.resolve();
 
-  /** Begins nothing once `signal` has aborted. */
+  /** Starts no item after `signal` has aborted. */
   constructor(reconcile: Reconcile, abort: AbortSignal, log: Logger, clock: Clock = systemClock) {
     this.#reconcile = reconcile;
     this.#abort = abort;
@@ -39,13 +41,14 @@ export class WorkLoop {
     if (this.#active === undefined && this.#queue.length === 1) this.#running = this.#work();
   }
 
-  /** Resolves once nothing is under way. */
+  /** Resolves when no item is being handled. */
   async settled(): Promise<void> {
     await this.#running;
   }
 
   async #work(): Promise<void> {
-    // A caller may add more before the first item is begun, as an informer does that replays what it knows.
+    // A caller may add more items before the first item starts. For example, an informer does so when it replays the
+    // objects that it knows.
     await Promise.resolve();
     while (!this.#abort.aborted) {
       const name = this.#queue.shift();
