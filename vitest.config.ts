@@ -74,6 +74,11 @@ const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'o
   (name) => `test/agent/${name}.test.ts`,
 );
 /**
+ * Tests that run many upgrades with real processes one after the other. Each of them takes longer than half a minute, so
+ * they belong to the second tier.
+ */
+const LONG_RUNS = ['crash-points', 'demonstrations'].map((name) => `test/agent/${name}.test.ts`);
+/**
  * The second tier contains the tests that compute for a long time, so that the first tier takes at most five minutes on
  * two cores.
  */
@@ -112,11 +117,12 @@ export default defineConfig({
       }),
       project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], {
         ...realProcesses,
-        exclude: WITH_PROGRAMS,
+        exclude: [...WITH_PROGRAMS, ...LONG_RUNS],
       }),
       // These tests start one browser, and the clusters in memory that its pages follow.
       project('ui', 'last', ['test/ui/**/*.test.ts'], { ...secondAttempt, pool: 'forks' }),
       project('programs', 'waiting', WITH_PROGRAMS, realProcesses),
+      project('runs', 'waiting', LONG_RUNS, realProcesses),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,
         setupFiles: [borrowControlPlane],

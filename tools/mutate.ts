@@ -126,7 +126,9 @@ async function main(args: string[], abort: AbortSignal): Promise<number> {
     for (const line of lines) process.stdout.write(`${line}\n`);
     // The minimum applies to the whole part, so it is not checked for single files.
     if (only.length === 0 && score < part.least)
-      low.push(`${name} is at ${score.toFixed(1)} %: tests must notice ${part.least} %`);
+      low.push(
+        `${name}: tests notice ${score.toFixed(1)} % of the changes; they must notice at least ${part.least} %`,
+      );
   }
   for (const line of low) process.stderr.write(`${line}\n`);
   return low.length === 0 ? EXIT.ok : EXIT.failed;

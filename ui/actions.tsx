@@ -80,7 +80,7 @@ export function PlanActions({ plan }: { readonly plan: PlanState }) {
       {isAsking && (
         <Question
           title={`Abort ${plan.title}?`}
-          text="The upgrade of nodes whose service is untouched is cancelled, and the others finish. An aborted plan cannot be resumed."
+          text="Refit cancels the upgrade of each node whose service has not changed yet. The other nodes finish. An aborted plan cannot be resumed."
           yes="Abort the plan"
           no="Keep it running"
           answer={(reason) => {

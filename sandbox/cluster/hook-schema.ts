@@ -37,6 +37,6 @@ export function schemaProblems(kind: string, message: unknown): string[] {
 export function fitting<T>(kind: string, message: T): T {
   const problems = schemaProblems(kind, message);
   if (problems.length > 0)
-    throw new Error(`not as in the schema of the hooks: ${problems.join('; ')}`);
+    throw new Error(`the message does not match the schema of the hooks: ${problems.join('; ')}`);
   return message;
 }

@@ -56,11 +56,12 @@ export const autopilot: Demonstration = {
     '--real':
       'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
     '--fail <node>': 'give this node, such as worker2, a damaged download',
-    '--canary': 'a release that breaks a shop: a health check stops it in the first wave',
+    '--canary':
+      'install a release that breaks an example shop; a health check stops it in the first wave',
     '--bad-release':
-      'a release that crashes: the agent of the first node brings the old version back',
+      'install a release that crashes; the agent of the first node restores the old version',
     '--updates':
-      'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
+      'apply no Plan; the cluster upgrades itself twice, from a channel of its own update server',
   },
   async run(flags, ground) {
     const { started, abort, directory } = ground;
@@ -115,7 +116,10 @@ function refuseMixed(flags: Flags): void {
   const stories = ['canary', 'bad-release', 'updates', 'fail'];
   const [one, other] = stories.filter((name) => flags[name] !== undefined);
   if (one === undefined || other === undefined) return;
-  throw new RefitError('REFIT_USAGE', `--${one} does not go with --${other}: use one of them`);
+  throw new RefitError(
+    'REFIT_USAGE',
+    `--${one} cannot be combined with --${other}: use one of them`,
+  );
 }
 
 type Show = (cluster: Cluster, plane: Plane, ground: Ground) => Promise<number>;
@@ -167,7 +171,8 @@ async function rollBack(cluster: Cluster, plane: Plane, ground: Ground): Promise
   return await showPlan(cluster, plane, ground, { version: CRASHES, concurrent: CONCURRENT });
 }
 
-const REMOVAL = 'The cluster will be removed. With --keep it stays, to look at it and to fix it.';
+const REMOVAL =
+  'The cluster will be removed. With --keep it keeps running, so that you can look at it and fix it.';
 
 interface Shown {
   readonly version: string;

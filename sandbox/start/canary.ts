@@ -30,9 +30,9 @@ export function canaryPolicy(shopUrl: string): UpgradePolicy {
 
 export const CANARY_LINES: readonly string[] = [
   `UpgradePolicy canary: ${WAVES[0]} workers are the first wave, all others the second one.`,
-  'Its health check error-rate asks a server that answers as Prometheus does:',
-  'of the calls between the pods of a shop, at most 0.05 may fail.',
-  'The release loses the calls between two nodes that both run it.',
+  'Its health check error-rate queries a server that imitates Prometheus:',
+  'at most 0.05 of the calls between the pods of a shop may fail.',
+  'With this release, calls between two nodes that both run it are lost.',
   '',
 ];
 

@@ -30,7 +30,7 @@ interface PlanFile {
 const FILES: readonly PlanFile[] = [
   { file: 'plan.yaml', version: 'v1.36.4+k0s.0', about: 'upgrade again' },
   { file: 'plan-back.yaml', version: FROM, about: 'roll back' },
-  { file: 'plan-crash.yaml', version: CRASHES, about: 'break: this release crashes' },
+  { file: 'plan-crash.yaml', version: CRASHES, about: 'failure: this release crashes' },
   {
     file: 'plan-other-version.yaml',
     version: OTHER_VERSION,
@@ -88,8 +88,8 @@ export async function writePlans(
     '',
     ...FILES.slice(TOLD).map(line),
     '',
-    'Each file has a Plan and an UpgradePolicy. `refit status -w` follows it to its end.',
-    '`refit history` names the runs, also those of one file, for `refit rollback --run`.',
+    'Each file has a Plan and an UpgradePolicy. `refit status -w` follows the Plan to its end.',
+    '`refit history` lists the runs, also several runs of one file. Pass one of them to `refit rollback --run`.',
   ];
 }
 

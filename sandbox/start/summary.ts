@@ -37,10 +37,7 @@ function fitted(line: string, width: number): string[] {
 /** One line for each version that runs. */
 function versionLines(view: PlanView, versions: ReadonlyMap<string, string>): string[] {
   const targets = [...new Map(targetsOf(view).map((target) => [target.name, target])).values()];
-  const byVersion = Map.groupBy(
-    targets,
-    ({ name }) => versions.get(name) ?? 'a version that it does not tell',
-  );
+  const byVersion = Map.groupBy(targets, ({ name }) => versions.get(name) ?? 'an unknown version');
   return [...byVersion].map(([version, members]) => {
     const before = [...new Set(members.flatMap(({ from }) => from ?? []))].filter(
       (from) => from !== version,

@@ -52,7 +52,8 @@ const FLAGS = {
   'kubeadm-config': {
     value: 'file',
     otherwise: 'default: none',
-    description: 'UpgradeConfiguration for kubeadm: its options, such as patches',
+    description:
+      'file with an UpgradeConfiguration for kubeadm, which sets options such as patches',
   },
   'status-socket': {
     value: 'path',
@@ -141,13 +142,13 @@ const FLAGS = {
   'allowed-hosts': {
     value: 'list',
     description:
-      'only download from these hosts, redirects included, such as mirror.example:8443,*.k0sproject.io',
+      'download only from these hosts, also after a redirect; for example mirror.example:8443,*.k0sproject.io',
   },
   'lowest-version': { value: 'version', description: 'refuse versions below this one' },
   'refuse-downgrade': { description: 'refuse versions below the running one' },
   'allow-cgroup-v1': {
     description:
-      'accept versions from v1.35 on, even if the kubelet of this host seems to refuse its cgroup v1',
+      'accept v1.35 and later, even if the kubelet of this host seems to refuse to run with cgroup v1',
   },
   'max-signal-age': {
     value: 'time',
@@ -163,12 +164,12 @@ const FLAGS = {
     value: 'roles',
     otherwise: 'default: none',
     description:
-      'let plans that include this host end as Restricted if it has this role: controller, worker or both',
+      'if this host has this role (controller, worker or both), let plans that include the host end as Restricted',
   },
   config: {
     value: 'file',
     preset: '/etc/refit/agent.yaml',
-    description: 'more flags, one "name: value" a line',
+    description: 'file with more flags, one "name: value" per line',
   },
   'log-level': {
     value: 'level',

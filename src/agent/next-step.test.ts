@@ -136,7 +136,7 @@ describe('a new signal', () => {
 
 describe('a signal that ended here before comes back', () => {
   const again = (ended: string, runs: string): unknown =>
-    says(`ended before as ${ended}, and ${runs} runs`);
+    says(`this signal has already ended as ${ended}, and the host runs ${runs}.`);
   const uncordonFirst = (reason: unknown): object => ({
     kind: 'begin',
     as: { ...journalAt('failed', { drain: 'started' }), failure: { status: 'Failed', reason } },
@@ -153,7 +153,9 @@ describe('a signal that ended here before comes back', () => {
       'a bundle that was not',
       { ended: 'FailedDownload', signal: airgap, host: silent },
       report('Failed', {
-        reason: says('ended before as FailedDownload. It is not carried out again'),
+        reason: says(
+          'this signal has already ended as FailedDownload. The agent does not carry it out again',
+        ),
       }),
     ],
     [
@@ -164,7 +166,9 @@ describe('a signal that ended here before comes back', () => {
     [
       'a service that is not trusted',
       { ended: 'Completed', ...hidden },
-      report('Failed', { reason: says('ended before as Completed. It is not') }),
+      report('Failed', {
+        reason: says('this signal has already ended as Completed. The agent does not'),
+      }),
     ],
     [
       'done, and still so',

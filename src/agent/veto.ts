@@ -65,7 +65,7 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
     const wanted = parseVersion(version);
     const lowest = parseVersion(bound);
     if (wanted === undefined || lowest === undefined)
-      return `cannot compare ${version} with ${bound}, ${name}: use for example v1.36.3+k0s.0`;
+      return `cannot compare the version ${version} with ${bound}, ${name}: use a version such as v1.36.3+k0s.0`;
     if (compareVersions(wanted, lowest) < 0)
       return `${version} is below ${bound}, ${name}: use that version or a newer one`;
   }
@@ -84,9 +84,9 @@ export function ageVeto(
   if (maxSignalAgeMs === 0) return undefined;
   const age = now - Date.parse(created);
   if (Number.isNaN(age))
-    return `the field created of the signal is "${created}", which is not a time`;
+    return `the field "created" of the signal is "${created}", which is not a time`;
   if (age <= maxSignalAgeMs) return undefined;
-  return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} before ${clockText(now)}`;
+  return `the signal was created at ${created}, more than ${formatDuration(maxSignalAgeMs)} before ${clockText(now)}`;
 }
 
 /**
@@ -99,9 +99,9 @@ export function futureVeto(
   { maxSignalAgeMs }: Veto,
 ): string | undefined {
   if (maxSignalAgeMs === 0 || !(Date.parse(created) - now > maxSignalAgeMs)) return undefined;
-  return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} after ${clockText(now)}`;
+  return `the signal was created at ${created}, more than ${formatDuration(maxSignalAgeMs)} after ${clockText(now)}`;
 }
 
 function clockText(now: number): string {
-  return `${rfc3339(now)}, which this host's clock says`;
+  return `${rfc3339(now)}, the time on this host's clock`;
 }

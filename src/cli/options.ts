@@ -62,13 +62,13 @@ const template = matching(
 export const PAYLOAD_OPTIONS: readonly Option[] = [
   new Option(
     '--payload-url <template>',
-    'URL to download a version from, with {version}, {os}, {arch} and {procedure}',
+    'URL template of the download of a version; it contains {version}, and may contain {os}, {arch} and {procedure}',
   )
     .argParser(template)
     .makeOptionMandatory(),
   new Option(
     '--checksum-url <template>',
-    'URL of its SHA-256, with the same placeholders; default: no checksum is checked',
+    'URL template of the SHA-256 of the download, with the same placeholders; default: no checksum is checked',
   ).argParser(template),
 ];
 

@@ -31,6 +31,6 @@ test.each<[string, string | undefined, string]>([
 test('an edited Plan that goes back: the record says where to go', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'edited', stages: [] };
   expect(fixOf({ ...plan, rollsBackRun: 'id1' } as unknown as PlanView)).toBe(
-    'Not carried out since it was edited. To go back as recorded: run refit rollback autopilot --run id1 --reason TEXT, which replaces this Plan by another one.',
+    'The edit is not carried out, because the plan had ended. To go back as recorded: run refit rollback autopilot --run id1 --reason TEXT, which replaces this Plan by another one.',
   );
 });

@@ -94,15 +94,15 @@ function shellWord(text: string): string {
 
 function fixOfEdited(plan: PlanView): string {
   if (plan.rollsBackRun !== undefined)
-    return `Not carried out since it was edited. To go back as recorded: ${runnerOfPlan(plan).again}.`;
+    return `The edit is not carried out, because the plan had ended. To go back as recorded: ${runnerOfPlan(plan).again}.`;
   const failed = plan.stages
     .flatMap(({ targets }) => targets)
     .filter(({ phase }) => phase === 'failed');
   const [first] = failed;
   if (first === undefined || runnerOf(plan.dialect).hasNoRetry === true)
-    return `Not carried out since it was edited. To run it: ${ANEW}.`;
+    return `The edit is not carried out, because the plan had ended. To run it: ${ANEW}.`;
   const command = `refit retry ${first.name}${planFlag(plan)}`;
-  return `Not carried out since it was edited. To continue with the edit, run: ${command}. To run it for all nodes: ${ANEW}.`;
+  return `The edit is not carried out, because the plan had ended. To continue with the edit, run: ${command}. To run it for all nodes: ${ANEW}.`;
 }
 
 /**
@@ -134,7 +134,7 @@ export function fixOf(plan: PlanView): string {
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
   if (phase === 'edited') return fixOfEdited(plan);
   if (phase === 'differs')
-    return `Ended, but its nodes were changed since. Find out who changed them; to upgrade them again: ${again}.`;
+    return `The plan has ended, but its nodes were changed afterwards. Find out who changed them; to upgrade them again: ${again}.`;
   if (phase === 'empty' && corrected !== undefined)
     return 'No node was upgraded. Correct the nodes or selectors of the Plan. It then continues by itself.';
   if (phase === 'empty')

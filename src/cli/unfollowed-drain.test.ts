@@ -4,9 +4,9 @@ import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';
 
 const K0S =
-  'not followed by a k0s node that drains itself. A k0s node drains itself in two cases: the leader is a k0s before 1.35, or the agent of the node has no right to mark its Lease';
+  'ignored by a k0s node that drains itself. A k0s node drains itself in two cases: the leader is a k0s before 1.35, or the agent has no right to label the Lease of the node';
 const RANCHER =
-  'not followed by a Job of a Rancher Plan that drains its node. These Jobs drain their nodes by default; the leader drains instead if the controller runs with SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false';
+  'ignored by a Job of a Rancher Plan that drains its node. These Jobs drain their nodes by default; the leader drains instead if the controller runs with SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false';
 const pods = [{ behavior: 'Skip' as const }];
 
 test.each<[string, UpgradePolicySpec, string[]]>([

@@ -40,6 +40,6 @@ export function unfollowedDrain({ drain, plans }: UpgradePolicySpec): string[] {
   return (['autopilot', 'cattle'] as const).filter(covers).flatMap((dialect) => {
     const { who, when, unread } = DRAINERS[dialect];
     const fields = unread.filter((field) => isSet[field]).map((field) => `spec.drain.${field}`);
-    return fields.length === 0 ? [] : [`${fields.join(', ')}: not followed by ${who}. ${when}`];
+    return fields.length === 0 ? [] : [`${fields.join(', ')}: ignored by ${who}. ${when}`];
   });
 }

@@ -11,7 +11,7 @@ function hook(when: HookSpec['when'], more: Partial<HookSpec> = {}): HookSpec {
 }
 
 const K0S = (effect: string): string =>
-  `spec.hooks (detach): no hook runs between the drain and the restart on a k0s node that drains itself, so the node ${effect}. A k0s node drains itself in two cases: the leader is a k0s before 1.35, or the agent of the node has no right to mark its Lease`;
+  `spec.hooks (detach): no hook runs between the drain and the restart on a k0s node that drains itself, so the node ${effect}. A k0s node drains itself in two cases: the leader is a k0s before 1.35, or the agent has no right to label the Lease of the node`;
 const RANCHER = (effect: string): string =>
   `spec.hooks (detach): no hook runs between the drain and the restart on a node that the Job of a Rancher Plan drains, so the node ${effect}. These Jobs drain their nodes by default; the leader drains instead if the controller runs with SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false`;
 

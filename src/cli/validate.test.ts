@@ -74,7 +74,7 @@ test('a plan without id and timestamp: what the definition of k0s demands', asyn
     told += text;
   });
   const demanded =
-    "is missing; where the definition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";
+    "is missing; if the CustomResourceDefinition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";
   expect(told.trimEnd().split('\n')).toEqual([
     `${path}: Plan autopilot with 1 command can be carried out`,
     `${path}: warning: spec.id: ${demanded} 2026-11-20`,
@@ -92,7 +92,7 @@ test('a later command with an older version: a warning, since only a policy can 
   });
   expect(told.split('\n')[1]).toBe(
     `${path}: warning: spec.commands[1].k0supdate.version: nodes of command 0 would go from v1.36.3+k0s.2 down to v1.35.7+k0s.0: ` +
-      "Refit refuses that unless an UpgradePolicy allows Downgrade; k0s's own leader does not check it, so the plan could end after a change of leader",
+      "Refit refuses this step unless an UpgradePolicy allows Downgrade; k0s's own leader does not check this rule, so Refit may end the plan if it becomes the leader later",
   );
 });
 
@@ -257,7 +257,7 @@ test('targets.workers of an airgapupdate: the message names workers', async () =
     `commands: [${JSON.stringify({ airgapupdate: bundle })}]`,
   );
   const advice =
-    'airgapupdate: it has no member targets; write what is in targets.workers into airgapupdate.workers';
+    'airgapupdate: it has no field targets; move the content of targets.workers to airgapupdate.workers';
   expect(await lineOf(await file(written))).toContain(`spec.commands[0].${advice}`);
   const config = {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',

@@ -270,7 +270,7 @@ function judgePlan(plan: Plan): Judgement {
 /** Returns a warning for each field that the CRD of k0s requires and the CRD of Refit does not. */
 function missingForK0s({ spec }: Plan): string[] {
   const demanded =
-    "is missing; where the definition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";
+    "is missing; if the CustomResourceDefinition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";
   return [
     ...(spec.id === undefined ? [`spec.id: ${demanded} 2026-11-20`] : []),
     ...(spec.timestamp === undefined ? [`spec.timestamp: ${demanded} now`] : []),
@@ -307,7 +307,7 @@ function brokenSteps({ spec }: Plan): string[] {
     if (!before || !broken) return [];
     const field = `spec.commands[${index}].k0supdate.version`;
     return [
-      `${field}: nodes of command ${before.index} ${broken.message}: Refit refuses that unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check it, so the plan could end after a change of leader`,
+      `${field}: nodes of command ${before.index} ${broken.message}: Refit refuses this step unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check this rule, so Refit may end the plan if it becomes the leader later`,
     ];
   });
 }

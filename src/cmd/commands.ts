@@ -33,7 +33,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
   ),
   new Option(
     '--updater-certs <directory>',
-    'directory with a folder for each clientCertificate of an UpdaterSet, with tls.crt and tls.key',
+    'directory that has a folder for each clientCertificate of an UpdaterSet; each folder has tls.crt and tls.key',
   ),
   new Option('--call-timeout <time>', 'time to answer a call, unless its caller allows more')
     .argParser(common.parseTime)
@@ -89,7 +89,7 @@ const ROLES = ['controller', 'worker'] as const;
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'controller',
-    summary: 'Carries out Plans. Run two or more: one leads, the others stand by.',
+    summary: 'Carries out Plans. Run two or more: one is the leader, and the others wait.',
     options: [
       ...common.CONTROLLER_OPTIONS,
       new Option(
@@ -132,11 +132,11 @@ export const COMMANDS: readonly CommandSpec[] = [
       ).argParser(common.addValue),
       new Option(
         '--ui-token-header <name>',
-        'with --ui-address: the header in which a proxy that signs viewers in sends their token of the API server, such as X-Forwarded-Access-Token; needs --ui-trusted-proxy',
+        'with --ui-address: the header in which an authenticating proxy sends the API server token of the viewer, such as X-Forwarded-Access-Token; needs --ui-trusted-proxy',
       ),
       new Option(
         '--ui-trusted-proxy <address>',
-        'with --ui-token-header: the IP address or range (CIDR) of that proxy, such as 10.244.1.7; the header is refused from all others; may be repeated',
+        'with --ui-token-header: the IP address or range (CIDR) of that proxy, such as 10.244.1.7; requests with that header from other addresses are refused; may be repeated',
       ).argParser(common.addValue),
     ],
     run: async (flags, { abort }) =>
@@ -155,7 +155,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'system-upgrade-controller',
     summary:
-      "Carries out Rancher's Plans in place of that controller. Environment variables configure it.",
+      "Carries out Rancher's Plans in place of Rancher's controller. Environment variables configure it.",
     run: async (_flags, { abort }) =>
       await (
         await import('../dialects/cattle/command/system-upgrade-controller.ts')
@@ -230,7 +230,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'dashboard',
-    summary: 'Serves a page about all plans on this machine, until Ctrl-C.',
+    summary: 'Serves a page at 127.0.0.1 about all plans, until Ctrl-C.',
     options: [
       ...common.CONNECTION_OPTIONS,
       new Option('--port <port>', 'port on 127.0.0.1; 0 for a free one')
@@ -347,7 +347,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       new Option('--unpack <archive>', 'first publish everything in this archive'),
       new Option(
         '--pack <archive>',
-        'at the end, write everything that is published into one archive',
+        'at the end, write one archive with everything that is published',
       ),
     ],
     run: async (flags, { argument = '', ...call }) =>

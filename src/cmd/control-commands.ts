@@ -58,7 +58,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'rollback',
     summary:
-      'Takes the nodes of an ended or aborted plan back to the versions that they ran before it: Plans of k0s and Rancher. For Machines ' +
+      'Takes the nodes of an ended or aborted plan (a Plan of k0s or Rancher) back to the versions that they ran before the plan. For Machines ' +
       'of Cluster API, it shows how to change the owner of the Machines, and writes nothing.',
     argument: new Argument(
       '[plan]',
@@ -141,7 +141,10 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     options: [
       ...common.CLUSTER_OPTIONS,
       new Option('--reason <text>', 'reason that Refit shows with the node; default: none'),
-      new Option('--until <time>', 'when the hold ends, in RFC 3339; default: at refit unhold'),
+      new Option(
+        '--until <time>',
+        'when the hold ends, in RFC 3339; default: the node is held until refit unhold',
+      ),
       new Option('--for <time>', 'how long it is held, instead of --until')
         .argParser(common.parseTime)
         .conflicts('until'),
@@ -230,7 +233,7 @@ async function approve(
   if (object === undefined || flags.plan !== undefined)
     throw new RefitError(
       'REFIT_USAGE',
-      'name a plan with --wave, or an object: machine/NAME or machineset/NAME',
+      'name a plan and its wave (--wave), or an object: machine/NAME or machineset/NAME',
     );
   if (flags.reason !== undefined)
     throw new RefitError('REFIT_USAGE', '--reason is for the approval of a wave: add --wave');

@@ -42,7 +42,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
       },
       {
         name: 'rights',
-        summary: 'Prints rights that a feature needs beside those of the components.',
+        summary: 'Prints the rights that a feature needs in addition to those of the components.',
         argument: new Argument('<name>', 'the feature').choices(RIGHTS),
         run: async (_flags, { argument = '', write }) => {
           const { rightsOf } = await import('../install/rights.ts');

@@ -197,7 +197,7 @@ test('a Plan that exists is replaced, and keeps how many workers it upgrades at 
   const state = 'Completed';
   const plan = await apply({ state, commands: [{ id: 0, state, k0supdate: {} }] });
   await record(runOf({ planUid: plan.metadata.uid ?? '' }));
-  expect(await rollingBack()).toContain('The Plan is replaced, and its record with it');
+  expect(await rollingBack()).toContain('The Plan is replaced, and its record is lost');
   expect((await present())?.metadata.uid).not.toBe(plan.metadata.uid);
 });
 
@@ -219,7 +219,7 @@ test('a node that a later run moved stays where it is', async () => {
   const said = await rollingBack({ dryRun: 'client', run: 'id1' });
   expect(said).toContain(`w2 worker ${NEW} ${OLD}`);
   expect(said).not.toContain(`w1 worker ${NEW} ${OLD}`);
-  expect(said).toContain('left alone: w1 was moved later by run id2');
+  expect(said).toContain('not rolled back: w1 was moved later by run id2');
 });
 
 test('a run that rolled another one back says so', async () => {
@@ -228,7 +228,7 @@ test('a run that rolled another one back says so', async () => {
     'Run back-1 itself rolled run id1 back. To go further back instead, pass --run id1',
   );
   for (const name of ['w1', 'w2']) await put(name, OLD, { status: 'Failed' });
-  expect(await rollingBack()).toContain('and name it, or run id1 with --run');
+  expect(await rollingBack()).toContain('and name this run or run id1 with --run');
 });
 
 test('a way back that did not end well is neither gone on with nor undone without the name of a run', async () => {
@@ -237,7 +237,7 @@ test('a way back that did not end well is neither gone on with nor undone withou
   await record(back, runOf());
   for (const name of ['', 'autopilot'])
     expect(await rollingBack({}, name)).toContain(
-      'run back-1 rolled run id1 back and ended as failed, so it is not clear which of them you mean (to go on with the way back, pass --run id1; to undo it, pass --run back-1)',
+      'run back-1 rolled run id1 back and ended as failed, so it is not clear which of them you mean (to continue that roll-back, pass --run id1; to undo it, pass --run back-1)',
     );
   expect(await present()).toBeUndefined();
   for (const run of ['id1', 'back-1'])

@@ -18,7 +18,7 @@ export const clusterAutoscaler: Tool = {
     if (taintOn(node, [DELETED]) === undefined) return undefined;
     return {
       message: `the cluster autoscaler is deleting the node (taint ${DELETED})`,
-      ends: `the node is gone, or the cluster autoscaler takes its taint ${DELETED} away`,
+      ends: `the node is gone, or the cluster autoscaler removes the taint ${DELETED}`,
     };
   },
 };

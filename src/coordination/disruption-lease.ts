@@ -69,7 +69,7 @@ function othersIn(lease: Lease, { ageOf }: Look): OtherLock[] {
     {
       tool: 'DisruptionLease',
       message: `${TITLE} is held by ${holder}${sinceText}`,
-      ends: `${holder} gives it back${expires}`,
+      ends: `${holder} releases the Lease${expires}`,
     },
   ];
 }

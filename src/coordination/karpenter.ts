@@ -19,7 +19,7 @@ export const karpenter: Tool = {
     if (taint === undefined) return undefined;
     return {
       message: `Karpenter is removing the node (taint ${taint})`,
-      ends: `the node is gone, or Karpenter takes its taint ${taint} away`,
+      ends: `the node is gone, or Karpenter removes the taint ${taint}`,
     };
   },
 };

@@ -168,7 +168,7 @@ function heldBy(holder: string): OtherLock {
   return {
     tool: 'Kured',
     message: `the lock of Kured is held by ${holder}`,
-    ends: `${holder} gives it back`,
+    ends: `${holder} releases the lock`,
   };
 }
 

@@ -10,7 +10,7 @@ export const kured: Tool = {
     if (annotations[REBOOTING] === undefined) return undefined;
     return {
       message: `Kured is rebooting the node (annotation ${REBOOTING})`,
-      ends: `Kured has rebooted the node and takes its annotation ${REBOOTING} away`,
+      ends: `Kured has rebooted the node and removes the annotation ${REBOOTING}`,
     };
   },
 };

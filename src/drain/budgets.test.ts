@@ -158,7 +158,7 @@ test('two budgets over one pod stand in the way even where each has something to
     buildPod('r', { labels, phase: 'Pending' }),
   ];
   const reason =
-    'its pods are also covered by PodDisruptionBudget default/web, and no pod under more than one can be evicted';
+    'its pods are also covered by PodDisruptionBudget default/web, and Kubernetes cannot evict a pod that more than one budget covers';
   expect(hopelessBudgets(pods, [one, other])).toEqual([
     { budget: 'default/also-web', pods: ['default/p', 'default/q'], reason },
   ]);

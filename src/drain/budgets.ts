@@ -74,7 +74,7 @@ function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): PodDisrup
 /** Returns the reason why a pod that several budgets cover cannot be evicted: the API server never evicts such a pod. */
 function refusalOfSeveral(others: readonly PodDisruptionBudget[]): string {
   const names = others.map(keyOf).join(', ');
-  return `its pods are also covered by PodDisruptionBudget ${names}, and no pod under more than one can be evicted`;
+  return `its pods are also covered by PodDisruptionBudget ${names}, and Kubernetes cannot evict a pod that more than one budget covers`;
 }
 
 /**
@@ -187,7 +187,9 @@ export function nameSome(names: readonly string[]): string {
 export function describeAwaited(pods: readonly Pod[], until?: string): string | undefined {
   if (pods.length === 0) return undefined;
   const wait = `waiting for ${nameSome(pods.map(keyOf))} to complete`;
-  return until === undefined ? wait : `${wait}; the drain evicts those that have not at ${until}`;
+  return until === undefined
+    ? wait
+    : `${wait}; at ${until}, the drain evicts the pods that have not completed`;
 }
 
 /** Returns the sentence that says which budget blocks which pods. The name of the budget is `namespace/name`. */

@@ -328,7 +328,7 @@ describe('time for load balancers', () => {
         left: 2,
         pods: ['default/a', 'default/b'],
         blockedBy: expect.stringMatching(
-          /^waiting until .+Z for load balancers to leave out the node$/,
+          /^waiting until .+Z for load balancers to exclude the node$/,
         ) as unknown,
       },
     ]);
@@ -362,7 +362,7 @@ describe('pods of Jobs', () => {
       left: 1,
       pods: ['default/backup'],
       blockedBy: expect.stringMatching(
-        /^waiting for default\/backup to complete; the drain evicts those that have not at .+Z$/,
+        /^waiting for default\/backup to complete; at .+Z, the drain evicts the pods that have not completed$/,
       ) as unknown,
     });
     rig.api.put(buildPod('backup', { ...job, phase: 'Succeeded' }));

@@ -156,7 +156,7 @@ function graceOf({ graceMs = 0 }: DrainOptions, clock: DrainParts['clock']) {
   const end = clock.monotonic() + graceMs;
   return {
     leftMs: () => Math.max(0, end - clock.monotonic()),
-    text: `waiting until ${rfc3339(clock.now() + graceMs)} for load balancers to leave out the node`,
+    text: `waiting until ${rfc3339(clock.now() + graceMs)} for load balancers to exclude the node`,
   };
 }
 

@@ -85,5 +85,5 @@ async function withdraw(
 ): Promise<void> {
   const { name, namespace, uid } = request.metadata;
   await ifFound(client.delete(evictionRequests, name, { namespace, uid, abort }));
-  log.info('left EvictionRequest withdrawn', { request: keyOf(request), node });
+  log.info('withdrew a leftover EvictionRequest', { request: keyOf(request), node });
 }

@@ -95,7 +95,7 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
   const onFailures = ([error, ...others]: readonly unknown[]): void => {
     const level = isTold ? 'debug' : 'warn';
     isTold = true;
-    const text = 'EvictionRequests that a drain has left cannot be withdrawn; this is tried again';
+    const text = 'EvictionRequests of an earlier drain cannot be withdrawn; trying again';
     log[level](text, { problem: messageOf(error), requests: others.length + 1 });
   };
   const look = async (abort: AbortSignal): Promise<void> => {
@@ -107,7 +107,7 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
       // If the API server does not serve requests, or does not allow access to them, another search would get the same
       // answer.
       if (isForbidden(error) || isNotFound(error)) mayBeLeft = false;
-      log.debug('left EvictionRequests cannot be withdrawn', { problem: messageOf(error) });
+      log.debug('leftover EvictionRequests cannot be withdrawn', { problem: messageOf(error) });
     }
   };
   return {

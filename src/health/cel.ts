@@ -56,7 +56,8 @@ export function compileCel(expression: string): CelProgram | string {
     if (type !== 'bool' && type !== 'dyn') return `it is of the type ${type}, and not bool`;
     return environment.parse(expression);
   });
-  if (checked instanceof Stopped) return `the expression was not read to its end: ${checked.why}`;
+  if (checked instanceof Stopped)
+    return `the expression could not be read completely: ${checked.why}`;
   if (typeof checked === 'string') return checked;
   const { ast } = checked;
   return { evaluate: (object) => evaluate(checked, ast, object) };

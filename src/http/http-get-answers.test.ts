@@ -97,14 +97,14 @@ test('a refusal says who led there', async () => {
   const refuses = ({ pathname }: URL): string | undefined =>
     pathname === '/next' ? 'not allowed' : undefined;
   expect((await failureOf(origin, { refuses })).message).toBe(
-    `a redirect of ${host} leads there: not allowed`,
+    `the address comes from a redirect of ${host}: not allowed`,
   );
   expect((await failureOf(`${origin}/next`, { refuses })).message).toBe(
-    'the plan leads there: not allowed',
+    'the address comes from the plan: not allowed',
   );
   const source = 'the policy';
   expect((await failureOf(`${origin}/next`, { refuses, source })).message).toBe(
-    'the policy leads there: not allowed',
+    'the address comes from the policy: not allowed',
   );
 });
 
@@ -155,7 +155,7 @@ test('a body that breaks off is worth a retry, and the cause is kept', async () 
   };
   await expect(read()).rejects.toMatchObject({
     name: 'TransientError',
-    message: 'the download broke off',
+    message: 'the download was interrupted',
     cause: { code: 'ECONNRESET' },
   });
 });

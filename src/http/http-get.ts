@@ -63,7 +63,7 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
     if (requireHttps !== undefined && address.protocol === 'http:')
       throw new Error(`${from} leads to plain http at ${address.host}, but ${requireHttps}`);
     const wrongHost = request.refuses?.(address);
-    if (wrongHost !== undefined) throw new Error(`${from} leads there: ${wrongHost}`);
+    if (wrongHost !== undefined) throw new Error(`the address comes from ${from}: ${wrongHost}`);
     const told = address.origin === origin ? { ...headers, ...secretHeaders } : headers;
     const response = await getOnce(address, { ...request, headers: told }, abort);
     const { statusCode = 0, headers: answered } = response;
@@ -90,7 +90,7 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
   try {
     for await (const chunk of response) yield chunk as Buffer;
   } catch (error) {
-    throw new TransientError('the download broke off', { cause: error });
+    throw new TransientError('the download was interrupted', { cause: error });
   }
 }
 

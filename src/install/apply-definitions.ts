@@ -108,7 +108,7 @@ async function applyOne(definition: CustomResourceDefinition, run: DefinitionsRu
     } catch (error) {
       if (isOwnedByOthers(error)) {
         log.warn(
-          'left a definition as it is, because somebody else applied another version of it; to change it, apply deploy/crds of this release in the same way',
+          'left a definition as it is, because somebody else applied another version of it; to change it, apply deploy/crds of this release with the tool that applied that version',
           { name, problem: messageOf(error) },
         );
         return;

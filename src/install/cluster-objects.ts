@@ -40,11 +40,11 @@ export async function applyObjects(
   for (const object of objects) if (await isInTheWay(object, run)) foreign.push(object);
   if (foreign.length > 0) {
     const commands = deleteCommands(foreign).join(' && ');
-    const hint = `stop the controller that uses this, and remove it in the way you installed it, such as by \`${commands}\`; then run this again`;
+    const hint = `stop the controller that uses these objects, and delete them in the same way as you installed them, for example with \`${commands}\`; then run this command again`;
     const titles = foreign.map(titleOf).join(', ');
     throw new RefitError(
       'REFIT_INSTALL',
-      `objects that refit install did not create are in its way: ${titles}`,
+      `these objects exist already, and refit install did not create them: ${titles}`,
       { hint },
     );
   }
@@ -62,7 +62,7 @@ async function tryOne(
 ): Promise<string> {
   const { resource, address, found: before } = await lookUp(object, run);
   if (before?.metadata.deletionTimestamp !== undefined)
-    return 'is being deleted: would be created when it is gone';
+    return 'is being deleted: it would be created after that';
   if (before && !isOurs(before)) return 'would be left as it is: it existed before';
   if (run.dryRun === 'client') return `${before ? 'applied' : 'created'} (dry run)`;
   const { name, namespace } = object.metadata;

@@ -246,7 +246,9 @@ test('a part that does not stop is named, and waited for no longer than agreed',
   await settle();
   stop.abort();
   await clock.advance(20_000);
-  expect(await running).toMatchObject({ message: 'not stopped within 20 s: stubborn' });
+  expect(await running).toMatchObject({
+    message: 'these parts did not stop within 20 s: stubborn',
+  });
 });
 
 test('with work that does not stop, the process stands for election no longer, and gives no lease back', async () => {
@@ -268,7 +270,9 @@ test('with work that does not stop, the process stands for election no longer, a
   await settle();
   stop.abort();
   await clock.advance(20_000);
-  expect(await running).toMatchObject({ message: 'not stopped within 20 s: stubborn' });
+  expect(await running).toMatchObject({
+    message: 'these parts did not stop within 20 s: stubborn',
+  });
   expect(reasons).toEqual([NOT_RELEASED]);
 });
 

@@ -238,7 +238,7 @@ function groupOf({ clock, log, onFailure }: GroupParts): Group {
       await Promise.race([all, sleep(clock, STOP_WITHIN_MS, ended.signal).catch(() => undefined)]);
       if (ended.signal.aborted) return;
       const names = [...running.keys()].map(({ name }) => name).join(', ');
-      throw new Error(`not stopped within ${STOP_WITHIN_MS / 1000} s: ${names}`);
+      throw new Error(`these parts did not stop within ${STOP_WITHIN_MS / 1000} s: ${names}`);
     },
   };
 }

@@ -15,6 +15,6 @@ export function snapshotSentence(
     return `of etcd on ${name}: ${path} (${details.join(', ')})`;
   }
   return failed === undefined
-    ? `none of etcd on ${name}: ${none ?? 'its agent gave no reason'}`
-    : `none of etcd on ${name}: it failed (${failed})`;
+    ? `not taken of etcd on ${name}: ${none ?? 'its agent gave no reason'}`
+    : `not taken of etcd on ${name}: it failed (${failed})`;
 }

@@ -46,7 +46,7 @@ test.each<readonly [string, Script, string, RegExp]>([
     'a lying length',
     (_, response) => response.writeHead(200, { 'content-length': 999 }).end('x'),
     'CheckFailed',
-    /broke off/,
+    /the download was interrupted/,
   ],
   ['an error', (_, response) => response.writeHead(503).end(), 'CheckFailed', /answered 503/],
   [

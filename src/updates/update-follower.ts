@@ -77,7 +77,8 @@ const NORMAL: ReadonlySet<string> = new Set([
   'NotOwner',
 ]);
 
-const NOT_SURVIVED = 'a leader ended while it asked the channel; the next check is later';
+const NOT_SURVIVED =
+  'the leader stopped while it asked the channel; Refit asks again at the next check';
 
 interface Memory {
   release?: Release;

@@ -56,7 +56,7 @@ function* upgradeNodeFindings(
   if (!cluster) return;
   if (own.minor < cluster.minor)
     yield hard('Kd', `kubeadm 1.${own.minor} is older than the cluster at 1.${cluster.minor}`);
-  const first = `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`;
+  const first = `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` must first run on the first control-plane host`;
   if (own.minor > cluster.minor) yield hard('Kd', first);
 }
 
@@ -201,10 +201,14 @@ export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
   return etcd.members.flatMap((member): Finding[] => {
     const now = parseVersion(member);
     const found = (severity: Finding['severity'], why: string): Finding[] => [
-      { rule: 'etcd', severity, message: `etcd ${member} to ${etcd.target}: ${why}` },
+      {
+        rule: 'etcd',
+        severity,
+        message: `upgrade of etcd from ${member} to ${etcd.target}: ${why}`,
+      },
     ];
     if (!now || !target) return found('force', 'a version cannot be read');
-    if (target.minor - now.minor > 1) return found('hard', 'one minor version at a time');
+    if (target.minor - now.minor > 1) return found('hard', 'upgrade one minor version at a time');
     // kubeadm does not change a member that is newer than the version it installs.
     if (target.minor <= now.minor || now.patch >= advised) return [];
     if (now.patch < needed)

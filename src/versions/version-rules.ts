@@ -115,7 +115,7 @@ function* targetFindings(
   if (target.minor < newest.minor) yield hard('R12', `API servers ${goes(newest, target)}`);
   else if (compareVersions(target, newest) < 0 && facts.goesBack !== true)
     yield force('R12', `API servers ${goes(newest, target)}`);
-  const differ = `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`;
+  const differ = `API servers have different versions, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is in progress`;
   if (compareVersions(oldest, newest) !== 0 && facts.resuming !== true) yield force('F7', differ);
 }
 
@@ -145,7 +145,7 @@ function* kubeletFindings(
   yield* next ? skewFindings(who, next, met) : skewFindings(who, now, local);
   if (next) yield* moveFindings(who, now, next, facts);
   if (next && met.some((server) => isNewerMinor(next, server)))
-    yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
+    yield hard('R7', `API servers must have ${textOf(next)} before ${who} can have it`);
   // The code above has already judged the present skew of a kubelet that keeps its version.
   if (target && facts.goesBack !== true) yield* stepFindings(who, now, next ? local : [], target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;

@@ -109,14 +109,14 @@ describe('one node', () => {
       { kept: { ...KEPT, until: PAST } },
       [PATCH],
       'closed',
-      /its time to keep it is over/,
+      /the retention time is over/,
     ],
     [
       'removed after its time',
       { kept: { ...KEPT, gone: 'Expired' } },
       [PATCH],
       'closed',
-      /its time to keep it is over/,
+      /the retention time is over/,
     ],
     [
       'removed for room',

@@ -69,7 +69,7 @@ export function wayBackOfNode(
 
 const NO_BUNDLE = 'the host no longer has the airgap bundle of';
 const ONLY_IMAGES =
-  'so place it again before going back unless the container runtime still has its images';
+  'so place it again before you go back; this is not necessary if the container runtime still has its images';
 
 /**
  * Returns true if the airgap bundle of the earlier version is gone. The version of a bundle is what the author of the plan wrote, perhaps
@@ -163,7 +163,7 @@ function wayBackOfBinary({ kept, hasDownload }: UpgradedNode, from: string, now:
   if (kept.gone === 'Expired' || isKept)
     return {
       state: 'closed',
-      message: `the host no longer keeps ${from}, because its time to keep it is over, ${download}`,
+      message: `the host no longer keeps ${from}, because the retention time is over, ${download}`,
     };
   if (kept.gone === 'Removed' || kept.gone === 'Changed')
     return {

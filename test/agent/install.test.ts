@@ -108,8 +108,9 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
       name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
     const dropIn = name === 'systemd' ? `${file}.d/` : '/etc/conf.d/refit-agent';
     const { refused, kept, masked, left, changed } = seen.foreign;
-    const inTheWay = 'REFIT_INSTALL: files that refit install did not create are in its way: ';
-    const hint = `(move that away, put settings of the service into ${dropIn}, and run this again)\nexit code 1\n`;
+    const inTheWay =
+      'REFIT_INSTALL: these files exist already, and refit install did not create them: ';
+    const hint = `(move these files away, put settings of the service into ${dropIn}, and run this again)\nexit code 1\n`;
     expect(refused).toBe(
       `${inTheWay}${file}, /etc/refit/agent.kubeconfig, /usr/local/bin/refit ${hint}`,
     );

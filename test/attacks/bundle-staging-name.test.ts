@@ -17,7 +17,7 @@ async function expectRefused(node: Rig, url: string): Promise<void> {
   await node.send('/new', NEW, { kind: 'airgapupdate', url });
   await node.end();
   expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
-  expect((await node.report())?.reason).toContain(`names the bundle ${PARTIAL}`);
+  expect((await node.report())?.reason).toContain(`is ${PARTIAL}`);
   expect(await readdir(join(node.host.dataDirectory, 'images'))).toEqual([]);
   // The file of k0s for its worker profile was there before.
   expect((await readdir(node.host.dataDirectory)).toSorted()).toEqual([

@@ -36,7 +36,7 @@ test('a finished signal is not obeyed again while the agent runs, nor after it w
     node.created = created;
     if (isRestarted) node.startAgent();
     await node.until(async () =>
-      expect((await node.report())?.reason).toContain('this signal ended before as Completed'),
+      expect((await node.report())?.reason).toContain('this signal has already ended as Completed'),
     );
     await node.end();
     expect(node.statuses.at(-1)).toBe('Failed');

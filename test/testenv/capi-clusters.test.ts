@@ -185,7 +185,7 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
     await client.patch(machines, name, { metadata: ofSet }, { type: 'merge', namespace });
   const before = await client.listAll(machines, { namespace });
   expect(await preview('--to', TO)).toEqual(
-    both('in place: covers machine.spec.version; leaves nothing'),
+    both('in place: covers machine.spec.version; not covered: nothing'),
   );
   expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
   expect(await preview('--to', FROM)).toEqual(both('stays: it has this version already'));
@@ -202,16 +202,18 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
     uncovered: 'Ask',
   });
   await client.create(updaterSets, set);
-  const why = 'because it covers nothing; leaves machine.spec.version';
+  const why = 'because it covers nothing; not covered: machine.spec.version';
   const ask = `refit approve machineset/${owner.name} --namespace ${namespace}`;
   expect(await preview('--to', TO)).toEqual(
-    both(`waits: UpdaterSet preview: waits for approval, ${why}; to have it replaced: ${ask}`),
+    both(
+      `waits: UpdaterSet preview: waits for approval, ${why}; to approve the replacement, run: ${ask}`,
+    ),
   );
   expect((await client.get(updaterSets, 'preview')).status).toBeUndefined();
   const status = { approved: [`MachineSet ${namespace}/${owner.name}`] };
   await client.patch(updaterSets, 'preview', { status }, { type: 'merge', subresource: 'status' });
   expect(await preview('--to', TO)).toEqual(
-    both('replaced: covers nothing; leaves machine.spec.version'),
+    both('replaced: covers nothing; not covered: machine.spec.version'),
   );
   await client.delete(updaterSets, 'preview');
   expect((await client.listAll(machines, { namespace })).items).toEqual(before.items);

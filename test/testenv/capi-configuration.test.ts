@@ -62,7 +62,7 @@ const read = async (): Promise<string | undefined> =>
 test('what no agent may change is not claimed, and said', async () => {
   const asked = askCanUpdate(scene.manager('h2'), wanted('two', '/etc/other'));
   await expect(asked).rejects.toThrow(
-    /refused, because it covers machine.spec.version \(refit\); leaves bootstrap.spec.files$/,
+    /refused, because it covers machine.spec.version \(refit\); not covered: bootstrap.spec.files$/,
   );
 });
 
@@ -119,7 +119,7 @@ test('a folder that is missing: the update fails with the reason, and goes on on
   const there = wanted('four', '/etc/demo/missing/x');
   expect(await askCanUpdate(manager, there)).toEqual([]);
   await expect(driveUpdate(manager, there)).rejects.toThrow(
-    /updater configuration: node worker1: .*etc\/demo\/missing.*; to have it tried again: refit retry worker1$/,
+    /updater configuration: node worker1: .*etc\/demo\/missing.*; to try again, run: refit retry worker1$/,
   );
   await mkdir(join(root, 'etc/demo/missing'));
   expect(

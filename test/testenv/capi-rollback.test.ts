@@ -93,7 +93,7 @@ test('after an update, the printed line takes the owner back, and only a user ru
     expect(said.stdout).toContain(
       `spec.template.spec.version of MachineDeployment default/pool must become ${FROM}.`,
     );
-    expect(said.stdout).toContain(`${MACHINE} ${NODE} ${TO} ${FROM} as before its update`);
+    expect(said.stdout).toContain(`${MACHINE} ${NODE} ${TO} ${FROM} ran this version before`);
     expect(said.stdout).toContain(
       `kubectl patch machinedeployments.cluster.x-k8s.io pool -n default --type=merge -p '${JSON.stringify(patch)}'`,
     );

@@ -77,7 +77,7 @@ test('what the updaters cover together is accepted; what nobody covers is named,
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toContain('bootstrap.spec.ntp.servers');
   await setUpdaters([files.updater, REFIT], 'Refuse');
   await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow(
-    /^UpdaterSet capi-updaters: refused, because it covers .*; leaves bootstrap.spec.ntp.enabled, bootstrap.spec.ntp.servers$/,
+    /^UpdaterSet capi-updaters: refused, because it covers .*; not covered: bootstrap.spec.ntp.enabled, bootstrap.spec.ntp.servers$/,
   );
   const covered = async () =>
     (await scene.cluster.client.get(updaterSets, NAME)).status?.conditions?.find(

@@ -180,7 +180,7 @@ test('asked again, and asked of another replica: still done, and nothing starts'
   // The Events are written after the answers. The second replica writes to the same Events, so each count stays 1.
   await vi.waitFor(async () => {
     expect(await toldOf('worker1', 'UpdateClaimed')).toContain(
-      '1 × covers machine.spec.version; leaves nothing',
+      '1 × covers machine.spec.version; not covered: nothing',
     );
     expect(await toldOf('worker1', 'UpdateRequested')).toEqual([
       `1 × Update in place to ${TO} requested`,

@@ -122,7 +122,7 @@ test('the workers go back before the servers, and a node that never moved stays'
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   for (const name of WORKERS) expect(stdout).toContain(`${name} worker ${NEW} ${OLD}`);
   expect(stdout).toContain(
-    `left alone: ${LATE} was not changed by the run; spec.nodeSelector excludes it`,
+    `not rolled back: ${LATE} was not changed by the run; spec.nodeSelector excludes it`,
   );
   expect(stdout).toContain('spec.prepare is removed');
   const back = await completeAtOld('back-agents');

@@ -395,7 +395,7 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
     PATIENCE,
   );
   stop.abort();
-  const rests = expect.stringContaining('rests for 3 s');
+  const rests = expect.stringContaining('keeps its slot for 3 s');
   await vi.waitFor(
     async () => expect(await scene.messagesOf('delayed', 'JobCompleteWaiting')).toEqual(rests),
     PATIENCE,

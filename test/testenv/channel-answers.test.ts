@@ -202,7 +202,7 @@ test.each<[string, Script, string, RegExp, string?]>([
     'lies about the length',
     (_, response) => response.writeHead(200, { 'content-length': 999 }).end(index(NEWER)),
     'CheckFailed',
-    /broke off/,
+    /was interrupted/,
   ],
   [
     'sends HTML with 200',

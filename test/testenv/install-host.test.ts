@@ -63,14 +63,14 @@ function suite(): void {
   test('uninstall leaves nothing on the host but an agent.yaml that it cannot read, and says so', () => {
     expect(seen.removed).toContain(
       'could not read the agent\'s options: cannot use /etc/refit/agent.yaml: line 1 is "soak 1s": write a flag and its value, such as require-https: true\n' +
-        "left the directories that /etc/refit/agent.yaml names, and what the agent keeps beside k0s's binary\n",
+        'left the directories that /etc/refit/agent.yaml names, and the files of the agent next to the binary of k0s\n',
     );
     expect(seen.left).toEqual(['/etc/refit']);
   });
 
   test('uninstall prints the commands that remove what the agent has in the cluster', () => {
     expect(seen.removed).toContain(
-      `left in the cluster what this agent had there; to remove it:\nkubectl delete controlnode/${seen.name} clusterrole/refit-controlnode:${seen.name} `,
+      `did not remove the objects of this agent from the cluster; to remove them, run:\nkubectl delete controlnode/${seen.name} clusterrole/refit-controlnode:${seen.name} `,
     );
     expect(seen.leftInCluster).toEqual([]);
     expect(seen.removedAgain).not.toContain('kubectl');

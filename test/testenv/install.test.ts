@@ -152,7 +152,7 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
   );
   const said = refused.stderr.join('\n');
   expect(said).toContain(
-    `REFIT_INSTALL: objects that refit install did not create are in its way: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (stop the controller that uses this, `,
+    `REFIT_INSTALL: these objects exist already, and refit install did not create them: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (stop the controller that uses this, `,
   );
   expect(await state()).toBe(before);
 
@@ -275,8 +275,8 @@ test("the original's controller is not taken over: nothing is applied before it 
   );
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
   expect(stderr.join('\n')).toBe(
-    'REFIT_INSTALL: objects that refit install did not create are in its way: deployment system-upgrade/system-upgrade-controller ' +
-      '(stop the controller that uses this, and remove it in the way you installed it, such as by `kubectl -n system-upgrade delete deployment/system-upgrade-controller`; then run this again)',
+    'REFIT_INSTALL: these objects exist already, and refit install did not create them: deployment system-upgrade/system-upgrade-controller ' +
+      '(stop the controller that uses these objects, and delete them in the same way as you installed them, for example with `kubectl -n system-upgrade delete deployment/system-upgrade-controller`; then run this again)',
   );
   const imageNow = async (): Promise<string> =>
     await ask('get', ...deployment, '-o', 'jsonpath={..containers[*].image}');

@@ -171,7 +171,7 @@ test('a run that is killed beside its canary leaves a pause that the next one en
 
   const second = applyAll();
   await vi.waitFor(
-    () => expect(second.stdout).toContain(`pool waits for a first Machine Ready at ${TO}.`),
+    () => expect(second.stdout).toContain(`pool waits until a first Machine is Ready at ${TO}.`),
     PATIENCE,
   );
   second.child.kill('SIGINT');

@@ -56,7 +56,7 @@ test('a plan shows what an upgrade takes away from manifests, and asks for patch
   );
   expect(without.stdout).toContain(question);
   const { stdout } = await run('plan', { patches: inRoot('cp1', 'etc/kubernetes') });
-  expect(stdout).toContain('kubeadm upgrade diff on cp1, which leaves out patches:\n');
+  expect(stdout).toContain('kubeadm upgrade diff on cp1, without the patches:\n');
   expect(stdout).not.toContain(question);
 });
 
@@ -89,7 +89,7 @@ users:
   );
   const refused = await run('plan', {});
   const line =
-    "REFIT_REFUSED: F2: host cp1: its address leads to the host of Node cp2, as its kubelet's certificate says";
+    'REFIT_REFUSED: F2: host cp1: its address belongs to the host of Node cp2, according to the certificate of the kubelet there';
   expect([await refused.ended, refused.stderr]).toEqual([1, expect.stringContaining(line)]);
   await rm(file);
   await rm(kubeconfig);

@@ -65,7 +65,7 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   await first.stop('SIGKILL');
   await puppets.says(W1, 'Completed');
   const late =
-    ': another refit controller takes over in a few seconds, if one runs. If nothing changes, compare the clocks.';
+    ': another refit controller takes over in a few seconds, if one runs. If nothing changes, check that the clocks of this machine and of the controllers agree.';
   await vi.waitFor(async () => expect(await told('why')).toContain(late), PATIENCE);
   const silent = ': no new node starts until a refit controller runs.';
   await vi.waitFor(async () => expect(await told('status')).toContain(silent), PATIENCE);

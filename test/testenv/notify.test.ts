@@ -147,7 +147,7 @@ test('the next leader sends what a killed one could not, with the same id, and n
   const answer = 'it answered 503 Service Unavailable';
   await puppets.until(async () => {
     const text = await shown();
-    expect(text).toContain(`${refused} was not told yet: ${answer}`);
+    expect(text).toContain(`${refused} has not accepted a message yet: ${answer}`);
     expect(text).toContain(`${refused}: ${answer}`);
   });
   expect(server.requests).toHaveLength(1);

@@ -221,7 +221,7 @@ test('after an abort the nodes that have moved go back, and the others are left 
   expect(agents.moved).toEqual(moved);
 
   agents.add('part-w3');
-  expect(await rolledBack()).toContain(`left alone: part-w3 still runs ${OLD}`);
+  expect(await rolledBack()).toContain(`not rolled back: part-w3 still runs ${OLD}`);
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   const back = agents.moved.slice(moved.length);
   expect(back.slice(0, 2).toSorted()).toEqual(['part-w1', 'part-w2']);

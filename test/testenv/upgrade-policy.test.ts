@@ -100,7 +100,7 @@ test('of two policies for the same plan the second says that the first counts, a
   const conflicted = '-o=jsonpath={.status.conditions[?(@.type=="Conflicted")].message}';
   await eventually(async () =>
     expect(await shown('policy-test-b', conflicted)).toEqual([
-      'ignored for plans with name policy-test: UpgradePolicy policy-test has the same entry and an earlier name',
+      'ignored for plans with name policy-test: UpgradePolicy policy-test has the same entry, and its name comes first in alphabetical order',
     ]),
   );
   await kubectlAs('admin', ['delete', PLURAL, 'policy-test']);

@@ -31,7 +31,8 @@ function checkNode(node: StructuralSchema, path: readonly string[]): void {
   const unknown = Object.keys(node).find(
     (key) => !KEYWORDS.has(key) && !key.startsWith('x-kubernetes-'),
   );
-  if (unknown !== undefined) refuse(path, `uses ${unknown}, which no structural schema may`);
+  if (unknown !== undefined)
+    refuse(path, `uses ${unknown}, which a structural schema must not contain`);
   const intOrString = node['x-kubernetes-int-or-string'] === true;
   if (node['anyOf'] !== undefined && !intOrString)
     refuse(path, 'is a union: use one object with optional members');

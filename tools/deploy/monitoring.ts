@@ -37,15 +37,15 @@ const WANTED_WAIT = 'refit_waits{gate=~"not-paused|window-open"}';
 export const ALERTS: readonly Alert[] = [
   alert('RefitDown', ['critical', '10m'], 'absent(refit_build_info)', [
     'No process of Refit is scraped.',
-    'Plans do not move. Look at the Deployment and its pods, and at the target in Prometheus.',
+    'Plans make no progress. Look at the Deployment and its pods, and at the target in Prometheus.',
   ]),
   alert(
     'RefitNoLeader',
     ['critical', '5m'],
     'max by (name, workload_cluster) (leader_election_master_status) == 0',
     [
-      'No process leads with the Lease {{ $labels.name }}.',
-      'Plans do not move. Look at the Lease and at the log of the controllers: they say why they cannot renew.',
+      'No process holds the Lease {{ $labels.name }}.',
+      'Plans make no progress. Look at the Lease, and at the log of the controllers, which says why they cannot renew it.',
     ],
   ),
   alert(
@@ -53,8 +53,8 @@ export const ALERTS: readonly Alert[] = [
     ['critical', '2m'],
     'sum by (name, workload_cluster) (leader_election_master_status) > 1',
     [
-      'More than one process says that it leads with the Lease {{ $labels.name }}.',
-      'Stop all but one. Compare the holder of the Lease with the logs, and check the clocks of the hosts.',
+      'More than one process says that it holds the Lease {{ $labels.name }}.',
+      'Keep one process, and stop the others. Compare the holder of the Lease with the logs, and check the clocks of the hosts.',
     ],
   ),
   alert(
@@ -75,7 +75,7 @@ export const ALERTS: readonly Alert[] = [
     ['warning', '15m'],
     `(${OPEN} == 1 ${BY_LEADER}) and on (${PLAN}) (${OPEN} offset 2h == 1) unless on (${PLAN}) (sum by (${PLAN}) (changes(refit_targets[2h])) > 0) unless on (${PLAN}) ${WANTED_WAIT}`,
     [
-      'The {{ $labels.dialect }} plan {{ $labels.plan }} has not moved for two hours.',
+      'The {{ $labels.dialect }} plan {{ $labels.plan }} has made no progress for two hours.',
       'It is neither paused nor outside of its windows. Run `refit why`: it says what each node waits for.',
     ],
   ),
@@ -153,7 +153,7 @@ const PANELS: Readonly<Record<string, Panel>> = {
         'sum by (plan, gate, reason) (refit_waits{dialect=~"$dialect"})',
     },
   },
-  'Time of a step, 90 of 100 nodes': {
+  'Time of a step, 90th percentile': {
     type: 'bargauge',
     unit: 's',
     queries: { '{{step}}': quantile(0.9, 'refit_step_duration_seconds', 'step') },
@@ -185,7 +185,7 @@ const PANELS: Readonly<Record<string, Panel>> = {
     unit: 'reqps',
     queries: { '{{code}}': 'sum by (code) (rate(rest_client_requests_total[5m]))' },
   },
-  'Answers of the API server, 99 of 100': {
+  'Response time of the API server, 99th percentile': {
     type: 'timeseries',
     unit: 's',
     queries: { '{{verb}}': quantile(0.99, 'refit_api_request_duration_seconds', 'verb') },

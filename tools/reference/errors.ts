@@ -18,7 +18,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
     'The command does not apply to this plan or node in its current state, or an admission policy or webhook forbids it.',
   REFIT_NO_CRD: 'The cluster lacks the CustomResourceDefinitions that Refit needs.',
   REFIT_PLAN_FAILED: 'The plan failed.',
-  REFIT_TIMEOUT: 'The time that the command may take is over.',
+  REFIT_TIMEOUT: 'The command did not finish within its time limit.',
   REFIT_AGENT: 'The agent cannot work on this host.',
   REFIT_INSTALL:
     'Refit cannot be installed or removed here, or the cluster does not sign a certificate.',

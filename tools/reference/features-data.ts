@@ -148,7 +148,9 @@ export const FEATURES: readonly FeatureGroup[] = [
         [`${T}/drain.test.ts`, `${T}/eviction-requests.test.ts`],
         'the eviction subresource, or EvictionRequests (alpha) with `drain.evictionRequests`',
       ),
-      yes('Budgets that can never allow a drain are found before it', [`${T}/drain.test.ts`]),
+      yes('Budgets that can never allow a drain are found before the drain', [
+        `${T}/drain.test.ts`,
+      ]),
       yes(
         'Health checks of the user',
         [
@@ -291,10 +293,10 @@ export const FEATURES: readonly FeatureGroup[] = [
           'src/engine/gates/registry-policy-gates.test.ts',
           'src/dialects/autopilot/plan/autopilot-signal-earlier.test.ts',
         ],
-        'from the times of earlier nodes, and for the first nodes of earlier plans; Plans of Rancher measure none',
+        'the expected time comes from earlier nodes, and for the first nodes from earlier plans; Plans of Rancher measure no times',
       ),
       yes(
-        'Blackouts, and one opening of a closed window',
+        'Blackouts, and opening a closed window once',
         [`${T}/holds.test.ts`, `${T}/crds.test.ts`],
         '`refit start --now --for 2h`',
       ),
@@ -304,7 +306,7 @@ export const FEATURES: readonly FeatureGroup[] = [
     title: 'Sources and trust',
     features: [
       yes('Digests', ['test/attacks/wrong-bytes.test.ts']),
-      no('Signatures checked on the node', 'packages of kubeadm: as apt or dnf do it'),
+      no('Signatures checked on the node', 'packages of kubeadm: as far as apt or dnf checks them'),
       no('Signed metadata that expires'),
       partly(
         'Commands to a node are authenticated',

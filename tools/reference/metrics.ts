@@ -18,7 +18,7 @@ export async function metricReference(): Promise<string> {
     ...rows,
     '',
     'The answer is the Prometheus text. If Refit sends [traces](../guides/traces.md#from-a-metric-to-its-trace) and the header `Accept` of the scraper names',
-    '`application/openmetrics-text` with version 1.0.0 or without a version, the answer is OpenMetrics 1.0. Series have the same names and labels in both formats, also those',
-    'of `le`. In OpenMetrics, the buckets of `refit_step_duration_seconds` have exemplars with `trace_id` and `span_id`.',
+    '`application/openmetrics-text` with version 1.0.0 or without a version, the answer is OpenMetrics 1.0. Series have the same names and labels in both formats. The label',
+    '`le` also has the same values in both. In OpenMetrics, the buckets of `refit_step_duration_seconds` have exemplars with `trace_id` and `span_id`.',
   ].join('\n')}\n`;
 }

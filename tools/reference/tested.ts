@@ -82,13 +82,13 @@ const OTHERS: readonly Row[] = [
   [
     'apt',
     'that of the host',
-    'the real program upgrades packages on an overlay, and takes them back a patch; those of a real kubeadm cluster only in `npm run proof:kubeadm -- --only packages-back`',
+    'the real program upgrades packages on an overlay, and downgrades them by one patch version; those of a real kubeadm cluster only in `npm run proof:kubeadm -- --only packages-back`',
     'test/agent/kubeadm-packages.test.ts',
   ],
   [
     'dnf, zypper and rpm',
     "Debian's",
-    'the real programs upgrade packages on an overlay, and take them back a patch',
+    'the real programs upgrade packages on an overlay, and downgrade them by one patch version',
     'test/agent/kubeadm-packages.test.ts',
   ],
   ['promtool', "Debian's", 'the real program checks the alerts', 'tools/deploy/monitoring.test.ts'],

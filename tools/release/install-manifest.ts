@@ -33,7 +33,7 @@ const DESCRIPTIONS: readonly Description[] = [
   {
     dialect: 'cattle',
     plans: "Plans of Rancher's system-upgrade-controller",
-    next: `${IMAGE_FIRST}\nDelete the Deployment of the original first.`,
+    next: `${IMAGE_FIRST}\nFirst delete the Deployment of the original system-upgrade-controller.`,
   },
   {
     dialect: 'capi',

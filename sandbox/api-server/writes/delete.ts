@@ -31,7 +31,7 @@ export function readDeleteOptions(
     !isRecord(preconditions) ||
     !Object.values(preconditions).every((value) => typeof value === 'string')
   ) {
-    throw badRequest('preconditions are texts');
+    throw badRequest('each precondition must be a string');
   }
   if (typeof policy !== 'string' || !POLICIES.includes(policy)) {
     throw invalidOptions('DeleteOptions', [
@@ -39,7 +39,7 @@ export function readDeleteOptions(
     ]);
   }
   if (policy !== 'Background')
-    throw notImplemented(`propagationPolicy ${policy}: it collects no garbage`);
+    throw notImplemented(`propagationPolicy ${policy}, because it has no garbage collection`);
   const dryRun =
     query.get('dryRun') || (Array.isArray(given['dryRun']) && given['dryRun'].length > 0);
   return {

@@ -103,7 +103,7 @@ test('after a change its journal is kept beside, and counts no more', async () =
 
 test('a file that cannot be replaced keeps all from being changed', async () => {
   await mkdir(join(root, 'etc/c'));
-  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow('etc/c is not a plain file');
+  await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow('etc/c must be a regular file');
   expect(await readFile(join(root, 'etc/a'), 'utf8')).toBe('old');
   expect(await readdir(join(root, 'state'))).toEqual([]);
 });

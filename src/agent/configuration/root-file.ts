@@ -28,7 +28,7 @@ export async function readRootFile(path: string): Promise<FileState | undefined>
   const found = await unless('ENOENT', lstat(path));
   if (!found) return undefined;
   if (!found.isFile() || found.nlink !== 1 || found.size > 1024 * 1024)
-    throw new Error(`${path} is not a plain file with a single name and at most 1 MiB`);
+    throw new Error(`${path} must be a regular file with only one hard link and at most 1 MiB`);
   await assertTrustedPath(path);
   await using handle = await open(
     path,

@@ -77,7 +77,7 @@ test.each<[string, string[]]>([
   'the name of partial downloads is refused, as it would be removed with them: %s',
   async (path, headers) => {
     await expect(nameFrom(path, ...headers)).rejects.toThrow(
-      /^127\.0\.0\.1:\d+ names the bundle \.refit-airgap\.part, which is the agent's name for partial downloads: rename the bundle there$/,
+      /^the file name of the bundle on 127\.0\.0\.1:\d+ is \.refit-airgap\.part, which the agent uses for partial downloads: rename the bundle there$/,
     );
     expect(bundleNameIn(new URL(`http://a.example${path}`))).toBe(
       headers.length === 0 ? undefined : 'url.tar',

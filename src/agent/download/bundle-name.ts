@@ -20,7 +20,7 @@ export function bundleNameFor({ response, url }: Answer): string {
   const name = suggested ?? nameIn(url);
   if (name === PARTIAL_BUNDLE)
     throw new Error(
-      `${url.host} names the bundle ${name}, which is the agent's name for partial downloads: rename the bundle there`,
+      `the file name of the bundle on ${url.host} is ${name}, which the agent uses for partial downloads: rename the bundle there`,
     );
   if (name !== undefined) return name;
   throw new Error(

@@ -409,7 +409,7 @@ test.each<[string, Partial<DownloadLimits>, string | undefined, string | undefin
     'the agent asks other hosts only',
     { allowedHosts: ['mirror.example'] },
     HASH,
-    'the plan leads there: ',
+    'the address comes from the plan: ',
   ],
   ['the agent asks this host', { allowedHosts: ['127.0.0.1'] }, HASH, undefined],
 ])('what may be asked at all: %s', async (_name, limits, sha256, refusal) => {

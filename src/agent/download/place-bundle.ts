@@ -108,7 +108,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
       name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
     if (there !== undefined && !isHere && !isOurs)
       throw new Error(
-        `${answer.url.host} names the bundle ${name}, and another file here has the same name: rename one of them`,
+        `the file name of the bundle on ${answer.url.host} is ${name}, but another file on this host has the same name: rename one of them`,
       );
     return { isHere, name };
   };

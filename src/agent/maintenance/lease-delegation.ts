@@ -17,7 +17,7 @@ const NODE_LEASES = 'kube-node-lease';
  */
 const FIELD_MANAGER = 'k0s/autopilot';
 const REFUSED =
-  "has no right to label the node's Lease, so this agent drains the node itself: grant it the right to patch that Lease";
+  "the agent has no right to label the node's Lease, so it drains the node itself: grant the agent the right to patch that Lease";
 
 /** Sets or checks a label on the Lease of the Node `name`. The label allows a leader to drain the node. */
 export interface LeaseDelegation {

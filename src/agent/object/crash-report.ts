@@ -42,7 +42,7 @@ export function crashReporter({ object, clock, log, accountOf }: CrashReportPart
     const { created } = signal;
     const earlier = decodeReport(newest.metadata.annotations, created);
     if (countsIn(earlier?.reason) === countsIn(reason)) return;
-    log.warn('the new version does not stay up', { reason });
+    log.warn('the new version does not keep running', { reason });
     await writeReason(object, newest, signal, reason);
   };
   return async (journal, signal, { host, now }) => {

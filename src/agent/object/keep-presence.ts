@@ -70,9 +70,12 @@ export function presenceKeeper(parts: PresenceParts): PresenceKeeper {
         const facts = isKeeper ? await kept() : {};
         return { [AGENT_ANNOTATION]: encodePresence({ ...known, ...facts }) };
       } catch (error) {
-        log.warn('cannot read what the host keeps for a way back, for a report', {
-          reason: messageOf(error),
-        });
+        log.warn(
+          'cannot read which files the host keeps for a roll-back, so the report omits them',
+          {
+            reason: messageOf(error),
+          },
+        );
         return {};
       } finally {
         reports++;

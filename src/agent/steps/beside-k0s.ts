@@ -68,7 +68,7 @@ export function besideK0s(input: StepInput): Step | undefined {
  */
 function remedyFor(version: string | undefined): string {
   return parseVersion(version) !== undefined && !heedsSwitch(version)
-    ? `k0s ${version} cannot switch that agent off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace`
+    ? `only k0s v1.35.1 and later can switch that agent off, and this is k0s ${version}: let k0s's own agent do this upgrade, or start the agent of Refit with --beside-k0s replace`
     : "run the controllers of k0s with --disable-components=autopilot, then restart k0s here, so that Refit's agent carries them out";
 }
 

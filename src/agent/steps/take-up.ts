@@ -49,8 +49,8 @@ export function answerEnded(input: NewSignalInput): Step {
     const isThere = signal.status?.status === 'UnCordoning';
     return isThere ? takeUp(input) : { kind: 'report', status: 'UnCordoning', ...fromOf(host) };
   }
-  const now = running === undefined ? '' : `, and ${running.version} runs`;
-  const reason = `this signal ended before as ${ended}${now}. It is not carried out again; run refit retry`;
+  const now = running === undefined ? '' : `, and the host runs ${running.version}`;
+  const reason = `this signal has already ended as ${ended}${now}. The agent does not carry it out again; to try again, run refit retry`;
   if (running?.current !== true)
     return { kind: 'report', status: 'Failed', reason, ...fromOf(host) };
   return begin(input, running, {

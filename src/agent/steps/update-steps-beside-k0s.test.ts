@@ -69,7 +69,7 @@ describe("beside k0s's own agent", () => {
       {
         kind: 'stand-aside',
         reason:
-          "k0s's own agent carries out the signals of this host: k0s v1.35.0+k0s.0 cannot switch that agent off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace",
+          "k0s's own agent carries out the signals of this host: only k0s v1.35.1 and later can switch that agent off, and this is k0s v1.35.0+k0s.0: let k0s's own agent do this upgrade, or start the agent of Refit with --beside-k0s replace",
       },
     ],
     [

@@ -55,7 +55,7 @@ export async function runTrial({
   const hash = createHash('sha256');
   if (sha256 !== undefined) await feed(file, hash);
   const found = sha256 && hash.digest('hex');
-  if (found !== sha256) throw failed(`its sha256 became ${found}, wanted ${sha256}`);
+  if (found !== sha256) throw failed(`its sha256 is now ${found}; must be ${sha256}`);
   const { failure, stdout } = await execute(file, timeoutMs, cannot);
   if (failure !== undefined) {
     const foreign = await foreignProcessor(file);
@@ -73,7 +73,9 @@ async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['can
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const { prefix, changesUser, missing } = await confinementFor(user);
   if (missing.length > 0)
-    cannot?.(`the trial run is confined without ${missing.join(', ')}, which do not work here`);
+    cannot?.(
+      `the trial run is less confined, because these do not work on this host: ${missing.join(', ')}`,
+    );
   const ids = user === undefined || changesUser ? {} : { uid: user, gid: user };
   const [program, ...args] = [...prefix, '/bin/sh', '-c', SCRIPT];
   const child = spawn(program, args, {

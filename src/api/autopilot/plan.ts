@@ -66,7 +66,7 @@ const k0sUpdateSchema = object('Replaces the k0s binary and restarts it.', {
 export function unknownBundleFields({ code, keys }: z.core.$ZodRawIssue): string | undefined {
   if (code !== 'unrecognized_keys' || !Array.isArray(keys) || !keys.includes('targets'))
     return undefined;
-  return `has no member ${keys.join(', ')}; write what is in targets.workers into airgapupdate.workers`;
+  return `has no field ${keys.join(', ')}; move the content of targets.workers to airgapupdate.workers`;
 }
 
 const airgapUpdateSchema = z

@@ -14,7 +14,7 @@ const DAYS = [
 const specSchema = object('What runs on which nodes.', {
   concurrency: integer(
     'int64',
-    'How many nodes are upgraded at a time. 0, the default: none, and the Plan is complete.',
+    'How many nodes are upgraded at a time. With 0, the default, no node is upgraded, and the Plan is complete.',
   ),
   jobActiveDeadlineSecs: integer(
     'int64',
@@ -28,8 +28,11 @@ const specSchema = object('What runs on which nodes.', {
   channel: text('URL whose redirect names the version; ignored with `version`.'),
   version: text('The version; a `+` becomes a `-`.'),
   secrets: list('Secrets to mount in the containers.', secretSchema),
-  tolerations: list('Core Tolerations, in addition to that for cordoned nodes.', tolerationSchema),
-  exclusive: flag('Runs on no node together with another exclusive Plan.'),
+  tolerations: list(
+    'Core Tolerations for the pods, in addition to the toleration for cordoned nodes.',
+    tolerationSchema,
+  ),
+  exclusive: flag('Never runs on a node at the same time as another exclusive Plan.'),
   window: object('When nodes may start; nodes in progress finish.', {
     days: optional('Days of the week.', z.array(z.enum(DAYS)).min(1)),
     startTime: text('Time of day, such as `22:00`.'),

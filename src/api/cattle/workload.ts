@@ -40,7 +40,7 @@ export const containerSchema = strictObject({
 
 export const drainSchema = strictObject({
   timeout: optional(
-    'How long to drain: a duration such as `90s`, or nanoseconds; until the Job ends by default.',
+    'How long the drain may take: a duration such as `90s`, or a number of nanoseconds. By default, it may take until the Job ends.',
     z.unknown().meta({ 'x-kubernetes-int-or-string': true }),
   ),
   gracePeriod: integer(

@@ -57,10 +57,10 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     'SkipNode',
   ),
   softTaint: flag(
-    'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
+    'Adds a taint with the effect `PreferNoSchedule` to nodes that wait for their turn, so that evicted pods move only once; `true` by default.',
   ),
   uncordon: choice(
-    '`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.',
+    'Which nodes are uncordoned. `Ours`, the default: only nodes that Refit cordoned. `Always`: every node.',
     'Ours',
     'Always',
   ),
@@ -82,8 +82,8 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     'Whether a node is taken out of external load balancers before its pods are evicted.',
     object('How a node is taken out of external load balancers before its drain.', {
       exclude: flag(
-        '`true`: with its cordon, a node gets the label `node.kubernetes.io/exclude-from-external-load-balancers`, and loses it with the ' +
-          'cordon. A label that is there already stays. `false` is the default.',
+        '`true`: when Refit cordons a node, it adds the label `node.kubernetes.io/exclude-from-external-load-balancers`; with the cordon, Refit also removes the ' +
+          'label. A label that the node already had stays. `false` is the default.',
       ),
       grace: duration(
         'How long the drain waits between the label and the first eviction; `30s` by default. It must be shorter than `deadlines.drain`.',
@@ -98,7 +98,7 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
           'the rights of deploy/rbac-volumes.yaml. `false` is the default.',
       ),
       timeout: duration(
-        'After this time the drain goes on, whatever is attached; `2m` by default. It must be shorter than `deadlines.drain`.',
+        'After this time the drain goes on, even if volumes are still attached; `2m` by default. It must be shorter than `deadlines.drain`.',
       ),
     }),
   ),

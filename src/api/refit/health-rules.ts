@@ -35,7 +35,7 @@ const forSchema = duration(
   'How long the check must pass without a break, such as `2m`; one good answer by default.',
 );
 const secretSchema = nameOfObject(
-  'The name of a Secret in the namespace of the controller with `token`, or `username` and `password`; and, if needed, `ca.crt`.',
+  'The name of a Secret in the namespace of the controller. The Secret contains `token`, or `username` and `password`, and, if needed, `ca.crt`.',
 ).exactOptional();
 
 function checksOf<T extends z.ZodType>(what: string, check: T) {
@@ -64,7 +64,7 @@ const resourceSchema = object('One check.', {
     .min(1)
     .max(LONGEST_EXPRESSION)
     .describe(
-      'A CEL expression that must be true for each object, which it reads as `object`, such as ' +
+      'A CEL expression that must be true for each object. The expression reads the object as `object`, for example ' +
         '`object.status.readyReplicas == object.spec.replicas`.',
     ),
   for: forSchema,
@@ -72,7 +72,7 @@ const resourceSchema = object('One check.', {
 
 const alertSchema = object('One check.', {
   name: nameSchema,
-  source: choice('The server at `url`.', 'Prometheus', 'Alertmanager').unwrap(),
+  source: choice('The kind of server at `url`.', 'Prometheus', 'Alertmanager').unwrap(),
   url: serverUrlSchema.describe(
     'The address of the server, such as `http://prometheus.monitoring:9090`.',
   ),
@@ -106,8 +106,8 @@ const metricSchema = object('One check.', {
     .min(1)
     .max(LONGEST_EXPRESSION)
     .describe('An instant query in PromQL. It must return at least one value.'),
-  min: bound('The least good value, as a text such as `"0.99"`.'),
-  max: bound('The greatest good value, as a text such as `"0.01"`.'),
+  min: bound('The lowest value that is good, as a text such as `"0.99"`.'),
+  max: bound('The highest value that is good, as a text such as `"0.01"`.'),
   secretName: secretSchema,
   for: forSchema,
 }).meta(rules(['has(self.min) || has(self.max)', 'must have min, max or both']));

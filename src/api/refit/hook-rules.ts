@@ -72,7 +72,7 @@ const webhookSchema = object('A server that must answer with a status from 200 t
     .meta(rules([`self.matches(r'${HTTPS.source}')`, WANTED_URL]))
     .describe('The address for a signed POST request. It begins with `https://`.'),
   secretName: nameOfObject(
-    'The name of a Secret in the namespace of the controller with `key`, which signs requests, and, if needed, `ca.crt`.',
+    'The name of a Secret in the namespace of the controller. The Secret contains `key`, which signs requests, and, if needed, `ca.crt`.',
   ),
 });
 
@@ -96,7 +96,7 @@ const hookSchema = object('One hook.', {
         'cordon and drain. `AfterDrain`: after the controller has drained the node, and before the work on it goes on. `BeforeRestart`: ' +
         'after the hooks `AfterDrain`, and also for nodes that are not drained. `AfterVerified`: after its upgrade, when the node and the ' +
         'API servers are ready; until the hook succeeds, the node keeps its slot. `AfterPlan`: once after a run has ended as done; it does not ' +
-        'change that end.',
+        'change the result.',
     ),
   job: jobSchema.exactOptional(),
   webhook: webhookSchema.exactOptional(),

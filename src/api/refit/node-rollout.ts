@@ -46,7 +46,7 @@ const decision = {
   at: optional('When this was decided.', time('When this was decided.')),
   reason: text('The reason, in the words of that user.', LONGEST.reason),
   run: text(
-    'The run that the decision is about: the uid of the plan, the id of the run and, after the first one, its number, such as `UID/ID`. An entry does ' +
+    'The run that the decision is about: the uid of the plan and the id of the run, such as `UID/ID`. For a later run of the same plan, its number follows. An entry does ' +
       'not count if it is about another run, or if it lacks this field or `by`.',
     LONGEST.reason,
   ),
@@ -84,7 +84,7 @@ const countsSchema = object('The number of targets by state.', {
   inProgress: count('Targets that were started and are not done.'),
   pending: count('Targets that were not started yet.'),
   skipped: count(
-    'Targets that the plan left out, that do not exist, or whose platform the plan has no download for.',
+    'Targets that the plan left out, targets that do not exist, and targets without a download for their platform.',
   ),
 });
 
@@ -164,7 +164,7 @@ const wayBackSchema = object(
     state: z
       .enum(['open', 'closing', 'closed', 'unknown'])
       .describe('`closing`: open until `until`. `unknown`: too little is known.'),
-    until: optional('When the way closes.', time('Its end.')),
+    until: optional('When the way back closes.', time('Its end.')),
     message: sentence('Which nodes decide whether the way back is open, and why.'),
   },
 );
@@ -182,7 +182,7 @@ const beforeSchema = object('Nodes that ran one version before the run.', {
     z.array(nameSchema).max(MOST.namesBefore),
   ),
   others: optional(
-    'True if all nodes of this role that no entry names ran this version.',
+    'True if this version ran on all nodes of this role that no entry names.',
     z.boolean(),
   ),
 });
@@ -243,7 +243,7 @@ const runSchema = object('One run of the plan.', {
 });
 
 const toldSchema = object(
-  'The state of the plan in the last notifications, which may not be sent yet.',
+  'The state of the plan in the last notifications. They are possibly not sent yet.',
   {
     run: z.string().max(LONGEST.reason).describe('The run, as approvals name it.'),
     phase: z.string().max(LONGEST.word).describe('The phase of the plan.'),
@@ -260,7 +260,10 @@ const toldSchema = object(
 const receiverName = z.string().max(LONGEST.name).describe('`<policy>/<name of the receiver>`.');
 
 const queuedSchema = object('One notification that one receiver has not taken yet.', {
-  id: z.string().max(LONGEST.word).describe('The id, which is the same for the same notification.'),
+  id: z
+    .string()
+    .max(LONGEST.word)
+    .describe('The id, which stays the same if the notification is sent again.'),
   receiver: receiverName,
   event: z.string().max(LONGEST.word).describe('The event that the notification is about.'),
   message: z.string().max(LONGEST_MESSAGE).describe('The text of the notification.'),
@@ -331,7 +334,7 @@ const statusSchema = object('The status. Only the controller writes it.', {
 });
 
 export const nodeRolloutSchema = object(
-  'Shows how far a plan is, and keeps the history of its runs. The controller makes one for each plan, and keeps it for 30 days after ' +
+  'Shows the progress of a plan, and keeps the history of its runs. The controller creates one for each plan, and keeps it for 30 days after ' +
     'the plan was deleted.',
   { spec: specSchema, status: statusSchema.exactOptional() },
 );

@@ -90,10 +90,10 @@ const emailSchema = object('The mail server, and who sends and receives the e-ma
     .meta({ 'x-kubernetes-list-type': 'set' })
     .describe('The addresses that get each message. All recipients see all addresses.'),
   secretName: nameOfObject(
-    'The name of a Secret in the namespace of the controller with `username` and `password`; and, if needed, `ca.crt`.',
+    'The name of a Secret in the namespace of the controller. The Secret contains `username` and `password`, and, if needed, `ca.crt`.',
   ).exactOptional(),
   tls: optional(
-    '`Required`, the default: nothing is sent without TLS and a valid certificate. `None`: with `smtp://` only, the message is sent without ' +
+    '`Required`, the default: nothing is sent without TLS and a valid certificate. `None`, which needs `smtp://`: the message is sent without ' +
       'TLS, and without a password.',
     z.enum(['Required', 'None']),
   ),
@@ -114,7 +114,7 @@ const receiverSchema = object('One receiver.', {
       '`Slack`: an incoming webhook. `Teams`: a webhook of a workflow. `Matrix`: a room. `Webhook`: any server that takes JSON. `Email`: a mail server.',
     ),
   url: optional(
-    'The address; with `Matrix`, that of the home server. Use `secretRef` for an address that must stay secret, as those of Slack and Teams.',
+    'The address; with `Matrix`, the address of the home server. For an address that must stay secret, such as that of Slack or Teams, use `secretRef`.',
     z
       .string()
       .max(LONGEST_ADDRESS)
@@ -122,7 +122,7 @@ const receiverSchema = object('One receiver.', {
       .meta(rules([`self.matches(r'${URL_START.source}')`, WANTED_URL])),
   ),
   secretRef: optional(
-    'The place of the address in a Secret, instead of `url`; with `Matrix`, the place of the access token.',
+    'The Secret and key that contain the address, instead of `url`. With `Matrix`, they contain the access token.',
     secretRefSchema,
   ),
   room: optional(
@@ -134,7 +134,7 @@ const receiverSchema = object('One receiver.', {
       .meta(rules([`self.matches(r'${ROOM.source}')`, WANTED_ROOM])),
   ),
   signingKeyRef: optional(
-    'With `Webhook` only: the place of the key that signs requests. It must have 16 bytes or more; all of them count, also a newline at the end.',
+    'With `Webhook` only: the Secret and key that contain the signing key for requests. The signing key must have 16 bytes or more; a newline at the end is part of it.',
     secretRefSchema,
   ),
   email: optional(

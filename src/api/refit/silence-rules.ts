@@ -22,7 +22,7 @@ const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const OF_NODE = /^\{node\}(:([^?*+{|][^|]*)?)?$/;
 /** Says which value of a matcher matches alerts of one node only. */
 const VALUE_OF_NODE =
-  'its value contains {node}; a regular expression must begin with {node}, end there or continue with a colon, and must not contain |';
+  'its value must contain {node}; a regular expression must begin with {node}, must then end or continue with a colon, and must not contain |';
 export const WANTED_NODE = `one matcher must match alerts of one node only: ${VALUE_OF_NODE}`;
 const WANTED_LABEL = 'must be the name of a label of alerts, such as node';
 const WANTED_DURATION = 'must be a time from 1m to 1h, such as 5m';
@@ -37,7 +37,7 @@ const matcherSchema = object('One matcher. An alert is silenced if all of them m
     .string()
     .min(1)
     .max(LONGEST_VALUE)
-    .describe('The value of the label. `{node}` stands for the name of the Node.'),
+    .describe('The value of the label. `{node}` is replaced with the name of the Node.'),
   isRegex: z
     .boolean()
     .exactOptional()
@@ -54,7 +54,7 @@ const silenceSchema = object('One silence for each node in progress.', {
     'The address of Alertmanager, such as `http://alertmanager.monitoring:9093`.',
   ),
   secretName: nameOfObject(
-    'The name of a Secret in the namespace of the controller with `token`, or `username` and `password`; and, if needed, `ca.crt`.',
+    'The name of a Secret in the namespace of the controller. The Secret contains `token`, or `username` and `password`, and, if needed, `ca.crt`.',
   ).exactOptional(),
   matchers: optional(
     'Which alerts are silenced; by default those whose label `node` is the name of the Node. At least one matcher must have `{node}` in its value.',

@@ -31,7 +31,7 @@ export const statusShardSchema = object(
     pending: z
       .array(nameSchema)
       .describe(
-        'Names of the nodes that are not done, in order. The plan lists those that are in flight.',
+        'Names of the nodes that are not done, in order. The plan itself lists the nodes that are in progress.',
       ),
     settled: list('The nodes that are done or have failed.', settledSchema),
   },

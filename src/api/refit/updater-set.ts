@@ -44,7 +44,7 @@ const updaterSchema = object('One updater.', {
     namespace: label('The namespace of the Service.'),
     name: label('The name of the Service.'),
     path: optional(
-      'The part of the path before that of each hook.',
+      'The path that comes before the path of each hook.',
       z.string().regex(/^\//, 'is not a path; begin it with /').max(512),
     ),
     port: optional('The port of the Service; 443 by default.', z.int().min(1).max(65_535)),
@@ -78,7 +78,7 @@ const updaterSchema = object('One updater.', {
     z.record(z.string().max(253), z.string().max(4096)).meta({ maxProperties: 100 }),
   ),
   timeoutSeconds: optional(
-    'Timeout of each call in seconds; 3 by default. A call gets less time if the updaters after it need it.',
+    'Timeout of each call in seconds; 3 by default. A call gets less time if the updaters after this one need it.',
     z.int().min(1).max(10),
   ),
   onUnavailable: choice(

@@ -201,7 +201,7 @@ export const upgradePolicySpecSchema = object(
       'How many workers may fail one after the other before the plan stops, even within `failureBudget`; no such limit by default.',
     ),
     onFailure: choice(
-      'Once failures use up the budget: `Stop`, the default: the plan ends. `Pause`: nothing new starts until failed nodes are tried again ' +
+      'What happens when failures have used up the budget. `Stop`, the default: the plan ends. `Pause`: nothing new starts until failed nodes are tried again ' +
         '(`refit retry`), the budget is raised or the plan is aborted. `RollBack`: a k0s Plan ends, and the leader takes its upgraded nodes back to their ' +
         'earlier versions, once. If that is not possible, and in other plans, it acts as `Stop`.',
       'Stop',
@@ -209,7 +209,7 @@ export const upgradePolicySpecSchema = object(
       'RollBack',
     ),
     retry: object(
-      'Tries failed nodes of k0s Plans again without a person; never by default. A worker counts against the budgets once its attempts are used up.',
+      'Retries failed nodes of k0s Plans automatically; never by default. A worker counts against the budgets once its attempts are used up.',
       {
         attempts: z
           .int()
@@ -250,8 +250,8 @@ export const upgradePolicySpecSchema = object(
       numberOrShare(1),
     ),
     order: optional(
-      'Labels that put the nodes of a plan into groups, which start one after the other: `key` by its value, `key=value` with ' +
-        'those that have it first; nodes without come last. Nodes of the control plane always come first, one at a time.',
+      'Labels that put the nodes of a plan into groups, which start one after the other. `key`: groups in the order of its values; `key=value`: nodes with ' +
+        'this label come first. Nodes without the label come last. Nodes of the control plane always come first, one at a time.',
       z
         .array(
           z
@@ -277,7 +277,7 @@ export const upgradePolicySpecSchema = object(
         '`0s`: the agent removes them as soon as the upgrade has succeeded.',
     ),
     etcdSnapshot: object(
-      "A snapshot of etcd by Refit's agent of a k0s controller, before the first controller of a command is changed; none by default. It " +
+      "Refit's agent on a k0s controller takes a snapshot of etcd before the first controller of a command is changed; none by default. The snapshot " +
         'has the keys and Secrets of the cluster, stays on that controller, and only root can read it.',
       {
         mode: choice(
@@ -326,8 +326,8 @@ export const upgradePolicySpecSchema = object(
     }).exactOptional(),
     prefetch: choice(
       'Which waiting nodes download, verify and try out their version while others are upgraded. `Next` (the default): as ' +
-        'many nodes as start next; `All`: up to 20 nodes; `None`: no node. Their services are not touched. Before the first node starts, agents try the ' +
-        'downloads: two nodes of each stage and platform, and those that may lack room; with `All` every node, with `None` nobody.',
+        'many nodes as start next; `All`: up to 20 nodes; `None`: no node. Their services are not touched. Before the first node starts, some agents test the ' +
+        'downloads: the agents of two nodes of each stage and platform, and of nodes that may have too little disk space; with `All` the agents of all nodes, with `None` no agent.',
       'Next',
       'All',
       'None',
@@ -340,7 +340,7 @@ export const upgradePolicySpecSchema = object(
     }).exactOptional(),
     controllersNotReady: choice(
       'What happens if an API server is not ready before a controller starts. `Wait`, the default: the plan waits until it is ready. `End`: the ' +
-        'plan ends, a k0s Plan in the state `InconsistentTargets`, as with k0s before 1.35.1.',
+        'plan ends; a k0s Plan then has the state `InconsistentTargets`, as with k0s before 1.35.1.',
       'Wait',
       'End',
     ),
@@ -357,9 +357,9 @@ export const upgradePolicySpecSchema = object(
       'Include',
     ),
     coordinate: list(
-      'Other tools that disrupt nodes, and with which Refit takes turns; none by default. ' +
-        'A node does not start while one of them is at work on it. The cluster autoscaler and Karpenter leave nodes in progress alone. ' +
-        '`DisruptionLease` stands for any tool that takes the Lease refit-system/disruption. ' +
+      'Other tools that disrupt nodes, and with which Refit coordinates its work; none by default. ' +
+        'A node does not start while one of these tools works on it. The cluster autoscaler and Karpenter do not touch nodes in progress. ' +
+        '`DisruptionLease` means any tool that takes the Lease refit-system/disruption. ' +
         'Refit holds this Lease, and with `Kured` the lock of Kured, while nodes are in progress.',
       z.enum(TOOL_NAMES),
     ).meta(SET),

@@ -142,7 +142,7 @@ async function record(
     if (spec.plan.uid !== rollout.source.uid)
       throw new RefitError(
         'REFIT_CONTROL',
-        `the NodeRollout ${namespace}/${name} still describes a former plan of this name: run this again once its leader has seen the new one`,
+        `the NodeRollout ${namespace}/${name} still describes an earlier plan with this name: run this again when the leader has seen the new plan`,
       );
     if (decision.isIn(spec, plan, now))
       return [`${title}: ${decision.words} already.`, ...effects(plan, spec, now)];
@@ -166,7 +166,10 @@ async function record(
 function placeFor({ dialect, plan }: Inspection, title: string): Place {
   const place = placeOf(dialect, plan);
   if (place !== undefined) return place;
-  throw new RefitError('REFIT_CONTROL', `${title} has no NodeRollout, where decisions are written`);
+  throw new RefitError(
+    'REFIT_CONTROL',
+    `${title} has no NodeRollout, so the decision cannot be recorded`,
+  );
 }
 
 async function read(reading: Promise<NodeRollout>, { namespace, name }: Place) {

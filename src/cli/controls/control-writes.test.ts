@@ -356,7 +356,7 @@ test.each<[string, string, Situation, PlanChange | string]>([
     'one whose roll-back did not work, so that it keeps its slot',
     'w1',
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' }, broken: 'w1' },
-    `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix the node, and retry it when it is not Ready or its deadline has passed`,
+    `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so the node keeps its slot. Fix the node. Retry the node when it is not Ready or when its deadline has passed`,
   ],
   [
     'one that is gone',

@@ -82,7 +82,7 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
     return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
   // If the roll-back of the node did not work, a retry is refused: the node may still restart, so it
   // must keep its slot, and no other node may restart at the same time.
-  const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix the node, and retry it when it is not Ready or its deadline has passed`;
+  const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so the node keeps its slot. Fix the node. Retry the node when it is not Ready or when its deadline has passed`;
   if (found.some(({ target }) => isUnsettled(snapshot, target))) return refuse(unsettled);
   const places = found.map((each) => placeOf(each, view));
   if (places.includes('failed'))

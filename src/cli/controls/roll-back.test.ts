@@ -91,7 +91,7 @@ test('runs with the same id: the start names one of them, and the id alone is re
     { id: 'plan.yaml', started: early, planUid: 'replaced' },
   ];
   expect(await runIn(history, 'plan.yaml')).toBe(
-    `REFIT_CONTROL: the NodeRollout has 2 runs with the id plan.yaml: name one of them with --run, as plan.yaml@${late}, plan.yaml@${early} (see the runs with \`refit history\`)`,
+    `REFIT_CONTROL: the NodeRollout has 2 runs with the id plan.yaml; choose one of them with --run: plan.yaml@${late}, plan.yaml@${early} (see the runs with \`refit history\`)`,
   );
   expect(await runIn(history, `plan.yaml@${early}`)).toBe(2);
   expect(await runIn(history, `plan.yaml@${late}`)).toBe(0);

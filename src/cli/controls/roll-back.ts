@@ -91,7 +91,7 @@ export function chosenRun(
     const names = history.filter((each) => isNamedRun(each, flags.run)).map(startedRunName);
     throw new RefitError(
       'REFIT_CONTROL',
-      `the NodeRollout has ${names.length} runs with the id ${flags.run}: name one of them with --run, as ${listed(names, names.length)}`,
+      `the NodeRollout has ${names.length} runs with the id ${flags.run}; choose one of them with --run: ${listed(names, names.length)}`,
       { hint: 'see the runs with `refit history`' },
     );
   }

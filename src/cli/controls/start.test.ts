@@ -62,7 +62,7 @@ test('it records who opened the window, until when and why, and names the next n
   });
   expect(said).toEqual([
     `The maintenance window of Plan autopilot (id1) is open until ${later(2 * HOUR + MINUTE)}.`,
-    'No node starts after that time outside of the windows of the policy; nodes in progress finish.',
+    'After that time, nodes start only when the windows and blackouts allow it; nodes in progress finish.',
     'Next: w1.',
   ]);
 });
@@ -85,7 +85,7 @@ test('the end of an opening is told in the time zone of the windows, too', async
 test('a blackout still holds, unless the opening names it', async () => {
   const held = await give(WINTER);
   const opened = await give(WINTER, { blackouts: true });
-  expect(held.said.at(-1)).toContain('It still waits: in a blackout of UpgradePolicy nightly');
+  expect(held.said.at(-1)).toContain('It still waits: UpgradePolicy nightly');
   expect(opened.said.at(-1)).toBe('Next: w1.');
 });
 

@@ -68,8 +68,8 @@ export function openWindow(
       annotations: { [OPEN_WINDOW_ANNOTATION]: JSON.stringify(defined(opening)) },
       said: [
         `The maintenance window of ${title} is open until ${endOfOpening(opening, policy)}.`,
-        ...(isOpenAnyway ? ['It would be open now without this command, too.'] : []),
-        'No node starts after that time outside of the windows of the policy; nodes in progress finish.',
+        ...(isOpenAnyway ? ['The window is open now even without this command.'] : []),
+        'After that time, nodes start only when the windows and blackouts allow it; nodes in progress finish.',
         ...(next.length > 0 ? [`Next: ${listed(next)}.`] : []),
         ...holding.map(
           ({ reason: { message }, ends }) => `It still waits: ${message}; this ends when ${ends}.`,

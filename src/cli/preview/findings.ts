@@ -26,7 +26,7 @@ export function policyRule(
   const [first, ...others] = coveringPolicies(policies.list(), { dialect, namespace, name });
   if (!first) return undefined;
   const wider = others.map(({ policy }) => policy.metadata.name);
-  const over = wider.length > 0 ? `, before ${wider.join(', ')}` : '';
+  const over = wider.length > 0 ? `, instead of ${wider.join(', ')}` : '';
   const { name: chosen } = first.policy.metadata;
   const origin =
     policies.fromFiles?.has(chosen) === true

@@ -50,7 +50,7 @@ test('a Plan of k0s: stages in order, batches by slots, and what waits', async (
     batch 2  w3
   waits    1 controller queued (1 at a time) (NoFreeSlot)
   waits    3 workers wait until the controllers are done (EarlierStage)
-  takes    about 1 min 20 s of work: 20 s a batch, assumed for a node with nothing to drain; downloads take additional time
+  takes    about 1 min 20 s of work: 20 s a batch; assumed for a node with nothing to drain; downloads take additional time
   unknown  whether the version rules allow it: c1, c2, w1, w2, w3: its version is unknown
 `);
 });
@@ -183,7 +183,7 @@ test('how long it takes: by what these nodes told the last time', async () => {
     samples: 2,
   });
   expect(textOf(view)).toContain(
-    'takes    about 6 min of work: 1 min 30 s a batch, nine in ten nodes took no longer the last time, measured on 2 nodes\n',
+    'takes    about 6 min of work: 1 min 30 s a batch; in the last run, 90 % of the nodes took at most this time, measured on 2 nodes\n',
   );
 });
 
@@ -274,7 +274,7 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
   });
   expect([view.duration?.window, view.duration?.doneAt]).toEqual([window, doneAt]);
   expect(textOf(view)).toContain(said);
-  expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a batch, ');
+  expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a batch; ');
 });
 
 test('nothing more starts: no batch is shown, and no time', async () => {

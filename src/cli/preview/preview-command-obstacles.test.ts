@@ -188,7 +188,10 @@ test.each<[string, readonly UpgradePolicy[], object | undefined]>([
       buildUpgradePolicy('all'),
       buildUpgradePolicy('tonight', { plans: [{ dialect: 'autopilot', name: 'autopilot' }] }),
     ],
-    { name: 'tonight', rule: 'covers plans with dialect autopilot, name autopilot, before all' },
+    {
+      name: 'tonight',
+      rule: 'covers plans with dialect autopilot, name autopilot, instead of all',
+    },
   ],
 ])('the policy that holds the plan: %s', async (_name, policies, told) => {
   const view = await previewIn({ policies });
@@ -214,7 +217,7 @@ test('what stands against the plan at the API server, and what its policy forbid
   });
   const file = buildPlan({ commands: [{ k0supdate: update }] });
   expect((await previewIn({ policies, file })).reason).toMatch(
-    /comes over plain http, and UpgradePolicy all requires https; spec.payloads.requireHttps: false there allows this$/,
+    /comes over plain http, and UpgradePolicy all requires https; to allow this, set spec.payloads.requireHttps: false in the policy$/,
   );
 });
 
@@ -291,7 +294,7 @@ test('a file over a Plan of k0s that has ended: no batch, since nothing would ru
   expect(view.stages.flatMap(({ batches }) => batches)).toEqual([]);
   expect(view.duration).toBeUndefined();
   expect(view.reason).toContain(
-    'a plan that you apply over it does not run: delete the old one first',
+    'if you apply a plan with the same name, it does not run: delete the ended plan first',
   );
 });
 

@@ -193,7 +193,7 @@ function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPr
     cordoned: _cordoned,
     ...rest
   } = preview;
-  const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); a plan that you apply over it does not run: delete the old one first`;
+  const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); if you apply a plan with the same name, it does not run: delete the ended plan first`;
   const stages = preview.stages.map((stage) => ({ ...stage, there: [], batches: [] }));
   return { ...rest, stages, waits: [], reason };
 }

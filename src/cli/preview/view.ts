@@ -114,7 +114,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
 
 function noReturnLines({ noReturn = [] }: PlanPreview): string[] {
   const advice =
-    'take one before the start, on a controller: `k0s backup --save-path DIRECTORY`, or let etcdSnapshot of a policy take it';
+    'before the start, take a backup on a controller with `k0s backup --save-path DIRECTORY`, or set etcdSnapshot in a policy';
   return noReturn.map((sentence) => line('final', `${sentence}; ${advice}`));
 }
 
@@ -195,9 +195,9 @@ function durationLines(duration: Duration, timeZone: string | undefined): string
   const each = `${formatDuration(perTargetMs)} a batch`;
   const why =
     basis === 'measured'
-      ? `nine in ten nodes took no longer the last time, measured on ${counted(samples, 'node')}`
+      ? `in the last run, 90 % of the nodes took at most this time, measured on ${counted(samples, 'node')}`
       : 'assumed for a node with nothing to drain; downloads take additional time';
-  const takes = line('takes', `about ${formatDuration(ms)} of work: ${each}, ${why}`);
+  const takes = line('takes', `about ${formatDuration(ms)} of work: ${each}; ${why}`);
   if (inWindows !== true) return [takes];
   const end =
     doneAt === undefined

@@ -158,7 +158,7 @@ function deletedWhy({ deleted }: PlanHistory): Said[] {
   return [
     {
       heading: 'state',
-      lines: [`The plan was deleted${when}. Its NodeRollout has the runs, but not each node.`],
+      lines: [`The plan was deleted${when}. Its NodeRollout lists the runs, but not every node.`],
     },
   ];
 }

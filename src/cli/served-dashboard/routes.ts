@@ -79,7 +79,7 @@ export function createRoutes(parts: RouteParts): Answer {
       return askToSignIn(
         request,
         response,
-        'This is not a token: it is empty, or has other characters than a bearer token.',
+        'This is not a token: it is empty, or it has characters that a bearer token cannot have.',
       );
     const found = await ownerOf(token, { address: request.socket.remoteAddress ?? '' });
     if (found.kind !== 'known') return askToSignIn(request, response, found.why);
@@ -206,7 +206,7 @@ function refusalOf(
   if (!isOwnName(headers, isKnown))
     return {
       code: 421,
-      text: 'this server does not have that name: use a name of its certificate, or add it with --ui-host\n',
+      text: 'this server does not have that name: use a name of its certificate, or add the name with --ui-host\n',
     };
   if (method === 'GET') return undefined;
   if (method !== 'POST') return { code: 405, text: 'this server only answers GET and POST\n' };

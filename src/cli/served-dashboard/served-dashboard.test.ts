@@ -394,7 +394,7 @@ test('two values of the header are refused, also if they are in two headers', as
   const answer = await ask({ headers, from: PROXY });
   expect(answer).toMatchObject({
     code: 401,
-    body: 'The proxy sent the header Authorization 2 times: it must replace it.\n',
+    body: 'The proxy sent the header Authorization 2 times: it must replace the header, not add another.\n',
   });
   expect(tokens).toEqual([]);
 });

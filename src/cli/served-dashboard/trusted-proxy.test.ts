@@ -59,7 +59,7 @@ test.each([
 test.each([
   [[], 'sent no token in the header'],
   [[''], 'sent no token in the header'],
-  [['a', 'a'], '2 times: it must replace it'],
+  [['a', 'a'], '2 times: it must replace the header, not add another'],
   [['a, b'], 'does not hold one bearer token'],
   [['Bearer '], 'does not hold one bearer token'],
   [['Basic YTpi'], 'does not hold one bearer token'],

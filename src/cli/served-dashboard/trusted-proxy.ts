@@ -83,7 +83,7 @@ function proxiedBy(header: string, values: readonly string[]): Arrival {
   // the client could choose the token.
   if (others.length > 0)
     return refused(
-      `The proxy sent the header ${header} ${values.length} times: it must replace it.`,
+      `The proxy sent the header ${header} ${values.length} times: it must replace the header, not add another.`,
     );
   const isBearer = SCHEME.test(value);
   const token = isBearer ? value.replace(SCHEME, '').trim() : value;

@@ -45,9 +45,9 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
  * for each of hundreds of nodes.
  */
 const MOST_OF_A_KIND = 20;
-const LEFT_OBJECTS = 'whether objects are left that the new version does not serve';
+const LEFT_OBJECTS = 'whether the cluster still has objects that the new version does not serve';
 const UNCOUNTED =
-  'the order of the nodes, for which `drain.startWith` counts pods that PodDisruptionBudgets cover';
+  'the order of the nodes: `drain.startWith` needs the number of pods that PodDisruptionBudgets cover';
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
 /**

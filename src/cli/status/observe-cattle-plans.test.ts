@@ -92,7 +92,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     FAILED,
     { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'] },
     [
-      'keeping a slot: a (10 min)',
+      'these failed nodes keep a slot: a (10 min)',
       'Fix the cause (see the log of its Job), then run: refit retry a --plan cattle/system-upgrade/p',
     ],
   ],

@@ -211,7 +211,7 @@ export async function inspect(
   }
   const { unseen } = policies;
   const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
-  const unproven = `who signalled ${listed(names)}: no leader's record is on the Node, so no other node waits for its upgrade`;
+  const unproven = `who signalled ${listed(names)}: the Node has no record of a leader, so other nodes do not wait for this upgrade`;
   // If the leader cannot decide, its recorded message is shown, too: this user may get an answer that the leader does not get.
   const undecided = blockedBy(plan, 'CannotDecide');
   return {
@@ -226,9 +226,7 @@ export async function inspect(
       ...(unseen === undefined ? [] : [unseen]),
       ...answers.unseen,
       ...(names.length === 0 ? [] : [unproven]),
-      ...(undecided === undefined
-        ? []
-        : [`the leader lacks an answer (CannotDecide): ${undecided}`]),
+      ...(undecided === undefined ? [] : [`the leader cannot decide (CannotDecide): ${undecided}`]),
       ...[dialect.reporting?.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };

@@ -108,7 +108,7 @@ describe('at the end', () => {
     const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify(blocked) };
     const plans = [{ ...bare, metadata: { ...bare.metadata, annotations } }];
     expect(await textOf({ plans, controllers: [C1, C2, C3] })).toContain(
-      '  unknown the leader lacks an answer (CannotDecide): could not check who drains w1: 403',
+      '  unknown the leader cannot decide (CannotDecide): could not check who drains w1: 403',
     );
   });
 

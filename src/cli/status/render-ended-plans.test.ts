@@ -63,7 +63,7 @@ test('a Plan that failed and was edited: a retry continues it with the edit, for
     size: () => ({ columns: 400, rows: 24 }),
   });
   expect(text).toContain(
-    '  to do   Not carried out since it was edited. To continue with the edit, run: refit retry w1. To run it for all nodes: delete the Plan and apply it again.\n',
+    '  to do   The edit is not carried out, because the plan had ended. To continue with the edit, run: refit retry w1. To run it for all nodes: delete the Plan and apply it again.\n',
   );
 });
 
@@ -121,7 +121,7 @@ test('a Plan that a leader refused with RemovedApis: what to do with the objects
 });
 
 const UNVERIFIED =
-  'the download of command 0 for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; spec.payloads.requireSha256: false there allows this';
+  'the download of command 0 for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; to allow this, set spec.payloads.requireSha256: false in the policy';
 
 test.each([
   ['as it was', {}, 'invalid', UNVERIFIED],

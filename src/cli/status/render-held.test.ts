@@ -116,7 +116,7 @@ test.each([
 test('nodes that were left out and are still held: the hold ends first', async () => {
   const status = await look('Completed', LEFT_OUT, HOLDS);
   expect(render(status, 'text', NOW, LOOK)).toContain(
-    'To upgrade them, refit unhold each held node, then run: refit retry --skipped',
+    'To upgrade them, run refit unhold for each held node, then run: refit retry --skipped',
   );
   const why = whyLines(status, 'w1', NOW, mediumOf(LOOK)).join('\n');
   expect(why).toContain('the plan left it out: w1 is held by ann: disk');

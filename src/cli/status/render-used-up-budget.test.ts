@@ -78,7 +78,7 @@ test.each<[string, Case, string]>([
       workers: ['SignalPending', 'SignalPending', 'SignalPending'],
       policy: { failureBudget: 9 },
     },
-    'a failed controller (c1) stops the plan, whatever failureBudget says, so w1, w2, w3 never started',
+    'a failed controller (c1) stops the plan, even if failureBudget allows a failure, so w1, w2, w3 never started',
   ],
   [
     'a drain that took too long',

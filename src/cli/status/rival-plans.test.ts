@@ -37,7 +37,7 @@ const hosts = ['a', 'b', 'c'].map((name) =>
 );
 const WORKERS = { matchLabels: { [WORKER]: 'true' } };
 const SERVERS = { matchExpressions: [{ key: WORKER, operator: 'DoesNotExist' }] };
-const REMEDY = 'give both one version, or selectors that share no Node';
+const REMEDY = 'give both Plans the same version, or selectors that match no common Node';
 
 function sceneOf(...plans: readonly CattlePlan[]) {
   const world = buildWorldOf([nodes, hosts], [jobs, []], [cattlePlans, plans]);

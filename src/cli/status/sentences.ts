@@ -56,7 +56,9 @@ function messageOf(
     return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'working' && stalled !== undefined) return stalled;
   if (phase === 'signalled') return 'its agent has not answered yet';
-  return drains === 'node' ? 'its agent cordons and drains it (see its log)' : '';
+  return drains === 'node'
+    ? 'its agent cordons and drains the node (see the log of the agent)'
+    : '';
 }
 
 export function isMoving({ phase }: Pick<TargetView, 'phase'>): boolean {

@@ -65,7 +65,10 @@ export function renderPlan(
     { heading: 'agents', lines: agentLines(plan) },
     {
       heading: 'ahead',
-      lines: ahead.length === 0 ? [] : [`downloading and trying out: ${listed(ahead, FEW)}`],
+      lines:
+        ahead.length === 0
+          ? []
+          : [`downloading and testing the new version: ${listed(ahead, FEW)}`],
     },
     { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
   ];
@@ -311,7 +314,7 @@ function skippedAdvice(plan: PlanView): string[] {
   const held = sentences
     .heldTargets({ stages: plan.stages })
     .filter(({ name }) => skipped.some((target) => target.name === name));
-  const first = held.length > 0 ? 'refit unhold each held node, then ' : '';
+  const first = held.length > 0 ? 'run refit unhold for each held node, then ' : '';
   const { hasNoRetry, again } = runnerOfPlan(plan);
   const then = hasNoRetry ? again : `run: refit retry --skipped${planFlag(plan)}`;
   return [
@@ -454,7 +457,7 @@ export interface Note {
 
 const EFFECTS = {
   held: 'it ignores policies, controls and version rules. The output below shows what Refit would do.',
-  late: 'another refit controller takes over in a few seconds, if one runs. If nothing changes, compare the clocks.',
+  late: 'another refit controller takes over in a few seconds, if one runs. If nothing changes, check that the clocks of this machine and of the controllers agree.',
   silent: 'no new node starts until a refit controller runs.',
   orphaned: 'the leader uncordons each node when its upgrade has ended; check that its agent runs.',
 };

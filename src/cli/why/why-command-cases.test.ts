@@ -183,7 +183,9 @@ test.each<[string, Case, readonly string[]]>([
       says: 'Cordoning',
       sources: { drainDelegation: async () => await Promise.resolve(false) },
     },
-    ['\n  now     w1 Cordoning (8 min): its agent cordons and drains it (see its log)\n'],
+    [
+      '\n  now     w1 Cordoning (8 min): its agent cordons and drains the node (see the log of the agent)\n',
+    ],
   ],
   [
     'a node at the step of its drain, where the policy disables drains',
@@ -248,25 +250,22 @@ test.each<[string, Case, readonly string[]]>([
   [
     'a blackout',
     { policy: { blackouts: [{ from: '2026-11-20', to: '2026-11-21' }] } },
-    [
-      'in a blackout of UpgradePolicy nightly',
-      'ends    when the blackout is over, at 2026-11-22T00:00:00Z\n',
-    ],
+    ['UpgradePolicy nightly', 'ends    when the blackout is over, at 2026-11-22T00:00:00Z\n'],
   ],
   [
     'a node that is gone',
     { states: MOVING, isGone: true },
     [
-      '\n  why     w1 disappeared while it was in flight\n          w1 failed (9 min): there is no such node\n',
+      '\n  why     w1 disappeared during its upgrade\n          w1 failed (9 min): there is no such node\n',
       '\n  to do   Failed. When w1 is back, run: refit retry w1. Or delete the Plan and apply one without the missing nodes.',
     ],
   ],
   [
     'a node that is gone, once that is recorded',
-    { ...FAILED, isGone: true, description: 'TargetGone: w1 disappeared while it was in flight' },
+    { ...FAILED, isGone: true, description: 'TargetGone: w1 disappeared during its upgrade' },
     [
       'Plan autopilot (id1)  failed 0/2 after 1 min, 9 min ago',
-      '\n  why     w1 disappeared while it was in flight\n          w1 failed (9 min): there is no such node\n',
+      '\n  why     w1 disappeared during its upgrade\n          w1 failed (9 min): there is no such node\n',
       '\n  to do   Failed. When w1 is back, run: refit retry w1. Or delete the Plan and apply one without the missing nodes.',
     ],
   ],
@@ -292,7 +291,7 @@ test.each<[string, Case, readonly string[]]>([
     'a leader that did not renew its lease, as far as clocks tell',
     { leader: { state: 'late', holder: 'a', since: later(10 * MINUTE - 20 * SECOND) } },
     [
-      'No renewal by leader a for 20 s: another refit controller takes over in a few seconds, if one runs. If nothing changes, compare the clocks.',
+      'No renewal by leader a for 20 s: another refit controller takes over in a few seconds, if one runs. If nothing changes, check that the clocks of this machine and of the controllers agree.',
     ],
   ],
   [
@@ -328,7 +327,7 @@ test.each<[string, Case, readonly string[]]>([
     [
       'now     w1 Restart (8 min)\n',
       'the plan was aborted: wrong release; nothing new starts; nodes in progress finish',
-      'the nodes in progress have ended; the plan ends then',
+      'the nodes in progress have finished; then the plan ends',
     ],
   ],
   [
@@ -385,7 +384,7 @@ test.each<[string, Case, readonly string[]]>([
       policy: { deadlines: { restart: '1s', ready: '1s' }, soak: '1s' },
     },
     [
-      'limit   w1 fails soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago, but a new leader counts from its own start\n',
+      'limit   w1 fails soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago. After a change of leader it can take longer, because the new leader counts from its own start\n',
     ],
   ],
   [
@@ -397,7 +396,7 @@ test.each<[string, Case, readonly string[]]>([
     },
     [
       'now     w1 Restart (8 min)\n',
-      'limit   w1 fails soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago, but a new leader counts from its own start\n',
+      'limit   w1 fails soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago. After a change of leader it can take longer, because the new leader counts from its own start\n',
     ],
   ],
   [
@@ -490,7 +489,7 @@ test.each<[string, string, Case, string]>([
     'waits for nothing but the end of the plan',
     'w2',
     { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
-    '\n  ends    when the nodes in progress have ended; the plan ends then',
+    '\n  ends    when the nodes in progress have finished; then the plan ends',
   ],
 ])('a node that %s', async (_name, node, given, end) => {
   const text = await whyOf(given, node);

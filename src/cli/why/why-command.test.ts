@@ -105,7 +105,7 @@ test('no plan, and a node of none', async () => {
     );
 });
 
-test('a plan that runs: what is under way, what waits since when, what ends it', async () => {
+test('a plan that runs: what is under way, what has waited since when, what ends it', async () => {
   expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
     `Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
   now     w1 Restart (30 s)
@@ -478,7 +478,7 @@ test('a node that rests after its upgrade does not fail when that is over', asyn
     [signalled(W1, { created: later(0), status: 'Restart' }), W2, W3],
     NOW,
   );
-  const message = 'w1 rests for 5 min before its slot is free';
+  const message = 'w1 keeps its slot for 5 min after its upgrade';
   const rest = {
     target: 'w1',
     gate: 'rest-over',

@@ -82,7 +82,7 @@ export function whyView(status: StatusView, node: string | undefined): StatusVie
 
 function noTarget(node: string): RefitError {
   return new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
-    hint: 'see the names with `refit status -o wide`, or without a plan with `kubectl get nodes`',
+    hint: 'see the names with `refit status -o wide`; if there is no plan, use `kubectl get nodes`',
   });
 }
 
@@ -411,7 +411,7 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   return [
     Date.parse(until) > now
       ? `${target} fails at ${shown} if this step has not ended by then`
-      : `${target} fails soon: its deadline ${shown} passed ${age(until, now)} ago, but a new leader counts from its own start`,
+      : `${target} fails soon: its deadline ${shown} passed ${age(until, now)} ago. After a change of leader it can take longer, because the new leader counts from its own start`,
   ];
 }
 

@@ -102,7 +102,8 @@ test.each<[string, 'controller' | 'worker', number, object | undefined]>([
     'controller',
     9,
     {
-      message: 'a failed controller (n1, n2) stops the plan, whatever failureBudget says',
+      message:
+        'a failed controller (n1, n2) stops the plan, even if failureBudget allows a failure',
       lifts: 'the failed node is tried again (refit retry NODE)',
     },
   ],

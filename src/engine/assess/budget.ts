@@ -209,7 +209,7 @@ function describeLimit(limit: UsedUpLimit, policy: RolloutPolicy) {
       };
     case 'controllers':
       return {
-        message: `a failed controller (${shown}) stops the plan, whatever failureBudget says`,
+        message: `a failed controller (${shown}) stops the plan, even if failureBudget allows a failure`,
         lifts: retried,
       };
     case 'wave':

@@ -371,7 +371,7 @@ export function failureReason(
   observed: ObservedState,
 ) {
   if (observed === 'gone')
-    return because('TargetGone', `${target.name} disappeared while it was in flight`);
+    return because('TargetGone', `${target.name} disappeared during its upgrade`);
   if (observation.kind === 'failed') {
     const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
     const refused = observation.refused === true ? 'TargetRefused' : 'TargetFailed';

@@ -87,7 +87,11 @@ describe('a node that is left out, and why', () => {
       'n9 is linux-s390x; the plan has downloads for linux-amd64: add the platform of the node to the plan, or leave the node out',
     ],
     ['no room', { obstacle: 'the record is full' }, 'the record is full'],
-    ['a stage that was removed', { stage: '7/workers' }, 'the plan no longer has its command'],
+    [
+      'a stage that was removed',
+      { stage: '7/workers' },
+      'the plan no longer has the command of this node',
+    ],
   ])('%s', (_, scene, cause) => {
     const [node] = joinedNodes(assessmentOf(scene));
     const todo =

@@ -94,7 +94,7 @@ function causeToLeaveOut(
   for (const { stage: id, target, obstacle } of places) {
     if (obstacle !== undefined) return obstacle;
     const stage = rollout.stages.find((each) => each.id === id);
-    if (stage === undefined) return 'the plan no longer has its command';
+    if (stage === undefined) return 'the plan no longer has the command of this node';
     if (passedStages(rollout).has(id))
       return `a later stage than the ${stage.role}s of command ${stage.command} has begun`;
     const verdict = evaluate(

@@ -143,7 +143,7 @@ test('an end that nothing records is told once, after a minute', () => {
   expect(told(0, { rollBack: 'unrecorded' })).toBeUndefined();
   expect(told(59_000, { rollBack: 'unrecorded' })).toBeUndefined();
   expect(told(60_000, { rollBack: 'unrecorded' })).toBe(
-    'onFailure: RollBack of UpgradePolicy safe acts as Stop until the NodeRollout shows the end of run run-1, and what its nodes ran before',
+    'onFailure: RollBack of UpgradePolicy safe has the same effect as Stop until the NodeRollout shows that run run-1 has ended, and which versions its nodes ran before',
   );
   expect(told(61_000, { rollBack: 'unrecorded' })).toBeUndefined();
   expect(told(62_000, {})).toBeUndefined();

@@ -17,7 +17,7 @@ import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { type Explanation, explain, explainToPeople, groupWaits } from './explain.ts';
 
-const FINISHING = 'the nodes in progress have ended; the plan ends then';
+const FINISHING = 'the nodes in progress have finished; then the plan ends';
 const SINCE = later(0);
 const moving = buildTarget('w2', 'intended');
 const STAGE = buildStage('worker', ['w1', moving]);
@@ -277,7 +277,10 @@ test('a failure budget that is used up is told as that, although nodes are in pr
 test('failed nodes that keep all slots are named, with the command that ends it', () => {
   const stage = buildStage('worker', ['w1', buildTarget('w2', 'failed')], { maxInFlight: 1 });
   expect(last(buildRollout([{ ...stage, failedHoldSlots: true }]), { facts: {} })).toMatchObject({
-    reason: because('NoFreeSlot', '1 worker queued (1 at a time); failed and keeping a slot: w2'),
+    reason: because(
+      'NoFreeSlot',
+      '1 worker queued (1 at a time); these failed nodes keep a slot: w2',
+    ),
     ends: 'a failed node is tried again: run refit retry NODE',
   });
 });

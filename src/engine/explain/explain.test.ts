@@ -101,7 +101,7 @@ describe('what has not begun', () => {
       NOW,
     );
     expect(linesOf(waits)).toEqual([
-      'slots since 08:00: 1 worker queued (1 at a time); failed, but still at work and keeping a slot: w1',
+      'slots since 08:00: 1 worker queued (1 at a time); these failed nodes are still at work and keep a slot: w1',
     ]);
     expect(recheckAfterMs).toBe(HOUR);
   });

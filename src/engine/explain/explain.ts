@@ -289,8 +289,9 @@ function slotWait(
   }
   const atWork = slots.failedInFlightIn(snapshot, now);
   const names = atWork.map(({ target }) => target.name).join(', ');
-  const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
-  const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${keepers}`;
+  const failed =
+    names === '' ? '' : `; these failed nodes are still at work and keep a slot: ${names}`;
+  const keeping = kept.length === 0 ? '' : `; these failed nodes keep a slot: ${keepers}`;
   const reason = because(
     'NoFreeSlot',
     `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`,

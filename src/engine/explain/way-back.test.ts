@@ -93,7 +93,7 @@ test.each<[string, Partial<Situation>, string, string]>([
     'the airgap bundle is gone',
     { keptBundle: { version: OLD, gone: 'DiskFull' } },
     'open',
-    `${KEEPS}; the host no longer has the airgap bundle of ${OLD}, so place it again before going back unless the container runtime still has its images`,
+    `${KEEPS}; the host no longer has the airgap bundle of ${OLD}, so place it again before you go back; this is not necessary if the container runtime still has its images`,
   ],
   [
     'the airgap bundle of a much older version is gone',
@@ -111,13 +111,13 @@ test.each<[string, Partial<Situation>, string, string]>([
     'keepPrevious is over, and the agent has not removed the binary yet',
     { kept: { version: OLD, until: later(0) } },
     'closed',
-    `the host no longer keeps ${OLD}, because its time to keep it is over, ${NO_DOWNLOAD}`,
+    `the host no longer keeps ${OLD}, because the retention time is over, ${NO_DOWNLOAD}`,
   ],
   [
     'keepPrevious is over, and the binary is gone',
     { kept: { version: OLD, gone: 'Expired' } },
     'closed',
-    `the host no longer keeps ${OLD}, because its time to keep it is over, ${NO_DOWNLOAD}`,
+    `the host no longer keeps ${OLD}, because the retention time is over, ${NO_DOWNLOAD}`,
   ],
   [
     'a full disk removed the binary',
@@ -225,7 +225,7 @@ describe('of a whole plan', () => {
       {
         state: 'open',
         message:
-          'every upgraded node can go back to its earlier version; the airgap bundle of that version is gone from n1, so place it again before going back unless the container runtime still has its images',
+          'every upgraded node can go back to its earlier version; the airgap bundle of that version is gone from n1, so place it again before you go back; this is not necessary if the container runtime still has its images',
       },
     ],
     [

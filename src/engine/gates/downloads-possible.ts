@@ -26,7 +26,7 @@ export const downloadsPossible: Gate = {
     const delayMs = DELAY_MS - (payloadsWatchedMs ?? 0);
     if (texts.length > 0 && delayMs > 0) {
       const ends =
-        'every agent that was asked can download the files, or after 5 min, when the nodes start anyway: fix the server, the network path to it, or the plan; agents check again every minute';
+        'every agent that was asked can download the files; after 5 min, the nodes start anyway. Fix the server, the network path to it, or the plan; agents check again every minute';
       return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: delayMs });
     }
     const silent = checked.filter(

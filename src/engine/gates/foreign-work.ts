@@ -28,7 +28,7 @@ export const foreignWork: Gate = {
       .map((other) => other.since)
       .toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
     const ends =
-      'those nodes have finished that work, or two hours after the leader first observed it';
+      'those nodes have finished that work, or two hours have passed since the leader first observed it';
     const recheckMs = Math.min(...inTheWay.map(({ leftMs }) => leftMs));
     return wait('ForeignWork', message, ends, { since, recheckMs });
   },

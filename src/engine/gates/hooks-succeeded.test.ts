@@ -173,7 +173,7 @@ test.each<[string, Scene, string[]]>([
 test('a command, which carries out no hooks, names the Job', () => {
   const { assessment, stage, target } = scene({ isLeader: false });
   const { hookRun, reason } = assessment.of(stage, target);
-  expect(reason.message).toBe(`${NAME} must succeed for w1: it is Job hooks/${hookRun?.id}`);
+  expect(reason.message).toBe(`${NAME} must succeed for w1: it runs as Job hooks/${hookRun?.id}`);
 });
 
 test('leaders give a run the same name, and a retry gives it another one', () => {

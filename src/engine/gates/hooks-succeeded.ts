@@ -76,6 +76,6 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
 /** Returns a clause that says where the run is carried out. */
 export function whereOf({ id, hook: { action } }: HookRun): string {
   return action.kind === 'job'
-    ? `it is Job ${action.namespace}/${id}`
-    : `the leader asks ${printableUrl(action.url)}`;
+    ? `it runs as Job ${action.namespace}/${id}`
+    : `the leader calls ${printableUrl(action.url)}`;
 }

@@ -19,7 +19,7 @@ export const locksTaken: Gate = {
           keepsIntent: true,
         });
       const message = `Refit cannot take ${title}: ${known.problem}`;
-      const ends = `the API server lets Refit take the lock, as with ${taking.rights}`;
+      const ends = `the API server lets Refit take the lock; ${taking.rights} prints the rights for it`;
       return wait('OtherToolAtWork', message, ends, { keepsIntent: true });
     }
     return PASS;

@@ -29,7 +29,7 @@ function verdictOf(
   if (result?.state === 'succeeded') return PASS;
   if (result?.state === 'failed') {
     if (hook.ignoresFailure === true) return PASS;
-    const again = `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or the policy has no such hook`;
+    const again = `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or somebody removes the hook from the policy`;
     const message = `no node starts, because ${name} failed: ${result.message}`;
     return wait('PlanHookFailed', message, again, since);
   }

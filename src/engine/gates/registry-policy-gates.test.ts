@@ -125,7 +125,7 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
     { windows: [WINDOW], blackouts: [DARK] },
     T0,
     undefined,
-    'wait Blackout: in a blackout of UpgradePolicy nightly: nothing starts before 2026-11-20T08:30:00Z',
+    'wait Blackout: UpgradePolicy nightly has a blackout now: nothing starts before 2026-11-20T08:30:00Z',
     30 * MINUTE,
   ],
   [
@@ -149,7 +149,7 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
     { blackouts: [{ from: T0, to: T0 + HOUR }] },
     T0,
     undefined,
-    'wait Blackout: in a blackout of UpgradePolicy nightly: nothing starts before 2026-11-20T09:00:00Z',
+    'wait Blackout: UpgradePolicy nightly has a blackout now: nothing starts before 2026-11-20T09:00:00Z',
     HOUR,
   ],
   [

@@ -93,7 +93,7 @@ const rows: [Gate, string, GateInput, string][] = [
     domainAvailable,
     'the zone has a node away',
     inZones({ w1: 'a', w2: 'a' }, ['w2']),
-    'wait DomainFull: 1 of 2 nodes with zone=a are not Ready, unschedulable or at work (w2); UpgradePolicy zones allows 1',
+    'wait DomainFull: 1 of 2 nodes with zone=a are unschedulable, at work or not Ready (w2); UpgradePolicy zones allows 1',
   ],
   [writeAllowed, 'nothing was refused', input('worker'), 'pass'],
   [
@@ -272,7 +272,7 @@ const rows: [Gate, string, GateInput, string][] = [
     restOver,
     'in the middle of its rest',
     resting(MINUTE, T0 + 30_000),
-    'wait Resting: n1 rests for 1 min before its slot is free',
+    'wait Resting: n1 keeps its slot for 1 min after its upgrade',
   ],
   [
     restOver,
@@ -329,7 +329,7 @@ const rows: [Gate, string, GateInput, string][] = [
       }),
       policy: buildPolicy({ name: 'strict', requireHttps: true }),
     },
-    'wait Unverified: the download of command 0 for linux-amd64 comes over plain http, and UpgradePolicy strict requires https; spec.payloads.requireHttps: false there allows this',
+    'wait Unverified: the download of command 0 for linux-amd64 comes over plain http, and UpgradePolicy strict requires https; to allow this, set spec.payloads.requireHttps: false in the policy',
   ],
   [policyReadable, 'nobody said anything', input('worker'), 'pass'],
   [notPaused, 'nobody said anything', input('worker'), 'pass'],
@@ -357,7 +357,7 @@ const rows: [Gate, string, GateInput, string][] = [
       ...input('worker'),
       policy: buildPolicy({ name: 'xmas', blackouts: [{ from: T0 - 1, to: T0 + 1000 }] }),
     },
-    'wait Blackout: in a blackout of UpgradePolicy xmas: nothing starts before 2026-11-20T08:00:01Z',
+    'wait Blackout: UpgradePolicy xmas has a blackout now: nothing starts before 2026-11-20T08:00:01Z',
   ],
   [
     nodesAvailable,

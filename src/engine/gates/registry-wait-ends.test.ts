@@ -57,7 +57,7 @@ test.each<[Gate, string, GateInput, object]>([
       { ...other('c4', 'controller', later(HOUR)), leftMs: 8 },
     ]),
     {
-      ends: 'those nodes have finished that work, or two hours after the leader first observed it',
+      ends: 'those nodes have finished that work, or two hours have passed since the leader first observed it',
       since: later(0),
       recheckMs: 7,
     },

@@ -23,8 +23,8 @@ export const restOver: Gate = {
     const period = formatDuration(restMs);
     const message =
       restMs === settleMs
-        ? `${target.name} runs the new version for ${period} before its slot is free, because UpgradePolicy ${policy.name} has settle: ${period}`
-        : `${target.name} rests for ${period} before its slot is free`;
+        ? `${target.name} keeps its slot for ${period} after its upgrade, because UpgradePolicy ${policy.name} has settle: ${period}`
+        : `${target.name} keeps its slot for ${period} after its upgrade`;
     return wait('Resting', message, 'the rest period is over', {
       recheckMs: until - now,
       until: rfc3339(until),

@@ -114,7 +114,7 @@ function closed(
       opensAt,
     );
   const at = timeIn(windows, opensAt);
-  const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${at}`;
+  const message = `UpgradePolicy ${name} has a blackout now: nothing starts before ${at}`;
   return waiting('Blackout', message, `the blackout is over, at ${at}`, now, opensAt);
 }
 

@@ -39,7 +39,7 @@ test('a worker that reported a newer version, and that the plan does not list, e
     kind: 'stop',
     reason: {
       code: 'KubeletAhead',
-      message: `w1 reported that ${NEW} is installed, newer than ${OLD}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${NEW}; put w1 back by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if it may stay newer`,
+      message: `w1 reported that ${NEW} is installed, which is newer than ${OLD}, and this plan does not roll the node back. Choose one: run refit rollback again, with --run and the run that installed ${NEW}; or downgrade w1 by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if the node may keep the newer version`,
     },
     ofPlan: true,
   });

@@ -34,7 +34,7 @@ export const workersFirst: Gate = {
     const newer = newerWorker(stage, workers, fleet);
     if (newer === undefined) return PASS;
     const { name, installed } = newer;
-    const message = `${name} reported that ${installed} is installed, newer than ${stage.version}, and the plan does not take it back: run refit rollback again, with --run and the run that installed ${installed}; put ${name} back by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if it may stay newer`;
+    const message = `${name} reported that ${installed} is installed, which is newer than ${stage.version}, and this plan does not roll the node back. Choose one: run refit rollback again, with --run and the run that installed ${installed}; or downgrade ${name} by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if the node may keep the newer version`;
     return { kind: 'stop', reason: because('KubeletAhead', message), ofPlan: true };
   },
 };

@@ -5,7 +5,7 @@ export const REASONS = {
   Started: 'the rollout has started: its targets are recorded',
   Completed: 'every target is done',
   DoneWithFailures:
-    'the plan went on within its failure budget and is over, but some targets failed',
+    'the plan is over; some targets failed, but the failure budget was not exceeded',
   DoneWithSkipped: 'the plan is over, and left out some targets, which keep their version',
   Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
@@ -14,9 +14,9 @@ export const REASONS = {
   NodeIncluded: 'a node joined after the plan began, and the plan upgrades it, too',
   NodeLeftOut: 'a node joined after the plan began, and the plan does not upgrade it',
   KeptBinaryRemoved:
-    'the agent removed the binary that the node kept for a way back, because a download did not fit beside it',
+    'the agent removed the binary that the node kept for a rollback, because the disk had no room for it and a new download',
   KeptBundleRemoved:
-    'the agent removed the airgap bundle of the previous version, because a download did not fit beside it',
+    'the agent removed the airgap bundle of the previous version, because the disk had no room for it and a new download',
   RestartedAfterEdit: 'the plan was edited after it ended, and starts again, as its policy says',
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
@@ -24,7 +24,7 @@ export const REASONS = {
   RecordRefused:
     'the API server refuses to change the plan, so what was decided cannot be recorded',
   VersionUnknown: 'the version to upgrade to is not known yet',
-  ChannelUnanswered: 'the channel has not said yet to which version to upgrade; it is asked again',
+  ChannelUnanswered: 'the channel has not named a version yet; Refit asks it again',
   TargetMissing: 'the plan names a target that does not exist',
   PlatformUnknown: 'a target lacks the labels for its operating system and architecture',
   PlatformUnsupported: 'the plan has no payload for the platform of a target',
@@ -47,7 +47,7 @@ export const REASONS = {
   ControlPlaneUnknown: 'the API servers have not been probed yet',
   ControlPlaneNotReady: 'an API server is not ready',
   ForeignWork: 'nodes are at work for another plan, or for a plan that was deleted',
-  Resumed: 'targets start again after a block',
+  Resumed: 'targets start again, because the block is over',
   NodeNotReady: 'a node is not Ready',
   Resting: 'a node is done and keeps its slot for the rest period of the plan',
   Draining: 'pods are being evicted from a node',
@@ -66,10 +66,11 @@ export const REASONS = {
   WaveSettles: 'an earlier wave is done, and its settle time is not over',
   WaveNeedsApproval:
     'the policy wants a person to approve the next wave, and nobody has approved it yet',
-  DomainFull: 'as many nodes with the same label value as perDomain allows are already unavailable',
+  DomainFull:
+    'the number of unavailable nodes with the same label value has reached the limit of perDomain',
   PausedByFailures:
     'failures used up the budget, and the policy pauses the plan instead of ending it',
-  HealthCheckFailing: 'a health check of the policy fails, or does not pass for long enough yet',
+  HealthCheckFailing: 'a health check of the policy fails, or has not passed for long enough',
   HealthUnknown: 'a health check of the policy has no answer',
   Pinned: 'the policy pins the node to another version than that of the plan',
   RetryWaits: 'a node failed, and the policy tries it again after a pause',
@@ -78,7 +79,7 @@ export const REASONS = {
     'failures ended the plan, and the leader rolls its nodes back, because the policy says so',
   RollBackRefused:
     'failures ended the plan, and the leader must not roll its nodes back, although the policy says so',
-  ReceiverUnreachable: 'a receiver in `notify` of the policy took no message',
+  ReceiverUnreachable: 'a receiver in `notify` of the policy did not accept a message',
   AlertmanagerUnreachable: 'a silence in `silences` of the policy could not be made or renewed',
   HookRunning: 'a hook of the policy must succeed first; the hook runs or is about to run',
   HookFailed: 'a hook of the policy failed, or did not end within its deadline',
@@ -87,14 +88,15 @@ export const REASONS = {
   PlanHookFailed:
     'a hook of the policy for the whole plan failed, or did not end within its deadline',
   Held: 'somebody holds the node, so no plan starts on it',
-  OtherToolAtWork: 'another tool that the policy coordinates with disrupts nodes now',
+  OtherToolAtWork:
+    'another tool that is listed in `coordinate` of the policy is disrupting nodes now',
   WindowClosed: 'no maintenance window is open',
   WindowOpened:
-    'a person opened the maintenance window once, and nodes start outside of the times of the policy',
+    'a person opened the maintenance window once, so nodes may start outside of the windows of the policy',
   WindowTooShort: 'the maintenance window would close before a node is done',
   Blackout: 'the policy has a blackout now',
   TooManyUnavailable:
-    'as many nodes as maxUnavailable allows are already unschedulable or not Ready',
+    'the number of nodes that are unschedulable or not Ready has reached maxUnavailable',
   AgentRequired: 'the policy requires the agent of Refit, and the node has another agent or none',
   AgentInDoubt:
     'the agent of a node does not know whether another agent acts there, so no work is sent',
@@ -187,9 +189,11 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   DeadlineExceeded: {
     act: 'look on the node for what took so long, or raise the deadline in the policy; then run `refit retry` for the node',
   },
-  InFlight: { ends: 'the target has reported its end, or a deadline has passed' },
-  Stalled: { act: 'fix what the message names: an image, room, a taint, or a process that exits' },
-  Intended: { ends: 'the leader has written the signal, mostly within a second' },
+  InFlight: { ends: 'the target has reported success or failure, or a deadline has passed' },
+  Stalled: {
+    act: 'fix what the message names, such as the image, missing resources, a taint, or a process that exits',
+  },
+  Intended: { ends: 'the leader has written the signal, which usually takes less than a second' },
   Signalled: {
     act: 'start the agent of the node, if it does not run; without an answer the node fails at its deadline',
   },
@@ -198,7 +202,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   EarlierNodes: { ends: 'the nodes that come first in the order of the policy are done' },
   OrderUnknown: { ends: 'the pods are counted, or cannot be counted' },
   FinishingInFlight: { act: 'fix what the message names; the nodes in progress finish meanwhile' },
-  ControlPlaneUnknown: { ends: 'the API servers have been probed, within the same turn' },
+  ControlPlaneUnknown: {
+    ends: 'the API servers have been probed, which happens in the same reconcile',
+  },
   ControlPlaneNotReady: {
     act: 'repair the API server that the message names: its /readyz must answer with ok',
   },
@@ -217,9 +223,13 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'remove what blocked the drain, or raise `deadlines.drain` in the policy; then run `refit retry` for the node',
   },
   CannotDecide: { ends: 'the API server answers; it is asked again after at most a minute' },
-  DrainPreviewUnknown: { ends: 'the drain preview has been made, within the same turn' },
-  DrainDelegationUnknown: { ends: 'the node has been asked, within the same turn' },
-  PreconditionsUnknown: { ends: 'the preconditions have been checked, within the same turn' },
+  DrainPreviewUnknown: {
+    ends: 'the drain preview has been made, which happens in the same reconcile',
+  },
+  DrainDelegationUnknown: { ends: 'the node has been asked, which happens in the same reconcile' },
+  PreconditionsUnknown: {
+    ends: 'the preconditions have been checked, which happens in the same reconcile',
+  },
   Aborted: { act: 'nothing, if the abort was intended; otherwise start the plan again' },
   PlanGone: { ends: 'Refit has cleaned up its work on the node' },
   PolicyUnreadable: {
@@ -249,10 +259,10 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Retried: null,
   RollsBack: null,
   RollBackRefused: {
-    act: 'fix the cause and run `refit retry` for the failed nodes, or take the nodes back as the message says',
+    act: 'fix the cause and run `refit retry` for the failed nodes, or roll the nodes back as the message says',
   },
   ReceiverUnreachable: {
-    act: 'repair the receiver, or its address, token or password, as the message says; Refit sends the messages that it missed again for 6h',
+    act: 'repair the receiver, or its address, token or password, as the message says; for 6h, Refit tries again to send the messages that the receiver did not accept',
   },
   AlertmanagerUnreachable: {
     act: 'repair Alertmanager, or the address, the Secret or the matchers of the silence, as the message says; no node waits for that',
@@ -282,7 +292,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'start the agent of Refit on the node, or drop `agents.require` from the policy',
   },
   AgentInDoubt: {
-    act: 'restart the service on the node, or start the agent with the flag that says that it acts alone there',
+    act: 'restart the service on the node, or start the agent with the flag that the message names',
   },
   DownloadsUnchecked: { ends: 'the agents have answered, or after 10 s' },
   DownloadImpossible: {
@@ -300,7 +310,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'name a newer version, or set `versions.allow: [Downgrade]` in the policy',
   },
   KubeletAhead: {
-    act: 'upgrade the API servers first (if the plan goes back, take the newer workers back first), or set `versions.allow: [KubeletAhead]` in the policy',
+    act: 'upgrade the API servers first, or set `versions.allow: [KubeletAhead]` in the policy; if the plan goes back to an older version, roll back the newer workers first',
   },
   RemovedApis: {
     act: 'migrate the objects that the message names to a version that is still served, or delete them',

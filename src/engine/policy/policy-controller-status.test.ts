@@ -46,7 +46,7 @@ test('of two policies for all plans, the second by name says that it does not ap
   const second = withStatus(BETA, among([BETA, ALPHA]), T0);
   expect(second.status?.covers).toEqual([]);
   expect(told(second)[1]).toBe(
-    'Conflicted=True SameEntry: ignored for all plans: UpgradePolicy alpha has the same entry and an earlier name',
+    'Conflicted=True SameEntry: ignored for all plans: UpgradePolicy alpha has the same entry, and its name comes first in alphabetical order',
   );
   expect(told(withStatus(ALPHA, among([BETA, ALPHA]), T0))[1]).toContain('Conflicted=False');
 });
@@ -59,7 +59,7 @@ test('an entry that another policy has too is named', () => {
     plans: [{ namespace: 'y' }, { dialect: ONE, name: 'fleet' }],
   });
   expect(told(withStatus(second, among([first, second, ALPHA]), T0))[1]).toBe(
-    `Conflicted=True SameEntry: ignored for plans with dialect ${ONE}, name fleet: UpgradePolicy first has the same entry and an earlier name`,
+    `Conflicted=True SameEntry: ignored for plans with dialect ${ONE}, name fleet: UpgradePolicy first has the same entry, and its name comes first in alphabetical order`,
   );
 });
 

@@ -164,7 +164,7 @@ function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): Conditi
       .map(({ metadata }) => metadata.name);
     return first.length > 0
       ? [
-          `ignored for ${entry}: UpgradePolicy ${first.toSorted()[0]} has the same entry and an earlier name`,
+          `ignored for ${entry}: UpgradePolicy ${first.toSorted()[0]} has the same entry, and its name comes first in alphabetical order`,
         ]
       : [];
   });

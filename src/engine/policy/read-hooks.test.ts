@@ -54,7 +54,7 @@ test.each<[string, Hooks, string]>([
   [
     'a node for a hook of the plan',
     [{ ...BASE, when: 'BeforePlan', job: { ...job, pinToNode: true } }],
-    'hooks[0].job.pinToNode must be false for a hook with when: BeforePlan, because it runs for no single node; found true',
+    'hooks[0].job.pinToNode must be false, because a hook with when: BeforePlan runs for the whole plan, not for one node; found true',
   ],
 ])('%s', (_what, hooks, problem) => {
   expect(problemsOf(hooks)).toEqual([problem]);
@@ -64,6 +64,6 @@ test('after a drain, although nodes are not drained', () => {
   const hooks: Hooks = [{ ...BASE, webhook }];
   expect(problemsOf(hooks)).toEqual([]);
   expect(problemsOf(hooks, false)).toEqual([
-    'hooks[0].when must be another moment than AfterDrain while drain.enabled is false, such as BeforeRestart; found "AfterDrain"',
+    'hooks[0].when must be a moment other than AfterDrain, for example BeforeRestart, because drain.enabled is false; found "AfterDrain"',
   ]);
 });

@@ -39,7 +39,7 @@ export function hooksIn(
     if (when === 'AfterDrain' && !drains)
       complain(
         `hooks[${index}].when`,
-        'another moment than AfterDrain while drain.enabled is false, such as BeforeRestart',
+        'a moment other than AfterDrain, for example BeforeRestart, because drain.enabled is false',
         when,
       );
     const timeoutMs = parseDuration(timeout);
@@ -58,7 +58,7 @@ export function hooksIn(
     if (isOfPlan(MOMENTS[when]) && hook.job?.pinToNode === true)
       complain(
         `hooks[${index}].job.pinToNode`,
-        `false for a hook with when: ${when}, because it runs for no single node`,
+        `false, because a hook with when: ${when} runs for the whole plan, not for one node`,
         true,
       );
     const longestMs = Math.min(timeoutMs ?? LONGEST_MS, LONGEST_MS);

@@ -20,7 +20,7 @@ export function podRulesIn(
     if (order !== undefined && behavior !== 'Drain')
       complain(
         `drain.pods[${index}].behavior`,
-        'Drain if `order` is set, because only such pods are evicted',
+        'Drain if `order` is set, because only pods with behavior Drain are evicted',
         behavior,
       );
     return {

@@ -211,7 +211,7 @@ describe('times', () => {
       { drain: { waitForJobs: '30m' }, deadlines: { drain: '30m' } },
     ],
     [
-      'UpgradePolicy nightly: spec.drain.pods[0].behavior must be Drain if `order` is set, because only such pods are evicted; found "Skip"',
+      'UpgradePolicy nightly: spec.drain.pods[0].behavior must be Drain if `order` is set, because only pods with behavior Drain are evicted; found "Skip"',
       { drain: { pods: [{ behavior: 'Skip', order: 3 }] } },
     ],
     [

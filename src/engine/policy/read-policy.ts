@@ -326,7 +326,7 @@ function checkRequests(
   if (evictionRequests === 'Use' && gracePeriodSeconds !== undefined)
     complain(
       'drain.gracePeriodSeconds',
-      'absent, because an EvictionRequest (spec.drain.evictionRequests) holds no grace period',
+      'absent, because an EvictionRequest (spec.drain.evictionRequests) cannot contain a grace period',
       gracePeriodSeconds,
     );
 }

@@ -30,9 +30,9 @@ function policy(more: Partial<RolloutPolicy>): RolloutPolicy {
 const HASH = { requireSha256: true };
 const HTTPS = { requireHttps: true };
 const hashless = (where: string): string =>
-  `${where} has no sha256, and UpgradePolicy strict requires one; spec.payloads.requireSha256: false there allows this`;
+  `${where} has no sha256, and UpgradePolicy strict requires one; to allow this, set spec.payloads.requireSha256: false in the policy`;
 const plain = (where: string): string =>
-  `${where} comes over plain http, and UpgradePolicy strict requires https; spec.payloads.requireHttps: false there allows this`;
+  `${where} comes over plain http, and UpgradePolicy strict requires https; to allow this, set spec.payloads.requireHttps: false in the policy`;
 const of = (command: number, platform = 'linux-amd64'): string =>
   `the download of command ${command} for ${platform}`;
 
@@ -77,7 +77,7 @@ test('each download without a hash is reported once', () => {
       stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD }),
     ),
   ).toBe(
-    'no sha256, so nodes run these files unverified: the download of command 0 for linux-amd64, ' +
+    'these files have no sha256, so nodes run them unverified: the download of command 0 for linux-amd64, ' +
       'the download of command 0 for linux-arm64 (over plain http)',
   );
   expect(unverifiedDownloads(stages({ 'linux-amd64': PLAIN }))).toBeUndefined();

@@ -287,11 +287,11 @@ export function payloadProblems(
   return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => {
     const noHash = because(
       'Unverified',
-      `${where} has no sha256, and UpgradePolicy ${name} requires one; spec.payloads.requireSha256: false there allows this`,
+      `${where} has no sha256, and UpgradePolicy ${name} requires one; to allow this, set spec.payloads.requireSha256: false in the policy`,
     );
     const plain = because(
       'Unverified',
-      `${where} comes over plain http, and UpgradePolicy ${name} requires https; spec.payloads.requireHttps: false there allows this`,
+      `${where} comes over plain http, and UpgradePolicy ${name} requires https; to allow this, set spec.payloads.requireHttps: false in the policy`,
     );
     return [
       ...(requireSha256 && !hasHash ? [noHash] : []),
@@ -315,7 +315,7 @@ export function unverifiedDownloads(stages: readonly Stage[]): string | undefine
   const list = unverified.map(({ where, isPlain }) =>
     isPlain ? `${where} (over plain http)` : where,
   );
-  return `no sha256, so nodes run these files unverified: ${list.join(', ')}`;
+  return `these files have no sha256, so nodes run them unverified: ${list.join(', ')}`;
 }
 
 /** Returns each download of the stages once. The stages of one command share their downloads. */

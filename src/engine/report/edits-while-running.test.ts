@@ -76,7 +76,7 @@ test('an edit after every node has started changes none of them', () => {
   expect(edits.at('plan', turnOf(running({ ...started, version: 'v1.36.4' }), 2, true))).toEqual(
     because(
       'EditedWhileRunning',
-      'edited while it runs; this takes effect: workers of command 0: version v1.36.4 instead of v1.36.3, for no node, because all have started',
+      'edited while it runs; this takes effect: workers of command 0: version v1.36.4 instead of v1.36.3, for no node, because all nodes have started',
     ),
   );
 });

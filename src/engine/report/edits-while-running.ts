@@ -69,6 +69,6 @@ function changesOf(before: Stage, after: Stage): string[] {
   // Only pending nodes are named. Nodes that have started keep the instructions from their signals.
   const names = inState(before, 'pending').map(({ name }) => name);
   const forWhom =
-    names.length === 0 ? 'for no node, because all have started' : `for ${listed(names)}`;
+    names.length === 0 ? 'for no node, because all nodes have started' : `for ${listed(names)}`;
   return [`${where}: ${work.join(', ')}, ${forWhom}`, ...limits];
 }

@@ -49,7 +49,7 @@ test.each<[string, Observation, RecordedState, string[]]>([
     { ...REPORTED, report: { from: 'v1', removed: 'v0' } },
     'done',
     [
-      'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the download of v2 did not fit on the disk beside it',
+      'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the disk had no room for it and the download of v2',
       'Normal w1 Completed: Upgraded to v2 (from v1)',
     ],
   ],
@@ -64,8 +64,8 @@ test.each<[string, Observation, RecordedState, string[]]>([
     },
     'failed',
     [
-      'Warning w1 KeptBundleRemoved: The agent removed the airgap bundle of v0, because the download of v2 did not fit on the disk beside it',
-      'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the download of v2 did not fit on the disk beside it',
+      'Warning w1 KeptBundleRemoved: The agent removed the airgap bundle of v0, because the disk had no room for it and the download of v2',
+      'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the disk had no room for it and the download of v2',
       'Warning w1 TargetFailed: w1: 404',
     ],
   ],

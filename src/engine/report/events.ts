@@ -45,7 +45,7 @@ function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetE
   const { observation } = factsOf(snapshot, target);
   const { removed, removedBundle } = ('report' in observation && observation.report) || {};
   const event = (code: 'KeptBinaryRemoved' | 'KeptBundleRemoved', what: string): TargetEvent => {
-    const message = `The agent removed ${what}, because the download of ${stage.version} did not fit on the disk beside it`;
+    const message = `The agent removed ${what}, because the disk had no room for it and the download of ${stage.version}`;
     return { type: 'Warning', reason: because(code, message), stage, target };
   };
   return [

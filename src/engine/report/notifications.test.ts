@@ -103,7 +103,7 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     'an approval that is needed',
     RUNNING,
     { waits: [APPROVAL] },
-    ['WaitingForApproval table//plan: wave 2 needs approval; until it is over'],
+    ['WaitingForApproval table//plan: wave 2 needs approval; this ends when it is over'],
   ],
   ['the same approval', { ...RUNNING, approval: 1 }, { waits: [APPROVAL] }, []],
   [
@@ -111,7 +111,7 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     RUNNING,
     { waits: [LONG] },
     [
-      `WaitingLong table//plan: waits since ${LONG.since}: error-rate\uFFFD[31m fails; until it is over`,
+      `WaitingLong table//plan: has waited since ${LONG.since}: error-rate\uFFFD[31m fails; this ends when it is over`,
     ],
   ],
   ['the same long wait', { ...RUNNING, waiting: 'HealthCheckFailing' }, { waits: [LONG] }, []],

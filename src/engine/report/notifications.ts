@@ -142,7 +142,7 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
     tell(
       'WaitingLong',
       `${is.waiting}/${long.since}`,
-      `waits since ${long.since}: ${waitText(long)}`,
+      `has waited since ${long.since}: ${waitText(long)}`,
     );
   if (hasEnded && phase === 'done')
     tell('Done', phase, `the upgrade${toVersion(view)} is done; ${progressOf(view)}`);
@@ -176,7 +176,7 @@ function noteOf(after: Standing, event: NotifiedEvent, mark: string, text: strin
 }
 
 function waitText({ reason, ends }: Wait): string {
-  return ends === undefined ? reason.message : `${reason.message}; until ${ends}`;
+  return ends === undefined ? reason.message : `${reason.message}; this ends when ${ends}`;
 }
 
 function nodes(count: number): string {

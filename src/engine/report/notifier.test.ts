@@ -214,7 +214,9 @@ test('a failed message is sent again as it was, with pauses that grow, and given
     expect(new Set(ids).size).toBe(1);
     await clock.advance(PACE_MS);
     expect(log).toHaveLength(2);
-    expect(events).toEqual(['receiver chat of UpgradePolicy p was not told yet: it answered 500']);
+    expect(events).toEqual([
+      'receiver chat of UpgradePolicy p has not accepted a message yet: it answered 500',
+    ]);
     expect(notifier.deliveryOf('toy/a')).toEqual({
       isGood: false,
       message: 'receiver chat of UpgradePolicy p: it answered 500',
@@ -222,7 +224,7 @@ test('a failed message is sent again as it was, with pauses that grow, and given
     await clock.advance(GIVE_UP_MS + 3_600_000);
     expect(recorded('a')?.queue).toEqual([]);
     expect(events).toContain(
-      'receiver chat of UpgradePolicy p was not told for 6h, and will not be: it answered 500',
+      'receiver chat of UpgradePolicy p did not accept a message for 6h, and Refit dropped it: it answered 500',
     );
     problems['chat'] = undefined;
     follow(notifier, 'a', { phase: 'done' });
@@ -246,7 +248,7 @@ test('a message that reaches only a part of the people is not sent again, and an
     follow(notifier, 'a', { failed: 1 });
     await clock.advance(PACE_MS + 100);
     expect(events).toEqual([
-      `receiver chat of UpgradePolicy p took a message for some recipients only: ${partly}`,
+      `receiver chat of UpgradePolicy p accepted a message for some recipients only: ${partly}`,
     ]);
     partly = '';
     follow(notifier, 'a', { failed: 2 });

@@ -383,8 +383,8 @@ class BackgroundNotifier implements Notifier {
   #onPart(name: string, problem: string, entries: readonly Entry[]): void {
     if (this.#laneOf(name).problem === problem) return;
     for (const entry of entries)
-      this.#complain(name, entry, `took a message for some recipients only: ${problem}`);
-    this.#parts.log.warn('a receiver took a message for some recipients only', {
+      this.#complain(name, entry, `accepted a message for some recipients only: ${problem}`);
+    this.#parts.log.warn('a receiver accepted a message for some recipients only', {
       receiver: name,
       problem,
     });
@@ -403,11 +403,15 @@ class BackgroundNotifier implements Notifier {
       lost.forEach(() => metrics.notified(name, 'dropped'));
       this.#replace(entry, (each) => lost.includes(each));
       if (lost.length > 0)
-        this.#complain(name, entry, `was not told for 6h, and will not be: ${problem}`);
+        this.#complain(
+          name,
+          entry,
+          `did not accept a message for 6h, and Refit dropped it: ${problem}`,
+        );
       else if (this.#laneOf(name).failures === 1)
-        this.#complain(name, entry, `was not told yet: ${problem}`);
+        this.#complain(name, entry, `has not accepted a message yet: ${problem}`);
     }
-    log.warn('a receiver took no message', { receiver: name, problem });
+    log.warn('a receiver did not accept a message', { receiver: name, problem });
   }
 
   #complain(name: string, { told }: Entry, what: string): void {

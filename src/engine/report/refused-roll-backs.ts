@@ -22,7 +22,7 @@ export function refusedRollBackMemory() {
     if (verdict?.kind !== 'wait') return undefined;
     const since = waitingSince.getOrInsert(key, now);
     if (now - since < LONG_MS) return undefined;
-    const message = `onFailure: RollBack of UpgradePolicy ${policy.name} acts as Stop until the NodeRollout shows the end of run ${snapshot.rollout.id}, and what its nodes ran before`;
+    const message = `onFailure: RollBack of UpgradePolicy ${policy.name} has the same effect as Stop until the NodeRollout shows that run ${snapshot.rollout.id} has ended, and which versions its nodes ran before`;
     return because('RollBackRefused', message);
   };
 

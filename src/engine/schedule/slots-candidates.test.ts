@@ -157,7 +157,7 @@ test('an invalid plan starts nothing, even when the target that shows it waits f
   const choice = choose('worker', ['w1', 'w2'], 2, { w2: { version: 'old', ready: false } });
   const ofRollout = {
     gate: 'toy',
-    ends: 'the nodes in progress have ended; the plan ends then',
+    ends: 'the nodes in progress have finished; then the plan ends',
     ofRollout: true,
   };
   expect(choice).toMatchObject({ chosen: [], stopped: [], refusal: { message: why } });

@@ -95,7 +95,7 @@ export interface Choice {
 }
 
 /** The clause that says what ends a rollout in which nothing new starts. */
-export const FINISHING_ENDS = 'the nodes in progress have ended; the plan ends then';
+export const FINISHING_ENDS = 'the nodes in progress have finished; then the plan ends';
 /**
  * When probes have found this many blocked targets, the later targets are not probed any more, and wait as well. Each
  * probe costs some requests every few seconds.

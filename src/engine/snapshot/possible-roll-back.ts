@@ -16,7 +16,7 @@ interface Scene {
   readonly known: Pick<Snapshot, 'decisions'>;
 }
 
-const NOBODY = 'plans of this dialect are taken back by people only';
+const NOBODY = 'only a person can roll back plans of this dialect';
 
 /**
  * Returns how the leader could roll the run back; undefined if the dialect supports a rollback by the leader but the

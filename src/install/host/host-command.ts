@@ -65,10 +65,14 @@ export const installAgent = onHost(
       ...(isPlaced === false && isMarked !== true ? [BINARY] : []),
     ];
     if (foreign.length > 0) {
-      const hint = `move that away, put settings of the service into ${service.dropIn}, and run this again`;
-      failing('REFIT_INSTALL', 'files that refit install did not create are in its way: ', {
-        hint,
-      })(foreign.join(', '));
+      const hint = `move these files away, put settings of the service into ${service.dropIn}, and run this command again`;
+      failing(
+        'REFIT_INSTALL',
+        'these files exist already, and refit install did not create them: ',
+        {
+          hint,
+        },
+      )(foreign.join(', '));
     }
     if (k0s)
       write(
@@ -147,7 +151,7 @@ async function credentialsFor(
   const text = await kubeconfigWith(config, withCommand(command));
   return {
     text,
-    what: `gets a certificate for controlnode ${name} with ${admin} whenever one is due`,
+    what: `gets a certificate for controlnode ${name} with ${admin} whenever a new one is necessary`,
   };
 }
 
@@ -216,8 +220,8 @@ export const uninstallAgent = onHost(async (write: Write) => {
   }
   const isKubeadm = isMarked && (await readFile(service.file, 'utf8')).includes('kubeadm');
   const options = await ownOptions(isKubeadm ? 'kubeadm' : 'k0s').catch(({ message }: Error) => {
-    const left = `the directories that ${FLAGS} names, and what the agent keeps beside k0s's binary`;
-    write(`could not read the agent's options: ${message}\nleft ${left}\n`);
+    const left = `the directories that ${FLAGS} names, and the files of the agent next to the binary of k0s`;
+    write(`could not read the agent's options: ${message}\ndid not remove ${left}\n`);
   });
   const { stateDirectory, runDirectory } = options ?? USUAL;
   // If the options could not be read, an upgrade may still need these files, so they are not removed.
@@ -267,7 +271,9 @@ export const uninstallAgent = onHost(async (write: Write) => {
     );
   }
   if (rights.length > 0)
-    write(`left in the cluster what this agent had there; to remove it:\n${rights.join('\n')}\n`);
+    write(
+      `did not remove the objects of this agent from the cluster; to remove them, run:\n${rights.join('\n')}\n`,
+    );
 });
 
 /**
@@ -311,7 +317,7 @@ async function findK0s(): Promise<RunningK0s> {
   if (only === undefined) {
     if (faults.length > 0) hostFault('cannot ask k0s', faults.join(', '));
     const hint =
-      'start it, and install the agent again; on a kubeadm host pass --procedure kubeadm';
+      'start k0s, and install the agent again; on a kubeadm host, pass --procedure kubeadm';
     throw new RefitError('REFIT_INSTALL', 'no k0s runs on this host', { hint });
   }
   if (more.length === 0) return only;

@@ -46,7 +46,7 @@ const MANAGERS = [
 /** Returns the manager of the running system. It throws REFIT_INSTALL if there is none. */
 export function serviceManager() {
   const message =
-    'neither systemd nor OpenRC runs this host: run `refit agent` under your supervisor';
+    'neither systemd nor OpenRC runs on this host: run `refit agent` under your process supervisor';
   return MANAGERS.find(({ sign }) => existsSync(sign)) ?? failing('REFIT_INSTALL')(message);
 }
 

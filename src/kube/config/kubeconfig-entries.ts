@@ -26,7 +26,7 @@ export function readCluster(entry: Entry) {
     throw complaint(
       entry,
       'proxy-url',
-      'must be an http URL, and the server an https URL: Refit supports no other proxies',
+      'must be an http URL, and the server must have an https URL: Refit supports no other proxies',
     );
   return defined({
     server: server.replace(/(?<!\/)\/+$/, ''),
@@ -109,12 +109,13 @@ function readExec(user: Entry): ExecConfig | undefined {
 
 function readEnv(entry: Entry): Record<string, string> {
   const list = entry.fields['env'] ?? [];
-  if (!Array.isArray(list)) throw complaint(entry, 'env', 'must be a list of name and value');
+  if (!Array.isArray(list))
+    throw complaint(entry, 'env', 'must be a list of entries with name and value');
   return Object.fromEntries(
     list.map((item: unknown): [string, string] => {
       const [name, value] = isRecord(item) ? [item['name'], item['value'] ?? ''] : [];
       if (typeof name === 'string' && typeof value === 'string') return [name, value];
-      throw complaint(entry, 'env', 'must be a list of name and value');
+      throw complaint(entry, 'env', 'must be a list of entries with name and value');
     }),
   );
 }

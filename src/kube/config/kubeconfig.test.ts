@@ -213,12 +213,12 @@ test.each([
   [
     'a proxy of SOCKS',
     kubeconfig({ cluster: { 'proxy-url': 'socks5://me:s3cr3t@p' } }),
-    'proxy-url of cluster "c" must be an http URL, and the server an https URL: Refit supports no other proxies',
+    'proxy-url of cluster "c" must be an http URL, and the server must have an https URL: Refit supports no other proxies',
   ],
   [
     'a proxy before a server of http',
     kubeconfig({ cluster: { 'proxy-url': 'http://p', server: 'http://c' } }),
-    'proxy-url of cluster "c" must be an http URL, and the server an https URL',
+    'proxy-url of cluster "c" must be an http URL, and the server must have an https URL',
   ],
   [
     'half a certificate',
@@ -294,6 +294,8 @@ test('an error in JSON does not quote the file: it may hold a token', async () =
   const path = join(directory, 'broken.json');
   await writeFile(path, '{"users": [{"name": "a", "user": {"token": "s3cr3t-token" "x": 1}}]}');
   const error: unknown = await loadClusterConfig({ path }).catch((thrown: unknown) => thrown);
-  expect(messageOf(error)).toContain('is neither YAML nor JSON: a brace, a quote or a comma');
+  expect(messageOf(error)).toContain(
+    'is neither YAML nor JSON: there is a missing or an extra brace, quote or comma',
+  );
   expect(messageOf(error)).not.toContain('s3cr3t');
 });

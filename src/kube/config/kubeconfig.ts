@@ -139,7 +139,7 @@ async function parse(path: string, given?: string): Promise<Record<string, unkno
   const fail = failing('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: `);
   // The error of JSON.parse is not used, because it quotes the text, which may contain a token.
   const value = text.trimStart().startsWith('{')
-    ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))
+    ? (parseJson(text) ?? fail('there is a missing or an extra brace, quote or comma'))
     : ((await parseFirst(text, fail)) ?? {});
   if (isRecord(value)) return value;
   throw new RefitError(

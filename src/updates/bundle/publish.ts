@@ -249,7 +249,8 @@ function channelProblems(
     const isForAll = entries.some(
       ({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined,
     );
-    const nobody = 'no release is for every cluster; keep one without percent, hold and withdrawn';
+    const nobody =
+      'no release is for every cluster; at least one release must have no percent, no hold and no withdrawn';
     return [
       ...unknown.map(({ version }) => `${version} is not among the releases; add it there`),
       ...(isForAll ? [] : [nobody]),

@@ -52,7 +52,7 @@ test.each<readonly [string, Listener, string]>([
   [
     'less than it says',
     (_, response) => response.writeHead(200, { 'content-length': 9 }).end('x'),
-    'broke off',
+    'the download was interrupted',
   ],
 ])('a server with %s', async (_name, listener, problem) => {
   expect(await problemWith(listener)).toContain(problem);

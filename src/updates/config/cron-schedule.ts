@@ -36,7 +36,9 @@ export function readCron(text: string, timeZone: string): CronSchedule {
 function everyDuration(text: string, every: string): CronSchedule {
   const ms = (parseGoDuration(every) ?? 0) / 1e6;
   if (ms < 1_000)
-    throw new Error(`"${text}" is not a cron schedule; use at least a second, such as "@every 6h"`);
+    throw new Error(
+      `"${text}" is not a cron schedule; the interval must be at least one second, such as "@every 6h"`,
+    );
   // The ticks are counted from the epoch, so that every leader has the same ticks.
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
 }

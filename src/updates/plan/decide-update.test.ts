@@ -308,7 +308,9 @@ test('commands of the UpdateConfig are filled in', () => {
 test('a worker that joined after the end of a good Plan: only the Plan is to be deleted', () => {
   const plan = planFor('v1.36.3+k0s.0', 'Completed');
   const joined = decide('v1.36.3+k0s.0', { plan, kubelets: ['v1.36.3+k0s', 'v1.36.2+k0s'] });
-  expect(joined.message).toMatch(/a worker still runs v1.36.2\+k0s: delete Plan autopilot, and/);
+  expect(joined.message).toMatch(
+    /a worker still runs v1.36.2\+k0s: delete Plan autopilot; the next Plan/,
+  );
   expect(joined.message).not.toContain('planSpec');
   const without = decide('v1.36.4+k0s.0', {
     plan: planFor('v1.36.4+k0s.0', 'Completed'),

@@ -186,7 +186,7 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   // it joined the cluster later, or if the rollout left it out.
   const remedy = isControllerBehind
     ? `check that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
-    : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;
+    : `delete Plan ${name}; the next Plan then upgrades that worker, which joined after the Plan or was not upgraded by it`;
   return none(
     'NotUpgraded',
     `Plan ${name} for ${release.version} has ended, but ${who}: ${remedy}`,

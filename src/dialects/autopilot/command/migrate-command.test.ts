@@ -115,7 +115,7 @@ test('a cluster that has not begun: agents, the leader and the profiles are thos
     [
       'NODE  ROLE        K0S                           AGENT                                 NEXT',
       "c1    controller  v1.36.3+k0s.2                 unknown                               restart k0s with --disable-components=autopilot, start Refit's agent",
-      "w1    worker      v1.36.3+k0s, build not known  k0s's own, seen 2026-11-20T17:54:17Z  restart k0s after the controllers, start Refit's agent",
+      "w1    worker      v1.36.3+k0s, build not known  k0s's own, seen 2026-11-20T17:54:17Z  when the controllers are done, restart k0s and start Refit's agent",
       `leader: k0s (${'ab'.repeat(16)})`,
       "worker profiles that leave k0s's own agent on: worker-config-default-1.36, worker-config-default-windows-1.36, worker-config-v1-1.36",
       'Nothing blocks the migration: see refit migrate k0s --plan.',

@@ -117,7 +117,7 @@ function nextOf(
   if (role === 'controller')
     return "restart k0s with --disable-components=autopilot, start Refit's agent";
   if (hosts.some((host) => host.role === 'controller' && !host.isOurs))
-    return "restart k0s after the controllers, start Refit's agent";
+    return "when the controllers are done, restart k0s and start Refit's agent";
   // k0s rewrites the profiles within about a minute after its controllers have restarted.
   const isEarly = profilesOn !== undefined && profilesOn.length > 0;
   return `${isEarly ? 'wait for the worker profiles, then restart' : 'restart'} k0s, start Refit's agent`;
@@ -127,7 +127,7 @@ export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
   const old = hosts
     .filter(({ canSwitchOff, isOurs }) => !canSwitchOff && !isOurs)
     .map(({ name }) => name);
-  const tooOld = `${listed(old, MOST_NAMES)}: k0s before ${FIRST_WITH_SWITCH} keeps its own agent on workers whatever the flag says: upgrade first`;
+  const tooOld = `${listed(old, MOST_NAMES)}: k0s before ${FIRST_WITH_SWITCH} keeps its own agent on workers, even with --disable-components=autopilot: upgrade first`;
   const isK0s = hosts.some(
     ({ role, version }) => role === 'controller' || version?.includes('+k0s'),
   );
@@ -175,7 +175,7 @@ export function stepsOf({
     ]),
     ...(leftOf('worker').length > 0 ? [waitForProfiles(hosts)] : []),
     ...leftOf('worker').map(({ name }): [string, ...string[]] => [
-      `On ${name}: restart k0s, which learns only then that its own agent is off. Then start Refit's agent.`,
+      `On ${name}: restart k0s, which reads only at its start that its own agent is off. Then start Refit's agent.`,
       'refit agent --kubeconfig /var/lib/k0s/kubelet.conf',
     ]),
     ['Every node must show Refit as its agent.', 'refit migrate k0s --check'],

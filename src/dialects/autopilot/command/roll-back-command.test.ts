@@ -25,7 +25,7 @@ test.each<[string, UnclearNode[], string, string]>([
     'a worker that does not show its version yet',
     [LAGS],
     'it is not clear whether w1 must go back: w1 reported that v2 is installed, but still shows v1',
-    'run this again when its object shows the version that runs; if somebody has put w1 back by hand, remove its signal: kubectl annotate node w1 k0sproject.io/autopilot-signal-data-',
+    'run this again when the object of the node shows the version that runs; if somebody has put w1 back by hand, remove its signal: kubectl annotate node w1 k0sproject.io/autopilot-signal-data-',
   ],
   [
     'a controller that does not show its version yet',
@@ -37,7 +37,7 @@ test.each<[string, UnclearNode[], string, string]>([
     'a worker without a version',
     [UNTOLD],
     'it is not clear whether w2 must go back: w2: its present version is unknown',
-    'run this again when its object shows the version that runs, or put w2 back by hand first: controllers must not go back before their workers',
+    'run this again when the object of the node shows the version that runs, or put w2 back by hand first: controllers must not go back before their workers',
   ],
   [
     'both',

@@ -76,7 +76,7 @@ export async function rollBackK0sPlan(
     world: old.world,
     concurrent: concurrentIn(old.plan as Plan),
     outcome: () => [
-      'The Plan is replaced, and its record with it; the NodeRollout keeps its history. Image bundles stay on the disk.',
+      'The Plan is replaced, and its record is lost; the NodeRollout keeps its history. Image bundles stay on the disk.',
     ],
     check: async (plan) => await check(session, old, plan, now),
     write: async (plan) => await replace(session, old, plan, now),
@@ -159,7 +159,7 @@ function refuseUnfinishedWayBack(history: readonly NodeRolloutRun[], run: NodeRo
   const name = runNameIn(history, run);
   const earlier = rolledBackRunName(history, run.rollsBack.run);
   const message = `run ${name} rolled run ${earlier} back and ended as ${run.phase}, so it is not clear which of them you mean`;
-  const hint = `to go on with the way back, pass --run ${earlier}; to undo it, pass --run ${name}`;
+  const hint = `to continue that roll-back, pass --run ${earlier}; to undo it, pass --run ${name}`;
   throw new RefitError('REFIT_CONTROL', message, { hint });
 }
 
@@ -176,8 +176,8 @@ export function refuseImpossible(
       `controller ${stuck.name} would go from ${stuck.from} to the older minor version ${stuck.to}, which Kubernetes does not support: the newer API server may have stored objects that the older one cannot read`,
       {
         hint: [
-          'restore a backup of etcd instead, and lose everything that was written since',
-          ...snapshots.map((each) => `there is one ${each}`),
+          'restore a backup of etcd instead; everything that was written after the backup is lost',
+          ...snapshots.map((each) => `there is a snapshot ${each}`),
         ].join('; '),
       },
     );
@@ -185,13 +185,13 @@ export function refuseImpossible(
   if (ahead !== undefined)
     throw new RefitError(
       'REFIT_CONTROL',
-      `worker ${ahead.name} would go from ${ahead.from} to the newer minor version ${ahead.to}, and a roll-back changes workers before controllers, so its kubelet would be newer than an API server`,
+      `worker ${ahead.name} would go from ${ahead.from} to the newer minor version ${ahead.to}: a roll-back changes workers before controllers, so the kubelet of this worker would be newer than an API server`,
       { hint: `apply a Plan with ${ahead.to} instead, which upgrades the controllers first` },
     );
   refuseUndecided(undecidedNodes(ways));
   if (ways.moves.length > 0) return;
   const another =
-    run.rollsBack === undefined ? 'another one' : `it, or run ${runIdIn(run.rollsBack.run)}`;
+    run.rollsBack === undefined ? 'another one' : `this run or run ${runIdIn(run.rollsBack.run)}`;
   throw new RefitError(
     'REFIT_CONTROL',
     listedSentences([`no node goes back from run ${run.id}`, ...ways.left]),
@@ -208,7 +208,7 @@ export function refuseUndecided(undecided: readonly UnclearNode[]): void {
     undecided.length,
   );
   const clauses = undecided.map(({ sentence }) => sentence);
-  const again = 'run this again when its object shows the version that runs';
+  const again = 'run this again when the object of the node shows the version that runs';
   const late = undecided.find(({ why }) => why === 'lags');
   throw new RefitError(
     'REFIT_CONTROL',
@@ -290,7 +290,7 @@ function versionFor(
     {
       hint:
         missing.length === 0
-          ? 'leave --url out, because the downloads are recorded; to use others, write the Plan with -o yaml, change them, and apply it'
+          ? 'leave --url out, because the downloads are recorded; to use other downloads, write the Plan with -o yaml, change the downloads in it, and apply it'
           : 'write a Plan for each version yourself, with a policy that allows Downgrade',
     },
   );
@@ -351,7 +351,7 @@ function shown(
   return [
     `Run ${run.id} goes back${orderOf(moves)}:`,
     ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
-    ...left.map((sentence) => `left alone: ${sentence}`),
+    ...left.map((sentence) => `not rolled back: ${sentence}`),
     ...(rollsBack === undefined
       ? []
       : [

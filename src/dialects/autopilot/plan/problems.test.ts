@@ -213,7 +213,7 @@ describe('a plan that leaves no room for its status', () => {
     const many = withWorkers(listed(...namesOf(5_900)));
     const metadata = { ...many.metadata, annotations: { note: 'é'.repeat(500_000) } };
     const problem = expect.stringMatching(
-      /^spec\.commands: \d+ bytes, with the metadata, leave no room for a status in the object; make it \d+ bytes smaller: use a selector/,
+      /^spec\.commands: \d+ bytes of commands, together with the metadata, leave no room for a status in the object; make it \d+ bytes smaller: use a selector/,
     );
     expect(found(many)).toEqual([problem]);
     expect(found({ ...withWorkers(listed(...namesOf(2_000))), metadata })).toEqual([problem]);

@@ -101,7 +101,7 @@ function sizeProblems(plan: api.Plan): Reason[] {
       room < LEAST_ROOM,
       'spec.commands',
       Buffer.byteLength(JSON.stringify(commands)),
-      'bytes, with the metadata, leave no room for a status in the object',
+      'bytes of commands, together with the metadata, leave no room for a status in the object',
       `make it ${LEAST_ROOM - room} bytes smaller: use a selector instead of names, or remove annotations`,
     ),
   ];

@@ -107,7 +107,11 @@ test.each<[string, Row, string]>([
     { downloads: [] },
     `no recorded run downloaded ${OLD} for linux-amd64`,
   ],
-  ['nothing is recorded', { before: [] }, 'run id1 does not record what its nodes ran before'],
+  [
+    'nothing is recorded',
+    { before: [] },
+    'run id1 does not record which versions its nodes ran before',
+  ],
   [
     'one node has no recorded version',
     {

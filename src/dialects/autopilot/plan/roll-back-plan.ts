@@ -121,7 +121,7 @@ export function waysBack(
   if (record === undefined)
     throw new RefitError(
       'REFIT_CONTROL',
-      `run ${run.id} does not record what its nodes ran before, so nothing shows where to go back to`,
+      `run ${run.id} does not record which versions its nodes ran before, so Refit does not know where to go back to`,
       { hint: `write a Plan with the old version by hand: ${inRepository('docs/roll-back.md')}` },
     );
   const reached = (run.downloads ?? []).map(({ version }) => version);

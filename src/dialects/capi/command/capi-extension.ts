@@ -145,7 +145,7 @@ function oneCluster(
   const controllers = ({ writer }: processes.LeaderTools, plans: readonly Informer[]) =>
     plans.map((seen) => machineCare({ management, writer, seen, rulesOf }));
   const ask = askerOf(options.config);
-  let problem: string | undefined = 'it is being connected';
+  let problem: string | undefined = 'the cluster is being connected';
   /**
    * Resolves with the controller process of the cluster. After a failure, it retries and does not end this process,
    * because without its hooks the managers of Cluster API could not start for any of their clusters.

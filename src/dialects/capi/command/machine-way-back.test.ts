@@ -118,9 +118,9 @@ describe('the change', () => {
       `kubectl patch machinedeployments.cluster.x-k8s.io pool -n prod --type=merge -p '{"spec":{"template":{"spec":{"version":"v1.36.2"}}}}'`,
     );
     expect(change.moves.map(({ machine, note }) => `${machine}: ${note}`)).toEqual([
-      'w1: as before its update',
+      'w1: ran this version before',
       'w2: ran v1.36.1 before, not this version',
-      'w3: may never have run it: Refit has recorded no update of it to v1.36.3',
+      'w3: may never have run this version: Refit has recorded no update of it to v1.36.3',
     ]);
   });
 
@@ -134,7 +134,9 @@ describe('the change', () => {
     expect(patchLine(change)).toContain(
       `plane -n prod --type=merge -p '{"spec":{"version":"v1.36.2"}}'`,
     );
-    expect(change.lost.join('\n')).toContain('Objects in etcd stay as they are');
+    expect(change.lost.join('\n')).toContain(
+      'Objects in etcd and the version of etcd do not change',
+    );
   });
 
   test('the record of a kubelet of k0s names the release that Refit knows', () => {
@@ -143,7 +145,7 @@ describe('the change', () => {
     const stays = machineAt('w2', 'v1.36.2+k0s.0');
     expect(machineWayBack(sceneOf([moved, stays], [record])).version).toBe('v1.36.2+k0s.0');
     expect(() => machineWayBack(sceneOf([moved], [record]))).toThrow(
-      'the record has v1.36.2+k0s, as its kubelet reported it, and not which release of k0s that was',
+      'the record has v1.36.2+k0s, which its kubelet reported, but not the release of k0s',
     );
   });
 
@@ -167,7 +169,7 @@ test.each<[string, MachineScene, RegExp]>([
   [
     'nothing is recorded',
     sceneOf([W1], [], { named: 'w1' }),
-    /what Machine w1 ran before is unknown: Refit has recorded no update of it to v1\.36\.3/,
+    /the earlier version of Machine w1 is unknown: Refit has recorded no update of it to v1\.36\.3/,
   ],
   [
     'the run does not say what the node ran',
@@ -199,7 +201,7 @@ test.each<[string, MachineScene, RegExp]>([
     sceneOf([machineAt('c1', MINOR, true)], [recordOf(machineAt('c1', MINOR, true), NEW)], {
       owner: PLANE,
     }),
-    /the way back of Machine c1 to v1\.36\.3 is closed: controllers cannot go back from v1\.37 to v1\.36/,
+    /the roll-back of Machine c1 to v1\.36\.3 is not possible: controllers cannot go back from v1\.37 to v1\.36/,
   ],
   [
     'the older kubelet is too old for the API server',
@@ -248,7 +250,7 @@ describe('what to do first, and what is lost', () => {
     [
       'one replica',
       { owner: { ...PLANE, replicas: 1 } },
-      'KubeadmControlPlane plane has 1 replica: Cluster API needs three',
+      'KubeadmControlPlane plane has 1 replica: an update in place without a new Machine needs three',
     ],
   ])('%s', (_, more, sentence) => {
     expect(told(more)).toContain(sentence);

@@ -89,7 +89,7 @@ export function machineWayBack(scene: MachineScene): OwnerChange {
     const node = { name, role: roleOf(machine), from: version, to, hasDownload: true };
     const way = wayBackOfNode(node, servers, now);
     if (!mayBePartOf(version, to) && way.state === 'closed')
-      refuse(`the way back of Machine ${name} to ${version} is closed: ${way.message}`);
+      refuse(`the roll-back of Machine ${name} to ${version} is not possible: ${way.message}`);
   }
   refuseTopology(scene, version);
   const patch = nested(owner.path, version);
@@ -133,7 +133,7 @@ function wantedVersion(scene: MachineScene): string {
         ? beforeOf(scene, only).problem
         : `Refit has recorded no update of its ${asked.length} Machines`;
     return refuse(
-      `what ${named === undefined ? title(owner) : `Machine ${named}`} ran before is unknown: ${why}. If you know the version, set ${field(owner)} of ${title(owner)} back by hand`,
+      `the earlier version of ${named === undefined ? title(owner) : `Machine ${named}`} is unknown: ${why}. If you know the version, set ${field(owner)} of ${title(owner)} back by hand`,
     );
   }
   const groups = [...Map.groupBy(known, ({ version }) => version)];
@@ -183,7 +183,7 @@ function beforeOf(scene: MachineScene, machine: Machine): Before {
   const version = record && versionBefore(record, roleOf(machine), node, true);
   if (version === undefined || !KUBELET_OF_K0S.test(version))
     return { version, problem: `the record of run ${run.id} does not contain it` };
-  const problem = `the record has ${version}, as its kubelet reported it, and not which release of k0s that was`;
+  const problem = `the record has ${version}, which its kubelet reported, but not the release of k0s`;
   return { version: releaseOf(scene, version), problem };
 }
 
@@ -215,8 +215,8 @@ function moveOf(scene: MachineScene, machine: Machine, version: string): Machine
 }
 
 function noteOn({ version: before, problem }: Before, version: string): string {
-  if (before === version) return 'as before its update';
-  if (before === undefined) return `may never have run it: ${problem}`;
+  if (before === version) return 'ran this version before';
+  if (before === undefined) return `may never have run this version: ${problem}`;
   return `ran ${before} before, not this version`;
 }
 
@@ -229,7 +229,7 @@ function refuseTopology({ owner, cluster }: MachineScene, version: string): void
   const annotations = cluster?.metadata.annotations ?? {};
   if (ownMember(annotations, UNCHECKED_VERSION_ANNOTATION) !== undefined) return;
   refuse(
-    `the way back to ${version} is closed: ${title(owner)} decides the version in ${field(owner)}, and Cluster API refuses to lower it, unless the Cluster has the annotation ${UNCHECKED_VERSION_ANNOTATION}, which also switches off all other checks of its versions`,
+    `a return to ${version} is not possible: ${title(owner)} decides the version in ${field(owner)}, and Cluster API refuses to lower it. The annotation ${UNCHECKED_VERSION_ANNOTATION} on the Cluster allows it, but also switches off all other checks of its versions`,
   );
 }
 
@@ -258,7 +258,7 @@ function unendedNotes({ machines, rollouts }: MachineScene): string[] {
  */
 function ruleNotes({ extension }: MachineScene): string[] {
   const refusal =
-    'Without the setting allowedVersionRules: Downgrade, Refit refuses the older version, and Cluster API replaces the Machines; if there is an UpdaterSet, they wait.';
+    'Without the setting allowedVersionRules: Downgrade, Refit refuses the older version, and Cluster API replaces the Machines; if there is an UpdaterSet, the Machines wait instead.';
   if (extension === undefined)
     return [`${refusal} Check the ExtensionConfig of Refit: this command could not read it.`];
   const { name } = extension.metadata;
@@ -285,7 +285,7 @@ function lostWith(scene: MachineScene, version: string): string[] {
   const isControlPlane = machines.some((machine) => roleOf(machine) === 'controller');
   return [
     `These Machines lose the fixes and features that are newer than ${version}.`,
-    ...(isControlPlane ? ['Objects in etcd stay as they are, and so does its version.'] : []),
+    ...(isControlPlane ? ['Objects in etcd and the version of etcd do not change.'] : []),
     ...replacementNotes(owner),
     'A Machine that Cluster API replaces loses its disk: everything that pods keep on the node itself.',
     'Refit records versions only. If the upgrade changed other fields of the owner or of its templates, such as an image, set them back as well.',
@@ -303,11 +303,11 @@ function replacementNotes({ kind, object, rollout, replicas }: Owner): string[] 
   if (kind !== 'MachineDeployment' && kind !== 'KubeadmControlPlane') return [];
   if (kind === 'KubeadmControlPlane' && (replicas ?? 3) < 3)
     return [
-      `${kind} ${name} has ${counted(replicas ?? 0, 'replica')}: Cluster API needs three for an update in place without a new Machine, and replaces at least one Machine.`,
+      `${kind} ${name} has ${counted(replicas ?? 0, 'replica')}: an update in place without a new Machine needs three. With fewer, Cluster API replaces at least one Machine.`,
     ];
   if (surge === 0 || surge === '0' || surge === '0%') return [];
   return [
-    `maxSurge of ${kind} ${name} is ${surge}: Cluster API creates that many Machines and deletes as many. Set it to 0 first${kind === 'MachineDeployment' ? ', and maxUnavailable to 1,' : ''} if every Machine is to stay.`,
+    `maxSurge of ${kind} ${name} is ${surge}: Cluster API creates that many Machines and deletes as many. Set maxSurge to 0 first${kind === 'MachineDeployment' ? ', and maxUnavailable to 1,' : ''} to keep every Machine.`,
   ];
 }
 

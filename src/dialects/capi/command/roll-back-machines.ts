@@ -100,7 +100,7 @@ export async function rollBackMachines(
   say(parts, [
     ...change.lost.map((sentence) => `lost: ${sentence}`),
     ...(flags.dryRun === undefined
-      ? ['Refit wrote nothing: you change the owner.']
+      ? ['Refit wrote nothing: you must change the owner yourself.']
       : dryRunLines(flags)),
   ]);
 }
@@ -293,7 +293,7 @@ async function extensionIn({ client, abort }: Reading) {
 function shown({ owner, version, moves, first }: OwnerChange): string[] {
   const rows = moves.map(({ machine, node, from, to, note }) => [machine, node, from, to, note]);
   return [
-    `The way back is open: ${field(owner)} of ${title(owner)} must become ${version}. One change moves all of these Machines:`,
+    `These Machines can go back: set ${field(owner)} of ${title(owner)} to ${version}. This one change applies to all of them:`,
     ...table(['MACHINE', 'NODE', 'FROM', 'TO', 'THE RECORD'], rows, Number.POSITIVE_INFINITY),
     ...first.map((sentence) => `first: ${sentence}`),
     'Then run:',

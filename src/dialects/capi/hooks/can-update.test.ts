@@ -36,7 +36,7 @@ describe.each<[string, string, Shape, object]>([
   };
 
   test('the version is claimed, and what is left is named', () => {
-    const message = `covers machine.spec.version; leaves ${REST}`;
+    const message = `covers machine.spec.version; not covered: ${REST}`;
     const answer = answerCan(hook, shape, request);
     expect(answer).toEqual({ ...head, message, ...patches });
     const patched = applyPatches(shape, request.current, answer);

@@ -137,7 +137,7 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   const changes = changesBetween(shape, current, desired);
   const claimed = changes.find(isOurs);
   const rest = changes.filter((change) => change !== claimed).map(nameOf);
-  const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
+  const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; not covered: ${rest.join(', ') || 'nothing'}`;
   if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny'))
     return accepted(kind, message);
   const { part, path, to } = claimed;

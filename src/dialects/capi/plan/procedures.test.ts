@@ -59,7 +59,7 @@ test.each<readonly [string, Machine, string, string, Procedure | undefined]>([
   expect(procedureFor(of, version, node)).toBe(expected);
   if (expected === undefined)
     expect(refusalByProcedure(of, version, node)).toContain(
-      'it updates Machines of KubeadmConfig and of k0s',
+      'only Machines with a KubeadmConfig or a config of k0s are updated',
     );
 });
 
@@ -98,7 +98,7 @@ test('a Machine about which nothing is known is not updated', async () => {
     spec: { ...each.spec, bootstrap: {} },
   }));
   const message =
-    'Machine m-w1 has no spec.bootstrap.configRef, and its Node does not show whether k0s or kubeadm runs there: it updates Machines of KubeadmConfig and of k0s';
+    'Machine m-w1 has no spec.bootstrap.configRef, and its Node does not show whether k0s or kubeadm runs there: only Machines with a KubeadmConfig or a config of k0s are updated';
   expect(await scene.ask('w1')).toMatchObject({ status: 'Failure', message });
 });
 

@@ -55,7 +55,7 @@ export function refusalByProcedure(
 
 export function unknownProvider({ metadata, spec }: Machine): string {
   const kind = spec?.bootstrap?.configRef?.kind;
-  const known = 'it updates Machines of KubeadmConfig and of k0s';
+  const known = 'only Machines with a KubeadmConfig or a config of k0s are updated';
   return kind === undefined
     ? `Machine ${metadata.name} has no spec.bootstrap.configRef, and its Node does not show whether k0s or kubeadm runs there: ${known}`
     : `Machine ${metadata.name} has a bootstrap config of kind ${kind}, which Refit does not know: ${known}`;

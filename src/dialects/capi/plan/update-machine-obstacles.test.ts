@@ -208,9 +208,9 @@ describe('Machines of the control plane', () => {
 test('a kubelet whose version cannot be read: answer and Event say what was not checked', async () => {
   const scene = new MachineScene(['w1']);
   scene.kubelet('w1', 'fake');
-  const unchecked = 'without a check of the version rules: w1: its version fake is unreadable';
-  expect(await scene.ask('w1')).toMatchObject(underWay(`node w1 is about to start, ${unchecked}`));
-  expect(scene.told).toEqual([`Warning VersionUnchecked: upgraded ${unchecked}`]);
+  const unchecked = 'the version rules were not checked: w1: its version fake is unreadable';
+  expect(await scene.ask('w1')).toMatchObject(underWay(`node w1 is about to start; ${unchecked}`));
+  expect(scene.told).toEqual([`Warning VersionUnchecked: upgraded; ${unchecked}`]);
   await scene.ask('w1');
   expect(scene.told).toHaveLength(1);
 });

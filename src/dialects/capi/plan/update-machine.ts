@@ -173,9 +173,9 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
   if (unchecked === undefined) return underWay(starts);
   void parts.tell(
     { ...machine, kind: 'Machine' },
-    { type: 'Warning', reason: 'VersionUnchecked', message: `upgraded ${unchecked}` },
+    { type: 'Warning', reason: 'VersionUnchecked', message: `upgraded; ${unchecked}` },
   );
-  return underWay(`${starts}, ${unchecked}`);
+  return underWay(`${starts}; ${unchecked}`);
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;

@@ -44,6 +44,6 @@ export async function judgeMachines(
     unchecked:
       unchecked.length === 0
         ? undefined
-        : `without a check of the version rules: ${unchecked.join('; ')}`,
+        : `the version rules were not checked: ${unchecked.join('; ')}`,
   };
 }

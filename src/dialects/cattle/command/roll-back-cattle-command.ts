@@ -101,7 +101,7 @@ function shown({ plan, snapshot }: Inspection, way: CattleWayBack): string[] {
   return [
     `Plan ${namespace}/${name} goes back to ${way.version}, ${counted((plan as CattlePlan).spec?.concurrency ?? 0, 'node')} at a time. Plans of workers go back before the Plan of the servers.`,
     ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
-    ...way.left.map((sentence) => `left alone: ${sentence}`),
+    ...way.left.map((sentence) => `not rolled back: ${sentence}`),
     ...(snapshot.controls.abort === undefined ? [] : ['The abort of the Plan is removed.']),
     ...way.notes,
   ];

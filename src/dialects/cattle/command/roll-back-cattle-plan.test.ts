@@ -154,7 +154,11 @@ test.each<[string, Partial<CattleScene> & { readonly nodes: readonly Node[] }, s
     { nodes: [moved('a')], run: runTo(NEW, before(['v1.36.9+k3s1', 'a'])) },
     'going back never upgrades a node',
   ],
-  ['nobody vouches for the image', { nodes: [moved('a')], image: undefined }, 'with --image'],
+  [
+    'nobody vouches for the image',
+    { nodes: [moved('a')], image: undefined },
+    'Use --image to name an image',
+  ],
   [
     'a server goes to an older minor version',
     { nodes: [moved('a', SERVER)], run: runTo(NEW, before(['v1.35.9+k3s1', 'a'])) },

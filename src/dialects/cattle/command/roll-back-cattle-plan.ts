@@ -172,7 +172,7 @@ function onlyVersion({ run }: CattleScene, moves: readonly CattleMove[]): string
 function refuseStuckImage({ plan, image }: CattleScene, version: string): void {
   if (image !== undefined) return;
   refuse(
-    `the image ${plan.spec?.upgrade?.image} may refuse to install the older ${version}: k3s-upgrade does so since July 2023, its Job fails, and the node stays cordoned. Name an image that installs an older version with --image`,
+    `the image ${plan.spec?.upgrade?.image} may refuse to install the older ${version}: k3s-upgrade has refused this since July 2023; then its Job fails, and the node stays cordoned. Use --image to name an image that installs an older version`,
   );
 }
 
@@ -194,7 +194,7 @@ function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], 
     );
   if (servers.length < moves.length)
     refuse(
-      'the Plan has servers and workers, and nothing makes its workers go first: make a Plan for the workers alone, and roll that Plan back first',
+      'the Plan has servers and workers, and Refit cannot roll back its workers first: make a Plan for the workers alone, and roll that Plan back first',
     );
   const newer = nodes.find((node) => {
     const kubelet = parseVersion(kubeletVersionOf(node));

@@ -91,7 +91,7 @@ describe('passes', () => {
         conditions: [
           'Complete False Resolved',
           ...GOOD,
-          'RefitWaits True Gate a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/system-upgrade/p',
+          'RefitWaits True Gate a slot is free, but no node may start yet; run: refit why --plan cattle/system-upgrade/p',
         ],
       },
     ],

@@ -100,7 +100,7 @@ export function controllerSettings(env: Environment) {
 
 function refuse(name: string, what: string): never {
   throw new RefitError('REFIT_USAGE', `${CONTROLLER}${name} ${what}`, {
-    hint: 'set it right in the environment of the process',
+    hint: 'set a valid value in the environment of the process',
   });
 }
 

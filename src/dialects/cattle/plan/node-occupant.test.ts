@@ -106,7 +106,7 @@ test('Nodes with one host name keep each other from starting', () => {
   );
   const obstacle = {
     message: 'the Nodes a, b have the same label kubernetes.io/hostname=x',
-    ends: 'each of them has its own value',
+    ends: 'each Node has its own value of the label',
   };
   const twin = (name: string, state: RecordedState = 'pending') => twinOf(world, { name, state });
   expect([twin('a'), twin('b')]).toEqual([obstacle, obstacle]);

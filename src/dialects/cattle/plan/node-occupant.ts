@@ -28,7 +28,7 @@ export function twinOf(
   if (twins.length < 2) return undefined;
   const all = listed(twins.map(({ metadata }) => metadata.name));
   const message = `the Nodes ${all} have the same label ${names.HOSTNAME_LABEL}=${host}`;
-  return { message, ends: 'each of them has its own value' };
+  return { message, ends: 'each Node has its own value of the label' };
 }
 
 const nodesByHost = onceForEach((all: readonly Node[]) =>

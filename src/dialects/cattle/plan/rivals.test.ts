@@ -10,7 +10,7 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { nodes } from '../../../kube/resources.ts';
 import { rivalsAmong, rivalsInCluster } from './rivals.ts';
 
-const REMEDY = 'give both one version, or selectors that share no Node';
+const REMEDY = 'give both Plans the same version, or selectors that match no common Node';
 const INSTALLER = 'rancher/k3s-upgrade';
 
 type Upgrade = CattleSpec['upgrade'] | undefined;

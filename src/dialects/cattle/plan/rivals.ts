@@ -12,7 +12,7 @@ import { sameJson } from '../../../util/json.ts';
 import { resolveLatest } from './latest.ts';
 import { isInstaller, selects } from './names.ts';
 
-const REMEDY = 'give both one version, or selectors that share no Node';
+const REMEDY = 'give both Plans the same version, or selectors that match no common Node';
 
 /**
  * Returns one sentence for each other Plan that conflicts with the Plan on a Node of the cluster. If `plans` contains

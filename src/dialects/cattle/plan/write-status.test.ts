@@ -190,7 +190,7 @@ test('a blocked Plan waits for its window, but not once it is open, over, or has
 
 test('a Plan that a gate holds back says how to see which, until its rollout ends', () => {
   const words =
-    'a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/system-upgrade/p';
+    'a slot is free, but no node may start yet; run: refit why --plan cattle/system-upgrade/p';
   const blocked = (more: Partial<Rollout> = {}) =>
     rolloutOf(['a pending'], { blocked: true, ...more });
   expect(told('RefitWaits', blocked())).toBe(`True Gate ${words}`);

@@ -114,7 +114,7 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
   const failed = targetsIn(rollout, 'failed', 'unsupported');
-  const waits = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf(plan)}`;
+  const waits = `a slot is free, but no node may start yet; run: refit why --plan cattle/${keyOf(plan)}`;
   const isAborted = phase === 'failed' && reason?.code === 'Aborted';
   const isEmpty = phase === 'done' && withStages(rollout).length === 0;
   const own: ConditionUpdate[] = [];

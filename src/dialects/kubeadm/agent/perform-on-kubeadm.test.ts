@@ -200,7 +200,7 @@ test('a worker, from the signal to the end: prepared before it asks for the drai
   // If etcd was restored from a backup, it can contain an old signal.
   store.send(SIGNAL);
   await until('Failed');
-  expect(report()?.reason).toContain('this signal ended before as Completed');
+  expect(report()?.reason).toContain('this signal has already ended as Completed');
   expect(steps).toHaveLength(3);
 });
 

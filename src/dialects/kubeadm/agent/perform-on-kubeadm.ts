@@ -113,7 +113,7 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   const isOther = host.role === 'controlPlane' && cluster !== version;
   if (isBehind || isOther)
     throw new Error(
-      `ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}: kubeadm upgrade apply on the first control-plane host sets it`,
+      `ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}: kubeadm upgrade apply on the first control-plane host sets the version in that ConfigMap`,
     );
   const server = await serverVersion(client);
   const wanted = parseVersion(version);
@@ -207,7 +207,7 @@ export async function findKubeadm(
     return host;
   }
   const hint =
-    'start the agent once kubeadm has joined this host, or without --procedure kubeadm on a k0s host';
+    'start the agent after kubeadm has joined this host; on a k0s host, start it without --procedure kubeadm';
   throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, {
     hint,
   });

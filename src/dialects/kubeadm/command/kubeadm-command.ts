@@ -37,7 +37,7 @@ const LATER = 'kubelet, once every API server has the version';
 /** The sentences that tell the user what a roll-back to the older patch changes and what it keeps. */
 const LOST = [
   'Lost: what the newer patch corrected, security fixes included. Objects in etcd are kept.',
-  'Not changed: an etcd that is newer than the one of the old kubeadm, containerd, and what kubeadm does not manage.',
+  'Not changed: containerd, everything that kubeadm does not manage, and etcd if it is newer than the etcd of the old kubeadm.',
 ];
 const GOES_ON = 'has begun: it continues where it stopped.';
 const ENDS =
@@ -93,7 +93,7 @@ async function showDiff(
   const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
   if (!host) return;
   const { patches, config } = optionsFor(manifest, host);
-  const without = (patches ?? config) === undefined ? '' : ', which leaves out patches';
+  const without = (patches ?? config) === undefined ? '' : ', without the patches';
   const { code, stdout } = await attempt(shells.run(host, diffScript(manifest, host), DIFF_MS));
   if (stdout !== '')
     output.write(
@@ -373,19 +373,21 @@ export function planLines(
   const left = manifest.hosts
     .map(({ name }) => name)
     .filter((name) => !upgraded.includes(name) && !stays.has(name));
-  const kind = request.back ? 'The way back' : 'An upgrade';
+  const kind = request.back ? 'A roll-back' : 'An upgrade';
   const begun = upgraded.length > 0 ? `${kind} to ${request.version}` : 'A renewal of certificates';
   return [
     ...(resumes
       ? [`${begun} ${aborted === undefined ? GOES_ON : `was aborted: ${aborted}. ${ENDS}`}`]
       : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows, width), ''] : []),
-    ...[...stays].map(([name, why]) => `left alone: ${name} ${why}`),
+    ...[...stays].map(([name, why]) => `not changed: ${name} ${why}`),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
     ...(upgraded.length > 0 ? procedureLines(survey, request) : []),
     ...renewed.map(({ host, toRenew = [] }) => {
       const why =
-        toRenew.length > 0 ? `: ${toRenew.join(', ')}` : ', since the last run did not finish that';
+        toRenew.length > 0
+          ? `: ${toRenew.join(', ')}`
+          : ', because the last run did not finish this step';
       return `${host.name} restarts its static pods with new certificates${why}`;
     }),
     ...findings.map(
@@ -418,7 +420,7 @@ function procedureLines(
   const { name, drain } = policy;
   const approval =
     'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
-  const runtime = `On hosts with another containerd: ${manifest.containerd?.version} before the kubelet; no container is restarted.`;
+  const runtime = `On hosts with another version of containerd, ${manifest.containerd?.version} is installed before the kubelet; no container is restarted.`;
   const more = [
     ...(manifest.containerd ? [runtime] : []),
     ...(manifest.approveServingCertificates ? [approval] : []),
@@ -428,12 +430,12 @@ function procedureLines(
     ? `Workers, ${few}, then control-plane hosts one at a time.`
     : `Control-plane hosts one at a time, then workers, ${few}.`;
   const undrained = [
-    `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,
+    `${order} On each host: stage the binaries, run kubeadm, replace and restart the kubelet, verify.`,
     `Pods stay where they are: UpgradePolicy ${name} says that nodes are neither cordoned nor drained.`,
   ];
   const drained = [
-    `${order} Each host: stage binaries, cordon, evict its pods, kubeadm, kubelet,`,
-    'restart it, verify, uncordon what was cordoned here.',
+    `${order} On each host: stage the binaries, cordon, evict its pods, run kubeadm,`,
+    'replace and restart the kubelet, verify, uncordon what Refit cordoned.',
   ];
   return [...(drain.enabled ? drained : undrained), ...more, ...(back ? LOST : [])];
 }

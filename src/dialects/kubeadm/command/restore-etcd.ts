@@ -58,7 +58,7 @@ export async function restoreEtcd(
       ...[...answers.values()].map((each) => (typeof each === 'object' ? each.members.length : 0)),
     );
     const left = `etcd has ${most} members, the manifest has ${hosts.length} control-plane hosts`;
-    const advice = 'add the others, or run etcdctl member remove';
+    const advice = 'add the other hosts to the manifest, or run etcdctl member remove';
     if (most > hosts.length) throw new RefitError('REFIT_REFUSED', `${left}: ${advice}`);
     if (problemsIn(answers, hosts).length === 0)
       output.write('All members of etcd are healthy: restore only if their data is wrong.\n');

@@ -170,14 +170,14 @@ async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifes
     const found = `prints ${JSON.stringify(name.slice(0, 80))}, which is not the name of a Node`;
     throw new RefitError(
       'REFIT_FILE',
-      `${host.address}: \`${asked}\` ${found}; give its hostname in the manifest`,
+      `${host.address}: \`${asked}\` ${found}; write the hostname of this host in the manifest`,
     );
   });
   const twice = firstRepeated(hosts.map(({ name }) => name));
   if (twice === undefined) return { ...manifest, hosts };
   throw new RefitError(
     'REFIT_FILE',
-    `two hosts call themselves ${twice}; give each its hostname in the manifest`,
+    `two hosts have the hostname ${twice}; give each host its own hostname in the manifest`,
   );
 }
 

@@ -97,7 +97,7 @@ export function endingSoon(
     if (now < soon || (isRenewed && renewal !== undefined)) return [];
     const byKubeadm =
       renewal === undefined
-        ? 'the key of its authority is not on this host: renew it where that key is'
+        ? 'the key of its CA is not on this host: renew the certificate on the host that has this key'
         : 'run kubeadm certs renew all';
     const ofKubelet = 'the kubelet does not renew it: see journalctl -u kubelet on the host';
     const ofLeaf = isOfKubelet ? ofKubelet : byKubeadm;

@@ -139,7 +139,7 @@ test.each<[string, Answers, readonly string[]]>([
     'a member that does not answer',
     of(member('10'), 'timeout'),
     [
-      'the member on cp2 does not answer (timeout); see kubectl -n kube-system logs etcd-cp2, or replace a host that is gone, as the guide says',
+      'the member on cp2 does not answer (timeout); see kubectl -n kube-system logs etcd-cp2; if the host is gone, replace it as the guide describes',
     ],
   ],
   [

@@ -107,7 +107,7 @@ export interface Problem {
 export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[] {
   const silent = [...answers].flatMap(([host, answer]): Problem[] => {
     if (typeof answer !== 'string') return [];
-    const cure = `see kubectl -n kube-system logs etcd-${host}, or replace a host that is gone, as the guide says`;
+    const cure = `see kubectl -n kube-system logs etcd-${host}; if the host is gone, replace it as the guide describes`;
     return [{ found: `the member on ${host} does not answer (${answer})`, cure }];
   });
   const told = [...answers].flatMap(([host, answer]) =>

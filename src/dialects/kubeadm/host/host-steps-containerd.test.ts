@@ -102,7 +102,7 @@ describe('containerd', () => {
     await Promise.resolve(nodeOf(VERSION, runtime, ready));
   const putsBack = (_script: string, count: number): Answer =>
     count === 0 ? {} : { stdout: 'containerd v1.7.29' };
-  const FAILED = 'containerd v2.3.3 did not come up, see journalctl -u containerd on the host';
+  const FAILED = 'containerd v2.3.3 did not start: see journalctl -u containerd on the host';
 
   test.each(['containerd://2.3.3', 'containerd://v2.3.3', 'containerd://2.3.3+ours'])(
     'is there once the Node is Ready and reports %s',

@@ -360,7 +360,7 @@ describe('a roll-back', () => {
     expect(said).toBe(
       '; rolled back: v1.35.9 was put back and started; check that the Node is Ready',
     );
-    expect(warnings()).toEqual(['the kubelet did not come up; rolling back']);
+    expect(warnings()).toEqual(['the new kubelet does not work; rolling back']);
   });
 
   test('says nothing where nothing was replaced', async () => {

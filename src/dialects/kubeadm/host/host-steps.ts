@@ -184,7 +184,7 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   const reported = kubeletVersionOf(await on.node().catch(() => undefined));
   // If the API server does not answer, the state of the kubelet is unknown, so the kubelet is not replaced.
   if (!reported || reported === version) return '';
-  log.warn('the kubelet did not come up; rolling back', { node: host.name });
+  log.warn('the new kubelet does not work; rolling back', { node: host.name });
   const back = await attempt(runOnHost(on, scripts.rollBackScript(rollout)));
   const said = saidBy(back);
   if (back.code === 0)
@@ -271,7 +271,7 @@ export async function upgradeContainerd(
       back.code === 0
         ? `${said} was put back and started`
         : `the earlier one cannot be put back: ${said}`;
-    const why = `containerd ${version} did not come up, see journalctl -u containerd on the host`;
+    const why = `containerd ${version} did not start: see journalctl -u containerd on the host`;
     throw new RefitError('REFIT_REFUSED', `${undone}; ${why}`, { cause });
   }
 }

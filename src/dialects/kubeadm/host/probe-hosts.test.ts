@@ -75,7 +75,7 @@ describe('a probe', () => {
   const BY_KUBEADM = warn('certificate', `${OURS}; run kubeadm certs renew all`);
   const BY_HAND = warn(
     'certificate',
-    `${OTHER}; the key of its authority is not on this host: renew it where that key is`,
+    `${OTHER}; the key of its CA is not on this host: renew the certificate on the host that has this key`,
   );
 
   test('asks the host once, within a minute', async () => {

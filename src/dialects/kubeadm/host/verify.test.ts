@@ -108,7 +108,7 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
     {},
     without('etcd'),
     VERSION,
-    [`etcd: the API server knows no pod of it; ${KUBELET_LOG}`],
+    [`etcd: the API server has no pod of this component; ${KUBELET_LOG}`],
   ],
   [
     'one whose manifest kubeadm left behind',
@@ -252,7 +252,7 @@ test('CoreDNS is a Deployment, and has its own version', () => {
 test('etcd: nothing if it is external, and every problem of its members', () => {
   expect(etcdChecks([facts()])).toEqual([]);
   expect(problemsOf(etcdChecks([facts({ etcd: 'refused' })]))).toEqual([
-    'etcd: the member on cp1 does not answer (refused); see kubectl -n kube-system logs etcd-cp1, or replace a host that is gone, as the guide says',
+    'etcd: the member on cp1 does not answer (refused); see kubectl -n kube-system logs etcd-cp1; if the host is gone, replace it as the guide describes',
   ]);
 });
 
@@ -284,7 +284,7 @@ test.each<[string, object, boolean, string | undefined]>([
     'a leaf that kubeadm did not make',
     { ...LEAF, ...ENDING, renewal: undefined },
     true,
-    'the key of its authority is not on this host: renew it where that key is',
+    'the key of its CA is not on this host: renew the certificate on the host that has this key',
   ],
   [
     'an authority, whatever kubeadm renews',

@@ -99,7 +99,8 @@ function podCheck(component: string, { facts, pods: all }: HostState, version?: 
   if (version !== undefined && component !== 'etcd' && !isAt(wanted, version))
     return binaryCheck(component, wanted, version);
   const pod = podOf(all, name, component);
-  if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };
+  if (!pod)
+    return { component, found: 'the API server has no pod of this component', cure: KUBELET_LOG };
   const image = pod.spec?.containers?.[0]?.image ?? '';
   const tag = tagOf(image) ?? image;
   if (tag !== wanted)

@@ -290,7 +290,7 @@ test.each([
   await expect.poll(() => upgrades.isWaiting(target)).toBe(true);
   upgrades.acknowledge(target);
   await untilOver();
-  const why = 'containerd v2.3.3 did not come up, see journalctl -u containerd on the host';
+  const why = 'containerd v2.3.3 did not start: see journalctl -u containerd on the host';
   const message = `${ending}; ${why}: the Node reports containerd://2.3.2`;
   expect(await reported()).toMatchObject({
     state: 'failed',

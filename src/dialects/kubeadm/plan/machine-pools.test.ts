@@ -293,7 +293,7 @@ test('a canary that never joins is given up after half an hour, and stays paused
   const { tools, clock, writes, pool: given } = stuck({});
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect(why).toMatch(
-    /^nothing has changed for 30 min: it waits for a first Machine Ready at v1\.36\.3; it stays paused, until kubectl /,
+    /^nothing has changed for 30 min: it waits until a first Machine is Ready at v1\.36\.3; it stays paused, until you run kubectl /,
   );
   expect(writes).toEqual([HELD]);
   expect(clock.monotonic()).toBeGreaterThanOrEqual(1_800_000);
@@ -329,7 +329,7 @@ test('machine-controller writes all the time: the pause is tried again', async (
     pool: given,
   } = stuck({}, { errorReason: 'CreateMachineError', onPatch });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
-  expect(why).toMatch(/CreateMachineError: undefined; it stays paused, until kubectl /);
+  expect(why).toMatch(/CreateMachineError: undefined; it stays paused, until you run kubectl /);
   expect(writes).toEqual([HELD]);
 });
 
@@ -392,7 +392,7 @@ test('Ctrl-C before the canary pauses it, and says so', async () => {
   abort.abort(new Error('SIGINT'));
   await expect(clock.runUntil(rolled)).rejects.toThrow('SIGINT');
   expect([said.at(-1), writes]).toEqual([
-    expect.stringMatching(/^stays paused, until kubectl /),
+    expect.stringMatching(/^stays paused, until you run kubectl /),
     [HELD],
   ]);
 });

@@ -163,12 +163,12 @@ export function nextPoolStep(
   const isOpen = !hasCanary && wanted > 0;
   if (isOpen && paused && fresh.length === 0)
     return {
-      message: 'was paused before its first Machine and continues',
+      message: 'was paused before its first new Machine was created, and now continues',
       patch: { spec: { paused: false } },
     };
   if (isOpen && (paused || fresh.length === 0))
     return {
-      message: `waits for a first Machine Ready at ${target}`,
+      message: `waits until a first Machine is Ready at ${target}`,
       left: Number.POSITIVE_INFINITY,
     };
   // Refit pauses the roll-out only after the first new Machine exists. If the roll-out were paused earlier, the new
@@ -317,5 +317,5 @@ function leftAs(pool: Pool): string {
   const { name } = pool.metadata;
   const unpause = `kubectl -n ${namespace} patch machinedeployment ${name} --type merge -p '{"spec":{"paused":false}}'`;
   const unpaused = isBegun(pool) ? 'continues without Refit' : 'stays as it is';
-  return `${pool.spec.paused ? `stays paused, until ${unpause}` : unpaused}; run the same command again`;
+  return `${pool.spec.paused ? `stays paused, until you run ${unpause}` : unpaused}; run the same command again`;
 }

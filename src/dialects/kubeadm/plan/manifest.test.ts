@@ -60,7 +60,7 @@ test('containerd, with the binaries that it needs', () => {
     parseManifest(writeYaml({ ...GOOD, containerd }), 'cluster.yaml').containerd;
   expect(read({ version: '2.3.3', binaries })).toEqual({ version: 'v2.3.3', binaries });
   expect(() => read({ version: '2.3.3', binaries: { containerd: { path: '/c' } } })).toThrow(
-    'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: is missing, expected path for a file on the host, or url',
+    'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: is missing, expected path (a file on the host), or url',
   );
   expect(() => read({ version: '2.4.0-rc.1', binaries })).toThrow(
     'cluster.yaml: containerd.version: "2.4.0-rc.1" is not a release of containerd; use for example v2.3.3',
@@ -148,7 +148,7 @@ describe('what is wrong', () => {
     [
       'a download without a hash',
       { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://example.com/kubelet' } } },
-      'binaries.kubelet: is an object, expected path for a file on the host, or url with sha256: 64 hex digits, or a value for each processor, such as {amd64: …, arm64: …}',
+      'binaries.kubelet: is an object, expected path (a file on the host), or url with sha256 (64 hex digits), or a value for each processor, such as {amd64: …, arm64: …}',
     ],
     [
       'a download with a password and without a hash',
@@ -156,7 +156,7 @@ describe('what is wrong', () => {
         ...GOOD,
         binaries: { ...GOOD.binaries, kubelet: { url: 'https://me:secret@c/kubelet?sig=1' } },
       },
-      'binaries.kubelet: is an object, expected path for a file on the host',
+      'binaries.kubelet: is an object, expected path (a file on the host)',
     ],
     [
       'a download of one host without a hash',
@@ -164,7 +164,7 @@ describe('what is wrong', () => {
         ...GOOD,
         hosts: [cp1, { ...w1, binaries: { kubelet: { url: 'https://example.com/kubelet' } } }],
       },
-      'hosts[1].binaries.kubelet: is an object, expected path for a file on the host, or url with sha256: 64 hex digits, or a value for each processor, such as {amd64: …, arm64: …}',
+      'hosts[1].binaries.kubelet: is an object, expected path (a file on the host), or url with sha256 (64 hex digits), or a value for each processor, such as {amd64: …, arm64: …}',
     ],
     [
       'a binary of one host that nobody knows',
@@ -179,7 +179,7 @@ describe('what is wrong', () => {
     [
       'a version on the way of one host, where there is no way',
       { ...GOOD, hosts: [cp1, { ...w1, hops: [{ version: '1.35.7', binaries: OWN }] }] },
-      'hosts[1].hops[0].version: v1.35.7 is not on the way; the manifest has no hops; add this one there, or remove it here',
+      'hosts[1].hops[0].version: v1.35.7 is not on the upgrade path; the manifest has no hops; add this version under "hops", or remove it from this field',
     ],
     [
       'another version on the way of one host',
@@ -188,7 +188,7 @@ describe('what is wrong', () => {
         hops: [{ version: '1.35.7', binaries: GOOD.binaries }],
         hosts: [cp1, { ...w1, hops: [{ version: '1.35.6', binaries: OWN }] }],
       },
-      'hosts[1].hops[0].version: v1.35.6 is not on the way; use one of the versions under hops: v1.35.7',
+      'hosts[1].hops[0].version: v1.35.6 is not on the upgrade path; use one of the versions under hops: v1.35.7',
     ],
     [
       'a version twice on the way of one host',
@@ -240,7 +240,7 @@ describe('what is wrong', () => {
         kubeadm: { config: '/upgrade.yaml' },
         hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }],
       },
-      'kubeadm: host w1 has config and etcdUpgrade; kubeadm does not combine them, write etcdUpgrade into that file',
+      'kubeadm: host w1 has config and etcdUpgrade; kubeadm does not combine them: write etcdUpgrade into the file that config names',
     ],
     [
       'a text for a decision',

@@ -43,7 +43,7 @@ const binary = z.union(
     strictObject({ path: absolute, sha256: sha256.exactOptional() }),
     strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
   ],
-  'expected path for a file on the host, or url with sha256: 64 hex digits, or a value for each processor, such as {amd64: …, arm64: …}',
+  'expected path (a file on the host), or url with sha256 (64 hex digits), or a value for each processor, such as {amd64: …, arm64: …}',
 );
 
 /** Options of `kubeadm upgrade` with kubeadm's own names. An option of a host replaces the same option for all hosts. */
@@ -290,7 +290,7 @@ function combinedOptions(data: z.infer<typeof manifest>): string[] {
   return data.hosts.flatMap((each) => {
     const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
     const names = Object.keys(others).join(', ');
-    const advice = `kubeadm does not combine them, write ${names} into that file`;
+    const advice = `kubeadm does not combine them: write ${names} into the file that config names`;
     if (config === undefined || names === '') return [];
     return [`kubeadm: host ${each.name} has config and ${names}; ${advice}`];
   });
@@ -313,7 +313,7 @@ function hopsOfHostsProblems({ hops, hosts }: z.infer<typeof manifest>): string[
   const known = hops.map(({ version: each }) => each);
   const advice =
     known.length === 0
-      ? 'the manifest has no hops; add this one there, or remove it here'
+      ? 'the manifest has no hops; add this version under "hops", or remove it from this field'
       : `use one of the versions under hops: ${known.join(', ')}`;
   return hosts.flatMap((each, index) => {
     const own = (each.hops ?? []).map((hop) => hop.version);
@@ -321,7 +321,7 @@ function hopsOfHostsProblems({ hops, hosts }: z.infer<typeof manifest>): string[
     const unknown = own.flatMap((found, at) =>
       known.includes(found)
         ? []
-        : [`${field}[${at}].version: ${found} is not on the way; ${advice}`],
+        : [`${field}[${at}].version: ${found} is not on the upgrade path; ${advice}`],
     );
     const twice = repeated(own).map((found) => `${field}: ${found} is listed twice; list it once`);
     return [...unknown, ...twice];

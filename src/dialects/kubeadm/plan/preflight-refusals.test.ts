@@ -57,7 +57,7 @@ describe('what is refused', () => {
       'F2: an address that leads to another host',
       { hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { certificates: [OF_W2] })] },
       [
-        "F2 host w1: its address leads to the host of Node w2, as its kubelet's certificate says; correct the address",
+        'F2 host w1: its address belongs to the host of Node w2, according to the certificate of the kubelet there; correct the address',
       ],
     ],
     [
@@ -108,7 +108,7 @@ describe('what is refused', () => {
       'R12: a minor version back, too',
       { manifest: { ...manifest, version: 'v1.35.9' } },
       [
-        'R12 API servers are at v1.36.2 and cannot go back to v1.35.9: Kubernetes supports no older minor version, because etcd may hold objects that it cannot read',
+        'R12 API servers are at v1.36.2 and cannot go back to v1.35.9: Kubernetes does not support a return to an older minor version, because etcd may hold objects that this version cannot read',
       ],
     ],
     [
@@ -122,7 +122,9 @@ describe('what is refused', () => {
     [
       'F7: API servers differ, and nobody knows why',
       { hosts: [facts('cp1', NEW), facts('cp2'), facts('w1')] },
-      ['F7 API servers differ, from v1.36.2 to v1.36.3, and no upgrade of this plan is under way'],
+      [
+        'F7 API servers have different versions, from v1.36.2 to v1.36.3, and no upgrade of this plan is in progress',
+      ],
     ],
     [
       'F11: no kubeadm',
@@ -214,7 +216,7 @@ describe('what is refused', () => {
           facts('w1'),
         ],
       },
-      ['etcd etcd 3.5.19-0 to 3.6.4: every member must be at 3.5.20 or later'],
+      ['etcd upgrade of etcd from 3.5.19-0 to 3.6.4: every member must be at 3.5.20 or later'],
     ],
     [
       'Kd: a host that missed a minor version',
@@ -343,7 +345,7 @@ describe('images without a version', () => {
       facts('cp2', OLD, { staticPods: { ...facts('cp2').staticPods, etcd: '3.6.11' } }),
       facts('w1'),
     ];
-    const found = `etcd ${DIGEST} to 3.7.0: a version cannot be read`;
+    const found = `upgrade of etcd from ${DIGEST} to 3.7.0: a version cannot be read`;
     expect(lines(hosts, [], MINOR)).toEqual([`force ${found}`]);
     expect(lines(hosts, ['etcd'], MINOR)).toEqual([`warn ${found}; the manifest allows this`]);
   });

@@ -114,7 +114,7 @@ test('a node that no run will uncordon is told, with the command', () => {
     ...assess(survey).findings,
     warn(
       'cordon',
-      'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1',
+      'node w1: an earlier run left the node cordoned; when the node works again, run kubectl uncordon w1',
     ),
   ]);
   // `kubectl uncordon` does not remove the annotation of Refit from the Node.

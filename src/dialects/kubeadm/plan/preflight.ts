@@ -272,7 +272,8 @@ function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
   const left = ours
     .map(({ metadata }) => metadata.name)
     .filter((name) => !hostsOf(request).includes(name));
-  const why = 'an earlier run left it cordoned; once it works, run kubectl uncordon';
+  const why =
+    'an earlier run left the node cordoned; when the node works again, run kubectl uncordon';
   return openRequest(plan)
     ? []
     : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
@@ -376,7 +377,7 @@ function hostFindings(
       if (backup === 'refused')
         findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`, BY_HAND));
     const other = certificates.find(({ nodeName = host.name }) => nodeName !== host.name)?.nodeName;
-    const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
+    const leads = `host ${host.name}: its address belongs to the host of Node ${other}, according to the certificate of the kubelet there`;
     if (other !== undefined) findings.push(hard('F2', leads, 'correct the address'));
     const runtime = runtimeOf(nodeNamed(host.name, nodes));
     // This check uses the runtime that the Node reports, because that is the runtime of the kubelet. The containerd

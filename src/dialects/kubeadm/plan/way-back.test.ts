@@ -110,7 +110,7 @@ describe('what is refused', () => {
       'an older minor version, whatever is recorded',
       { manifest: { ...manifest, version: 'v1.35.9' } },
       [
-        'R12 API servers are at v1.36.3 and cannot go back to v1.35.9: Kubernetes supports no older minor version, because etcd may hold objects that it cannot read',
+        'R12 API servers are at v1.36.3 and cannot go back to v1.35.9: Kubernetes does not support a return to an older minor version, because etcd may hold objects that this version cannot read',
       ],
     ],
     [
@@ -131,7 +131,7 @@ describe('what is refused', () => {
       'a part of the control plane',
       ran({ cp2: { version: 'v1.36.1' } }),
       [
-        'R12 the control plane goes back as a whole, but cp2 ran v1.36.1 before, not v1.36.2',
+        'R12 all control-plane hosts must go back together, but cp2 ran v1.36.1 before, not v1.36.2',
         'R3 kubelet of cp2 at v1.36.3 would be newer than the API servers at v1.36.2',
       ],
     ],

@@ -127,7 +127,7 @@ function findingsOf(
     ];
   if (left.length > 0 && !moves) return [back(`no host can go back to ${version}: ${why}`)];
   if (stuck.length > 0 && !isOfWorkersAlone)
-    return [back(`the control plane goes back as a whole, but ${why}`)];
+    return [back(`all control-plane hosts must go back together, but ${why}`)];
   return [];
 }
 
@@ -156,7 +156,7 @@ export function targetFinding(
   if (compareVersions(to, newest) >= 0) return undefined;
   if (!isSameMinor(to, newest))
     return back(
-      `API servers are at ${textOf(newest)} and cannot go back to ${textOf(to)}: Kubernetes supports no older minor version, because etcd may hold objects that it cannot read`,
+      `API servers are at ${textOf(newest)} and cannot go back to ${textOf(to)}: Kubernetes does not support a return to an older minor version, because etcd may hold objects that this version cannot read`,
     );
   if (way !== undefined) return undefined;
   return back(

@@ -11,9 +11,9 @@ const CORE = { apiGroups: [''], operations: ['CREATE'], resources: ['pods'] };
 const SERVICE = { service: { namespace: 'guard', name: 'guard' } };
 const HOOK = { name: 'guard.example.com', rules: [CORE], clientConfig: SERVICE };
 const SILENT =
-  'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods, Nodes or Machines: fix it first';
+  'no endpoint of service guard/guard is ready for webhook guard.example.com, which must allow pods, Nodes or Machines: fix the service first';
 const ALONE =
-  'only node w1 serves webhook guard.example.com, which must allow pods, Nodes or Machines: while it is drained, no node does; run a replica on another node';
+  'only node w1 serves webhook guard.example.com, which must allow pods, Nodes or Machines: while that node is drained, no node serves the webhook; run a replica on another node';
 
 /**
  * Returns a client with one endpoint for each given node name. A `-` before the name means that the endpoint is not

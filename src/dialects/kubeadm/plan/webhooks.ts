@@ -79,11 +79,11 @@ async function problemOf({ name, clientConfig }: Webhook, client: KubeClient, ab
   const nodes = new Set(ready.map(({ nodeName }) => nodeName));
   const who = `${name}, which must allow pods, Nodes or Machines`;
   if (ready.length === 0) {
-    const silent = `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: fix it first`;
+    const silent = `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: fix the service first`;
     return { finding: warn('webhook', silent) };
   }
   const [only] = nodes;
   if (nodes.size > 1 || only === undefined) return undefined;
-  const alone = `only node ${only} serves webhook ${who}: while it is drained, no node does; run a replica on another node`;
+  const alone = `only node ${only} serves webhook ${who}: while that node is drained, no node serves the webhook; run a replica on another node`;
   return { finding: warn('webhook', alone), only };
 }

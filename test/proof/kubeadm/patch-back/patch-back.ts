@@ -34,7 +34,7 @@ interface Source {
   readonly binaries: (version: string) => object;
   /** What else must be right once all hosts have the version. */
   readonly verifyMore: (title: string, version: string) => Promise<void>;
-  /** What else must be right before the way back to the version begins. */
+  /** What else must be right before a return to the version begins. */
   readonly beforeWayBack: (version: string) => Promise<void>;
 }
 

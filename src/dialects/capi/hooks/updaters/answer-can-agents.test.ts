@@ -132,7 +132,7 @@ describe('a node without an agent of Refit', () => {
     );
     const skipped = sceneWith([{ ...REFIT, onUnavailable: 'Skip' }], {});
     expect((await skipped.ask('CanUpdateMachine', ...small)).message).toBe(
-      'covers nothing; leaves machine.spec.version; no answer from refit: node w1 has no agent of Refit',
+      'covers nothing; not covered: machine.spec.version; no answer from refit: node w1 has no agent of Refit',
     );
   });
 

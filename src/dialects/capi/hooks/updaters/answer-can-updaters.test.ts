@@ -37,7 +37,7 @@ describe('three updaters', () => {
     const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [FILER, REFIT, SIZER]);
     const answer = await scene.ask('CanUpdateMachine', current, desired);
     expect(answer.message).toBe(
-      'covers bootstrap.spec.files (filer); machine.spec.version (refit); infraMachine.spec.cpu, infraMachine.spec.disk (sizer); leaves nothing',
+      'covers bootstrap.spec.files (filer); machine.spec.version (refit); infraMachine.spec.cpu, infraMachine.spec.disk (sizer); not covered: nothing',
     );
     expect(leftBy(answer)).toEqual([]);
     const last = scene.asked.at(-1)?.current as Triple;
@@ -62,7 +62,7 @@ describe('three updaters', () => {
     const other = { ...FILER, selector: { matchLabels: { pool: 'gpu' } } };
     const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [other, REFIT, SIZER]);
     const answer = await scene.ask('CanUpdateMachine', current, desired);
-    expect(answer.message).toContain('leaves bootstrap.spec.files');
+    expect(answer.message).toContain('not covered: bootstrap.spec.files');
     expect(scene.asked.map(({ updater }) => updater)).toEqual(['sizer']);
   });
 
@@ -115,13 +115,13 @@ describe('what no updater covers', () => {
     const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER]);
     const answer = await scene.ask('CanUpdateMachine', current, desired);
     expect(Object.keys(answer)).toEqual(['apiVersion', 'kind', 'status', 'message']);
-    expect(answer.message).toContain('leaves bootstrap.spec.files');
+    expect(answer.message).toContain('not covered: bootstrap.spec.files');
   });
 
   test('with Refuse nothing is accepted and nothing replaced: the call fails', async () => {
     const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Refuse' });
     await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
-      /^UpdaterSet all: refused, because it covers .*; leaves bootstrap.spec.files$/,
+      /^UpdaterSet all: refused, because it covers .*; not covered: bootstrap.spec.files$/,
     );
   });
 
@@ -156,7 +156,7 @@ describe('what no updater covers', () => {
     ]) {
       approve(...others);
       await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
-        /^UpdaterSet all: waits for approval, because it covers .*; leaves bootstrap.spec.files; to have it replaced: refit approve machine\/m1 --namespace default$/,
+        /^UpdaterSet all: waits for approval, because it covers .*; not covered: bootstrap.spec.files; to approve the replacement, run: refit approve machine\/m1 --namespace default$/,
       );
     }
     expect(scene.api.calls).toContain('patch updatersets/all/status');
@@ -164,7 +164,7 @@ describe('what no updater covers', () => {
     const answer = await scene.ask('CanUpdateMachine', current, desired);
     expect(answer).toMatchObject({
       status: 'Success',
-      message: expect.stringContaining('leaves bootstrap.spec.files'),
+      message: expect.stringContaining('not covered: bootstrap.spec.files'),
     });
     expect(leftBy(answer)).toHaveLength(4);
   });
@@ -178,7 +178,7 @@ test("with Ask a name that is none is in no command: it is the caller's, and som
   });
   const asked = scene.ask('CanUpdateMachine', named(current), named(desired));
   await expect(asked).rejects.toThrow(
-    `UpdaterSet all: refused, because "Machine default/m'; id; '" names no object, such as Machine prod/cp-1`,
+    `UpdaterSet all: refused, because "Machine default/m'; id; '" names no object; it must name an object, for example Machine prod/cp-1`,
   );
 });
 
@@ -339,7 +339,7 @@ describe('patches that are not believed', () => {
     );
     const refused = scene.ask('CanUpdateMachine', current, desired);
     await expect(refused).rejects.toThrow(
-      /waiting for updater sizer: its patches set other values than desired/,
+      /waiting for updater sizer: its patches set values that differ from the desired ones for bootstrap/,
     );
     const { message } = (await refused.catch((error: unknown) => error)) as Error;
     expect(message.length).toBeLessThan(500);
@@ -350,7 +350,7 @@ describe('patches that are not believed', () => {
     const spec = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`k${index}`, 1]));
     const scene = new Scene({ sizer: { bootstrapConfigPatch: mergePatch({ spec }) } }, [SIZER]);
     await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
-      /for bootstrap.spec.k0, bootstrap.spec.k1, bootstrap.spec.k2, bootstrap.spec.k3, bootstrap.spec.k4$/,
+      /differ from the desired ones for bootstrap.spec.k0, bootstrap.spec.k1, bootstrap.spec.k2, bootstrap.spec.k3, bootstrap.spec.k4$/,
     );
   });
 
@@ -377,7 +377,7 @@ describe('UpdaterSets', () => {
   test('without one for the Machine, Refit answers alone', async () => {
     const scene = new Scene({}, [SIZER], { selector: { matchLabels: { pool: 'gpu' } } });
     const answer = await scene.ask('CanUpdateMachine', current, desired);
-    expect(answer.message).toMatch(/^covers machine.spec.version; leaves /);
+    expect(answer.message).toMatch(/^covers machine.spec.version; not covered: /);
     expect(scene.asked).toEqual([]);
   });
 

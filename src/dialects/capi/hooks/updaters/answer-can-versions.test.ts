@@ -79,7 +79,7 @@ describe('a version that breaks a rule', () => {
     const scene = sceneOf(kubelet);
     const answer = await scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
     expect(answer.message).toBe(
-      `covers machine.spec.version; leaves nothing; without a check of the version rules: w1: ${why}`,
+      `covers machine.spec.version; not covered: nothing; the version rules were not checked: w1: ${why}`,
     );
     expect(answer.machinePatch).toBeDefined();
   });
@@ -88,7 +88,9 @@ describe('a version that breaks a rule', () => {
     const scene = sceneOf('fake');
     scene.api.put(updaterSets, buildUpdaterSet('all', [REFIT], {}));
     const answer = await scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
-    expect(answer.message).toContain('(refit); leaves nothing; without a check of the version');
+    expect(answer.message).toContain(
+      '(refit); not covered: nothing; the version rules were not checked',
+    );
   });
 
   test.each([

@@ -177,9 +177,9 @@ function holdBy(
     // quoted.
     const [, kind, namespace, name] = TITLE.exec(title) ?? [];
     if (!kind)
-      return `refused, because ${JSON.stringify(title.slice(0, 100))} names no object, such as Machine prod/cp-1`;
+      return `refused, because ${JSON.stringify(title.slice(0, 100))} names no object; it must name an object, for example Machine prod/cp-1`;
     const command = `refit approve ${kind.toLowerCase()}/${name} --namespace ${namespace}`;
-    return `waits for approval, because it ${describe(composition)}; to have it replaced: ${command}`;
+    return `waits for approval, because it ${describe(composition)}; to approve the replacement, run: ${command}`;
   }
   return undefined;
 }
@@ -191,7 +191,7 @@ function describe({ steps, uncovered, unanswered }: Composition): string {
   const silent = unanswered
     .map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`)
     .join('');
-  return `covers ${covered || 'nothing'}; leaves ${uncovered.join(', ') || 'nothing'}${silent}`;
+  return `covers ${covered || 'nothing'}; not covered: ${uncovered.join(', ') || 'nothing'}${silent}`;
 }
 
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];

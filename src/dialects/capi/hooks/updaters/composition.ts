@@ -87,7 +87,8 @@ function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patche
   // The message names only a few of the changes, because their names may be long, and thousands of
   // them would fill the memory.
   const names = stray.slice(0, 5).map(nameOf).join(', ');
-  if (stray.length > 0) throw new Error(`its patches set other values than desired for ${names}`);
+  if (stray.length > 0)
+    throw new Error(`its patches set values that differ from the desired ones for ${names}`);
   const left = new Set(changesBetween(shape, patched, desired).map(nameOf));
   return changesBetween(shape, current, desired).filter((change) => !left.has(nameOf(change)));
 }

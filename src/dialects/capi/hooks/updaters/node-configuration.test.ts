@@ -100,7 +100,7 @@ class Scene {
    */
   async left(from: Json, to: Json): Promise<string[]> {
     const answer = await this.can(from, to);
-    const [, left = ''] = /; leaves (.*)$/.exec(answer.message ?? '') ?? [];
+    const [, left = ''] = /; not covered: (.*)$/.exec(answer.message ?? '') ?? [];
     if (left !== 'nothing') return left.split(', ');
     const current = buildTriple({ bootstrap: from });
     const desired = buildTriple({ bootstrap: to });
@@ -379,7 +379,7 @@ describe('UpdateMachine', () => {
     scene.report({ failure: 'the disk is full' });
     expect(await scene.update(demo())).toMatchObject({
       status: 'Failure',
-      message: `updater configuration: node n1: the disk is full; to have it tried again: refit retry n1`,
+      message: `updater configuration: node n1: the disk is full; to try again, run: refit retry n1`,
     });
     scene.note(CONFIGURATION_ANNOTATION, '');
     expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
@@ -490,7 +490,7 @@ test('the last answer about a Machine without a MachineDeployment is lost: it is
     ...machine,
     metadata: { ...machine.metadata, labels: {} },
   }));
-  expect((await scene.can({}, demo())).message).toContain('leaves nothing');
+  expect((await scene.can({}, demo())).message).toContain('not covered: nothing');
   await scene.update(demo());
   scene.report();
   for (let call = 0; call < 2; call++)

@@ -78,7 +78,7 @@ export async function configureNode(
     if (report?.failure === undefined)
       return report ? DONE : underWay(`node ${name}: waiting for its agent`);
     return failure(
-      `node ${name}: ${printable(report.failure)}; to have it tried again: refit retry ${name}`,
+      `node ${name}: ${printable(report.failure)}; to try again, run: refit retry ${name}`,
     );
   }
   if (items.length === 0)

@@ -94,7 +94,7 @@ class Scene {
         await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
     };
     const answer = await canUpdate(parts, this.#hook, request, 60_000);
-    expect(fitting(`${this.#hook}Response`, answer).message).toMatch(/leaves nothing$/);
+    expect(fitting(`${this.#hook}Response`, answer).message).toMatch(/not covered: nothing$/);
   }
 
   async update(): Promise<UpdateMachineResponse> {
@@ -162,8 +162,8 @@ class Scene {
 }
 
 const GONE =
-  'updater filer is to update this Machine, but UpdaterSet in-place no longer has it: put it back, or remove the annotation ' +
-  'upgrade.refit.dev/updater-steps of the Machine, and of its MachineDeployment, to continue without it';
+  'updater filer is to update this Machine, but UpdaterSet in-place no longer has it: add the updater to the UpdaterSet again, or remove the annotation ' +
+  'upgrade.refit.dev/updater-steps of the Machine, and of its MachineDeployment, to continue without the updater';
 
 describe.each(['CanUpdateMachine', 'CanUpdateMachineSet'] as const)('%s', (hook) => {
   test('accepted by a set that is deleted before the first UpdateMachine: no success until it is back', async () => {

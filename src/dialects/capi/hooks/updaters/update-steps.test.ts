@@ -256,7 +256,9 @@ describe('success is never answered without calls', () => {
     const answer = await scene.ask();
     expect(answer).toMatchObject({
       status: 'Failure',
-      message: expect.stringContaining('put it back, or remove the annotation') as string,
+      message: expect.stringContaining(
+        'add the updater to the UpdaterSet again, or remove the annotation',
+      ) as string,
     });
     scene.api.change(machines, 'm1', (machine) => ({
       ...machine,
@@ -426,7 +428,7 @@ test('an updater that the set has no more is named with its set, and what to rem
   scene.events.length = 0;
   expect(await scene.ask()).toMatchObject({
     status: 'Failure',
-    message: `updater first is to update this Machine, but UpdaterSet all no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
+    message: `updater first is to update this Machine, but UpdaterSet all no longer has it: add the updater to the UpdaterSet again, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without the updater`,
   });
   // The UpdaterSet with the other name did not accept the change, even though it has the same updater.
   scene.api.put(updaterSets, buildUpdaterSet('other', [buildUpdater('first')]));

@@ -112,7 +112,7 @@ async function takeStep(
   const { set, steps, done } = record;
   const name = steps[done] ?? '';
   const updater = set === undefined ? REFIT_ALONE : await updaterIn(call, set, name);
-  const gone = `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`;
+  const gone = `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: add the updater to the UpdaterSet again, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without the updater`;
   if (!updater) return failure(gone);
   const answer = await answerOf(call, updater);
   if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
