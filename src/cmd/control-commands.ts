@@ -38,7 +38,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'abort',
     summary:
-      'Ends a plan. Refit cancels the upgrade of nodes whose service is untouched; the others finish.',
+      'Ends a plan. Refit cancels the upgrade of each node whose service has not changed yet. The other nodes finish.',
     argument: PLAN_ARGUMENT,
     options: [
       ...common.CONNECTION_OPTIONS,

@@ -327,7 +327,7 @@ export const upgradePolicySpecSchema = object(
     prefetch: choice(
       'Which waiting nodes download, verify and try out their version while others are upgraded. `Next` (the default): as ' +
         'many nodes as start next; `All`: up to 20 nodes; `None`: no node. Their services are not touched. Before the first node starts, some agents test the ' +
-        'downloads: the agents of two nodes of each stage and platform, and of nodes that may have too little disk space; with `All` the agents of all nodes, with `None` no agent.',
+        'downloads: the agents of two nodes of each stage and platform, and of nodes that may have too little disk space; with `All`, and if the plan has windows of its own, the agents of all nodes; with `None` no agent.',
       'Next',
       'All',
       'None',
