@@ -110,7 +110,7 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     const { refused, kept, masked, left, changed } = seen.foreign;
     const inTheWay =
       'REFIT_INSTALL: these files exist already, and refit install did not create them: ';
-    const hint = `(move these files away, put settings of the service into ${dropIn}, and run this again)\nexit code 1\n`;
+    const hint = `(move these files away, put settings of the service into ${dropIn}, and run this command again)\nexit code 1\n`;
     expect(refused).toBe(
       `${inTheWay}${file}, /etc/refit/agent.kubeconfig, /usr/local/bin/refit ${hint}`,
     );

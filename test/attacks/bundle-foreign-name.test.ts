@@ -25,7 +25,7 @@ test('the file of somebody else stays, and the report says why', async () => {
   await node.end();
   expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
   expect((await node.report())?.reason).toContain(
-    'is team.tar, and another file here has the same name',
+    'is team.tar, but another file on this host has the same name',
   );
   expect(await readFile(join(images, 'team.tar'), 'utf8')).toBe('theirs');
   expect(await readdir(images)).toEqual(['team.tar']);

@@ -52,9 +52,9 @@ test('a folder or file that is a symbolic link, a file with a second name and a 
   const reasons = await refusals(prepare, ...names.map((name) => `/etc/demo/${name}`));
   expect(reasons).toEqual([
     expect.stringContaining('is reached by a symbolic link'),
-    expect.stringContaining('is not a plain file'),
-    expect.stringContaining('is not a plain file with a single name'),
-    expect.stringContaining('is not a plain file'),
+    expect.stringContaining('must be a regular file'),
+    expect.stringContaining('must be a regular file with only one hard link'),
+    expect.stringContaining('must be a regular file'),
   ]);
 });
 

@@ -33,7 +33,7 @@ test('a file of arguments that is a symbolic link is neither read nor replaced',
   await symlink(host.at('victim/flags'), host.at(FLAGS));
   host.start();
   const { failure } = await host.answer(await host.ask(argument('v', '4')));
-  expect(failure).toContain('is not a plain file');
+  expect(failure).toContain('must be a regular file');
   expect([await host.read('victim/flags'), await host.restarts()]).toEqual([
     'KUBELET_KUBEADM_ARGS="--v=2"\n',
     0,

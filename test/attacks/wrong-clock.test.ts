@@ -41,7 +41,7 @@ test('in 1970 a signal waits, and is carried out once the clock is right', async
   expect(place.store.statuses).toEqual([]);
   const said = (): string =>
     place.store.object.metadata.annotations?.['upgrade.refit.dev/agent-report'] ?? '';
-  await place.until(() => expect(said()).toContain("which this host's clock says"));
+  await place.until(() => expect(said()).toContain("the time on this host's clock"));
   clock.jump(Date.now());
   await place.ended();
   expect(place.store.statuses.at(-1)).toBe('Completed');
@@ -56,6 +56,6 @@ test.each([
   await place.ended();
   expect(place.store.statuses).toEqual(['FailedDownload']);
   expect(place.store.object.metadata.annotations?.['upgrade.refit.dev/agent-report']).toContain(
-    "which this host's clock says",
+    "the time on this host's clock",
   );
 });

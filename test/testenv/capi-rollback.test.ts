@@ -91,7 +91,7 @@ test('after an update, the printed line takes the owner back, and only a user ru
     const said = await rolledBack(subject, '-n', 'default');
     expect(said).toMatchObject({ code: 0, stderr: '' });
     expect(said.stdout).toContain(
-      `spec.template.spec.version of MachineDeployment default/pool must become ${FROM}.`,
+      `These Machines can go back: set spec.template.spec.version of MachineDeployment default/pool to ${FROM}.`,
     );
     expect(said.stdout).toContain(`${MACHINE} ${NODE} ${TO} ${FROM} ran this version before`);
     expect(said.stdout).toContain(

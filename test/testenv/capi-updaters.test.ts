@@ -98,7 +98,7 @@ test('with Ask, the command of the message lets Cluster API replace the Machine'
   const { files } = updaters;
   await setUpdaters([files.updater, REFIT], 'Ask');
   const asked = await askCanUpdate(scene.manager('h2'), wanted).then(String, messageOf);
-  const [, command = ''] = /to have it replaced: refit (.*)$/.exec(asked) ?? [];
+  const [, command = ''] = /to approve the replacement, run: refit (.*)$/.exec(asked) ?? [];
   expect(command).toBe(`approve machine/${wanted.machine} --namespace default`);
   const operator = ['--kubeconfig', await kubeconfigFor('operator')];
   const other = await runRefit('approve', 'machine/other', ...operator);

@@ -16,7 +16,7 @@ test('--canary: a real health check stops the plan in its first wave', async () 
   expect(last[2]).toMatch(/^3 nodes untouched: worker\d, worker\d, worker\d\.$/);
   expect(stdout).toMatch(/^3 nodes now run v1\.36\.3\+k0s\.0: /m);
   expect(stdout.indexOf('The cluster is removed')).toBeLessThan(stdout.indexOf('now run'));
-  expect(stdout).toContain('With --keep it stays');
+  expect(stdout).toContain('With --keep it keeps running');
 });
 
 test('--bad-release: the agent brings the old version back, and no other node is touched', async () => {

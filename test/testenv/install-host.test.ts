@@ -63,7 +63,7 @@ function suite(): void {
   test('uninstall leaves nothing on the host but an agent.yaml that it cannot read, and says so', () => {
     expect(seen.removed).toContain(
       'could not read the agent\'s options: cannot use /etc/refit/agent.yaml: line 1 is "soak 1s": write a flag and its value, such as require-https: true\n' +
-        'left the directories that /etc/refit/agent.yaml names, and the files of the agent next to the binary of k0s\n',
+        'did not remove the directories that /etc/refit/agent.yaml names, and the files of the agent next to the binary of k0s\n',
     );
     expect(seen.left).toEqual(['/etc/refit']);
   });

@@ -152,11 +152,11 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
   );
   const said = refused.stderr.join('\n');
   expect(said).toContain(
-    `REFIT_INSTALL: these objects exist already, and refit install did not create them: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (stop the controller that uses this, `,
+    `REFIT_INSTALL: these objects exist already, and refit install did not create them: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (stop the controller that uses these objects, `,
   );
   expect(await state()).toBe(before);
 
-  const [, commands = ''] = /`(kubectl .*)`; then run this again\)$/.exec(said) ?? [];
+  const [, commands = ''] = /`(kubectl .*)`; then run this command again\)$/.exec(said) ?? [];
   expect(commands).toContain(
     'kubectl delete clusterrolebinding/refit-controller && kubectl -n k0s-autopilot delete ',
   );
@@ -276,7 +276,7 @@ test("the original's controller is not taken over: nothing is applied before it 
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
   expect(stderr.join('\n')).toBe(
     'REFIT_INSTALL: these objects exist already, and refit install did not create them: deployment system-upgrade/system-upgrade-controller ' +
-      '(stop the controller that uses these objects, and delete them in the same way as you installed them, for example with `kubectl -n system-upgrade delete deployment/system-upgrade-controller`; then run this again)',
+      '(stop the controller that uses these objects, and delete them in the same way as you installed them, for example with `kubectl -n system-upgrade delete deployment/system-upgrade-controller`; then run this command again)',
   );
   const imageNow = async (): Promise<string> =>
     await ask('get', ...deployment, '-o', 'jsonpath={..containers[*].image}');

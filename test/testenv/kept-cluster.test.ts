@@ -52,7 +52,7 @@ test('a kept cluster is there for kubectl and refit, advice is given only then, 
     const goBack = async (name: string) =>
       await refit('rollback', '--run', name, '--reason', 'trial', '--dry-run', 'client');
     const unclear = await goBack('plan.yaml');
-    expect(unclear.stderr).toContain(`name one of them with --run, as ${names.join(', ')}`);
+    expect(unclear.stderr).toContain(`choose one of them with --run: ${names.join(', ')}`);
     expect((await goBack(names[0] ?? '')).stdout).toContain('Run plan.yaml goes back');
     const [, pid = ''] = /kill (\d+)\n/.exec(said) ?? [];
     expect(Number(pid)).toBe(child.pid);

@@ -233,7 +233,7 @@ function suite(): void {
     await writeFile(file, stringify({ ...rest, hosts: hosts.slice(0, 2) }));
     const { code, text } = await restore(undefined, file);
     const line =
-      /REFIT_REFUSED: etcd has 3 members, the manifest has 2 control-plane hosts: add the others, or run/;
+      /REFIT_REFUSED: etcd has 3 members, the manifest has 2 control-plane hosts: add the other hosts to the manifest, or run/;
     expect([code, text]).toEqual([1, expect.stringMatching(line)]);
     await expectUntouched();
   });
