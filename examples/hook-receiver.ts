@@ -44,8 +44,7 @@ function refusal({ headers }: IncomingMessage, body: Buffer): string | undefined
   const expected = createHmac('sha256', key).update(`${timestamp}.`).update(body).digest();
   const [, hex = ''] = /^sha256=([0-9a-f]{64})$/.exec(String(headers['refit-signature'])) ?? [];
   const given = Buffer.from(hex, 'hex');
-  // The comparison takes the same time at whichever byte the signatures differ, so nobody can guess a signature byte by
-  // byte.
+  // The comparison takes the same time no matter which byte differs, so nobody can guess a signature byte by byte.
   if (given.length !== expected.length || !timingSafeEqual(given, expected))
     return 'the signature is wrong';
   const secondsApart = Math.abs(Date.now() / 1000 - Number(timestamp));
@@ -79,7 +78,7 @@ function answerFor(id: string, body: Buffer): Answer {
   };
   child.once('error', ({ message }) => end(message));
   child.once('close', (code) => end(code === 0 ? undefined : errors.trim() || `exit code ${code}`));
-  // A command may ignore its input, so an error of this stream is no failure.
+  // A command may ignore its input, so an error of this stream does not mean that the command failed.
   child.stdin.on('error', () => undefined).end(body);
   return { status: 503, message: 'the command was started' };
 }

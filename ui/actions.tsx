@@ -18,8 +18,8 @@ interface Actions {
 }
 
 /**
- * Sends actions to the server, one at a time. `subject` names the plan or node that the actions are for. The hook does
- * not return the result of another subject.
+ * Sends actions to the server, one at a time. `subject` names the plan or node that the actions are for. The hook never
+ * returns the result of an action for another subject.
  */
 function useActions(subject: string): Actions {
   const [isBusy, setBusy] = useState(false);
@@ -185,7 +185,7 @@ interface QuestionProps {
   readonly text: string;
   readonly yes: string;
   readonly no: string;
-  /** False if the action has no reason. */
+  /** False if the user cannot give a reason for the action. */
   readonly hasReason?: boolean;
   /**
    * Called with the answer of the user. The argument is the reason, which may be empty; undefined if the user declines.

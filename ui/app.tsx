@@ -11,7 +11,7 @@ import { Preview } from './preview.tsx';
 import { Sentences } from './sentences.tsx';
 
 interface AppProps {
-  /** The state inside of a report; undefined on a page that a server serves. */
+  /** The state that a report contains; undefined on a page that a server serves. */
   readonly inside: DashboardState | undefined;
   /** True if a proxy signs the user in and out. */
   readonly isProxied: boolean;
@@ -89,8 +89,8 @@ function useServed(inside: DashboardState | undefined) {
 const AGAIN_MS = 5000;
 
 /**
- * Follows the events of the server until the returned function is called. It connects again by itself, because a
- * browser stops after an answer that is an error.
+ * Follows the events of the server until the returned function is called. It reconnects itself, because a browser does
+ * not reconnect after an error response.
  */
 function follow(onState: (state: DashboardState) => void, onLost: () => void): () => void {
   let events: EventSource;
@@ -122,7 +122,7 @@ interface SignedInProps extends Pick<AppProps, 'isProxied'> {
   readonly viewer: string;
 }
 
-/** The user who is signed in. Only a page of the controller has one. */
+/** The user who is signed in. Only a page that the controller serves has a signed-in user. */
 function SignedIn({ viewer, isProxied }: SignedInProps) {
   const signOut = (): void => {
     void fetch('sign-out', { method: 'POST' }).finally(() => location.reload());

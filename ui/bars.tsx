@@ -6,7 +6,7 @@ export interface Span {
   readonly ms: number;
 }
 
-/** Returns the time from the first step to the end of the last one. */
+/** Returns the time from the first step to the end of the last step. */
 export function spanOf(nodes: readonly NodeState[]): Span {
   let from = Number.POSITIVE_INFINITY;
   let to = 0;

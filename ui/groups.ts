@@ -5,7 +5,7 @@ export const GROUPINGS = ['role', 'wave', 'zone', 'wave and zone'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 export interface Group {
-  /** The heading; undefined if all nodes are in one group that needs none. */
+  /** The heading; undefined if all nodes are in one group, which needs no heading. */
   readonly title: string | undefined;
   /** The row of the heading; the row of the first node if the group has no heading. */
   readonly row: number;
@@ -26,7 +26,10 @@ export interface Layout {
   readonly placeOf: readonly number[];
 }
 
-/** Returns the groupings that these nodes allow. Nodes without waves, or without zones, cannot be grouped by them. */
+/**
+ * Returns the groupings that these nodes allow. Nodes without waves cannot be grouped by wave, and nodes without zones
+ * cannot be grouped by zone.
+ */
 export function groupingsOf(nodes: readonly NodeState[]): readonly Grouping[] {
   const hasWaves = nodes.some(({ wave }) => wave !== undefined);
   const hasZones = nodes.some(({ zone }) => zone !== undefined);
@@ -91,8 +94,8 @@ function sortedGroups(nodes: readonly NodeState[], by: Grouping): number[][] {
 }
 
 /**
- * Returns the wave and the zone by which the node is grouped. The wave is 0 and the zone is empty if the node has none,
- * or is not grouped by it.
+ * Returns the wave and the zone by which the node is grouped. The wave is 0 if the node has no wave or is not grouped
+ * by wave. The zone is empty if the node has no zone or is not grouped by zone.
  */
 function keyOf(node: NodeState | undefined, by: Grouping): readonly [number, string] {
   const wave = by === 'zone' ? undefined : node?.wave;

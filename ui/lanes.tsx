@@ -153,7 +153,7 @@ function Titled({ group: { title, row }, children }: TitledProps) {
   );
 }
 
-/** The visible rows. `from` is the first row, and `to` is the row after the last one. */
+/** The visible rows. `from` is the first visible row, and `to` is the row after the last visible row. */
 interface Sight {
   readonly from: number;
   readonly to: number;

@@ -1,4 +1,4 @@
-/** Sends what a viewer asks for to the server. */
+/** Sends the requests of a viewer to the server. */
 import type { ActionResult } from '../src/cli/dashboard/state.ts';
 
 /** Resolves with the result. If there is no result, it resolves with one sentence that says why. */

@@ -1,4 +1,7 @@
-/** Previews a plan that is not applied yet: the viewer pastes it or picks a file, and the server says what it would do. */
+/**
+ * Previews a plan that is not applied yet. The viewer pastes the plan or picks a file, and the server says what the
+ * plan would do.
+ */
 import { useState } from 'preact/hooks';
 import type { ActionResult, LONGEST_TEXT as Limit } from '../src/cli/dashboard/state.ts';
 import { post } from './post.ts';

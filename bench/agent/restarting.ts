@@ -7,9 +7,9 @@ import type { Restart, Restarts } from '../plan/restarts.ts';
 import type { AgentRig, Payload } from './rig.ts';
 
 export interface RestartRound {
-  /** Milliseconds from the event that shows `Restart` to the one that shows `UnCordoning`. */
+  /** Milliseconds from the event that shows `Restart` to the event that shows `UnCordoning`. */
   readonly whole: number;
-  /** Milliseconds from the end of the old process to the first answer of the new one. */
+  /** Milliseconds from the end of the old process to the first answer of the new process. */
   readonly own: number;
 }
 
@@ -17,8 +17,8 @@ const ROUNDS = 9;
 const POLL_MS = 5;
 
 /**
- * Upgrades the host to the two versions in turns. The first upgrade is to the second version, because the host starts
- * with the first.
+ * Upgrades the host alternately to the two versions. The host starts with the first version, so the first upgrade is to
+ * the second version.
  */
 export async function measureRestarts(
   rig: AgentRig,

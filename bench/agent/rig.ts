@@ -37,7 +37,7 @@ export interface Payload {
 }
 
 const RESTART_DELAY_MS = 100;
-/** The benchmark writes the statuses of the leader, and the agent waits for nothing that it does not need. */
+/** The benchmark writes the statuses that the leader would write. The agent makes no wait that it does not need. */
 const POLICY = encodeAgentPolicy({ cordoning: 'leader', soakMs: 0 });
 
 export class AgentRig implements AsyncDisposable {

@@ -27,8 +27,8 @@ const STEP_MS = 3_000;
 /** The most calls at the same time. A manager of Cluster API has ten workers by default. */
 const WORKERS = 10;
 /**
- * The milliseconds between two calls. They may be fewer than the answer asks for, because Cluster API also calls when
- * an object changes.
+ * The milliseconds between two calls. They may be fewer than the answer of the extension asks for, because Cluster API
+ * also calls when an object changes.
  */
 const ASK_AGAIN_MS = 2_000;
 const FROM = 'v1.36.3+k0s.0';

@@ -37,8 +37,8 @@ const ROUNDS = 41;
 const ZONES = 3;
 
 /**
- * Returns the milliseconds of CPU time of one decision, which does not depend on other processes. It is the median of
- * many decisions, each after a change of another Job.
+ * Returns the CPU time of one decision in milliseconds. CPU time does not depend on other processes. The result is the
+ * median of many decisions, each after a change of another Job.
  */
 export function timeDecision(count: number, settings: SceneSettings = {}): number {
   const scene = sceneOf(count, settings);

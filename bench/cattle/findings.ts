@@ -51,8 +51,8 @@ function wallFigure({ nodes, slots, plans, bareSeconds }: CattleRun): Figure {
 }
 
 /**
- * Computes the times from the end of a Job to the creation of the Job that takes its place. The first `slots` Jobs take
- * no place of another Job.
+ * Computes the times from the end of a Job to the creation of the Job that takes its place. The first `slots` Jobs do
+ * not take the place of another Job.
  */
 function latencyFigures({ slots, plans }: CattleRun): Figure[] {
   const latencies = plans.flatMap(({ times: { created, completed } }) =>

@@ -6,7 +6,7 @@ import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { NAMESPACE } from './rig.ts';
 
-/** A limit that is several times as long as the slowest controller needs. */
+/** A time limit that is several times as long as the time that the slowest controller needs. */
 const TIMEOUT_MS = 900_000;
 
 export interface JobTimes {

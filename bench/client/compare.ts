@@ -1,6 +1,6 @@
 /**
  * Compares the Kubernetes client of Refit with the official client and with a bare loop. All of them send the same
- * requests, in turns.
+ * requests, alternately.
  */
 import { join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';

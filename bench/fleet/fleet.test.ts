@@ -21,8 +21,8 @@ import { StatusBytes } from './tally.ts';
 const WORKERS = 500;
 const CONCURRENT = 125;
 /**
- * The most milliseconds between two changes of the plan on a busy machine. In a plan that continues, the next change
- * follows within a moment.
+ * The most milliseconds between two changes of the plan on a busy machine. A plan that makes progress changes much more
+ * often.
  */
 const STALL_MS = 150_000;
 /**

@@ -1,6 +1,6 @@
 /**
- * Measures the time that a survey of a hundred kubeadm hosts takes over SSH. It takes turns with a script that does
- * nothing on the hosts.
+ * Measures the time that a survey of a hundred kubeadm hosts takes over SSH. Alternates between the survey and a script
+ * that does nothing on the hosts.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';

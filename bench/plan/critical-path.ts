@@ -12,8 +12,8 @@ export interface Unavoidable {
 }
 
 /**
- * Adds the first download, the restarts of the controllers one after another, and the restarts of the workers in so
- * many slots.
+ * Returns the sum of three times: the first download, the restarts of the controllers one after another, and the
+ * restarts of the workers, of which `slots` run at the same time.
  */
 export function criticalPath(
   { download, controllers, workers }: Unavoidable,

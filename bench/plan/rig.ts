@@ -184,8 +184,8 @@ async function followPlans(client: KubeClient, clock: Clock, abort: AbortSignal)
   void informer.run(abort);
   await informer.whenSynced(abort);
   const completed = promise.finally(cancel);
-  // A caller that fails before the end of the plan never waits for `completed`. Its rejection must then not end the
-  // process.
+  // If the caller fails before the end of the plan, nothing waits for `completed`. A rejection of `completed` must then
+  // not end the process.
   completed.catch(() => undefined);
   return { completed };
 }

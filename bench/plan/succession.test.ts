@@ -1,4 +1,4 @@
-/** Tests which completion makes room for which signal, and how the time of a node is divided into steps. */
+/** Tests which completed node frees the slot for which next node, and how the time of a node is divided into steps. */
 import { expect, test } from 'vitest';
 import type { Sighting } from '../../test/support/expectations/signal-watch.ts';
 import { stepTimes, successions } from './succession.ts';

@@ -8,9 +8,9 @@ const SIGNALLED = '';
 const DONE = 'Completed';
 
 /**
- * Returns the milliseconds for every target except the first. A controller follows the controller before it. The first
- * workers follow the last controller; their number is the number of slots. Each later worker follows the worker whose
- * end made room for it.
+ * Returns the milliseconds from the end of one target to the signal of the next target, for every target except the
+ * first. A controller follows the controller before it. The first workers, as many as there are slots, follow the last
+ * controller. Each later worker follows the worker that freed its slot.
  */
 export function successions(
   sightings: readonly Sighting[],

@@ -1,5 +1,5 @@
 /**
- * Tests that the benchmark of rollbacks works. It upgrades a few nodes and takes them back, in the same way as the
+ * Tests that the benchmark of rollbacks works. It upgrades a few nodes and rolls them back, in the same way as the
  * benchmark.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

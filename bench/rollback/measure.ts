@@ -1,5 +1,5 @@
 /**
- * Measures a plan over a fleet, and then the way back with `refit rollback`. Both run one after the other on the same
+ * Measures a plan over a fleet, and then the rollback with `refit rollback`. Both run one after the other on the same
  * rig.
  */
 import { join } from 'node:path';

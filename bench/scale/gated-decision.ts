@@ -1,4 +1,4 @@
-/** Compares one decision over a whole fleet under a policy with every gate, and under a policy with none. */
+/** Compares one decision over a whole fleet under a policy with every gate, and under a policy without gates. */
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import type { CheckResult } from '../../src/health/checks.ts';
 import { type SceneSettings, timeDecision } from '../cattle/decisions.ts';
@@ -12,7 +12,7 @@ const HOUR = 60 * 60_000;
 const ZONE = 'topology.kubernetes.io/zone';
 
 export interface GatedDecision {
-  /** Milliseconds of CPU time of a decision without gates. `gatedMs` is the same with gates. */
+  /** Milliseconds of CPU time of a decision without gates. `gatedMs` is the CPU time of a decision with gates. */
   readonly plainMs: number;
   readonly gatedMs: number;
   /** The median of the quotients of all pairs. */

@@ -1,4 +1,7 @@
-/** Measures the update server while a thousand clients download at the same time. It takes turns with nginx. */
+/**
+ * Measures the update server while a thousand clients download at the same time. Alternates between the update server
+ * and nginx.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';

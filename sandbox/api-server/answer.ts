@@ -1,4 +1,4 @@
-/** One exchange over HTTP: reads the request, serves it, and always writes an answer. */
+/** Handles one exchange over HTTP: reads the request, serves it, and always writes an answer. */
 import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../src/util/errors.ts';
 import { readBody } from './body.ts';
@@ -30,7 +30,10 @@ export interface Service {
   readonly onRequest: ((record: RequestRecord) => void) | undefined;
 }
 
-/** Never rejects. An error that a handler throws becomes an answer; an error by a bug becomes an answer with code 500. */
+/**
+ * Never rejects. An error that a handler throws becomes an answer. An error that is caused by a bug becomes an answer
+ * with code 500.
+ */
 export async function answer(
   service: Service,
   incoming: IncomingMessage,

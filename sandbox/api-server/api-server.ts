@@ -32,7 +32,7 @@ export interface ApiServer {
   /** The URL of the first address, without a slash at the end. */
   readonly url: string;
   readonly urls: readonly string[];
-  /** For clients in this process. They need no sockets, so there can be thousands of them. */
+  /** The caller for clients in this process. Such clients need no sockets, so there can be thousands of them. */
   readonly caller: Caller;
   /** Forgets all history: a request for an older resourceVersion gets 410. */
   compact(): void;
@@ -44,7 +44,10 @@ export interface ApiServer {
 /** Namespaces that every cluster has. */
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/** Starts an API server that knows no users and allows every request. Rejects if no port is free on all addresses. */
+/**
+ * Starts an API server that knows no users and allows every request. Rejects if it finds no port that is free on all
+ * addresses.
+ */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const {
     clock = systemClock,

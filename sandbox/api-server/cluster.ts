@@ -5,7 +5,7 @@ import { builtinKinds } from './kinds/builtin-kinds.ts';
 import type { Kind } from './kinds/kind.ts';
 import { Collection, type Revisions } from './store.ts';
 
-/** A kind together with the objects of it. */
+/** A kind and its objects. */
 export interface Resource {
   readonly kind: Kind;
   readonly collection: Collection;

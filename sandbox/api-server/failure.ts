@@ -46,7 +46,7 @@ const aboutOne = (type: string, group: string, name: string): Details => ({
 const qualified = (type: string, group: string): string =>
   group === '' ? type : `${type}.${group}`;
 
-/** A refusal that names one object of the resource, as most do. */
+/** A refusal that names one object of the resource, as most refusals do. */
 function refusal(
   code: number,
   reason: string,

@@ -1,4 +1,7 @@
-/** The handlers of the verbs: what each handler reads from the request, does, and answers. */
+/**
+ * The handlers of the verbs. A handler reads what it needs from the request, carries out the verb, and returns the
+ * answer.
+ */
 import { decodeObject } from './body.ts';
 import type { Cluster, Resource } from './cluster.ts';
 import { notFound } from './failure.ts';

@@ -219,7 +219,8 @@ function pageOf(
     if (wanted !== undefined && wanted !== 0) {
       throw badRequest('specifying resource version is not allowed when using continue');
     }
-    // The server offers this token after a token has expired: it continues from the same key in the newest state.
+    // This is the token that the server offers after another token has expired. It continues the list from the same key
+    // in the newest state.
     if (page.revision === -1) return { ...page, revision: current };
     if (!collection.remembers(page.revision)) throw continueExpired(page.after);
     return page;

@@ -65,7 +65,7 @@ function isAddressed(
     : name !== undefined;
 }
 
-/** Paths of the core group that a real server serves and this one does not. */
+/** Paths of the core group that a real server serves and this server does not serve. */
 const CORE =
   `bindings componentstatuses configmaps endpoints limitranges persistentvolumeclaims persistentvolumes
   podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services watch`.split(
@@ -126,7 +126,7 @@ function unserved(
   return discover(cluster, `/apis/${group}/${version}/${plural}`);
 }
 
-/** Subresources of built-in kinds that a real server has and this one has not. */
+/** Subresources of built-in kinds that a real server has and this server does not have. */
 const SUBRESOURCES =
   'attach binding ephemeralcontainers exec finalize log portforward proxy resize'.split(' ');
 

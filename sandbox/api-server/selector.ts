@@ -23,7 +23,7 @@ const REQUIREMENT =
 /** Reads `a=b,c!=d,e in (f,g),!h,i>1`. Throws 400 if the text does not parse. */
 export function labelPredicate(text: string | null): Predicate {
   if (text === null || text.trim() === '') return everything;
-  // Commas within parentheses separate values, all others requirements.
+  // Commas within parentheses separate values. All other commas separate requirements.
   const requirements = text.split(/,(?![^(]*\))/).map((term) => parseRequirement(term.trim()));
   return ({ metadata }) =>
     requirements.every((requirement) => meets(requirement, metadata.labels ?? {}));

@@ -1,7 +1,7 @@
 /** The stored objects by key, one revision counter for all of them, and the history of each collection. */
 import type { ObjectMeta } from '../../src/kube/resources.ts';
 
-/** Metadata as the server keeps it, with what only servers write. */
+/** Metadata as the server keeps it, including the fields that only servers write. */
 export interface Metadata extends ObjectMeta {
   generateName?: string;
   deletionGracePeriodSeconds?: number;
@@ -27,7 +27,7 @@ export interface ApiObject {
   [member: string]: unknown;
 }
 
-/** One state of one object. Never changed after it was stored: handlers work on clones. */
+/** One state of one object. It is never changed after it was stored, because handlers work on clones. */
 export class Version {
   readonly key: string;
   readonly revision: number;
@@ -67,11 +67,11 @@ export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly revision: number;
   readonly version: Version;
-  /** The state before, absent for ADDED. */
+  /** The state before the change; absent for ADDED. */
   readonly before?: Version;
 }
 
-/** Counts revisions for all collections, as etcd does; history up to `compacted` is gone. */
+/** Counts revisions for all collections, as etcd does. The history up to the revision `compacted` is deleted. */
 export class Revisions {
   current = 1;
   compacted = 0;
@@ -136,7 +136,7 @@ export class Collection {
     return this.#live.values();
   }
 
-  /** Stores `object` under a new revision; the caller must not use it any more. */
+  /** Stores `object` under a new revision. The caller must not use `object` any more. */
   put(key: string, object: ApiObject): Version {
     const before = this.#live.get(key);
     const revision = ++this.#revisions.current;
@@ -160,7 +160,7 @@ export class Collection {
     this.#snapshot = undefined;
   }
 
-  /** Removes the object; watchers see its last state under the revision of the removal. */
+  /** Removes the object. Watches receive its last state, with the revision of the removal. */
   remove(before: Version): void {
     const version = before.under(++this.#revisions.current);
     this.#live.delete(before.key);

@@ -21,9 +21,9 @@ interface Beat {
 }
 
 /**
- * Keeps the Nodes Ready until it is disposed. It does not wait for the first heartbeat: a node is Ready when it reports
- * so. With the version `mute` the service starts, but no kubelet starts. If `mute` is given, kubelets report only when
- * they start, so kwok must renew the leases.
+ * Keeps the Nodes Ready until it is disposed. It does not wait for the first heartbeat, so a Node is Ready only after
+ * its first report. With the version `mute` the service starts, but its kubelet does not start. If `mute` is given,
+ * kubelets report only when they start, so kwok must renew the leases.
  */
 export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: string): Disposable {
   const beats = new Map<string, Beat>();
@@ -40,7 +40,7 @@ export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: str
       beating.add(name);
       const at = systemClock.monotonic();
       void beat(client, host, mute, end.signal)
-        // A heartbeat that fails is only missing, as with a real kubelet. The next round tries again.
+        // A heartbeat that fails is left out, as with a real kubelet. The next round sends the next heartbeat.
         .then((isHeard) => (isHeard ? beats.set(name, { starts, at }) : beats.delete(name)))
         .finally(() => beating.delete(name));
     }

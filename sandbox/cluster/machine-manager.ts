@@ -44,14 +44,14 @@ export interface Wanted {
 }
 
 /**
- * Returns the names of the changes that no updater covers. If there are any, a manager would write nothing, and would
- * replace the machine.
+ * Returns the names of the changes that no updater covers. If there are such changes, a manager would write nothing,
+ * and would replace the machine.
  */
 export async function askCanUpdate(options: ManagerOptions, wanted: Wanted): Promise<string[]> {
   return (await askWhatIsLeft(options, wanted)).uncovered;
 }
 
-/** Also returns the message of the answer. */
+/** Does the same as `askCanUpdate`, and also returns the message of the answer. */
 export async function askWhatIsLeft(options: ManagerOptions, wanted: Wanted) {
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
   const current = tripleOf(machine);

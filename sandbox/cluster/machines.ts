@@ -97,7 +97,7 @@ export function referencesOf(name: string): object {
   };
 }
 
-/** Marks an existing Node as that of the Machine. */
+/** Marks an existing Node as the Node of the Machine. */
 export async function joinNode(
   client: KubeClient,
   machine: Omit<ExampleMachine, 'version'>,
@@ -105,7 +105,7 @@ export async function joinNode(
   await client.patch(nodes, machine.node, identityOf(machine), { type: 'merge' });
 }
 
-/** Creates a Machine in the namespace `default` that is provisioned and has its Node. */
+/** Creates a Machine in the namespace `default`. The Machine is provisioned and has its Node. */
 export async function createMachine(client: KubeClient, example: ExampleMachine): Promise<Machine> {
   const { name, version, node, controlPlane, cluster = CLUSTER } = example;
   const created = await client.create(machines, {

@@ -16,9 +16,9 @@ export interface Fault {
   readonly times?: number;
   /** Answers with this status and nothing else. */
   readonly status?: number;
-  /** Cuts the connection after so many bytes of the body. */
+  /** Cuts the connection after this number of bytes of the body. */
   readonly resetAfterBytes?: number;
-  /** Sends nothing after so many bytes of the body, but keeps the connection. */
+  /** Sends nothing after this number of bytes of the body, but keeps the connection. */
   readonly stallAfterBytes?: number;
   /** The file is sent in 64 pieces, with this many milliseconds between two pieces. */
   readonly paceMs?: number;
@@ -49,7 +49,7 @@ export interface ServedRequest {
 }
 
 export interface DownloadServer {
-  /** Such as `http://127.0.0.1:41234`. */
+  /** The URL of the server, such as `http://127.0.0.1:41234`. */
   readonly url: string;
   readonly requests: readonly ServedRequest[];
   /**

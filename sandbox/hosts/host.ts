@@ -20,8 +20,8 @@ export interface HostOptions {
   readonly flags?: readonly string[];
   readonly broken?: Broken;
   /**
-   * True if k0s's own agent is on, which the command line of a controller or the profile of a worker decides. If
-   * absent, it is off, as the guide recommends.
+   * True if k0s's own agent is on. This is decided by the command line on a controller, and by the profile on a worker.
+   * If absent, the agent is off, as the guide recommends.
    */
   readonly ownAgent?: boolean;
   /** Milliseconds between the end of a service and its next start; 100 if absent. */
@@ -46,9 +46,9 @@ export interface Host {
   readonly stateDirectory: string;
   /** The data directory. Airgap bundles belong in its folder `images`. */
   readonly dataDirectory: string;
-  /** PID of the service, undefined while none runs. */
+  /** The PID of the service; undefined while the service does not run. */
   readonly pid: number | undefined;
-  /** How often the service was started. */
+  /** The number of times that the service was started. */
   readonly starts: number;
   /** Returns the version that the running service reports; rejects if the service does not answer. */
   version(): Promise<string>;

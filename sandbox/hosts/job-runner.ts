@@ -43,7 +43,8 @@ export async function runJobs(
       const complete = { type: 'Complete', status: 'True', lastTransitionTime: now } as const;
       await write(started, { completionTime: now, active: 0, conditions: [complete] });
     } catch (error) {
-      // Somebody has deleted or changed the Job during its run, and does not need its result.
+      // After a conflict or a 404, the error is ignored: somebody has deleted or changed the Job during its run, and
+      // does not need its result.
       if (!abort.aborted && !isConflict(error) && !isNotFound(error)) throw error;
     }
   };

@@ -1,4 +1,4 @@
-/** Stands in for the API server of one control-plane host: it passes connections on to the real one. */
+/** Stands in for the API server of one control-plane host. It forwards connections to the real API server. */
 import { existsSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';

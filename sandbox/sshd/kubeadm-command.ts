@@ -1,6 +1,6 @@
 /**
- * Checks the command lines of the stand-in kubeadm. It accepts those that a real kubeadm accepts, as far as an upgrade
- * needs them.
+ * Checks the command lines of the stand-in kubeadm. It accepts the command lines that a real kubeadm accepts, as far as
+ * an upgrade needs them.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { type ParseArgsConfig, parseArgs } from 'node:util';

@@ -13,7 +13,7 @@ export interface SshServer {
 
 export interface ServerOptions {
   readonly host: StandInHost;
-  /** Holds the host's keys, and nothing of others. */
+  /** The directory for the keys of this host. No other host uses it. */
   readonly directory: string;
   /** The path of the public key that the server accepts. */
   readonly clientKey: string;

@@ -53,7 +53,7 @@ function issueThen(
   utimesSync(join(root, file), notBefore / 1000, notBefore / 1000);
 }
 
-/** Issues a certificate whose validity begins when that of its authority begins, as with kubeadm. */
+/** Issues a certificate. As with kubeadm, its validity begins when the validity of its authority begins. */
 function issue(root: string, authority: string, file: string, notAfter: number): void {
   const by = new X509Certificate(readFileSync(join(root, FOLDER, `${authority}.crt`)));
   const key = readFileSync(join(root, FOLDER, `${authority}.key`), 'utf8');

@@ -99,8 +99,8 @@ const asking = (socket: string, question: string): string =>
   `SOCKET=${socket}\nset -- ${question}\n. ${ASK}\n`;
 
 /**
- * The shell prints the version, because it is requested often. The new manifest in the output of `upgrade diff` has no
- * flags.
+ * The shell prints the version, because it is requested often. The output of `upgrade diff` shows a new manifest
+ * without flags.
  */
 function kubeadmOf(version: string, socket: string): string {
   const file = '/etc/kubernetes/manifests/kube-apiserver.yaml';

@@ -286,7 +286,7 @@ function stampNow(root: string): string {
   }
 }
 
-/** Sets the image of the manifest in the pod of the component in the API, as the kubelet does. */
+/** Updates the pod of the component in the API: sets its image to the image in the manifest, as the kubelet does. */
 async function mirror(
   root: string,
   client: KubeClient,

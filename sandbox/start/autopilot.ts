@@ -151,7 +151,7 @@ async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<
   return await showPlan(cluster, plane, ground, { version: TO, concurrent: CONCURRENT });
 }
 
-/** Shows a shop on the workers that fails with the new version. Its health check stops the plan. */
+/** Shows a shop that runs on the workers and fails with the new version. The health check of the shop stops the plan. */
 async function stopInFirstWave(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
   const workers = cluster.hosts.filter(({ role }) => role === 'worker');
   const shop = await startShop(workers, TO);

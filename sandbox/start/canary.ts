@@ -1,6 +1,6 @@
 /**
- * Shows waves and a health check: a release that breaks the shop stops in its first wave. The engine alone makes that
- * decision.
+ * Shows waves and a health check. The rollout of a release that breaks the shop stops in its first wave. The engine
+ * alone makes that decision.
  */
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
 import { targetsOf } from '../../src/cli/status/sentences.ts';
@@ -58,8 +58,8 @@ export function canarySummary(view: PlanView): string[] {
 }
 
 /**
- * Returns the wave, from the number of nodes that have begun. A wave starts only after every node of the waves before
- * it.
+ * Returns the number of the wave, computed from the number of nodes that have begun. A node begins only after all nodes
+ * of the waves before its own wave.
  */
 function waveOf(begun: number): number {
   let members = 0;

@@ -1,4 +1,4 @@
-/** The demonstrations; `npm start` shows the first one by default. */
+/** The demonstrations. `npm start` shows the first demonstration by default. */
 import { autopilot } from './autopilot.ts';
 import { capi } from './capi.ts';
 import { cattle } from './cattle.ts';

@@ -1,4 +1,4 @@
-/** The releases that the stand-in cluster of Autopilot offers, good and bad ones, and files with a Plan for each of them. */
+/** The good and bad releases that the stand-in cluster of Autopilot offers, and a file with a Plan for each release. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';

@@ -32,8 +32,9 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
     abort: AbortSignal,
   ) => Promise<StepOutcome>;
   /**
-   * The Node of this host, if `object` is not that Node but pods run here. While the agent watches a new process, a change of this Node
-   * ends a pause of the agent early: the change may be the heartbeat of the kubelet for which the next node waits.
+   * The Node of this host, if `object` is not that Node but pods run here. While the agent watches a new process, it
+   * ends its pause early if this Node changes. The change may be a heartbeat of the kubelet, and the upgrade of the
+   * next node waits for that heartbeat.
    */
   readonly ownNode?: ChangingObject;
   /**
@@ -46,9 +47,9 @@ export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accou
    */
   readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
   /**
-   * The agent calls this before its last report on a signal. That report has the status UnCordoning if a leader uncordons
-   * the node, because the leader then writes the final status. Returns the annotations that announce the agent. The
-   * report contains them, too, unless that takes longer than two seconds. It never rejects.
+   * The agent calls this before its last report on a signal. That report has the status UnCordoning if a leader
+   * uncordons the node, because the leader then writes the final status. Returns the annotations that announce the
+   * agent. The agent waits at most two seconds for these annotations and adds them to the report. Never rejects.
    */
   readonly beforeLastReport?: (
     signal: SignalData,
@@ -91,8 +92,9 @@ const READ_WITHIN_MS = 10_000;
  */
 const RETRY = { base: 50, cap: 2_000 };
 /**
- * The pauses after a refusal, in milliseconds. They grow longer, because the server repeats a refusal until something
- * on it changes. Only just after its start the server may refuse a request and soon accept it.
+ * The pauses after a refusal, in milliseconds. They grow longer, because the server repeats a refusal until its state
+ * changes. The first pauses are short, because a server that has just started may refuse a request and accept it soon
+ * afterwards.
  */
 const REFUSED_RETRY = { base: 50, cap: 60_000 };
 
@@ -139,7 +141,7 @@ export class Agent {
   #unannounced: SignalData['created'] | undefined;
   readonly #shouldLog: (text: string) => boolean;
   #isUnheard = false;
-  /** The `created` of the last signal that this agent left to k0s's own agent. */
+  /** The `created` of the last signal that this agent ignores, because k0s's own agent works on that signal. */
   #left: SignalData['created'] | undefined;
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
@@ -289,7 +291,10 @@ export class Agent {
     return { ...step, reason: withCrashStory(step.reason, exits, account, ms) };
   }
 
-  /** Returns the pause of the waiting step until the next observation. A wait without a deadline is logged once. */
+  /**
+   * Returns how long the agent pauses until the next observation, if the step is one that waits. A wait without a
+   * deadline is logged once.
+   */
   #await(step: AwaitStep, { host, node, now }: StepInput): Pause {
     const isNew = this.#awaited !== step.kind;
     this.#awaited = step.kind;
@@ -321,8 +326,9 @@ export class Agent {
     if (before.phase === 'idle') return;
     if (this.#failures === 0) log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
-    // The end of a signal is saved first. Otherwise a crash during the step could start a signal again although it has
-    // ended or was left to another agent. A full disk does not matter here, because the step itself frees disk space.
+    // The end of a signal is saved before the step. Otherwise, after a crash during the step, the agent could start
+    // work on a signal that has ended or that another agent handles. If the disk is full and the save fails, the step
+    // is carried out anyway, because it frees disk space.
     await unlessError(isDiskFull)(this.#remember(step, before));
     const outcome = await perform(step, before, watch.abort);
     await this.#remember(step, before);
@@ -386,8 +392,8 @@ export class Agent {
   }
 
   /**
-   * Reports once why the agent waits before it works on a signal. The reason contains a time, so the agent does not
-   * report each new reason. The first status of the signal replaces the reason.
+   * Reports once why the agent waits before it works on a signal. Later reasons are not reported, because the reason
+   * contains a time and so changes with each attempt. The first status of the signal replaces the reported reason.
    */
   async #reportWait(newest: KubeObject, { created }: SignalData, reason: string): Promise<void> {
     if (decodeReport(newest.metadata.annotations, created) !== undefined) return;

@@ -71,7 +71,7 @@ interface Progress {
 export interface UpdateJournal extends Progress {
   readonly phase: UpdatePhase;
   readonly work: Work;
-  /** The process that the last restart was ordered to end. */
+  /** The process that was running when the last restart was ordered, and that this restart is to end. */
   readonly process?: ProcessId | undefined;
   /** The process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId | undefined;

@@ -1,6 +1,6 @@
 /**
- * Decides what the agent does next. It is a pure table over the signal's status, the journal's phase and the facts
- * about the host.
+ * Decides what the agent does next. The decision is a pure function of the signal's status, the journal's phase and the
+ * facts about the host.
  */
 import type { SignalCommand, SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
@@ -56,8 +56,8 @@ export function isCurrentSignal(signal: SignalData | undefined, { work }: Active
 }
 
 /**
- * Returns true if the next decision depends on the service. An airgap bundle does not affect the service. The service
- * does not matter while a leader drains the node either, which may take hours.
+ * Returns true if the next decision depends on the service. An airgap bundle does not affect the service. While a
+ * leader drains the node, which may take hours, the decision does not depend on the service.
  */
 export function asksForService(signal: SignalData | undefined, journal: Journal): boolean {
   if (journal.phase === 'idle') return signal?.command.kind === 'k0supdate';

@@ -36,8 +36,8 @@ export interface ObserverParts
 }
 
 /**
- * The most milliseconds for which a signal from the future waits until the clock of this host is set. The clock of a
- * host is often set some time after the host has started.
+ * If a signal has a creation time in the future, it waits at most this many milliseconds until the clock of this host
+ * is set. The clock of a host is often set some time after the host has started.
  */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 
@@ -64,7 +64,10 @@ export function stepInputs(parts: ObserverParts): StepInputs {
   const signalFor: StepInputs['signalFor'] = (journal) => {
     return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalIn(journal);
   };
-  /** Returns who cordons the node, or whether Refit cordoned it, if the next decision depends on that; otherwise no facts. */
+  /**
+   * Returns who cordons the node, or whether Refit cordoned it, if the next decision depends on that fact. Otherwise
+   * returns no facts.
+   */
   const cordonFacts = async (
     known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,

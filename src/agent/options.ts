@@ -39,7 +39,7 @@ export interface AgentOptions {
   readonly logLevel: LogLevel;
 }
 
-/** The values that a controller is registered with if the service does not report them. */
+/** The values with which a controller is registered if the service does not report its own values. */
 export interface RegistrationFlags {
   readonly mode: ControllerMode | undefined;
   readonly apiAddress: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Tests a roll-back if the file at the target path cannot be replaced, and what a download reports that made room on
- * the disk.
+ * Tests a roll-back if the file at the target path cannot be replaced. Also tests that a download on a full disk
+ * reports which kept binary was removed to make room.
  */
 import * as fsPromises from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ async function rollBackTo(
   const binary = join(directory, 'k0s');
   await fsPromises.writeFile(binary, 'old');
   await fsPromises.writeFile(`${binary}.previous`, previous);
-  // A swap that was interrupted, or that failed, has left this file.
+  // The file that is left by a swap that was interrupted or that failed.
   await fsPromises.writeFile(`${binary}.new`, 'new');
   const rename = async (): Promise<never> =>
     await Promise.reject(new Error('EBUSY: resource busy or locked'));

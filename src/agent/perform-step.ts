@@ -36,7 +36,7 @@ export interface EffectTools
   readonly imagesDirectory: string;
   /** If true, the binary of a forced update must have the version that the signal names. */
   readonly checkForced?: boolean;
-  /** The paths of the data and of the status socket of the service on this host. */
+  /** The paths on this host of the service's data and of its status socket. */
   readonly places: Pick<ServicePlaces, 'current'>;
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
@@ -61,7 +61,7 @@ const TRIAL_TIMEOUT_MS = 10_000;
  */
 const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
 
-/** Carries out the step. Rejects only when `abort` aborts; every other failure is an outcome. */
+/** Carries out the step. Rejects only when `abort` aborts. Every other failure is returned as the outcome of the step. */
 export async function perform(
   step: Step,
   journal: ActiveJournal,

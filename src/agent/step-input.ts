@@ -62,7 +62,7 @@ export interface StepInput {
    * The snapshot of etcd that the object reports for this signal. A program other than this agent may have written it.
    */
   readonly reportedSnapshot?: EtcdSnapshot;
-  /** True if the API server does not accept the agent's reports, so that no leader sees them. */
+  /** True if the API server does not accept the agent's reports, so that no leader receives them. */
   readonly isUnheard?: boolean;
   /**
    * The time until which a roll-back waits, in milliseconds of the steady clock. Set only if the agent has not read its

@@ -69,7 +69,7 @@ const start = (): World => ({
   now: 0,
 });
 
-/** The agent drains its own node. Whether the node is Ready is unknown. */
+/** In this test, the agent drains its own node. It is unknown whether the node is Ready. */
 const inputOf = (world: World): StepInput => ({
   signal: world.signal,
   policy: {},
@@ -82,8 +82,8 @@ const inputOf = (world: World): StepInput => ({
 });
 
 /**
- * Performs steps until nothing is left to do, and returns them. While a step is performed, the journal is the one that
- * a crash at that moment would leave.
+ * Performs steps until nothing is left to do, and returns them. While a step is performed, the journal has the content
+ * that it would have after a crash at that moment.
  */
 function play(world: World, { fails, starts = () => true }: Fate = {}): string[] {
   const told: string[] = [];

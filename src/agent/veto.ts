@@ -11,7 +11,7 @@ import { compareVersions, parseVersion } from '../util/version.ts';
 export interface Veto {
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
-  /** If true, a download needs neither https nor a sha256. The agent of k0s needs neither. */
+  /** If true, a download requires neither https nor a sha256. k0s's own agent requires neither of them. */
   readonly allowUnverified: boolean;
   /** Each entry is `host`, `host:port`, or `*.domain`. If it is undefined, any host is allowed. */
   readonly allowedHosts: readonly string[] | undefined;
@@ -90,8 +90,8 @@ export function ageVeto(
 }
 
 /**
- * Returns the message that a new signal was created in the future, which means that the host's clock may be wrong;
- * undefined if the signal was not.
+ * Returns a message if a new signal was created more than `maxSignalAgeMs` after the current time of this host, which
+ * means that the host's clock may be wrong. Otherwise returns undefined. A limit of 0 also returns undefined.
  */
 export function futureVeto(
   { created }: SignalData,

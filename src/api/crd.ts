@@ -1,4 +1,6 @@
-/** Provides the parts that schemas of custom kinds are made of. tools/crds/definition.ts turns such schemas into CRDs. */
+/**
+ * Provides the building blocks for the schemas of custom kinds. tools/crds/definition.ts turns such schemas into CRDs.
+ */
 import { z } from 'zod';
 import type { Resource } from '../kube/resources.ts';
 import { strictObject } from '../util/strict-object.ts';
@@ -104,8 +106,8 @@ export const BY_TYPE = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map
 export interface CustomKind {
   readonly resource: Resource;
   /**
-   * Has every field except `apiVersion`, `kind` and `metadata`. If the schema has `status`, the CRD makes `status` a
-   * subresource.
+   * The schema of all fields except `apiVersion`, `kind` and `metadata`. If the schema has `status`, the CRD makes
+   * `status` a subresource.
    */
   readonly schema: z.ZodObject;
   /** A wrong name of the kind that users find in documents. No API server has it. */

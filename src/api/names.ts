@@ -12,7 +12,9 @@ export function faultOfObjectName(name: string): string | undefined {
   return faultOf(name, OBJECT, 253);
 }
 
-/** Returns what is wrong with a name that allows no dots, such as that of a volume; undefined if it is right. */
+/**
+ * Returns what is wrong with a name that allows no dots, such as the name of a volume; undefined if the name is valid.
+ */
 export function faultOfLabelName(name: string): string | undefined {
   return faultOf(name, LABEL, 63);
 }

@@ -22,7 +22,7 @@ export interface ReadObject {
 }
 
 export interface PartOfObject extends ReadObject {
-  /** The paths of the invalid fields, which `object` lacks. */
+  /** The paths of the invalid fields, which are missing from `object`. */
   readonly removed: readonly string[];
 }
 

@@ -75,7 +75,7 @@ const LINES: readonly [string, string[]][] = [
   ['refit why w', ['w1', 'w2']],
   ['refit why --plan ', ['autopilot']],
   ['refit pause a', ['autopilot']],
-  // In this case the command fails, as it does without a cluster.
+  // For `refit hold`, the script fails, as `refit` fails if it reaches no cluster.
   ['refit hold w', []],
 ];
 

@@ -10,8 +10,8 @@ const NAMED: ReadonlyMap<string, NamesOf> = new Map([
 ]);
 
 /**
- * Returns whether an argument or option takes the name of a node or of a plan; undefined if neither. `key` is an option, or the name of an
- * argument.
+ * Returns whether an argument or option takes the name of a node or the name of a plan; undefined if it takes another
+ * value. `key` is an option, or the name of an argument.
  */
 export function namesOf(key: string | undefined): NamesOf | undefined {
   return NAMED.get(key ?? '');

@@ -29,7 +29,7 @@ const API_PORT = new Option(
   'port of /readyz on every controller; default: as in the kubeconfig',
 ).argParser(parsePort);
 
-/** The options of commands that people run: they choose the cluster, and the user to act as. */
+/** The options of commands that people run. They choose the cluster, and the user that the command impersonates. */
 export const CLUSTER_OPTIONS: readonly Option[] = [
   ...KUBECONFIG_OPTIONS,
   new Option('--as <user>', 'act as this user, as with kubectl; needs the right to impersonate'),
@@ -140,7 +140,7 @@ export function matching(pattern: RegExp, advice: string) {
   };
 }
 
-/** Returns the text of an address, which is `host:port`. Throws InvalidArgumentError if `text` is not one. */
+/** Returns `text` if it is an address of the form `host:port`. Otherwise throws InvalidArgumentError. */
 export function parseAddress(text: string): string {
   if (partsOfAddress(text)) return text;
   throw new InvalidArgumentError(ADDRESS_ADVICE);

@@ -31,8 +31,8 @@ export const standardOutput: Output = {
 };
 
 /**
- * Returns the value of $COLUMNS. Users set it for output that they send to a pager or copy. Returns infinity if the
- * value is not a number.
+ * Returns the value of $COLUMNS. Users set it if they copy the output, or send the output to a pager. Returns infinity
+ * if the value is not a number.
  */
 export function columnsOf(text = ''): number {
   return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;

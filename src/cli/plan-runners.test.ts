@@ -1,4 +1,4 @@
-/** Shows what the user is told to do about a failed plan whose nodes failed because of a hook. */
+/** Shows which remedy the user gets for a failed plan whose nodes failed because of a hook. */
 import { expect, test } from 'vitest';
 import { fixOf, runnerOfPlan } from './plan-runners.ts';
 import type { PlanView } from './status/view.ts';

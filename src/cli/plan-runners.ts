@@ -9,8 +9,8 @@ import type { PlanView, TargetView } from './status/view.ts';
 export interface PlanRunner {
   readonly name: string;
   /**
-   * The name of the plan in lines of changes. Set for plans whose object is only a record. The lines name every other
-   * plan by the kind and the name of its object.
+   * The name by which the output lines about changes refer to the plan. Set only for plans whose object is just a
+   * record. For every other plan, the lines use the kind and the name of the plan's object.
    */
   readonly subject?: string;
   /**

@@ -30,8 +30,8 @@ export interface CommandSpec {
 }
 
 /**
- * Runs one command line. `args` does not contain `node` and the script. Resolves with the exit code. Rejects with
- * REFIT_USAGE if the command line is wrong.
+ * Runs one command line. `args` contains neither `node` nor the path of the script. Resolves with the exit code.
+ * Rejects with REFIT_USAGE if the command line is wrong.
  */
 export async function runProgram(
   args: readonly string[],
@@ -88,9 +88,9 @@ function hintFor([command = '']: readonly string[]): string {
 }
 
 /**
- * Returns the words up to the first word that is not a command, with that word; undefined if all commands exist. The
- * parser gets only these words. If a `--help` followed them, the parser would print the help of the group and report
- * success.
+ * Returns the words up to and including the first word that is not a command; undefined if all commands exist. The
+ * parser gets only these words. If a `--help` followed the unknown word, the parser would print the help of the group
+ * and report success.
  */
 function unknownIn(args: readonly string[], commands: readonly CommandSpec[]) {
   const words: string[] = [];

@@ -1,4 +1,4 @@
-/** Shows which drain fields are reported as ignored if another tool than the leader may drain the nodes. */
+/** Shows which drain fields are reported as ignored if a tool other than the leader may drain the nodes. */
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';

@@ -149,7 +149,10 @@ function judgePolicy(policy: UpgradePolicy): Judgement {
   return { title, problems, warnings: warningsOf(policy) };
 }
 
-/** Returns the warnings about a policy. Returns none for an invalid policy, because its fields may have any type. */
+/**
+ * Returns the warnings about a policy. For an invalid policy, returns no warnings, because its fields may have any
+ * type.
+ */
 function warningsOf({ spec }: UpgradePolicy): string[] {
   const checked = upgradePolicySpecSchema.safeParse(spec);
   if (!checked.success) return [];
@@ -267,7 +270,7 @@ function judgePlan(plan: Plan): Judgement {
   };
 }
 
-/** Returns a warning for each field that the CRD of k0s requires and the CRD of Refit does not. */
+/** Returns a warning for each field that the CRD of k0s requires but the CRD of Refit does not require. */
 function missingForK0s({ spec }: Plan): string[] {
   const demanded =
     "is missing; if the CustomResourceDefinition of k0s is installed, the API server refuses the Plan, and k0s's own leader does not carry it out; add for example";

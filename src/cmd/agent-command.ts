@@ -61,7 +61,10 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   log.info('agent stopped');
 }
 
-/** Twice the number of files that the agent has open during its watches, a download, and commands of the service manager. */
+/**
+ * Twice the number of files that the agent has open at the same time while it watches, downloads, and runs commands of
+ * the service manager.
+ */
 const LEAST_OPEN_FILES = 128;
 
 /** Throws REFIT_AGENT if the process may open too few files, because requests and commands would then fail at random or never end. */

@@ -9,7 +9,10 @@ import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { partsOf } from './session-parts.ts';
 
-/** The longest time for which `refit start` opens a window. The command is for one evening and does not replace the windows of a policy. */
+/**
+ * The longest time for which `refit start` opens a window. The command is meant for a short occasion, such as one
+ * evening, and does not replace the windows of a policy.
+ */
 const MOST_OPEN_MS = 7 * 86_400_000;
 
 const REASON = new Option(
@@ -224,7 +227,7 @@ async function approve(
         '--namespace is only for Machines; write the namespace before the name of the plan, as NAMESPACE/NAME',
       );
     const chosen = planOf(flags, call);
-    // A plan may be called plan/<dialect>/<namespace>/<name>, too.
+    // The user may also name the plan as plan/<dialect>/<namespace>/<name>.
     const plan = chosen.plan?.replace(/^plan\/(?=[^/]+\/)/i, '');
     const { approveWave } = await import('../cli/controls/approve.ts');
     return await approveWave({ ...rest, wave, ...(plan === undefined ? {} : { plan }) }, parts);

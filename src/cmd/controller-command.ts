@@ -139,7 +139,10 @@ async function dashboardIn(
   };
 }
 
-/** Returns the controller for automatic updates. Returns none if the cluster does not have the kind UpdateConfig, or if Refit may not read it. */
+/**
+ * Returns the controller for automatic updates. Returns no controller if the cluster does not have the kind
+ * UpdateConfig, or if Refit may not read it.
+ */
 async function prepareUpdates(
   { insecureUpdates = false, clusterInfo, periodMs, probe }: UpdateFlags & Probing,
   tools: Pick<UpdateParts, 'client' | 'metrics' | 'log'>,

@@ -87,7 +87,7 @@ run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).t
     const { describeProblem } = await import('../kube/status-error.ts');
     const { text, exitCode } = describeProblem(thrown);
     if (!interrupted.signal.aborted) process.stderr.write(`${text}\n`);
-    // Work that did not stop in time must not continue after the error was printed.
+    // Work that did not stop in time must not continue after the error has been printed.
     process.exit(interrupted.signal.aborted ? EXIT.interrupted : exitCode);
   },
 );

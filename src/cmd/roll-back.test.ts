@@ -366,7 +366,7 @@ test.each<[string, string, string, Readonly<Record<string, string>>]>([
   expect(made?.metadata.uid).not.toBe(uid);
   expect(made?.metadata.annotations).toMatchObject(BACK);
 
-  // Somebody deletes the Plan. The command then finds the run without the name of a plan.
+  // Somebody deletes the Plan. The command then finds the run, although the user names no plan.
   await client.delete(plans, 'autopilot');
   expect(await rollingBack()).toContain('Run id1 goes back');
   expect((await present())?.metadata.annotations).toMatchObject(BACK);

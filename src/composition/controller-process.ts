@@ -70,8 +70,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   /** The policy of plans that no UpgradePolicy covers. The default is DEFAULT_POLICY. */
   readonly policy?: RolloutPolicy;
   /**
-   * The roles whose targets no plan may contain. A plan with such a target ends, whatever its policy says. The default
-   * is no role.
+   * The excluded roles. A plan that has a target with an excluded role ends, even if its policy allows that role. By
+   * default, no role is excluded.
    */
   readonly excludedRoles?: readonly Role[];
   /**
@@ -89,7 +89,10 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly metrics?: Metrics;
   /** Starts another server of this process. The server answers even if the process does not lead. */
   readonly serve?: () => Promise<Runnable>;
-  /** The client of the cluster that has the NodeRollouts. Undefined if this is the cluster with the plans. */
+  /**
+   * The client of the cluster that has the NodeRollouts. Undefined if the NodeRollouts are in the same cluster as the
+   * plans.
+   */
   readonly nodeRolloutClient?: KubeClient;
 }
 
@@ -105,7 +108,7 @@ export interface ControllerProcess {
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
   /** Returns the newest known object with this name that may be a plan. The plan may be of any dialect. */
   seen(name: string): KubeObject | undefined;
-  /** Returns what this process knows of the hooks of the plan. */
+  /** Returns what this process knows about the hooks of the plan. */
   hooksOf(dialect: Dialect, plan: KubeObject): ReturnType<RolloutController['hooksOf']>;
   /** Returns the last known identity of the leader. The text is empty if there is no leader. */
   leader(): string;
@@ -152,7 +155,8 @@ export async function prepareControllerProcess(
 ): Promise<ControllerProcess> {
   const { component, client, config, lease, log } = options;
   const { clock = systemClock, random = Math.random, metrics = noMetrics } = options;
-  // The environment variables for traces are read first, so that a wrong one is reported even if the API server does not answer.
+  // The environment variables for traces are read first, so that a wrong variable is reported even if the API server
+  // does not answer.
   const traces = traceExporterOf(process.env, { clock, random, log, metrics });
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
@@ -230,8 +234,8 @@ export async function prepareControllerProcess(
 const HOME = 'refit-system';
 
 /**
- * Returns the namespace of the controller. It is the namespace of its pod, or the one in its kubeconfig. If there is
- * none, it is the namespace of the files in deploy/.
+ * A missing right causes a warning, because the policies that Refit may not read might apply to plans. If the kind is
+ * not installed, no policy exists.
  */
 function homeOf({ namespace }: ClusterConfig): string {
   return namespace === 'default' ? HOME : namespace;
@@ -426,7 +430,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   const isPlan = (name: string, object: KubeObject): boolean =>
     dialects.find((dialect) => dialect.name === name)?.planObjects?.isPlan?.(object) ?? true;
   manager.addInformer(policies);
-  // The schema of policies takes long to load.
+  // The schema of policies takes a long time to load, so it is loaded only when it is needed.
   manager.addPreparation(async () => {
     const { policyController } = await import('../engine/policy/policy-controller.ts');
     manager.addController(policyController({ writer, clock, policies, plans, isPlan }));

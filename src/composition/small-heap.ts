@@ -9,8 +9,8 @@ const GARBAGE = 40 * 1024 * 1024;
 const LOOK_AT_HEAP_MS = 100;
 
 /**
- * Makes V8 collect garbage before a large heap grows much. The flag is set while the process runs,
- * because with a flag at the start V8 would compile the built-in code of Node.js again.
+ * Makes V8 collect garbage before a large heap grows much. The flag is set while the process runs. If the flag were set
+ * at the start, V8 would compile the built-in code of Node.js again.
  */
 export function keepHeapSmall(): void {
   setInterval(() => {

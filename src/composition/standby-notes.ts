@@ -19,7 +19,8 @@ const LOOK_EVERY_MS = 2_000;
 
 /**
  * Returns a part of the process that records an Event for each plan that breaks the version rules while k0s's own
- * leader carries the plan out. A process that does not lead may record these Events, because they decide nothing.
+ * leader carries the plan out. A process that is not the leader may record these Events, because they do not affect any
+ * decision.
  */
 export function standbyNotes(
   election: Election,

@@ -2,7 +2,10 @@
 import { printable } from '../util/printable.ts';
 import type { Tool } from './tool.ts';
 
-/** The step of the driver upgrade on the Node. It is empty or missing if there is none. */
+/**
+ * The annotation that contains the step of the driver upgrade on the Node. It is empty or missing if no driver upgrade
+ * is in progress.
+ */
 const STATE = 'nvidia.com/gpu-driver-upgrade-state';
 const DONE = 'upgrade-done';
 const FAILED = 'upgrade-failed';

@@ -26,7 +26,7 @@ export function concurrencyOf(daemonSet: KubeObject): number | undefined {
   return isUsable ? Math.max(1, Number(value)) : undefined;
 }
 
-/** Returns the value of the last flag, which is the one that counts. */
+/** Returns the value of the last `--concurrency` flag. If the flag is repeated, Kured uses the last value. */
 function flagOf({ command, args }: Readonly<Record<string, unknown>>): string | undefined {
   const words = [command, args].flatMap((list) =>
     Array.isArray(list) ? (list as unknown[]).filter(isText) : [],

@@ -141,8 +141,8 @@ test.each<[string, object, unknown, unknown]>([
 });
 
 /**
- * The renewal time of a lock that does not stop Kured. Kured could take one of its places, so Refit renews the lock at
- * once.
+ * The renewal time of a lock that does not block Kured. Kured could take a place in the lock, so Refit renews the lock
+ * at once.
  */
 const WORTHLESS = 0;
 

@@ -110,8 +110,8 @@ function valueIn(text: string): Value | undefined {
 }
 
 /**
- * Returns the time at which Refit renewed its lock. Returns the epoch if Kured could take a lock although Refit holds
- * one, so that Refit writes its lock again at once.
+ * Returns the time at which Refit renewed its lock. Returns the Unix epoch if Refit holds a lock but Kured could still
+ * take a lock, so that Refit writes its lock again at once.
  */
 function renewalOf({ isList, entries, own, foreign, places }: Entries): number | undefined {
   if (own.length === 0) return undefined;

@@ -1,5 +1,6 @@
 /**
- * Names Refit as the holder of a lock. The name stays the same when the leader changes, so that the next leader knows the lock as its own.
+ * Names Refit as the holder of a lock. The name stays the same when the leader changes, so that the next leader
+ * recognizes the lock as a lock of Refit.
  */
 
 const PREFIX = 'refit';

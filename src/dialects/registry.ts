@@ -1,4 +1,4 @@
-/** Lists the dialects, and the lease of `refit controller`. */
+/** Defines the list of the dialects, and the Lease of `refit controller`. */
 import type { Dialect } from '../engine/contract/dialect.ts';
 import { autopilot } from './autopilot/plan/autopilot-dialect.ts';
 import { capi } from './capi/plan/capi-dialect.ts';

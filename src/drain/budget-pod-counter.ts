@@ -35,7 +35,7 @@ export interface CounterParts {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** Milliseconds between the end of an attempt and the next one. */
+/** Milliseconds between the end of an attempt and the start of the next attempt. */
 const EVERY_MS = 60_000;
 /** The most milliseconds that one attempt to count may take. The lists of a large cluster have hundreds of pages. */
 const WITHIN_MS = 60_000;

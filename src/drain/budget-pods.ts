@@ -1,4 +1,7 @@
-/** Counts for each Node the pods that a PodDisruptionBudget covers. It does not know the rules of policies and Plans for the pods of a drain. */
+/**
+ * Counts for each Node the pods that a PodDisruptionBudget covers. The rules of policies and Plans about which pods a
+ * drain evicts are not applied.
+ */
 import type { KubeClient } from '../kube/client.ts';
 import {
   type Pod,

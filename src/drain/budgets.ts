@@ -29,7 +29,7 @@ export function hopelessBudgets(
   return obstaclesFor(pods, budgets, refusalOf);
 }
 
-/** Returns the budgets that block the eviction of `pods` at this moment, for whatever reason. */
+/** Returns the budgets that block the eviction of `pods` at this moment, for any reason. */
 export function holdingBudgets(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],

@@ -96,8 +96,8 @@ export function isPendingFor(found: string | undefined, owner: string): boolean 
 }
 
 /**
- * Returns the node with the taint. Returns the same object if the node already has this taint, whoever its owner is,
- * because a taint with the same key and effect may occur only once.
+ * Returns the node with the taint. Returns the same object if the node already has this taint, even if the taint has
+ * another owner, because a taint with the same key and effect may occur only once.
  */
 export function withPendingTaint(node: Node, owner: string): Node {
   if (pendingOwner(node) !== undefined) return node;

@@ -20,7 +20,7 @@ import {
 import { waitForDetach } from './volumes.ts';
 
 export interface DrainProgress {
-  /** The number of pods that are left, terminating ones included. It is 0 until the pods are counted. */
+  /** The number of pods that are left, including terminating pods. It is 0 until the pods are counted. */
   readonly left: number;
   /** The first of these pods in alphabetical order, as `namespace/name`. It is absent until the pods are counted. */
   readonly pods?: readonly string[];
@@ -40,7 +40,10 @@ export function isDrained({ left, detaching }: DrainProgress): boolean {
 /** The most pods that the sentence about the progress names, because a longer list is hard to read. */
 const MOST_NAMES = 5;
 
-/** Counts the pods that are left, names the first of them, and joins what blocks them. */
+/**
+ * Returns the progress of a drain: the number of pods that are left, the names of the first of these pods, and the
+ * texts about what blocks them as one text.
+ */
 export function progressOf(
   left: readonly Pod[],
   ...blocks: readonly (string | undefined)[]
@@ -149,8 +152,8 @@ function compareTurns([turn, priority]: Turn, [otherTurn, otherPriority]: Turn):
 }
 
 /**
- * Returns the number of milliseconds until the wait before the first eviction ends, and a text about this wait for
- * people. During this wait, load balancers stop sending traffic to the node.
+ * A drain can wait before its first eviction, so that load balancers stop sending traffic to the node. Returns the
+ * number of milliseconds until this wait ends, and a text for people about the wait.
  */
 function graceOf({ graceMs = 0 }: DrainOptions, clock: DrainParts['clock']) {
   const end = clock.monotonic() + graceMs;
@@ -260,11 +263,14 @@ const MAX_RETURNS = 3;
 /** Finds the pods that were created again too often. The caller must call it at each check of the node. */
 function returningPods() {
   /**
-   * The key is the uid of a pod. The value has the controller that creates its successors, and how many predecessors
-   * were evicted.
+   * The key is the uid of a pod. The value contains the controller that would create the pod again, and how many pods
+   * of that controller were evicted one after another before this pod.
    */
   const present = new Map<string, { readonly creator: string; readonly round: number }>();
-  /** The key is the uid of a controller. The value counts how often its pod was evicted. */
+  /**
+   * The key is the uid of a controller, or the key of a pod without a controller. The value counts how often a pod was
+   * evicted and created again.
+   */
   const rounds = new Map<string, number>();
   const roundOf = (pod: Pod): number => {
     const { uid = '' } = pod.metadata;

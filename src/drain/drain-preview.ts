@@ -22,7 +22,7 @@ import {
 } from './volumes.ts';
 
 export interface DrainPreview {
-  /** The number of pods that the drain would evict, terminating ones included. */
+  /** The number of pods that the drain would evict, including terminating pods. */
   readonly evictable: number;
   /** The budgets that would block the drain even while all pods that they cover are healthy. */
   readonly obstacles: readonly blocking.BlockingBudget[];

@@ -9,8 +9,8 @@ import type { EvictionRefusal } from './eviction-refusal.ts';
 /** The backoff between two attempts after a refusal, in milliseconds. */
 const RETRY = { base: 1_000, cap: 10_000 };
 /**
- * A queue of the pods that are refused for the same reason. Only one of them retries at a time, and only after the
- * pause.
+ * A queue of the pods that are refused for the same reason. Only one of these pods is retried at a time, and only after
+ * the pause.
  */
 export interface EvictionLine {
   /** The keys are the uids of the pods. */

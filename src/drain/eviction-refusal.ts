@@ -26,7 +26,7 @@ export interface EvictionRefusal {
 /** The message of the cause has the name of the budget, and then the reason. */
 const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 
-/** Returns the reason for which the eviction of the pod was refused, or got no answer. */
+/** Returns why the API server refused to evict the pod, or why there was no answer to the eviction. */
 export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
   const refused = (line: string, words: string, describe?: Describe) => ({

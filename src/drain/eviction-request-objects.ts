@@ -1,5 +1,5 @@
 /**
- * Describes the objects of KEP-4563, with which a drain requests the eviction of a pod by other components, and
+ * Describes the objects of KEP-4563. With these objects, a drain requests that other components evict a pod. Also
  * evaluates the state of these objects for one pod.
  */
 import { type Condition, type KubeObject, namespaced, type Pod } from '../kube/resources.ts';
@@ -17,7 +17,10 @@ export interface EvictionRequest extends KubeObject {
   status?: { conditions?: Condition[]; observedGeneration?: number };
 }
 
-/** The work of Kubernetes on all requests for one pod. The eviction-request controller creates this object. */
+/**
+ * An Eviction: Kubernetes records in it the work on all requests for one pod. The eviction-request controller creates
+ * this object.
+ */
 export interface RequestedEviction extends KubeObject {
   spec: { target: { pod?: PodTarget } };
   status?: {
@@ -43,7 +46,7 @@ interface Responder {
 export const evictionRequests = namespaced<EvictionRequest>(GROUP_VERSION, 'EvictionRequest');
 export const requestedEvictions = namespaced<RequestedEviction>(GROUP_VERSION, 'Eviction');
 
-/** The path of the list of kinds that the API server serves in the group of EvictionRequests. */
+/** The path at which the API server lists the kinds that it serves in the API group of EvictionRequests. */
 export const LIFECYCLE_PATH = `/apis/${GROUP_VERSION}`;
 
 /**
@@ -106,7 +109,7 @@ export interface Unreadable {
  */
 const OLD_HEARTBEAT_MS = 5 * 60_000;
 
-/** The most characters of a text that others have written. */
+/** The maximum number of characters of a text that another component has written. */
 const MOST_CHARACTERS = 300;
 
 /** Makes a text that somebody else has written, such as a responder, printable and at most MOST_CHARACTERS long. */

@@ -67,7 +67,7 @@ class Rig {
     return this.progress.at(-1)?.waitingFor;
   }
 
-  /** Shows an Eviction as the controllers write it: the responder is active and has reported its progress. */
+  /** Stores an Eviction as the controllers write it: the responder is active and has reported its progress. */
   respond(pod: string, responder: string, report: object = {}): void {
     this.lifecycle.change(pod, { observedGeneration: 1 });
     const target = [...this.lifecycle.requests.values()].find(

@@ -295,7 +295,7 @@ class NodeRequests implements RequestedPods {
     const { clock, onChange } = this.#parts;
     const open = this.#open();
     const { begunAt, requests, evictions } = await this.#lookAtRequests(this.#abort);
-    // A request that was made after the shared look began may be missing in it.
+    // If a request was created after the shared list call began, the result of that call may not contain the request.
     for (const entry of open.filter(({ isOpen, sentAt }) => isOpen && sentAt <= begunAt)) {
       const isFor = isAbout(entry.pod);
       const request = requests.find(

@@ -88,8 +88,8 @@ describe('a budget with nothing to spare', () => {
       expect(rig.progress.at(-1)?.left).toBe(left);
     }
     expect(await rig.done).toBe('drained');
-    // For each time that the budget allows one eviction, the drain sends that eviction and a few more, because the
-    // pauses start short again.
+    // Each time the budget allows one eviction, the drain sends this eviction and a few more evictions, because the
+    // pauses are short again after a success.
     expect(rig.api.evictions.length).toBeLessThan(6 + 6 * 5);
   });
 

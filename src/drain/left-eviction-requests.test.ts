@@ -1,4 +1,4 @@
-/** Shows which EvictionRequests that an earlier process created are withdrawn by a leader. */
+/** Shows which EvictionRequests of an earlier process are withdrawn by a leader. */
 import { expect, test } from 'vitest';
 import { EvictionRequestApi } from '../../test/support/builders/eviction-request-api.ts';
 import { buildLog } from '../../test/support/builders/logs.ts';

@@ -20,9 +20,9 @@ interface Parts {
 
 /**
  * Deletes the requests whose node is schedulable again or no longer exists. No drain of any process needs these
- * requests, because every drain begins after a cordon and ends before the uncordon. A request without the name of a
- * node is not deleted. Resolves with the number of requests that have the name of a node and were not deleted, because
- * the node is still cordoned or because of a failure.
+ * requests, because every drain begins after a cordon and ends before the uncordon. A request that names no node is not
+ * deleted. Resolves with the number of requests that name a node but were not deleted, because the node is still
+ * cordoned or because the deletion failed.
  */
 export async function withdrawLeftRequests(parts: Parts): Promise<number> {
   const { client, abort } = parts;
@@ -54,8 +54,8 @@ export async function withdrawRequestsFor(node: string, parts: Parts): Promise<v
 }
 
 /**
- * Resolves with the errors of the requests that could not be deleted. If one request cannot be deleted, the others are
- * deleted nevertheless.
+ * Deletes the requests, and resolves with the errors of the requests that could not be deleted. If one deletion fails,
+ * the other requests are deleted nevertheless.
  */
 async function withdrawAll(
   requests: readonly EvictionRequest[],

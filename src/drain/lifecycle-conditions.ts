@@ -7,7 +7,10 @@ import type { Node, NodeCondition } from '../kube/resources.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { onceForEach } from '../util/memo.ts';
 
-/** The conditions that Refit writes. Kubernetes defines their names since v1.37; an older API server keeps them, too. */
+/**
+ * The conditions that Refit writes. Kubernetes defines their names since v1.37, but older API servers also store these
+ * conditions.
+ */
 export const LIFECYCLE_CONDITIONS = [
   'MaintenancePlanned',
   'MaintenanceInProgress',

@@ -27,7 +27,10 @@ export interface PodRule {
 }
 
 export interface PodRules {
-  /** Reads the labels of namespaces that the rules need. Rejects if a namespace cannot be read: a rule might apply to its pods. */
+  /**
+   * Reads the labels of namespaces that the rules need. Rejects if a namespace cannot be read, because a rule might
+   * apply to the pods of that namespace.
+   */
   readonly learn: (pods: readonly Pod[], abort: AbortSignal) => Promise<void>;
   /**
    * Returns the first rule that selects the pod; undefined if no rule selects it. The caller must call `learn` for the

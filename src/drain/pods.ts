@@ -115,7 +115,7 @@ function hasLocalData({ spec }: Pod): boolean {
   return spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined) === true;
 }
 
-/** Sorts the pods by what a drain does with them. Pods that it leaves are in no list. */
+/** Groups the pods by what a drain does with them. Pods that the drain leaves on the node are in no group. */
 export function sortPods(pods: readonly Pod[], options: DrainOptions, facts: PodFacts): SortedPods {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, facts) }));
   const podsWith = (wanted: PodVerdict) =>
@@ -130,7 +130,7 @@ export function sortPods(pods: readonly Pod[], options: DrainOptions, facts: Pod
   };
 }
 
-/** Returns the owner that controls the pod; undefined if the pod has none. */
+/** Returns the owner that controls the pod; undefined if no owner controls it. */
 export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
@@ -159,8 +159,8 @@ export interface DrainOptions {
   /** The first rule that selects a pod applies to it. */
   readonly podRules?: readonly PodRule[];
   /**
-   * True if pods are also evicted in the order of their priority: within a turn of the rules, a pod is evicted only
-   * after all pods with a lower priority are gone.
+   * True if pods are also evicted in the order of their priority: among the pods with the same `turn`, a pod is evicted
+   * only after all pods with a lower priority are gone.
    */
   readonly byPriority?: boolean;
   /**

@@ -100,7 +100,8 @@ function tidying({ client, clock, log, usesRequests }: DrainsParts): Tidying {
   };
   const look = async (abort: AbortSignal): Promise<void> => {
     try {
-      // Most clusters do not serve EvictionRequests. Those clusters get no request to list them, which they could refuse.
+      // Most clusters do not serve EvictionRequests. Refit does not list EvictionRequests in such a cluster, because
+      // the API server could refuse the request.
       const isServed = usesRequests?.() === true || (await areRequestsServed(client, abort));
       mayBeLeft = isServed && (await withdrawLeftRequests({ client, log, abort, onFailures })) > 0;
     } catch (error) {

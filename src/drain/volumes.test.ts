@@ -1,4 +1,4 @@
-/** Shows for which volumes a drain waits, for how long, and what it says in the meantime. */
+/** Shows for which volumes a drain waits, for how long, and what it reports in the meantime. */
 import { afterEach, expect, test } from 'vitest';
 import { drainRig } from '../../test/support/builders/drain-rig.ts';
 import type { PodApi } from '../../test/support/builders/pod-api.ts';

@@ -1,4 +1,7 @@
-/** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
+/**
+ * The loop of one plan: it takes a snapshot, assesses the snapshot and carries out the commands, until nothing is left
+ * to do for the moment.
+ */
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/run-controller.ts';
@@ -38,8 +41,8 @@ export interface ReconcilerOptions extends Effects, OutsideParts {
 }
 
 /**
- * The maximum number of turns in one reconcile. No plan needs so many turns. The limit only stops a loop that would
- * otherwise be endless because of a fault of Refit.
+ * The maximum number of turns in one reconcile. No plan needs so many turns. The limit only stops an endless loop,
+ * which only a bug of Refit could cause.
  */
 const MAX_TURNS = 20;
 

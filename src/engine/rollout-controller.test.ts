@@ -139,8 +139,8 @@ test('an object that is a plan no longer wakes its key once more, so that what i
 });
 
 /**
- * Returns the sources of a controller whose Nodes are only advisory. They are watched from the time at which `isNeeded`
- * returns true.
+ * Returns the sources of a controller whose Nodes are only advisory. The controller watches the Nodes from the time at
+ * which `isNeeded` returns true.
  */
 function buildAdvised(clock: FakeClock, isNeeded: () => boolean) {
   const isRelevant = (before: KubeObject, after: KubeObject) =>

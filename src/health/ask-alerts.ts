@@ -49,8 +49,8 @@ async function firingInPrometheus(
 }
 
 /**
- * Resolves with the labels of the active alerts. Alertmanager itself selects them, because it may have thousands. A silenced or inhibited
- * alert does not count.
+ * Resolves with the labels of the active alerts. Alertmanager itself selects the alerts, because it may have thousands
+ * of them. A silenced or inhibited alert does not count.
  */
 async function activeInAlertmanager(
   { url, secretName, labels }: AlertCheck,

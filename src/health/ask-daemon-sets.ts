@@ -11,7 +11,10 @@ import type { CheckFinding, DaemonSetCheck } from './checks.ts';
 const CRITICAL = new Set(['system-node-critical', 'system-cluster-critical']);
 /** The most pods that the message names. */
 const MOST_NAMES = 3;
-/** The most nodes that are asked one by one. Beyond that, one list of all pods costs the API server less. */
+/**
+ * The most nodes whose pods are listed one node at a time. For more nodes, one list of all pods costs the API server
+ * less.
+ */
 const MOST_SINGLE = 20;
 
 /** Resolves with the result of the check. `nodes` are the names of the Nodes whose pods are checked. */
@@ -68,7 +71,7 @@ function isOfDaemonSet({ metadata }: Pod): boolean {
   );
 }
 
-/** A pod that is being deleted is not Ready: its DaemonSet creates another one, which must become Ready. */
+/** A pod that is being deleted is not Ready: its DaemonSet creates another pod, which must become Ready. */
 function isReady({ metadata, status }: Pod): boolean {
   if (metadata.deletionTimestamp !== undefined) return false;
   return trueCondition(status?.conditions, 'Ready') !== undefined;

@@ -25,13 +25,15 @@ export const STARTED_ANNOTATION = 'upgrade.refit.dev/health-check-started';
  */
 export const FAILED_ANNOTATION = 'upgrade.refit.dev/health-check-failed';
 
-/** Milliseconds after the end of a failed Job before the next one starts. */
+/** Milliseconds between the end of a failed Job and the start of the next Job. */
 const RETRY_MS = 60_000;
 /** Milliseconds that the Job controller may take to end a Job that has exceeded its deadline. */
 const GRACE_MS = 30_000;
 /** Seconds that a finished Job stays for people to read its logs, unless the template says otherwise. */
 const KEPT_SECONDS = 3_600;
-/** The most characters of the name of a check in the name of its Job, which may have 63. */
+/**
+ * The most characters of the name of a check in the name of its Job. The whole name of the Job may have 63 characters.
+ */
 const LONGEST_NAME = 40;
 /** The most characters of a message in an annotation. */
 const LONGEST_MESSAGE = 200;

@@ -24,8 +24,8 @@ const MOST_PER_PAGE = 500;
 const GROWTH = 2;
 const SHRINKAGE = 4;
 /**
- * The number of pages that must fit before the page size may grow again. With a smaller number, large objects would be
- * read twice too often.
+ * The number of pages that must fit before the page size may grow again. With a smaller number, pages with large
+ * objects would too often not fit, and would be read twice.
  */
 const PAGES_BEFORE_GROWTH = 4;
 /**
@@ -89,8 +89,8 @@ async function* pagesOf(
     const page = await unlessTooLarge(client.list(resource, options));
     if (page === undefined) {
       if (limit === 1) throw new Error(tooLarge(resource));
-      // The next pages must be smaller than the page that did not fit. Otherwise large objects would be read twice
-      // repeatedly.
+      // The next pages must be smaller than the page that did not fit. Otherwise pages with large objects would
+      // repeatedly not fit, and would be read twice.
       most = Math.ceil(limit / GROWTH);
       fitting = 0;
       limit = Math.ceil(limit / SHRINKAGE);
@@ -170,7 +170,7 @@ class Tally {
     return undefined;
   }
 
-  /** Returns the result of the check. If one object fails and another cannot be evaluated, the check fails. */
+  /** Returns the result of the check. If one object fails and another object cannot be evaluated, the check fails. */
   finding({ objectKind: kind }: ResourceCheck): CheckFinding {
     const failing = this.#failing;
     if (failing.length > 0) {

@@ -148,12 +148,12 @@ export function apiUrl(
   return url;
 }
 
-/** Returns the URL without what may be secret. */
+/** Returns the URL without the parts that may be secret. */
 export function shownUrl(url: URL): string {
   return printableUrl(url.href);
 }
 
-/** Prometheus answers an error as an object, and Alertmanager as a text. */
+/** Prometheus reports an error as an object, and Alertmanager reports an error as a text. */
 function errorIn(body: unknown): string | undefined {
   if (typeof body === 'string') return body;
   const error: unknown = (body as { readonly error?: unknown } | null | undefined)?.error;

@@ -19,11 +19,14 @@ export type CelAnswer =
   | { readonly kind: 'timeout'; readonly message: string };
 
 export interface CelProgram {
-  /** `object` is plain JSON data. This blocks the event loop for `CEL_LIMIT_MS` at most; on a busy machine for 1.3 seconds. */
+  /**
+   * Evaluates the expression. `object` is plain JSON data. Blocks the event loop for at most `CEL_LIMIT_MS`; on a busy
+   * machine for at most 1.3 seconds.
+   */
   evaluate(object: unknown): CelAnswer;
 }
 
-/** Milliseconds of CPU time that one evaluation may take. A usual one takes far less than one. */
+/** Milliseconds of CPU time that one evaluation may take. A usual evaluation takes far less than one millisecond. */
 export const CEL_LIMIT_MS = 50;
 /**
  * Milliseconds of elapsed time after which each attempt is stopped. On a busy machine, this process may get almost no
@@ -99,7 +102,8 @@ function within<T>(work: () => T): T | Stopped {
   for (const limitMs of ATTEMPTS_MS) {
     const attempt = runFor(limitMs, work);
     if (attempt !== undefined) return attempt.result;
-    // The CPU time of all attempts is added, because work that ends in time never needs a large part of the limit.
+    // The CPU time of all attempts together is compared with the limit. This is safe, because work that ends in time
+    // never needs a large part of the limit.
     const { user, system } = process.threadCpuUsage(before);
     if ((user + system) / 1_000 >= CEL_LIMIT_MS * USED_SHARE)
       return new Stopped(`it took more than ${CEL_LIMIT_MS} ms of CPU time`);

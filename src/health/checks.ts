@@ -20,7 +20,7 @@ export type HealthCheck =
 
 interface NamedCheck {
   readonly name: string;
-  /** Milliseconds for which the check must pass without a break; undefined if one good answer is enough. */
+  /** Milliseconds for which the check must pass without interruption; undefined if one good answer is enough. */
   readonly forMs?: number | undefined;
 }
 
@@ -37,7 +37,10 @@ export interface ResourceCheck extends NamedCheck {
   readonly apiVersion: string;
   /** The kind of the objects, such as `StatefulSet`. */
   readonly objectKind: string;
-  /** The namespace of the objects. If it is undefined, the check selects objects of all namespaces, or of a cluster-scoped kind. */
+  /**
+   * The namespace of the objects. If it is undefined, the check selects objects of all namespaces, or all objects of a
+   * cluster-scoped kind.
+   */
   readonly namespace?: string | undefined;
   readonly selector?: LabelSelector | undefined;
   /** The expression reads the object as `object`. */
@@ -93,7 +96,8 @@ export type CheckState = 'passing' | 'failing' | 'unknown';
 export interface CheckFinding {
   readonly state: CheckState;
   /**
-   * A clause that follows the name of the check. If the check compares a value with a bound, the clause contains both.
+   * A clause that follows the name of the check. If the check compares a value with a bound, the clause contains the
+   * value and the bound.
    */
   readonly message: string;
   /** The Nodes for which the check fails; undefined if the check applies to the whole cluster. */

@@ -11,7 +11,10 @@ import type { HookFinding, HookRun, JobAction } from './rules.ts';
 /** Seconds after its end for which a Job is kept, so that people can read its logs. */
 const KEPT_SECONDS = 86_400;
 
-/** Creates the Job of the run if there is none, and returns its state. A Job that somebody deleted is created again. */
+/**
+ * Creates the Job of the run if the Job does not exist, and returns its state. A Job that somebody deleted is created
+ * again.
+ */
 export async function lookAtJob(
   client: KubeClient,
   run: HookRun,
@@ -90,7 +93,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
-/** Returns the spec with the variables in each container. They replace variables of the same names. */
+/** Returns the spec with the variables in each container. A variable replaces an existing variable of the same name. */
 function withVariables(spec: PodSpec, variables: HookRun['variables']): PodSpec {
   const names = new Set<unknown>(Object.keys(variables));
   const added = Object.entries(variables).map(([name, value]) => ({ name, value }));

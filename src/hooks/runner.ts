@@ -23,7 +23,7 @@ export interface HookRunner {
     settled?: readonly string[],
   ): void;
   forget(plan: string): void;
-  /** Returns what is known of the runs of the plan; the same list until something changes. */
+  /** Returns the known results of the runs of the plan. Returns the same list until a result changes. */
   resultsOf(plan: string): readonly HookResult[];
   /** Calls the listener when a run changes its state or its message. The returned function removes the listener. */
   onChange(listener: () => void): () => void;
@@ -183,7 +183,7 @@ class Runner implements HookRunner {
   async #take(entry: Entry, stop: AbortSignal): Promise<void> {
     const { run, result: before } = entry;
     const found = this.#inTime(entry, await this.#answer(run, stop));
-    // The run was dropped meanwhile, so no plan needs this result.
+    // If the run was dropped in the meantime, no plan needs this result.
     if (stop.aborted || this.#entries.get(run.id) !== entry) return;
     const message = printable(found.message).slice(0, LONGEST_MESSAGE);
     const isSame = before?.state === found.state;
@@ -197,8 +197,8 @@ class Runner implements HookRunner {
   }
 
   /**
-   * Ends a run that has not ended some time after its deadline. The time is measured from when this process first
-   * carried out the run.
+   * Ends a run that has not ended when the grace period after its deadline is over. The time is measured from when this
+   * process first carried out the run.
    */
   #inTime({ run, startedAt }: Entry, found: HookFinding): HookFinding {
     const { timeoutMs, action } = run.hook;

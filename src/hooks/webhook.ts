@@ -172,7 +172,10 @@ function hidden(text: string, forms: readonly string[]): string {
   return forms.reduce((shown, form) => shown.replaceAll(form, '***'), text);
 }
 
-/** Returns a text that was cut off. If the text ends with the beginning of one of the forms, that part is replaced. */
+/**
+ * Returns the text, which was cut off. If the text ends with the beginning of one of the forms, that beginning is
+ * replaced.
+ */
 function withoutPart(text: string, forms: readonly string[]): string {
   // The cut may have split a character. A split character is decoded as U+FFFD.
   const whole = text.replace(/\uFFFD$/, '');

@@ -25,7 +25,7 @@ const TRANSIENT = [408, 425, 429];
 /** Matches the codes of a bad certificate, which a retry does not change. */
 const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
 
-/** An answer whose body can be read. Disposing of it ends the body, whether it was read or not. */
+/** An answer whose body can be read. Disposing of the answer ends the body, whether the body was read or not. */
 export interface Answer extends Disposable {
   readonly response: IncomingMessage;
   readonly url: URL;
@@ -154,8 +154,8 @@ export function isTransient(status: number): boolean {
 /** Ends a download that stalls or takes too long. Dispose of it when the download has ended. */
 export interface StallGuard extends Disposable {
   /**
-   * Aborts with a TransientError after a stall, with an Error when the time is over, and with the
-   * reason of the parent.
+   * Aborts with a TransportError after a stall, and with an Error when the time is over. If the parent aborts, aborts
+   * with the reason of the parent.
    */
   readonly abort: AbortSignal;
   /** Must be called when data arrives. */

@@ -10,7 +10,7 @@ import { ownMember } from '../util/own-member.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
-/** Returns the port of a URL, also if it is the default one. */
+/** Returns the port of a URL, even if it is the default port of the protocol. */
 export const portOf = ({ port, protocol }: URL): string =>
   port || (ownMember(PORTS, protocol) ?? '');
 

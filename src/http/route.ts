@@ -49,8 +49,7 @@ export async function get(
     );
   if (address.protocol === 'http:')
     return await throughProxy(proxy, { address, headers, method, body }, abort);
-  // The tunnel is opened here, because the proxy support of Node.js cannot be aborted while it
-  // opens one.
+  // The tunnel is opened here, because the proxy support of Node.js cannot be aborted while it opens a tunnel.
   const tunnel = await openTunnel(proxy, address, abort);
   const name = withoutBrackets(address.hostname);
   const createConnection = (): Socket =>

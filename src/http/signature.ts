@@ -1,7 +1,7 @@
 /** Signs requests, so that a receiver can verify that the sender has the key, and when the request was sent. */
 import { createHmac } from 'node:crypto';
 
-/** The fewest bytes of a key: a shorter one could be guessed from a signature. */
+/** The fewest bytes of a key. A shorter key could be guessed from a signature. */
 const SHORTEST_KEY = 16;
 
 export interface Signature {

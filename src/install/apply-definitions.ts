@@ -118,7 +118,9 @@ async function applyOne(definition: CustomResourceDefinition, run: DefinitionsRu
   }
 }
 
-/** Returns the object to apply. With `resourceVersion` the API server refuses it if the definition has changed. */
+/**
+ * Returns the object to apply. With `resourceVersion`, the API server refuses the object if the definition has changed.
+ */
 function patchFor(
   { apiVersion, kind, metadata, spec }: CustomResourceDefinition,
   version: string,

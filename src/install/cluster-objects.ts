@@ -54,7 +54,7 @@ export async function applyObjects(
   }
 }
 
-/** Returns what would be done with the object. It waits for nothing, and nothing is stored. */
+/** Returns what would be done with the object. Stores nothing, and does not wait. */
 async function tryOne(
   object: kube.KubeObject,
   objects: readonly kube.KubeObject[],
@@ -69,7 +69,7 @@ async function tryOne(
   const space = objects.find(
     (each) => each.kind === 'Namespace' && each.metadata.name === namespace,
   );
-  // A dry run creates no namespace, and the API server refuses objects in one that does not exist.
+  // A dry run creates no namespace, and the API server refuses objects in a namespace that does not exist.
   if (space && !(await lookUp(space, run)).found)
     return `created (dry run, not checked: namespace ${namespace} does not exist yet)`;
   const options = { ...address, ...APPLY, dryRun: true };

@@ -1,6 +1,5 @@
 /**
- * Defines the contract of the Kubernetes client, and of the caller below it that sends single
- * calls.
+ * Defines the contract of the Kubernetes client, and the contract of the caller that sends single calls for the client.
  */
 import type { KubeList, KubeObject, Resource, Status } from './resources.ts';
 

@@ -1,4 +1,4 @@
-/** Writes Events on objects. A repeated Event increases the count of the existing one. */
+/** Writes Events on objects. A repeated Event increases the count of the existing Event. */
 import { createTokenBucket, rfc3339, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { sparingly } from '../util/log.ts';

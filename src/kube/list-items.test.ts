@@ -1,4 +1,4 @@
-/** Tests which objects a document has, in a List or alone. */
+/** Tests which objects are read from a document that contains a List or a single object. */
 import { expect, test } from 'vitest';
 import { itemsOf } from './list-items.ts';
 

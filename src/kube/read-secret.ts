@@ -4,7 +4,10 @@ import type { KubeClient } from './client.ts';
 import { secrets } from './resources.ts';
 import { isForbidden, isNotFound } from './status-error.ts';
 
-/** The Secret does not exist, or may not be read. The message says which, and contains no value of the Secret. */
+/**
+ * The Secret does not exist, or this process may not read it. The message says which of these is the case, and contains
+ * no value of the Secret.
+ */
 export class SecretUnavailable extends Error {
   override readonly name = 'SecretUnavailable';
 }

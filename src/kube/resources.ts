@@ -147,12 +147,12 @@ export function withoutAnnotations<T extends KubeObject>(
   return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(left) } };
 }
 
-/** Returns a JSON patch that removes an annotation if its value is still the one in `object`. */
+/** Returns a JSON patch that removes an annotation if its value on the server still equals its value in `object`. */
 export function removalOf({ metadata }: KubeObject, name: string): object[] {
   return memberRemoval('annotations', name, metadata.annotations);
 }
 
-/** Returns a JSON patch that removes a label if its value is still the one in `object`. */
+/** Returns a JSON patch that removes a label if its value on the server still equals its value in `object`. */
 export function labelRemovalOf({ metadata }: KubeObject, name: string): object[] {
   return memberRemoval('labels', name, metadata.labels);
 }
@@ -422,7 +422,7 @@ export interface SigningRequest extends KubeObject {
     readonly signerName: string;
     readonly usages?: readonly string[];
     readonly expirationSeconds?: number;
-    /** The user who made the request. The API server sets it, as it sets `groups`. */
+    /** The user who made the request. The API server sets this field and `groups`. */
     readonly username?: string;
     readonly groups?: readonly string[];
   };

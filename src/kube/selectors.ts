@@ -36,8 +36,8 @@ export function parseLabelSelector(text: string): Matcher {
 }
 
 /**
- * Returns what is wrong with a label selector, or undefined if nothing is. A comma in a value is
- * wrong, because in the text form it would start a second requirement.
+ * Returns a description of the fault in a label selector; undefined if there is no fault. A comma in a value is a
+ * fault, because in the text form it would start a second requirement.
  */
 export function selectorFault({
   matchLabels = {},
@@ -161,8 +161,8 @@ function keyIn(requirement: string): string {
 }
 
 /**
- * Returns true if the selector selects the labels, as in policy/v1: undefined selects nothing, an
- * empty selector everything, and an unknown operator nothing.
+ * Returns true if the selector selects the labels, as in policy/v1: an undefined selector and an unknown operator
+ * select nothing, and an empty selector selects everything.
  */
 export function matchesLabels(
   selector: LabelSelector | undefined,

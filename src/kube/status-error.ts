@@ -90,7 +90,7 @@ export function isVerdict(thrown: unknown): thrown is StatusError {
 }
 
 /**
- * Returns true if a retry helps only after a change on the server: of a permission, an admission
+ * Returns true if a retry helps only after a change on the server, such as a change of a permission, an admission
  * policy or a webhook.
  */
 export function isRefusal(thrown: unknown): thrown is StatusError {
@@ -108,7 +108,7 @@ export function isOfObject(thrown: unknown): thrown is StatusError {
   return isRefusal(thrown) || (thrown instanceof StatusError && WEBHOOK.test(thrown.message));
 }
 
-// A conflict and an object that exists already both have the code 409. Only the reason tells them apart.
+// A conflict and an object that exists already both have the code 409. Only the reason distinguishes these answers.
 export const isConflict = hasReason('Conflict');
 export const isAlreadyExists = hasReason('AlreadyExists');
 
@@ -157,9 +157,7 @@ function describeTransport(error: TransportError): RefitError {
   });
 }
 
-/**
- * Returns the first cause of the error, or the nearest cause that is already described for people.
- */
+/** Follows the causes of the error. Returns the last cause, or the nearest cause that is already described for people. */
 function rootOf(error: Error): unknown {
   let root: unknown = error;
   while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError))

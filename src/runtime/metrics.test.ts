@@ -1,4 +1,4 @@
-/** Tests that the current plans are exposed, and deleted ones are not. */
+/** Tests that the metrics of current plans are exposed, and that the metrics of deleted plans are not exposed. */
 import { expect, test } from 'vitest';
 import { createMetrics, type Metrics } from './metrics.ts';
 

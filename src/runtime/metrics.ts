@@ -166,7 +166,7 @@ function definitions({ registry, exemplars }: Store): Define {
 }
 
 /**
- * Creates the metrics. Names without `refit_` are those of client-go, with the same meaning. If
+ * Creates the metrics. Metrics without the prefix `refit_` have the same names and the same meaning as in client-go. If
  * `version` is set, the process itself is measured, too.
  */
 export function createMetrics(version?: string): Metrics {

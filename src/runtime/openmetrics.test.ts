@@ -138,8 +138,8 @@ function measured(): Metrics {
 }
 
 /**
- * Returns the series with sorted labels, because the order of labels has no meaning. Leaves out what Node.js is doing
- * at the moment.
+ * Returns the series with sorted labels, because the order of labels has no meaning. Leaves out the series about the
+ * current activity of Node.js.
  */
 function seriesIn(body: string): string[] {
   return body
@@ -170,7 +170,7 @@ test('both formats have the same series', async () => {
   expect(open.body).not.toMatch(/\n\n|_total_total/);
   const series = seriesIn(open.body);
   expect(series.length).toBeGreaterThan(50);
-  // Garbage that is collected between the two answers adds series to the second one.
+  // If garbage is collected between the two answers, this adds series to the second answer.
   const isLasting = (line: string): boolean => !line.startsWith('nodejs_gc_duration_seconds');
   const ofPlain = seriesIn(plain.body).filter(isLasting);
   expect(series.filter(isLasting).toSorted()).toEqual(ofPlain.toSorted());

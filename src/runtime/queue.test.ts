@@ -11,7 +11,7 @@ function rig(): {
 } {
   const clock = new FakeClock();
   const queue = new WorkQueue({ clock, random: () => 1 });
-  /** Returns all keys that are due now, and calls `done` for each at once. */
+  /** Returns all keys that are due now, and calls `done` for each key immediately. */
   const ready = async (): Promise<string[]> => {
     const keys: string[] = [];
     while (queue.depth() > 0) {

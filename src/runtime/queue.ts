@@ -21,8 +21,8 @@ export class WorkQueue {
   readonly #due = new Set<string>();
   readonly #working = new Set<string>();
   /**
-   * Delayed keys: the monotonic milliseconds at which each becomes due, and a function that cancels
-   * its timer.
+   * The delayed keys. Each has the monotonic time in milliseconds at which the key becomes due, and a function that
+   * cancels its timer.
    */
   readonly #delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #restingUntil = new Map<string, number>();
@@ -45,7 +45,7 @@ export class WorkQueue {
     this.#hand();
   }
 
-  /** Adds the key in `ms`. If the key has several delays, the earliest one counts. */
+  /** Adds the key in `ms`. If the key has several delays, the earliest delay counts. */
   addAfter(key: string, ms: number): void {
     if (this.#closed) return;
     if (ms <= 0) return this.add(key);
@@ -95,7 +95,10 @@ export class WorkQueue {
     this.#hand();
   }
 
-  /** Returns the number of keys that are due, including keys that a worker is still processing. */
+  /**
+   * Returns the number of keys that are due. This includes a key that became due again while a worker still processes
+   * it.
+   */
   depth(): number {
     return this.#due.size;
   }

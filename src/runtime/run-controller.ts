@@ -33,7 +33,7 @@ export interface ReconcileResult {
   readonly restMs?: number | undefined;
 }
 
-/** Reconciles keys, never one key twice at the same time. Every error is retried with backoff. */
+/** Reconciles keys. The same key is never reconciled twice at the same time. Every error is retried with backoff. */
 export interface Controller {
   readonly name: string;
   readonly sources: readonly EventSource[];

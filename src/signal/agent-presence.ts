@@ -61,7 +61,10 @@ const KEPT = {
   gone: (value: unknown): KeptGone | undefined => KEPT_GONE.find((reason) => reason === value),
 };
 
-/** The binary that the host keeps so that the node can go back, or the reason why the host no longer keeps one. */
+/**
+ * The binary that the host keeps so that the node can go back to it, or the reason why the host no longer keeps a
+ * binary.
+ */
 export type KeptFacts = Members<typeof KEPT>;
 
 const KEPT_BUNDLE = { version: KEPT.version, until: KEPT.until, gone: KEPT.gone };
@@ -72,7 +75,10 @@ export type KeptBundleFacts = Members<typeof KEPT_BUNDLE>;
 const PRESENCE = {
   /** True while this agent leaves every signal to k0s's own agent. */
   aside: exactly(true),
-  /** Says why the agent cannot find out whether k0s's own agent acts. Until it can, it carries out no new signal. */
+  /**
+   * Says why the agent cannot find out whether k0s's own agent acts. Until the agent finds this out, it carries out no
+   * new signal.
+   */
   doubt: aReason,
   /**
    * Says whether the kubelet of this host may start on cgroup v1. It is absent on cgroup v2, without a kubelet, and if the
@@ -94,9 +100,12 @@ const PRESENCE = {
     isRecord(value) && typeof value['id'] === 'string'
       ? { id: value['id'], ...readMembers(value, ANSWER) }
       : undefined,
-  /** The previous binary of this host. It is absent if there is none, or if the agent's version does not announce it. */
+  /**
+   * The previous binary of this host. It is absent if the host has no previous binary, or if the agent's version does
+   * not announce it.
+   */
   kept: recordOf(KEPT),
-  /** The previous airgap bundles of this host. It is absent if its agent has placed none. */
+  /** The previous airgap bundles of this host. The member is absent if the agent of the host has placed no bundles. */
   keptBundle: recordOf(KEPT_BUNDLE),
 };
 
@@ -134,7 +143,10 @@ export interface NodeAgent {
   readonly title: string;
   /** Says what the agent cannot do. It is set only if it is certain that the agent is not Refit's. */
   readonly lacks?: string;
-  /** Says why the agent cannot find out whether another agent acts. Until it can, it carries out no new signal. */
+  /**
+   * Says why the agent cannot find out whether another agent acts. Until the agent finds this out, it carries out no
+   * new signal.
+   */
   readonly doubt?: string;
   /** True if the agent excludes its node from plans. */
   readonly excluded?: true;

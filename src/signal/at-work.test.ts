@@ -1,4 +1,7 @@
-/** Tests which plan has a Node: the claims of other plans stay, and nothing that a kubelet can write claims a Node. */
+/**
+ * Tests which plan has claimed a Node. The claims of other plans stay, and a kubelet cannot write anything that claims
+ * a Node.
+ */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import { buildSignal } from '../../test/support/builders/signals.ts';

@@ -1,4 +1,4 @@
-/** Tests which Node belongs to a ControlNode, which leaders are those of k0s, and which statuses are final. */
+/** Tests which Node belongs to a ControlNode, which leaders are leaders of k0s, and which statuses are final. */
 import { expect, test } from 'vitest';
 import { type ControlNode, isFinal, isK0sLeader, MODE_ANNOTATION, nodeNameOf } from './names.ts';
 

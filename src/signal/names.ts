@@ -13,7 +13,7 @@ export const SIGNAL_DATA_ANNOTATION = 'k0sproject.io/autopilot-signal-data';
 export const ROLLOUT_ANNOTATION = 'upgrade.refit.dev/rollout';
 /**
  * Refit's label on a Node with `<rollout uid>.<created>` of the newest signal. The admission plugin NodeRestriction
- * keeps the node itself from writing it.
+ * prevents the node itself from writing this label.
  */
 export const ATTEMPT_LABEL = 'node-restriction.kubernetes.io/refit-attempt';
 /** Refit's annotation with the agent's report, as JSON. */

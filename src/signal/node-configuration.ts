@@ -80,7 +80,10 @@ export function allows(allowed: readonly string[], name: string): boolean {
   );
 }
 
-/** Returns the request on the Node; undefined if there is no valid one. Its items are not validated yet. */
+/**
+ * Returns the request on the Node; undefined if there is no valid request. The items of the request are not validated
+ * yet.
+ */
 export function configurationRequestOn({ metadata }: KubeObject): ConfigurationRequest | undefined {
   const value = parseJson(metadata.annotations?.[CONFIGURATION_ANNOTATION]);
   if (!isRecord(value) || typeof value['uid'] !== 'string' || !Array.isArray(value['items']))

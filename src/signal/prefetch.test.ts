@@ -68,7 +68,7 @@ test('a check comes back with the rules for downloads; another one has another i
   });
   expect(downloadCheckId(encoded)).toMatch(/^[0-9a-f]{16}$/);
   expect(downloadCheckId(other)).not.toBe(downloadCheckId(encoded));
-  // An agent that knows only downloads in advance ignores this check.
+  // An agent that supports only downloads in advance, and not the check of a download, ignores this text.
   expect(decodePrefetch(encoded)).toBeUndefined();
 });
 

@@ -60,7 +60,7 @@ export function decodePrefetch(annotations: signals.Annotations = {}): Prefetch 
   return { rollout: asked.rollout, command, policy: asked.policy };
 }
 
-/** Returns the requested check; undefined if there is no valid one. */
+/** Returns the requested check; undefined if there is no valid request. */
 export function decodeDownloadCheck(
   annotations: signals.Annotations = {},
 ): DownloadCheck | undefined {

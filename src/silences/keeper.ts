@@ -35,7 +35,7 @@ export interface SilenceState {
   readonly message: string;
 }
 
-/** The silence of one rule for one Node in progress. */
+/** The silence that one rule requires for one Node in progress. */
 export interface NodeSilence {
   /** The name of the Node. */
   readonly node: string;
@@ -68,7 +68,7 @@ export interface SilenceKeeper {
   forget(plan: string): void;
   /** Returns whether the last attempts succeeded; undefined if no attempt was necessary yet. */
   stateOf(plan: string): SilenceState | undefined;
-  /** Returns the silences that the plan needs now, in the order of their nodes. */
+  /** Returns the silences that the plan needs now, sorted by Node. */
   silencesOf(plan: string): readonly NodeSilence[];
   /**
    * Calls the listener when the state or the silences of a plan change, but not when a silence is renewed. The returned function removes
@@ -93,11 +93,14 @@ const ATTEMPTS_TO_END = 4;
 /** The maximum number of characters of a message. There is a limit because a message may contain text from anywhere. */
 const LONGEST_MESSAGE = 300;
 
-/** The silence of one rule for one Node of one plan. */
+/** The silence that one rule requires for one Node while one plan upgrades this Node. */
 interface Entry {
   readonly plan: string;
   readonly policy: string;
-  /** The duration and the Secret in it may change, but not the fields by which the silence is found. */
+  /**
+   * The wanted silence. The duration and the Secret in it may change. The fields by which the silence is found never
+   * change.
+   */
   wanted: Wanted;
   /** The monotonic time at which the silence must be checked again. */
   dueAt: number;
@@ -239,8 +242,8 @@ class Keeper implements SilenceKeeper {
   }
 
   /**
-   * Finds out whether the silences of the plan are kept. Until there was an attempt for one of its silences, the last
-   * state stays. Returns true if the state has changed.
+   * Finds out whether the silences of the plan are kept. The last state does not change until there was an attempt for
+   * one of these silences. Returns true if the state has changed.
    */
   #judge(plan: string): boolean {
     const tried = this.#entries().filter(

@@ -1,4 +1,7 @@
-/** Tests which silence a Node needs, which silence of Alertmanager is the one of the Node, and when it is renewed. */
+/**
+ * Tests which silence a Node needs, which silence of Alertmanager belongs to the Node, and when this silence is
+ * renewed.
+ */
 import { expect, test } from 'vitest';
 import {
   type AlertMatcher,

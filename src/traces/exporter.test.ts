@@ -1,4 +1,4 @@
-/** Tests the delivery of spans: batches, retries, a collector that is not there, and what logs show. */
+/** Tests the delivery of spans: batches, retries, an unreachable collector, and what logs show. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type Script, startStubServer } from '../../test/faults/stub-server.ts';
 import { buildLog } from '../../test/support/builders/logs.ts';

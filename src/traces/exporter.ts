@@ -56,8 +56,8 @@ interface Attempt {
   readonly taken?: number;
   readonly problem?: string;
   /**
-   * Milliseconds until the same request may be sent again: what the collector demands, or 0. Undefined if it must not
-   * be sent again.
+   * Milliseconds until the same request may be sent again. This is the time that the collector demands, or 0. Undefined
+   * if the request must not be sent again.
    */
   readonly againMs?: number;
 }

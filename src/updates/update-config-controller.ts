@@ -15,7 +15,7 @@ import { UpdateFollower, type UpdateParts } from './update-follower.ts';
 
 /** All UpdateConfigs share one key, because only one of them may own the Plan. */
 const KEY = 'updates';
-/** The most milliseconds of one run. A slow answer of the server and the writes that follow take less. */
+/** The time limit of one run in milliseconds. A slow answer of the server and the writes that follow take less time. */
 const TIMEOUT_MS = 120_000;
 
 export function updateController(parts: UpdateParts): Controller {

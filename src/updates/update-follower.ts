@@ -60,7 +60,10 @@ export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
   readonly probe: ProbeOptions | undefined;
 }
 
-/** The finalizer of the autopilot of k0s. Refit needs none, but removes it, so that a deleted UpdateConfig disappears. */
+/**
+ * The finalizer of the autopilot of k0s. Refit does not need a finalizer. It removes this finalizer, so that a deleted
+ * UpdateConfig disappears.
+ */
 const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
 /**
  * Milliseconds between two writes of a status that differs only in its times. A status from the future, written by a wrong
@@ -132,14 +135,15 @@ export class UpdateFollower {
       live.length === 0
         ? await this.#probe?.(current, abort)
         : await this.#followLive(live, current, ends);
-    // If one UpdateConfig cannot be released, the others are released nevertheless.
+    // If one UpdateConfig cannot be released, the other UpdateConfigs are released nevertheless. The error is thrown at
+    // the end.
     for (const each of released) if (each.status === 'rejected') throw each.reason;
     return { requeueAfterMs: next };
   }
 
   /**
-   * Follows the UpdateConfig that owns the Plan, and reports the status of all others. Resolves with the milliseconds
-   * until the next check.
+   * Follows the UpdateConfig that owns the Plan, and reports the status of all other UpdateConfigs. Resolves with the
+   * milliseconds until the next check.
    */
   async #followLive(
     live: readonly UpdateConfig[],
@@ -196,7 +200,8 @@ export class UpdateFollower {
         memory.failures > 0,
       );
     }
-    // Plans may start at any time of a window, but with a cron schedule only within CATCH_UP_MS after a tick.
+    // With a periodic schedule, Plans may start at any time of a window. With a cron schedule, Plans may start only
+    // within CATCH_UP_MS after a tick.
     const isTime =
       settings.schedule.kind === 'periodic' ||
       clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
@@ -388,7 +393,8 @@ export class UpdateFollower {
     metrics.update(name, status.reason, status.current ?? '', status.available ?? '');
     const before = statusOf(config);
     const isNew = before?.reason !== status.reason || before.message !== status.message;
-    // If the time of the next check has passed, the status is written now. Otherwise people would read "now" for up to a minute.
+    // If the time of the next check in the stored status has passed, the status is written at once. Otherwise people
+    // would read "now" as the time of the next check for up to a minute.
     const isFresh =
       Math.abs(clock.now() - Date.parse(before?.checkedAt ?? '')) < REFRESH_MS &&
       !(Date.parse(before?.nextCheck ?? '') <= clock.now());

@@ -1,4 +1,7 @@
-/** Defines the clock that code gets as a parameter, pauses, rates, and the text form of times. */
+/**
+ * Defines the clock that code gets as a parameter. Also defines pauses, retry delays, rate limits, and the text form of
+ * times.
+ */
 import { untilAborted } from './waits.ts';
 
 /** The clock that code gets as a parameter. */
@@ -65,8 +68,8 @@ export function backoffDelay(attempt: number, { base, cap, random }: BackoffOpti
 }
 
 /**
- * Returns a function that takes one token at each call and returns the milliseconds until this token is available. If no
- * token is available, the function takes the next one in advance.
+ * Returns a function that takes one token at each call and returns the milliseconds until this token is available. If
+ * no token is available, the function takes the next token in advance.
  */
 export function createTokenBucket(
   clock: Clock,

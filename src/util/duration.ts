@@ -31,7 +31,7 @@ const GO_UNITS: Readonly<Record<string, number>> = {
   ns: 1,
   us: 1e3,
   µs: 1e3,
-  // Go reads a micro sign and the Greek letter, which look alike.
+  // Go accepts both the micro sign and the Greek letter mu, which look alike.
   '\u03bcs': 1e3,
   ms: 1e6,
   s: 1e9,

@@ -1,5 +1,5 @@
 /**
- * Defines the errors that Refit shows to people. Each has a code, an exit code and advice.
+ * Defines the errors that Refit shows to people. Each error has a code, an exit code and advice.
  * docs/reference/errors.md is generated from this file.
  */
 import { HOMEPAGE } from './home.ts';
@@ -190,8 +190,8 @@ export const unlessError =
     });
 
 /**
- * Returns the result of `work`, or undefined if it throws. Use it only if every error means the
- * same.
+ * Returns the result of `work`, or undefined if `work` throws. Use it only if all possible errors have the same
+ * meaning.
  */
 export function ifPossible<T>(work: () => T): T | undefined {
   try {

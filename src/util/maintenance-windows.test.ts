@@ -21,10 +21,7 @@ const DAY = 24 * HOUR;
 const at = (text: string): number => Date.parse(text);
 const utc = (ms: number, length = 16): string => new Date(ms).toISOString().slice(0, length);
 
-/**
- * Returns a window that opens at `22:00` for this many hours on these days, or every day if none is
- * given.
- */
+/** Returns a window that opens at `22:00` for this many hours on these days, or on every day if no day is given. */
 function daily(
   start: string,
   hours: number,
@@ -294,7 +291,7 @@ const CLOCKS = SPANS.map(([timeZone, day]) => {
   return { timeZone, from, minutes: wallClock(timeZone, from) };
 });
 
-/** Says for each minute whether a window that opened on a day of the span is open. */
+/** Returns for each minute whether a window that opened on a day of the span is open. */
 function truth(
   minutes: readonly Minute[],
   { days, startMinute, lengthMs }: MaintenanceWindow,
@@ -333,7 +330,7 @@ const situations = fc.constantFrom(...CLOCKS).chain(({ timeZone, from, minutes }
         })),
       { maxLength: 3 },
     ),
-    // Windows that opened before the third day are over by the fifth.
+    // Windows that opened before the third day have closed by the fifth day.
     looks: fc.array(fc.integer({ min: 4 * 24 * 60, max: SPAN_MINUTES - 1 }), {
       minLength: 40,
       maxLength: 40,
@@ -395,7 +392,7 @@ function truthOf(
   });
 }
 
-/** Maps each minute to the one in which the window closes, or to itself if no window is open. */
+/** Maps each minute to the minute in which the window closes, or to itself if no window is open. */
 function closings(open: readonly boolean[]): number[] {
   const closes = open.map((_, index) => index);
   for (let index = open.length - 1; index >= 0; index--)

@@ -18,8 +18,8 @@ export interface MaintenanceWindow {
   /** The length in milliseconds, at most a week. */
   readonly lengthMs: number;
   /**
-   * Minutes since midnight, more than `startMinute` and at most 1440 (the end of the day).
-   * `lengthMs` stays a limit.
+   * Minutes since midnight, more than `startMinute` and at most 1440 (the end of the day). The window closes at this
+   * time, or after `lengthMs` if that is earlier.
    */
   readonly endMinute?: number;
   /** The name of an IANA time zone, such as `Europe/Berlin`. */
@@ -83,8 +83,8 @@ export function nextStart(
 type Stretch = ReturnType<typeof stretchFrom>;
 
 /**
- * Caches the periods after a time in which the timetable is open. Thousands of targets ask for them in one turn, and
- * calculations with calendars are slow.
+ * Caches the periods in which the timetable is open, for each time from which on a caller asks for them. Thousands of
+ * targets ask for them in one turn, and calculations with calendars are slow.
  */
 const stretchesSince = onceForEachAmong(
   (_timetable: Timetable, _now: readonly number[]): Stretch[] => [],
@@ -104,7 +104,7 @@ function stretchAt(timetable: Timetable, now: number, index: number): Stretch {
   return stretch;
 }
 
-/** Returns the time zone of the windows; undefined if they have several, or if it is UTC. */
+/** Returns the time zone of the windows; undefined if the windows have several time zones, or if the time zone is UTC. */
 export function zoneOf(windows: readonly MaintenanceWindow[]): string | undefined {
   const [timeZone, ...others] = new Set(windows.map((each) => each.timeZone));
   return others.length > 0 || timeZone === 'UTC' ? undefined : timeZone;
@@ -119,10 +119,7 @@ export function timeWithZone(time: number, timeZone: string | undefined): string
   return timeZone === undefined ? utc : `${utc} (${localTime(time, timeZone)})`;
 }
 
-/**
- * Returns the local time, such as `23:00 Europe/Berlin`. The date is added if it differs from that
- * in UTC.
- */
+/** Returns the local time, such as `23:00 Europe/Berlin`. The local date is added if it differs from the date in UTC. */
 function localTime(time: number, timeZone: string): string {
   const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
   const isSameDay = there.toPlainDate().equals(dateAt(time, 'UTC'));
@@ -158,8 +155,8 @@ function stretchFrom({ windows, blackouts }: Timetable, time: number) {
 }
 
 /**
- * Returns the time at which the open window closes. If the next window starts before that end or at it, the result is
- * the end of the next window, and so on. Undefined if no window is open at `time`.
+ * Returns the time at which the open window closes; undefined if no window is open at `time`. If a second window opens
+ * before or when the first window closes, the result is the time at which the second window closes, and so on.
  */
 function closingOf(windows: readonly MaintenanceWindow[], time: number): number | undefined {
   if (windows.length === 0) return Number.POSITIVE_INFINITY;

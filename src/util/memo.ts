@@ -17,8 +17,8 @@ export function onceForEachWith<K extends object, V>(
 }
 
 /**
- * Does the same as `onceForEach` for an object and further inputs. It computes again if an input differs from that of the
- * last call for the object.
+ * Does the same as `onceForEach` for an object and further inputs. It computes again if an input differs from the input
+ * in the last call for the same object.
  */
 export function onceForEachAmong<K extends object, I, V>(
   compute: (key: K, inputs: readonly I[]) => V,

@@ -1,4 +1,4 @@
-/** Tests which known name is suggested for a wrong one. */
+/** Tests which known name is suggested for a wrong name. */
 import { expect, test } from 'vitest';
 import { nearest } from './nearest.ts';
 

@@ -1,4 +1,4 @@
-/** Finds the known name that somebody probably meant by an unknown one. */
+/** Finds the known name that somebody probably meant when they wrote an unknown name. */
 
 /** The most wrong, missing, additional or swapped characters of a misspelt name. */
 const MOST_SLIPS = 2;

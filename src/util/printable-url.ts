@@ -18,8 +18,8 @@ export function printableUrl(url: string): string {
 }
 
 /**
- * Hides what may be a password in a malformed URL. A password may contain any character, so the result has only the
- * scheme from the text before the last `@`.
+ * Hides what may be a password in a malformed URL. A password may contain any character, so everything before the last
+ * `@` is removed, except the scheme.
  */
 function withoutBeginning(address: string): string {
   const at = address.lastIndexOf('@');

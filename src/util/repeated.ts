@@ -1,5 +1,5 @@
 /**
- * Returns the first value that repeats an earlier one, or undefined. `by` computes what is
+ * Returns the first value that repeats an earlier value; undefined if no value is repeated. `by` computes what is
  * compared. It takes linear time.
  */
 export function firstRepeated<T>(

@@ -1,4 +1,4 @@
-/** Tests that no JSON value makes the reading of its text fail. */
+/** Tests that `scalarText` never fails, whatever the JSON value is. */
 import { expect, test } from 'vitest';
 import { scalarText } from './scalar-text.ts';
 

@@ -10,8 +10,8 @@ export interface Version {
   /** The pre-release, such as `rc.1`. It is empty for a release. */
   readonly pre: string;
   /**
-   * The build suffix without its sign, such as `k0s.2` or `eks-113cf36`. It is empty if there is
-   * none.
+   * The build suffix without its sign, such as `k0s.2` or `eks-113cf36`. It is empty if the version has no build
+   * suffix.
    */
   readonly build: string;
 }

@@ -14,7 +14,7 @@ export function onAbort(abort: AbortSignal | undefined, listener: () => void): D
   return { [Symbol.dispose]: () => abort?.removeEventListener('abort', listener) };
 }
 
-/** Settles like `work`, or rejects with the reason of `abort` if that comes first. */
+/** Settles like `work`, or rejects with the reason of `abort` if `abort` aborts first. */
 export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   using listening = new DisposableStack();

@@ -11,8 +11,8 @@ export interface WorkLimit {
 }
 
 /**
- * Settles like `work`, or rejects with `late` when the time is over. Then the signal of the work aborts. Work that ignores its signal
- * delays nobody.
+ * Settles like `work`. When the time is over, it rejects with `late`, and the signal of the work aborts. The caller
+ * does not wait for work that ignores its signal.
  */
 export async function within<T>(
   clock: Pick<Clock, 'schedule'>,

@@ -1,4 +1,7 @@
-/** Reads members of JSON that people write into annotations. Anybody may write them, so a value of another form counts as absent. */
+/**
+ * Reads members of JSON that people write into annotations. Anybody may write them, so a value that does not have the
+ * expected form counts as absent.
+ */
 import { printable } from './printable.ts';
 
 /** The most characters of a written text that messages repeat. */

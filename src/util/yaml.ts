@@ -46,8 +46,8 @@ export function parseForeignYaml(text: string, fail: (why: string) => never): un
 }
 
 /**
- * Returns the documents of `text`, with `null` for an empty one. It calls `fail` with one sentence
- * if the text is not valid.
+ * Returns the documents of `text`, with `null` for an empty document. It calls `fail` with one sentence if the text is
+ * not valid.
  */
 export function parseYaml(text: string, fail: (why: string) => never): unknown[] {
   const lines = new LineCounter();
@@ -62,8 +62,8 @@ export function parseYaml(text: string, fail: (why: string) => never): unknown[]
       visit(document, { Map: (_key, { items }) => refuseTwice(items, lines) });
       refuseRepeated(document);
     }
-    // The parser's own check of aliases is turned off, because it may visit the whole document for
-    // each pair of them.
+    // The parser's own check of aliases is turned off, because it may visit the whole document for each pair of
+    // aliases.
     return documents.map((document): unknown => document.toJS({ maxAliasCount: -1 }));
   } catch (error) {
     return fail(sentenceOf(error));

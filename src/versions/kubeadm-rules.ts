@@ -21,7 +21,7 @@ export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Fin
 }
 
 function* applyFindings(own: Version, cluster: Version, to: Version): Iterable<Finding> {
-  // For a pre-release, kubeadm allows with --force what it refuses for a release.
+  // If the version is a pre-release, `--force` allows what kubeadm always refuses for a release.
   const strict = to.pre === '' ? hard : force;
   if (to.minor < own.minor - 1)
     yield hard('Km2', `kubeadm 1.${own.minor} cannot install versions before 1.${own.minor - 1}.0`);
@@ -62,7 +62,7 @@ function* upgradeNodeFindings(
 
 const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
 
-/** The minor versions of v1 in which upstream begins or ends to require something of a host. */
+/** The minor versions of v1 from which on upstream requires something of a host, or no longer requires it. */
 const SINCE = {
   /** kubeadm refuses Linux before 4.19: kubernetes/system-validators#48. */
   kernelIsRefused: 32,
@@ -172,8 +172,8 @@ function versionOf(text: string | undefined): Version | undefined {
 }
 
 /**
- * The etcd that kubeadm installs from a minor version on (its `SupportedEtcdVersion`), newest
- * first. `needed` and `advised` are patches that a member must or should have before the upgrade.
+ * The versions of etcd that kubeadm installs (its `SupportedEtcdVersion`), newest first. `from` is the first minor
+ * version with this etcd. `needed` and `advised` are patches that a member must or should have before the upgrade.
  */
 const ETCDS = [
   // The source is etcd.io/docs/v3.7/upgrades/upgrade_3_7.
@@ -248,7 +248,10 @@ export interface KubeletFacts {
   readonly drained?: boolean;
   /** True for a worker that may skip minor versions. */
   readonly skips?: boolean;
-  /** True if a record proves that the kubelet ran this target before. It goes back before the API servers do. */
+  /**
+   * True if a record proves that the kubelet ran this target before. The kubelet then goes back before the API servers
+   * go back.
+   */
   readonly goesBack?: boolean;
   /** True if a new machine replaces the node. */
   readonly replaced?: boolean;

@@ -1,4 +1,4 @@
-/** Tests which versions a plan may lead through, stage by stage. */
+/** Tests through which versions a plan may upgrade or downgrade nodes, stage by stage. */
 import { expect, test } from 'vitest';
 import { judgePlan, type VersionRule, type VersionStage } from './plan-rules.ts';
 

@@ -24,9 +24,9 @@ export interface VersionTarget {
   readonly name: string;
   /** The version before the plan; undefined if it is unknown. */
   readonly current?: string | undefined;
-  /** True for a controller that also runs a kubelet. Every worker runs one. */
+  /** True for a controller that also runs a kubelet. Every worker runs a kubelet. */
   readonly hasKubelet?: boolean | undefined;
-  /** True if a record proves that the target ran this version before, so that it may go down to it. */
+  /** True if a record proves that the target ran this version before, so that a downgrade to this version is allowed. */
   readonly goesBack?: boolean | undefined;
   /** The reason why Refit treats the Node as virtual, for messages. No rule applies to such a target. */
   readonly virtual?: string | undefined;

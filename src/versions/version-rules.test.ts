@@ -263,7 +263,7 @@ const HOSTS: readonly Row[] = [
 ];
 
 /**
- * What KubeOne decides. Refit decides differently where KubeOne looks only at the first host, or uses a bound that is
+ * The decisions of KubeOne. Refit decides differently if KubeOne checks only the first host, or uses a bound that is
  * not official.
  */
 const ORIGINAL: readonly Row[] = [
@@ -324,7 +324,7 @@ const ORIGINAL: readonly Row[] = [
 const KUBE_PROXY =
   'kubeadm replaces kube-proxy, and its version is verified at the end; open in parity-kubeone.md';
 const KUBECTL = 'R6: Refit runs no kubectl, and does not know which one people use';
-/** The rows that do not depend on two versions of the cluster, with the place that decides each row. */
+/** The rows that do not depend on two versions of the cluster. The text says why, or what decides the row instead. */
 const ELSEWHERE: Readonly<Record<number, string>> = {
   ...Object.fromEntries([45, 46, 47, 48, 49, 50, 96].map((row) => [row, KUBE_PROXY])),
   82: 'Refit joins no nodes',

@@ -22,8 +22,8 @@ import {
 } from './kubeadm-rules.ts';
 
 /**
- * The newest minor version of v1 whose rules are known. Later ones are refused, unless an
- * administrator allows them.
+ * The newest minor version of v1 whose rules are known. Later minor versions are refused, unless an administrator
+ * allows them.
  */
 export const NEWEST_KNOWN = 37;
 /**
@@ -58,8 +58,8 @@ export function judgeVersions(facts: VersionFacts): Finding[] {
 }
 
 /**
- * Returns findings for versions that cannot be read. A kubelet that stays as it is, such as that of
- * a virtual Node, only causes a warning. All other versions must be known.
+ * Returns findings for versions that cannot be read. A kubelet that keeps its version, such as the kubelet of a virtual
+ * Node, only causes a warning. All other versions must be known.
  */
 function unreadableFindings(facts: VersionFacts): Finding[] {
   const { apiServers, target, kubelets = [], controllers = [] } = facts;

@@ -72,9 +72,9 @@ const ONLY_IMAGES =
   'so place it again before you go back; this is not necessary if the container runtime still has its images';
 
 /**
- * Returns true if the airgap bundle of the earlier version is gone. The version of a bundle is what the author of the plan wrote, perhaps
- * without the `v` that the service reports. That alone does not close the way back, because the
- * container runtime still has the images unless they were collected.
+ * Returns true if the host no longer has the airgap bundle of the earlier version. The version of a bundle is what the
+ * author of the plan wrote, perhaps without the `v` that the service reports. A missing bundle alone does not prevent
+ * going back, because the container runtime still has the images unless they were collected.
  */
 export function lacksBundle({ from, keptBundle }: UpgradedNode): boolean {
   if (keptBundle?.gone === undefined || keptBundle.version === undefined || from === undefined)
@@ -82,7 +82,7 @@ export function lacksBundle({ from, keptBundle }: UpgradedNode): boolean {
   return isSameVersion(keptBundle.version, from);
 }
 
-/** Returns whether all of these nodes can go back; undefined without nodes. */
+/** Returns whether all of these nodes can go back; undefined if there are no nodes. */
 export function wayBackOfAll(
   nodes: readonly (WayBack & { readonly name: string; readonly needsBundle?: boolean })[],
 ): WayBack | undefined {

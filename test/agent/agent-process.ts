@@ -9,7 +9,7 @@ export interface AgentProcess {
   readonly log: readonly string[];
   /** The exit code; null if a signal ended the process. */
   readonly exited: Promise<number | null>;
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits for the end of the process. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 

@@ -218,7 +218,8 @@ describe('a failure leaves the old version running', () => {
   });
 
   // While no process answers, the agent cannot know whether the agent of k0s would report the end. So it first reports
-  // that it rolls back. On a busy machine, a process takes seconds to crash: the agent must see several of them in time.
+  // that it rolls back. On a busy machine, a process takes seconds to crash, but the agent must observe several crashes
+  // in time.
   test.each([
     [
       'crashes',

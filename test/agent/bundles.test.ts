@@ -30,7 +30,7 @@ async function expectPlaced(rig: Rig, ...names: string[]): Promise<void> {
   await rig.end();
   expect(rig.statuses).toEqual(['Downloading', 'Completed']);
   expect((await readdir(imagesOf(rig))).toSorted()).toEqual(names);
-  // The file of k0s for its worker profile was there before.
+  // The host already had `worker-profile.yaml`, a file of k0s.
   expect((await readdir(rig.host.dataDirectory)).toSorted()).toEqual([
     'images',
     'worker-profile.yaml',
@@ -107,7 +107,7 @@ test('a second signal for the same bundle fetches nothing, and the third bundle 
   await rig.send('/new', NEW, AIRGAP);
   await expectPlaced(rig, 'new', 'old');
   await rig.send('/next', NEXT, AIRGAP);
-  // The service still runs OLD, so its bundle stays.
+  // The service still runs OLD, so the bundle of OLD stays.
   await expectPlaced(rig, 'next', 'old');
   const list = JSON.parse(
     await readFile(join(rig.host.stateDirectory, 'airgap-bundles.json'), 'utf8'),

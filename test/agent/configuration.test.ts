@@ -171,7 +171,7 @@ test('a kubelet that does not come up gets all back, once, and the report has it
   await using host = await ConfiguredHost.arrive(cluster);
   const before = await contents(host);
   host.start('--ready-timeout', '1500ms');
-  // This status comes from the kubelet before the restart.
+  // This status comes from the kubelet that ran before the restart.
   await host.becomeReady();
   const { failure } = await host.answer(await host.ask(...ITEMS, ...ARGUMENTS));
   expect(failure).toMatch(

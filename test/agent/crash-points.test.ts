@@ -157,7 +157,7 @@ test('an airgap bundle survives a crash before each of its effects', {
     expect(served(place)).toMatchObject([{ complete: true }]);
     expect(await readdir(images)).toEqual(['bundle.tar']);
     expect(await sha256(join(images, 'bundle.tar'))).toBe(builds.server.sha256('/bundle.tar'));
-    // The file of k0s for its worker profile was there before.
+    // The host already had `worker-profile.yaml`, a file of k0s.
     expect((await readdir(dirname(images))).toSorted()).toEqual(['images', 'worker-profile.yaml']);
     expect((await readdir(host.stateDirectory)).toSorted()).toEqual([
       'airgap-bundles.json',

@@ -1,6 +1,6 @@
 /**
- * Runs each demonstration with the command of `npm start -- --dialect`. Tests that it ends without help and prints its
- * result.
+ * Runs each demonstration with the command of `npm start -- --dialect`. Tests that the demonstration ends without
+ * intervention and prints its result.
  */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

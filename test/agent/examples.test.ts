@@ -11,7 +11,7 @@ import { payloadPath } from '../../sandbox/cluster/served-versions.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 
 const FROM = 'v1.36.2+k0s.0';
-/** The version of the examples, and the version that this test uses for the second of them. */
+/** The version of the examples, and the version that this test uses for the second example. */
 const IN_EXAMPLES = 'v1.36.3+k0s.0';
 const LATER = 'v1.36.3+k0s.1';
 const BUNDLE = randomBytes(10_000);

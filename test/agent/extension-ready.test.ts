@@ -1,6 +1,6 @@
 /**
  * Tests that a pod of `refit capi-extension` is not ready before it serves the hooks. Otherwise a rollout would end the
- * old pod, which still serves them, too early.
+ * old pod too early, while no other pod serves the hooks.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -19,8 +19,8 @@ const CACHE = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), '
 const MACHINES = { arm64: 'aarch64', x64: 'x86_64' } as const;
 
 /**
- * Returns the emulator from PATH. If PATH has none, returns the emulator of Debian, and keeps this file in the cache.
- * Throws if there is no emulator.
+ * Returns the emulator from PATH. If PATH has no emulator, returns the emulator of Debian, and keeps its file in the
+ * cache. Throws if there is no emulator.
  */
 function findQemu({ arch }: Platform): string {
   const name = `qemu-${MACHINES[arch]}-static`;

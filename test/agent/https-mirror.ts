@@ -31,7 +31,7 @@ export async function startHttpsMirror(
   const directory = await mkdtemp(join(tmpdir(), 'refit-authority-'));
   things.defer(async () => await rm(directory, { recursive: true }));
   const validity = validFrom(systemClock.now());
-  // Each authority has its own name. With two authorities of the same name, the error would be another one.
+  // Each authority has its own name. If two authorities had the same name, the error would be different.
   const subject = { commonName: basename(directory) };
   const authority = createAuthority(subject, validity);
   const issuer = { subject, key: authority.key };

@@ -103,8 +103,8 @@ function suite(): void {
   }
 
   /**
-   * The package has the policy for /etc. The registry of a user has a certificate, but the registry of this test has
-   * none.
+   * The package contains the policy that it would install in /etc. The registry of a user has a certificate, but the
+   * registry of this test has no certificate.
    */
   async function setUpSkopeo(): Promise<void> {
     const settings = join(directory, '.config/containers');

@@ -22,7 +22,7 @@ interface Manager {
   readonly name: string;
   readonly service: string;
   readonly why: string | undefined;
-  /** The reason why no pod can run there; undefined if pods can run. */
+  /** The reason why no pod can run in the jail; undefined if pods can run. */
   readonly whyNoPod: string | undefined;
   /** Runs the program in the jail. Returns its output if it failed. */
   readonly run: (program: readonly string[], exchange: string) => Promise<string>;
@@ -127,7 +127,8 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     const { used, changing } = seen.foreign;
     const hint = 'end that agent and the service that starts it, then run this again';
     const fault = `REFIT_INSTALL: another agent (PID PID) uses /var/lib/refit-of-this-host (${hint})\nexit code 1\n`;
-    // `install` refuses this as well, because the service of the agent would restart for ever.
+    // `install` fails as well while another agent uses the state directory, because the service of the agent would
+    // restart for ever.
     expect(used).toBe(fault.repeat(2));
     expect(changing).toBe(
       'REFIT_INSTALL: the agent is changing files of this host: wait until that has ended (correct what the message names, then install again)\nexit code 1\n',

@@ -126,7 +126,7 @@ test('a host that has the version is left alone, whatever an earlier run has sta
   expect([await contents('usr/bin'), await restarts()]).toEqual([before, '']);
 });
 
-/** Runs the step for a rollout that has no entry for it in the journal yet. */
+/** Runs the step for another rollout. The journal has no entry for this rollout yet. */
 const another = async (step: 'stage' | 'containerd', to = containerd): Promise<string> => {
   const body = step === 'stage' ? stageBody({ ...manifest, containerd: to }) : containerdBody(to);
   return await onHost(stepScript({ rollout: 'r2', version: VERSION, step }, body));

@@ -1,6 +1,6 @@
 /**
- * Tests which kubelet and which client certificate count on a kubeadm host: those in use, and not the files in the
- * usual places.
+ * Tests which kubelet and which client certificate count on a kubeadm host: the kubelet and the certificate in use, and
+ * not the files in the usual places.
  */
 import { chmod, copyFile, link, rm, symlink } from 'node:fs/promises';
 import { expect, test } from 'vitest';

@@ -35,7 +35,7 @@ const manifest = parseManifest(
 );
 
 interface Kind {
-  /** The name of the kind. Absent: the name of the manager. */
+  /** The name of the kind. If undefined, the name of the manager is used. */
   readonly name?: string;
   readonly manager: string;
   /** The folder with additional programs, which is mounted over the programs of this machine. */
@@ -63,8 +63,8 @@ const each = async (
 };
 
 /**
- * Runs the script as root in a root file system over that of this machine. The changes of the script stay for the next
- * script.
+ * Runs the script as root in an overlay over the root file system of this machine. The changes of the script stay for
+ * the next script.
  */
 async function onHost(script: string, layer?: string): Promise<string> {
   await writeFile(at('script.sh'), script);
@@ -128,7 +128,7 @@ async function makeDebs(): Promise<void> {
   await writeFile(at('repository/Packages'), listed.join('\n'));
 }
 
-/** Writes the packages into another folder than the index, as the repositories of Kubernetes do. */
+/** Writes the packages into a folder that is not the folder of the index, as the repositories of Kubernetes do. */
 const makeRpms = (layer: string) => async (): Promise<void> => {
   await each([OLD, NEW, LACKING], async (name, version) => {
     const spec = `Name: ${name}
@@ -375,7 +375,8 @@ function ofApt(
         binaries: { containerd: path, 'containerd-shim-runc-v2': path },
       };
       await here(`apt-get -qqy install ${old} >/dev/null && apt-mark -qq hold ${name}`);
-      // One package is staged together with the others, the other package by its own step.
+      // The package `containerd` is staged together with the other packages. The other package is staged by the step
+      // that installs it.
       if (name === 'containerd')
         await here(
           stepScript(

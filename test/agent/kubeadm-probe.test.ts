@@ -1,4 +1,7 @@
-/** Tests what `plan` reads from a kubeadm host: runs its own script on real files that replace those of the host. */
+/**
+ * Tests what `plan` reads from a kubeadm host: runs the script of `plan` on real files that replace the files of the
+ * host.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -285,8 +288,8 @@ test('a step of a run that was killed makes the host busy, and a warning says th
     },
   );
   await once(hold.stdout, 'data');
-  // This is the kubeadm of the step of Refit. No message may advise the operator to end it, or to end the holder of the
-  // lock.
+  // This is the kubeadm of the step of Refit. No message may advise the operator to end this kubeadm, or to end the
+  // holder of the lock.
   await program('pgrep', 'echo 12');
   const { busy, messages } = await facts();
   const step = 'a step of Refit, log /run/refit.*';

@@ -70,7 +70,7 @@ test('a host with binaries of its own gets these, and a message names the field 
   const problem = 'hosts[cp1].binaries.kubelet.path: no file /srv/gone on this host';
   expect(await probed(wrong)).toEqual([problem]);
   expect(await rig.onHost(prepareScript(manifest, wrong, false))).toContain(problem);
-  // This host overrides only kubeadm. The message about kubelet names the field for all hosts again.
+  // This host overrides only kubeadm, so the message about kubelet names the field for all hosts.
   const another = { ...host, binaries: { kubeadm: { path: '/srv/arm64/kubeadm' } } };
   expect(await probed(another)).toEqual(['binaries.kubelet.path: no file /srv/none on this host']);
   await rig.onHost(prepareScript(manifest, own, false));

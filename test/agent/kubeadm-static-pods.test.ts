@@ -32,7 +32,7 @@ const SERVERS = NAMES.slice(1);
 const MANIFESTS = 'etc/kubernetes/manifests';
 const JOURNAL = 'var/lib/refit/static-pods/journal';
 let root = '';
-/** A host right after its upgrade, of which most tests get a copy: the upgrade itself runs dozens of processes. */
+/** A host right after its upgrade. Most tests use a copy of this host, because the upgrade runs dozens of processes. */
 let upgradedHost = '';
 
 beforeAll(async () => {
@@ -297,7 +297,7 @@ describe('no manifest goes back', () => {
 });
 
 describe('a crash', () => {
-  /** All renames of the roll-back: those of the four manifests and of the two journals. */
+  /** All renames of the roll-back: of the four manifests and of the two journals. */
   const renames = [
     'journal.new',
     ...NAMES.map((name) => `.${name}.yaml.refit`),

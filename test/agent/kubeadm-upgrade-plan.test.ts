@@ -1,6 +1,6 @@
 /**
- * Tests what the first control-plane host reports about `kubeadm upgrade plan`: runs its own script, with the output of
- * a real kubeadm v1.36.3.
+ * Tests what the first control-plane host reports about `kubeadm upgrade plan`: runs the script of Refit, with the
+ * output of a real kubeadm v1.36.3.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

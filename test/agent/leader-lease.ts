@@ -1,6 +1,6 @@
 /**
  * A leader that leaves cordoning to the nodes, as the leaders before k0s 1.35 do. It consists only of a Lease, because
- * a node sees nothing else of a leader.
+ * a node observes only the Lease of a leader.
  */
 
 import { createMissing } from '../../sandbox/cluster/objects.ts';
@@ -14,8 +14,8 @@ const NAME = 'k0s-autopilot-controller';
 const DAY_S = 86_400;
 
 /**
- * Replaces the Lease of the current leader by that of a silent leader. The returned value deletes this Lease when it is
- * disposed. Until then, other leaders wait for it.
+ * Replaces the Lease of the current leader with the Lease of a silent leader. The returned value deletes the new Lease
+ * when it is disposed. Until then, other leaders wait for this Lease.
  */
 export async function electSilentLeader(client: KubeClient): Promise<AsyncDisposable> {
   await createMissing(client, namespaces, {

@@ -1,6 +1,6 @@
 /**
- * Tests that the command tells the next step after each of thirty mistakes, and that this step exists. The command runs
- * without PATH, without a home directory and without the documentation.
+ * Tests that the command prints the next step after each of thirty mistakes, and that this step exists. The command
+ * runs without PATH, without a home directory and without the documentation.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -115,7 +115,7 @@ describe.each(MISTAKES)('refit %s', (mistake) => {
     const { path, spec } = commandIn(words);
     if (step.includes('the same command with `--help`'))
       expect(await runProgram([...path, '--help'], COMMANDS, CALL)).toBe(0);
-    // An option that the step names is one of this command.
+    // If the step names an option, this command has the option.
     const options = [...step.matchAll(/(?<![\w`-])(--[a-z-]+)/g)].map(([, flag = '']) => flag);
     expect(options.filter((flag) => !flagsOf(spec).includes(flag))).toEqual([]);
   });

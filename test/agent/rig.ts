@@ -50,7 +50,7 @@ export interface RigOptions
   readonly role?: 'controller' | 'worker';
   /** Client with every right, for what people and the engine do. */
   readonly admin: KubeClient;
-  /** Writes the annotations of a signal. Absent: the administrator writes them. */
+  /** Writes the annotations of a signal. If undefined, the administrator writes them. */
   readonly writeSignal?: (annotations: Record<string, string>) => Promise<unknown>;
   /** Path of the agent's own kubeconfig. */
   readonly kubeconfig: string;
@@ -63,13 +63,13 @@ export interface RigOptions
   readonly flags?: readonly string[];
   /** More arguments of the service. */
   readonly serviceFlags?: readonly string[];
-  /** The command that starts Refit. Absent: the command that all tests use. */
+  /** The command that starts Refit. If undefined, the command that all tests use. */
   readonly refit?: readonly [string, ...string[]];
-  /** An empty directory for the host, such as a mounted disk; a temporary one where absent. */
+  /** An empty directory for the host, such as a mounted disk. If undefined, a temporary directory is used. */
   readonly hostDirectory?: string;
   /** Variables that are added to the environment of the agent. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** What its leader asks of the agent with each signal. */
+  /** The policy for the agent that its leader sends with each signal. */
   readonly policy?: AgentPolicy;
 }
 
@@ -79,9 +79,9 @@ const THEIRS = { labels: { pool: 'blue' }, annotations: { 'example.com/theirs': 
 export class Rig implements AsyncDisposable {
   readonly host: Host;
   readonly server: DownloadServer;
-  /** Statuses of the newest signal, in the order in which a watcher saw them. */
+  /** The statuses of the newest signal, in the order in which a watch observed them. */
   statuses: string[] = [];
-  /** Called once when a watcher sees a status for the first time. */
+  /** Called once when a watch observes a status for the first time. */
   onStatus: (status: string) => void = () => undefined;
   /**
    * The number of changes, since the newest signal, of the parts that agents write. Taints and other annotations do not
@@ -222,7 +222,10 @@ export class Rig implements AsyncDisposable {
     return await this.#options.admin.get(this.#resource, this.#options.name);
   }
 
-  /** Waits until the agent has announced itself: that write may come between a signal and its report. */
+  /**
+   * Waits until the agent has announced itself. Otherwise the write of the announcement may happen between a signal and
+   * its report.
+   */
   async announced(): Promise<void> {
     await this.until(async () =>
       expect((await this.object()).metadata.annotations).toHaveProperty([AGENT_ANNOTATION]),

@@ -4,8 +4,8 @@ import type { Rig } from './rig.ts';
 
 const PAUSE_MS = 50;
 /**
- * After this many writes, each pause doubles. On a busy machine, the agent needs more time than one pause to write
- * between two writes.
+ * The pause doubles after each group of this many writes. On a busy machine, the agent needs a longer pause to write
+ * between two writes of the storm.
  */
 const WRITES_AT_ONE_PACE = 100;
 
@@ -30,7 +30,7 @@ export class Storm implements AsyncDisposable {
 
   async #write(rig: Rig): Promise<void> {
     while (!this.#isOver) {
-      // A write that fails does not count. Whether this matters is visible in the work of the agent.
+      // A failed write is not counted and not reported, because the work of the agent shows whether it matters.
       await rig.annotate({ 'example.com/storm': String(this.writes) }).then(
         () => this.writes++,
         () => undefined,

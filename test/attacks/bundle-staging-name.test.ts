@@ -19,7 +19,7 @@ async function expectRefused(node: Rig, url: string): Promise<void> {
   expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
   expect((await node.report())?.reason).toContain(`is ${PARTIAL}`);
   expect(await readdir(join(node.host.dataDirectory, 'images'))).toEqual([]);
-  // The file of k0s for its worker profile was there before.
+  // The host already had `worker-profile.yaml`, a file of k0s.
   expect((await readdir(node.host.dataDirectory)).toSorted()).toEqual([
     'images',
     'worker-profile.yaml',

@@ -62,7 +62,7 @@ attackOnDisk('a process with a root directory of its own is not', async () => {
   expect(await isBelieved(`exec unshare --mount /bin/sh -ec '${inside}'`)).toBe(false);
 });
 
-/** A hierarchy in which the test can create cgroups: version 2, or else one of version 1. */
+/** A hierarchy in which the test can create cgroups: of version 2 if possible, otherwise of version 1. */
 const hierarchy = ['', 'pids', 'unified', 'systemd']
   .map((name) => join('/sys/fs/cgroup', name))
   .find((path) => existsSync(join(path, 'cgroup.procs')));

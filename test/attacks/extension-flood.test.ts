@@ -15,8 +15,8 @@ const CHUNKS = 20;
 /** The number of these bodies that fit into the limit at the same time. */
 const FIT = 6;
 /**
- * More than the limit of 128 MiB for bodies in flight, together with their garbage. Without the limit, 1,200 MiB and
- * more would be used.
+ * More than the limit of 128 MiB for bodies in flight, plus the memory of ended bodies that is not yet
+ * garbage-collected. Without the limit, 1,200 MiB and more would be used.
  */
 const MORE_KB = 650_000;
 

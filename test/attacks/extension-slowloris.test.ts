@@ -13,7 +13,7 @@ import { ExtensionRig } from './extension-rig.ts';
  */
 const GIVE_UP_MS = 120_000;
 
-/** True where the server ends the connection. */
+/** Resolves with true if the server ends the connection. */
 async function isCutOff(socket: Socket, drip?: string): Promise<boolean> {
   const dripping = drip === undefined ? undefined : setInterval(() => socket.write(drip), 500);
   const patience = AbortSignal.timeout(GIVE_UP_MS);

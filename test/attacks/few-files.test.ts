@@ -1,6 +1,6 @@
 /**
  * Tests that an agent reports an error and ends if its supervisor allows it too few file descriptors. Without this
- * check it would hang without a message.
+ * check, the agent would hang without a message.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * Tests that the agent refuses a kubeconfig that another user can change, or that names such a file. Otherwise commands
- * of that user would run as root.
+ * Tests that the agent refuses a kubeconfig that another user can change, or that names a file which another user can
+ * change. Otherwise commands of that user would run as root.
  */
 import { chmod, chown, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -33,7 +33,7 @@ const { preconditions: _unasked, ...dialect } = autopilot;
 const FUTURE = '2999-01-01T00:00:00Z';
 const PLAN_UID = 'plan-uid';
 
-/** A plan for w2, with one worker at a time. The attacker has w1. */
+/** A plan for w2, with one worker at a time. The attacker controls w1. */
 class Fleet {
   readonly api = new MemoryApi();
   readonly clock = new FakeClock(T0 + MINUTE);
@@ -65,7 +65,7 @@ class Fleet {
     this.#reconcile = this.#newLeader();
   }
 
-  /** What the kubelet of w1 may write. */
+  /** Writes annotations on w1, as the kubelet of w1 may do. */
   annotate(annotations: Record<string, string>): void {
     this.api.change(nodes, 'w1', (node) => ({
       ...node,

@@ -106,7 +106,7 @@ test('SIGTERM ends it while it computes', async () => {
   const pipe = join(directory, 'pipe.yaml');
   await promisify(execFile)('mkfifo', [pipe]);
   await using refit = new RefitProcess('validate', pipe);
-  // Resolves when the process has read all of it, or nearly all.
+  // Resolves when the process has read the whole text, or nearly the whole text.
   await writeFile(pipe, planWith(Array.from({ length: 100_000 }, (_, index) => `w${index}`)));
   expect(await refit.stop('SIGTERM')).toBe(null);
 });

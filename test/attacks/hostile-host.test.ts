@@ -1,6 +1,6 @@
 /**
- * Tests `refit kubeadm` against a host that an attacker controls as root. The host tries to delay it, to end it, or to
- * control the terminal of the operator.
+ * Tests `refit kubeadm` against a host that an attacker controls as root. The host tries to delay the command, to end
+ * it, or to control the terminal of the operator.
  */
 
 import { spawn } from 'node:child_process';
@@ -51,7 +51,7 @@ async function answerBy(script: string): Promise<void> {
 
 const ssh = () => ({ port: server.port, identityFile: at('key'), knownHostsFile: at('known') });
 
-/** Arguments of a run against this host; no API server is there. */
+/** Returns the arguments of a run against this host. There is no API server. */
 async function refit(verb: 'plan' | 'apply'): Promise<string[]> {
   const sha256 = '0'.repeat(64);
   const path = '/none';

@@ -1,6 +1,6 @@
 /**
- * A directory that replaces a kubeadm host. An attacker prepares files in it. Every program of the attacker that runs
- * as root leaves a mark there.
+ * A directory that replaces a kubeadm host. An attacker prepares files in this directory. Every program of the attacker
+ * that runs as root creates a file there.
  */
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -63,7 +63,7 @@ export class KubeadmRig implements AsyncDisposable {
   }
 }
 
-/** A manifest of one host, for which the binaries are files or downloads. */
+/** A manifest with one host, whose binaries are files or downloads. */
 export function attackedManifest(binaries: Upgrade['binaries'], kubeadm: KubeadmOptions = {}) {
   const hosts = [
     { name: 'cp1', role: 'worker' },

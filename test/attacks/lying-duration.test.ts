@@ -1,6 +1,6 @@
 /**
- * Tests that a kubelet that reports an endless upgrade cannot stop the upgrade of other nodes. No maintenance window
- * would be long enough for them, and they would wait even without windows.
+ * Tests that a kubelet that reports an endless upgrade cannot stop the upgrade of other nodes. Otherwise no maintenance
+ * window would be long enough for the other nodes, and they would wait even without windows.
  */
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';

@@ -1,6 +1,6 @@
 /**
- * Tests that a download fails with a reason if the server announces another length than it sends. Nothing of the
- * download is left.
+ * Tests that a download fails with a reason if the server announces a length that differs from the length that it
+ * sends. Nothing of the download is left.
  */
 import { readFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Tests that a double of the agent of k0s may start next to the agent of Refit at each step of a signal. Nothing may be
- * lost, whichever agent is faster.
+ * Tests that nothing is lost if a simulated agent of k0s starts next to the agent of Refit at any step of a signal,
+ * whichever agent is faster.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeWorkerProfile } from '../../sandbox/hosts/host.ts';
@@ -79,12 +79,12 @@ test.each(RACES)('%s: it comes at %s', async (beside, step) => {
   things.use(await coming.promise);
   await node.end();
   // Whichever agent was faster, the host runs one of the two versions. The agent of k0s may still restart the service
-  // after the agent of Refit has failed the signal.
+  // after the agent of Refit has reported that the signal failed.
   await node.until(async () => expect([OLD, NEW]).toContain(await node.host.version()));
   const version = await node.host.version();
   const status = node.statuses.at(-1);
   if (status === 'Completed') expect(version).toBe(NEW);
-  // The previous binary is never that of the wanted version.
+  // The previous binary is never the binary of the wanted version.
   const wayBack = await node.installed('.previous').catch(() => old);
   expect(wayBack).toBe(old);
   await node.until(async () =>

@@ -1,4 +1,4 @@
-/** Tests that the double of the agent of k0s behaves next to another agent as the recording shows for the real agent. */
+/** Tests that the simulated agent of k0s, next to another agent, behaves as the real agent does in the recording. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases, nodes } from '../../src/kube/resources.ts';
@@ -25,14 +25,17 @@ afterAll(async () => await cluster.stop());
 const LOGGED = ['Downloading', 'Cordoning', 'Restart', 'UnCordoning'];
 
 /**
- * The time at which the other agent, which has downloaded in advance, reports `Cordoning`, and the time at which the
- * drain ends.
+ * Whether the other agent acts, and whether the drain ends before or after the download of the simulated agent. The
+ * other agent has downloaded in advance, so it reports `Cordoning` while the simulated agent downloads.
  */
 type Other = 'none' | 'fetched ahead, drained early' | 'fetched ahead, drained late';
 
 let count = 0;
 
-/** Sends one signal to a worker with the double. The test acts as the other agent, and as the leader, which cordons. */
+/**
+ * Sends one signal to a worker with the simulated agent of k0s. The test acts as the other agent, and as the leader,
+ * which cordons the node.
+ */
 async function race(other: Other): Promise<Omit<RecordedRace, 'node'>> {
   const { admin, kubeconfig } = cluster;
   const name = `beside${process.pid}-${++count}`;
@@ -104,7 +107,7 @@ async function race(other: Other): Promise<Omit<RecordedRace, 'node'>> {
   };
 }
 
-/** Returns the statuses that the double tried to write. Writes that are not answered yet are left out. */
+/** Returns the statuses that the simulated agent tried to write. Writes that are not answered yet are left out. */
 function ownWrites({ writes }: Recorder): { status: string; isWritten: boolean }[] {
   return writes.flatMap(({ code, resource, annotations }) => {
     const status = decodeSignal(annotations)?.status?.status;

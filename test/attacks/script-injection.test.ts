@@ -64,7 +64,7 @@ let root = '';
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-injected-'));
   const tools: Record<string, string> = {
-    // These programs replace those of this machine, so that no script waits and nothing on this machine changes.
+    // These programs replace the programs of this machine, so that no script waits and nothing on this machine changes.
     kubeadm: 'exit 0',
     kubelet: 'exit 0',
     containerd: 'exit 0',

@@ -21,7 +21,7 @@ async function drainedByLeader(node: Rig): Promise<void> {
   );
 }
 
-/** Makes the record name another hash. */
+/** Replaces the hash in the record with another hash. */
 async function seal(node: Rig, sha256: string): Promise<void> {
   const { record } = pathsIn(node.host.stateDirectory);
   const sealed = JSON.parse(await readFile(record, 'utf8')) as Record<string, unknown>;

@@ -10,7 +10,10 @@ import { startUpdateServer } from '../support/builders/update-servers.ts';
 
 /** More connections than one client may have. */
 const FLOOD = 1_200;
-/** Fewer connections than may wait until the server accepts them. */
+/**
+ * The number of connections in a group. Fewer than the number of connections that may wait until the server accepts
+ * them.
+ */
 const GROUP = 200;
 
 async function statusFor(url: string, localAddress: string): Promise<number | undefined> {

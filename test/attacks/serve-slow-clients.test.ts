@@ -40,7 +40,7 @@ async function portOf(server: ChildProcess): Promise<number> {
   throw new Error('the server ended');
 }
 
-/** Resolves once the first bytes are there; reads no more. */
+/** Resolves once the first bytes have arrived. Reads no further bytes. */
 async function ask(port: number, from: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.write(`GET /files/${HASH}/k0s HTTP/1.1\r\nHost: x\r\nRange: bytes=${from}-\r\n\r\n`);

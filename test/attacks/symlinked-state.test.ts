@@ -9,7 +9,7 @@ import { Attacker, attackAsNobody, NOBODY, startNode, useCluster } from './rig.t
 
 useCluster();
 
-/** What an agent with this state directory says when it ends at its start. */
+/** Returns the output of an agent with this state directory, which ends at its start. */
 async function refusal(
   prepare: (state: string, attacker: Attacker) => Promise<void>,
 ): Promise<string> {

@@ -1,6 +1,6 @@
 /**
  * Tests that a trial run ends a program that forks and exits all the time. A list of processes never contained such a
- * program, so it could outlive its trial run.
+ * program, so the program could continue after its trial run.
  */
 import { expect, vi } from 'vitest';
 import { attackAsNobody, reasonAfter, useCluster } from './rig.ts';

@@ -1,6 +1,6 @@
 /**
- * Tests that the agent refuses a service binary in a directory that other users may write. They could replace the file
- * after any check.
+ * Tests that the agent refuses a service binary in a directory that other users may write. These users could replace
+ * the file after any check.
  */
 import { readFileSync } from 'node:fs';
 import { chmod, chown } from 'node:fs/promises';

@@ -1,9 +1,9 @@
-/** Conformance of definitions themselves: how they are accepted, served, changed and taken away. */
+/** Tests the conformance of CustomResourceDefinitions: how they are accepted, served, changed and removed. */
 import { del, end, get, merge, post, until, watch } from './harness/case.ts';
 import { ANYTHING, DEFINITIONS } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
-/** A kind in a group of the case's own. */
+/** Returns the definition of a kind in a group that only this case uses. */
 const definition = (spec: object = {}, version: object = {}): object => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

@@ -1,4 +1,4 @@
-/** Conformance of creating, reading, replacing and naming objects. */
+/** Tests the conformance of the requests that create, read, replace and name objects. */
 import { del, get, merge, post, put } from './harness/case.ts';
 import { LEASES, lease } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

@@ -1,4 +1,4 @@
-/** Conformance of deletion: finalizers, grace periods, preconditions and what is answered. */
+/** Tests the conformance of deletion: finalizers, grace periods, preconditions, and the answers. */
 import { del, get, merge, post } from './harness/case.ts';
 import {
   ANYTHING,

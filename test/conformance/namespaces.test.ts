@@ -1,4 +1,4 @@
-/** Conformance of namespaces: what they start with, and how they end. */
+/** Tests the conformance of namespaces: what a new namespace contains, and how a namespace ends. */
 import { del, events, get, merge, post, put, until, watch } from './harness/case.ts';
 import { ANYTHING, lease, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

@@ -1,4 +1,7 @@
-/** Conformance of nodes: what is defaulted, dropped and refused, and who may change what. */
+/**
+ * Tests the conformance of nodes: which fields get defaults, are dropped or are refused, and who may change which
+ * field.
+ */
 import {
   del,
   get,

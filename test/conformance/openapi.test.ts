@@ -1,4 +1,6 @@
-/** Conformance of the OpenAPI documents: what kubectl reads of them, for every kind that the sandbox serves. */
+/**
+ * Tests the conformance of the OpenAPI documents: the parts that kubectl reads, for every kind that the sandbox serves.
+ */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { closure, type OpenApiSchemas } from '../../sandbox/api-server/openapi/schemas.ts';
@@ -118,7 +120,7 @@ function comparable({ components }: Document, name: string): unknown {
   );
 }
 
-/** What kubectl reads of an operation. */
+/** Returns the parts of an operation that kubectl reads. */
 function operationFacts(operation: unknown): unknown {
   const {
     parameters = [],
@@ -140,7 +142,7 @@ function operationFacts(operation: unknown): unknown {
 
 const CHANGES = ['post', 'put', 'patch'];
 
-/** The kind of each operation, and the options of those that change an object. */
+/** Returns the kind of each operation, and the options of the operations that change an object. */
 function itemFacts(item: Item | undefined): unknown {
   const { parameters: _parameters, ...verbs } = item ?? { parameters: [] };
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** Conformance of paged lists and of the resource versions that lists may ask for. */
+/** Tests the conformance of paged lists, and of the resource versions that clients may request for a list. */
 import { del, get, merge, post } from './harness/case.ts';
 import {
   ANYTHING,

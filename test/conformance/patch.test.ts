@@ -1,4 +1,4 @@
-/** Conformance of merge patches, JSON patches and strategic merge patches. */
+/** Tests the conformance of merge patches, JSON patches and strategic merge patches. */
 import { get, jsonPatch, merge, post, type Step, strategic } from './harness/case.ts';
 import {
   ANYTHING,

@@ -1,4 +1,6 @@
-/** Conformance of requests as such: media types, bodies that do not parse, limits and odd options. */
+/**
+ * Tests the conformance of requests in general: media types, bodies that cannot be parsed, limits and unusual options.
+ */
 import { get, merge, post, put } from './harness/case.ts';
 import {
   ANYTHING,

@@ -1,4 +1,4 @@
-/** Conformance of label and field selectors in lists. */
+/** Tests the conformance of label selectors and field selectors in lists. */
 import { get, post, type Step } from './harness/case.ts';
 import {
   ANYTHING,
@@ -30,7 +30,7 @@ const byLabel = (selector: string): Step[] => [
   ...made,
   get(`${LEASES}?${query('labelSelector', selector)}`),
 ];
-/** The grammar is the same, the words of the refusal are not. */
+/** Both servers have the same grammar, but different messages for a refusal. */
 const badLabel = (selector: string): Step[] => [
   get(`${LEASES}?${query('labelSelector', selector)}`, { anyMessage: true }),
 ];

@@ -1,4 +1,7 @@
-/** Tests the conformance of limits: the size of a body, the size of a stored object, and the message for a larger one. */
+/**
+ * Tests the conformance of limits: the size of a body, the size of a stored object, and the message if a limit is
+ * exceeded.
+ */
 import { apply, get, jsonPatch, merge, post, put } from './harness/case.ts';
 import {
   ANYTHING,

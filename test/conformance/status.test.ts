@@ -1,4 +1,4 @@
-/** Conformance of the status subresource and of generations. */
+/** Tests the conformance of the status subresource and of generations. */
 import { del, get, jsonPatch, merge, post, put } from './harness/case.ts';
 import { ANYTHING, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';

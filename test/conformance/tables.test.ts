@@ -1,4 +1,4 @@
-/** Conformance of tables: the columns and rows that `kubectl get` asks the server for. */
+/** Tests the conformance of tables: the columns and rows that `kubectl get` requests from the server. */
 import { del, end, events, get, merge, post, type Step, watch } from './harness/case.ts';
 import {
   ANYTHING,
@@ -51,7 +51,7 @@ const full = widget(
   },
   { labels: { 'example.com/a': 'b' } },
 );
-/** Values of other types than their columns have. */
+/** A widget whose values have other types than the columns of these values. */
 const odd = widget('odd', {
   text: { a: [1, 'b'] },
   number: 'three',

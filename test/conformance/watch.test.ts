@@ -1,4 +1,4 @@
-/** Conformance of watches: where they start, what they show, and how they end. */
+/** Tests the conformance of watches: where they start, which events they send, and how they end. */
 import { del, end, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
 import {
   ANYTHING,

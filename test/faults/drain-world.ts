@@ -42,7 +42,7 @@ export class DrainWorld {
   readonly #clock = new FakeClock();
   readonly #violations: string[] = [];
   readonly #faults = new Map<string, number>();
-  /** Uids of evicted pods; the successor of each is not healthy at once. */
+  /** Uids of evicted pods. The successor of an evicted pod does not become healthy at once. */
   readonly #evicted = new Set<string>();
   readonly #missing = new Map<string, number>(APPS.map((app) => [app, 0]));
   readonly #staying = new Set<string>();
@@ -91,8 +91,8 @@ export class DrainWorld {
   async #pass(): Promise<void> {
     await this.#clock.advance(1_000);
     if (this.#over) return;
-    // Adds pods before it removes any. A pod that arrived after the removal of the last pod would arrive after the end
-    // of the drain.
+    // Adds pods before it removes any. Otherwise a new pod could arrive after the last pod is removed, which means
+    // after the end of the drain.
     if (!this.#calm && this.#random() < 0.05) this.#bear();
     if (!this.#calm && this.#random() < 0.05) this.#breakWatches();
     for (const pod of this.#api.on('n1'))

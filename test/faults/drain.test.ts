@@ -12,7 +12,8 @@ const happened = new Set<string>();
 test.each(SEEDS)('seed %i', async (seed) => {
   const { violations, faults, asked } = await new DrainWorld(seed).run();
   expect(violations).toEqual([]);
-  // There are about 12 pods. The other requests are retries, whose pauses limit their number over the minute of faults.
+  // There are about 12 pods. The other requests are retries. The pauses between retries limit the number of retries in
+  // the minute of faults.
   expect(asked).toBeLessThan(150);
   for (const fault of faults.keys()) happened.add(fault);
 });

@@ -25,7 +25,10 @@ export interface WorldOptions {
    * `version`: each write names the resourceVersion on which it is based, as all writes of Refit to shared objects do.
    */
   readonly precondition: 'version' | 'none';
-  /** Replaces the write guard of the candidates. With it a test shows that the checks detect what the guard prevents. */
+  /**
+   * Replaces the write guard of the candidates. A test uses a faulty write guard to show that the checks detect what
+   * the real write guard prevents.
+   */
   readonly writeGuard?: (election: Election) => WriteGuard;
 }
 
@@ -36,7 +39,7 @@ interface Accepted {
 }
 
 export interface Verdict {
-  /** Empty where nothing went wrong. */
+  /** Empty if no violation was found. */
   readonly violations: string[];
   readonly accepted: readonly Accepted[];
   /** The number of terms that began. */
@@ -46,12 +49,15 @@ export interface Verdict {
 const PLACE = { namespace: 'ns', name: 'leader' };
 const TIMES = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 };
 /**
- * The most by which the rate of a clock may differ from real time. The write guard leaves a tenth of the lease free;
- * this is a part of that tenth, and far more than the drift of any real oscillator.
+ * The maximum difference between the rate of a clock and real time. The write guard leaves a tenth of the lease
+ * duration unused. This drift is a part of that tenth, and far more than the drift of any real oscillator.
  */
 const MAX_DRIFT = 0.01;
 const MINUTES = 20;
-/** Milliseconds a partition or a halt lasts at most: some end before the lease does, some long after. */
+/**
+ * The maximum duration of a partition or a halt, in milliseconds. Some end before the lease expires, and some end long
+ * after.
+ */
 const MAX_TROUBLE_MS = 40_000;
 /** The number of writers in each candidate, and the milliseconds that a writer pauses between two writes. */
 const WRITERS = { count: 2, pauseMs: 200 };

@@ -1,4 +1,4 @@
-/** Seeded dice that choose the faults of network and server, and count them. */
+/** Chooses the faults of the network and the server at random, from a seed, and counts them. */
 import type { ApiFault, ApiFaultsOptions } from './api-faults.ts';
 import type { ChunkFault } from './tcp-proxy.ts';
 

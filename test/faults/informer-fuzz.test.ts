@@ -1,6 +1,6 @@
 /**
- * Tests that an informer's view finally equals the server's, whatever faults happen, and that the informer never
- * reports impossible events.
+ * Tests that an informer's view finally equals the state of the server, whatever faults happen, and that the informer
+ * never reports impossible events.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
@@ -51,8 +51,8 @@ test('every kind of fault has happened', () => {
 });
 
 /**
- * Drops events: after at least twenty delivered events, the next event for which `isVictim` is true, and of the last
- * changes every event for which it is true.
+ * Drops events for which `isVictim` is true: the first such event after at least twenty delivered events, and all such
+ * events among the last changes.
  */
 const losing = (isVictim: (event: WatchEvent<KubeObject>) => boolean): Tamper => {
   let count = 0;

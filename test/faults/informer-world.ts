@@ -42,7 +42,7 @@ export type Tamper = (
 ) => AsyncIterable<WatchEvent<KubeObject>>;
 
 export interface Outcome {
-  /** Empty if the view became right and every event was legal. */
+  /** Empty if the view finally equals the state of the server and every event was legal. */
   readonly violations: readonly string[];
   readonly faults: ReadonlyMap<string, number>;
   readonly events: number;
@@ -51,7 +51,7 @@ export interface Outcome {
 /** Client and informers wait only a twentieth of their usual times. Otherwise a trial would consist mostly of backoff. */
 const HASTE = 20;
 /**
- * The real milliseconds after which the views must be right once no more faults happen. The limit is long, for busy
+ * The real milliseconds within which the views must become right after the last fault. The limit is long, for busy
  * machines.
  */
 const PATIENCE_MS = 60_000;
@@ -130,8 +130,8 @@ function clientOfInformers(client: KubeClient, tamper: Tamper): KubeClient {
 }
 
 /**
- * Makes changes that concern every view. The last change brings all views to the latest resourceVersion. Without it,
- * the server would report the version only in bookmarks, a minute apart.
+ * If there is tampering, no other fault may cause a new list, because that list would restore the events that the
+ * tampering dropped.
  */
 async function makeLastChanges(
   observers: readonly Observer[],
@@ -142,8 +142,8 @@ async function makeLastChanges(
     await direct.create(leases, { metadata: { name, namespace, labels: { [CHOSEN]: 'yes' } } });
   const edited = await create(LAST.edited);
   await create(LAST.deleted);
-  // Waits until all views contain the object. A view that lists later would miss no event. The comparison finds a view
-  // that never contains it.
+  // Waits until all views contain the object. A view that lists later would not miss its deletion. If a view never
+  // contains the object, the comparison reports that.
   await eventually(() =>
     observers.every(({ informer }) => informer.get(LAST.deleted, namespace) !== undefined),
   );
@@ -192,7 +192,7 @@ function sorted(objects: readonly KubeObject[]): string[] {
   return plain.map(stableStringify).toSorted((a, b) => (a < b ? -1 : 1));
 }
 
-/** False where the condition does not come true in time. */
+/** Returns false if the condition does not become true in time. */
 async function eventually(condition: () => boolean): Promise<boolean> {
   const until = systemClock.monotonic() + PATIENCE_MS;
   while (!condition()) {

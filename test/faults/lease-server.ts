@@ -39,7 +39,7 @@ export class LeaseServer {
     this.#anyVersion = true;
   }
 
-  /** As an administrator would. */
+  /** Removes the Lease, as an administrator would. */
   remove(): void {
     this.#lease = undefined;
   }

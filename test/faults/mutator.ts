@@ -18,7 +18,7 @@ export interface MutatorParts {
   readonly compact: () => void;
 }
 
-/** Few enough to be deleted and created anew all the time. */
+/** The number of names is small, so that objects are often deleted and created again under the same name. */
 const NAMES = Array.from({ length: 25 }, (_, index) => `lease-${index}`);
 /** The label that about half of the objects have at any time. Edits add it and remove it. */
 export const CHOSEN = 'chosen';
@@ -31,8 +31,8 @@ export async function mutate(count: number, parts: MutatorParts): Promise<void> 
   const { random, direct, faulty, compact } = parts;
   const known: Known = new Map();
   /**
-   * The names with a change through the faulty client whose answer was lost. The server may still make such a change at
-   * any later time.
+   * The names of objects that were changed through the faulty client and whose answer was lost. The server may still
+   * make such a change at any later time.
    */
   const unsettled = new Set<string>();
   for (let made = 0; made < count; ) {

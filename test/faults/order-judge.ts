@@ -14,8 +14,8 @@ export interface OrderJudge {
 }
 
 /**
- * `final`: a deleted object never returns. `passing`: it may return under the same uid, because a selector can exclude
- * an object and include it again.
+ * `final`: a deleted object never returns. `passing`: a deleted object may return under the same uid, because a
+ * selector can exclude an object and include it again.
  */
 export function judgeOrder(name: string, deletion: 'final' | 'passing'): OrderJudge {
   return new Judge(name, deletion === 'final');

@@ -35,7 +35,9 @@ export interface Death {
 
 class Died extends Error {}
 
-/** A leader that sees the objects of a kind as they were when its view of that kind last caught up. */
+/**
+ * A leader with views of its own. A view contains the objects of one kind as they were when the view was last updated.
+ */
 interface Leader {
   readonly views: ReadonlyMap<Resource, LaggingView<KubeObject>>;
   reconcile(): Promise<unknown>;
@@ -123,7 +125,7 @@ export class ShardScene {
       return answer;
     };
     const mortal: Pick<KubeClient, 'get' | 'create' | 'replace' | 'raw'> = {
-      // It serves none of the kinds that a version may have removed.
+      // The server serves none of the kinds that a version may have removed.
       raw: async () =>
         await call('raw', async () => await Promise.resolve({ status: 404, body: '' })),
       get: async (resource, name, options) =>

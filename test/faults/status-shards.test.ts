@@ -1,6 +1,6 @@
 /**
- * Tests that a plan with status shards completes wherever its leader dies and however old the views of its successor
- * are.
+ * Tests that a plan with status shards completes at whatever request its leader dies, and however old the views of its
+ * successor are.
  */
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
@@ -15,21 +15,21 @@ import { type Death, ShardScene, WORKERS } from './shard-scene.ts';
 
 const SMALL = shardsOfSizes({ plan: 3, shard: 2, failures: 2 });
 /**
- * Tests one of this many deaths. The number is odd, so that deaths before a request and deaths after a request are both
- * tested.
+ * One in `SHARE` deaths is tested. The number is odd, so that deaths before a request and deaths after a request are
+ * both tested.
  */
 const SHARE = WHOLE ? 1 : 3;
 
 /**
- * The views of the successor at first: for each kind that lags, the number of the first leader's turns after which the
- * view gets no more updates.
+ * The views of the successor at first. For each kind whose view lags: after how many turns of the first leader the view
+ * stops being updated.
  */
 type Lag = ReadonlyMap<Resource, number>;
 
-/** So many turns that the view has the state before the turn in which the leader died. */
+/** A number of turns so large that the view has the state before the turn in which the leader died. */
 const LAST = 40;
 /**
- * Views with status shards that contain only the controller, and with nodes from the time before any worker got a
+ * Views in which the status shards contain only the controller, and the nodes are as they were before any worker got a
  * signal.
  */
 const OLD: Lag = new Map<Resource, number>([
@@ -49,8 +49,8 @@ const LAGS: readonly (readonly [string, Lag])[] = [
 ];
 
 /**
- * Plays one death and a successor that begins with lagging views. Then the successor gets current views and completes
- * the plan.
+ * Runs a scene in which the leader dies and a successor begins with lagging views. Then the successor gets current
+ * views and completes the plan.
  */
 async function outlive(death: Death, lag: Lag, shards: StatusSharding<Plan>): Promise<ShardScene> {
   const scene = new ShardScene(shards);

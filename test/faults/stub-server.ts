@@ -24,7 +24,7 @@ export interface StubServer extends AsyncDisposable {
   readonly config: ClusterConfig;
   readonly port: number;
   readonly requests: readonly SeenRequest[];
-  /** Connections accepted so far, for TLS those whose handshake succeeded. */
+  /** The number of connections accepted so far. With TLS, only connections whose handshake succeeded are counted. */
   connections(): number;
 }
 

@@ -1,7 +1,7 @@
 /** Faults of the network: a TCP proxy that delays, stalls, resets, cuts and closes what goes through it. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** What happens to one chunk on its way from the server to the client. */
+/** The fault that happens to one chunk from the server to the client. */
 export type ChunkFault =
   | { readonly kind: 'delay'; readonly ms: number }
   /** Nothing more comes on this connection, which stays open. */
@@ -22,7 +22,7 @@ export interface TcpProxyOptions {
   readonly host?: string;
 }
 
-/** `there`: to the server. `back`: from the server to the client. */
+/** `there`: from the client to the server. `back`: from the server to the client. */
 export type Direction = 'there' | 'back';
 
 export interface TcpProxy {

@@ -10,7 +10,10 @@ import type { KubeObject } from '../../src/kube/resources.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { NOW } from './cluster.ts';
 
-/** The timeout in milliseconds. The agent acts after half of it and at its end, so the model's clock shows 0, 1 or 2. */
+/**
+ * The timeout in milliseconds. The agent acts at half of the timeout and at its end, so the clock of the model shows 0,
+ * 1 or 2.
+ */
 export const RESTART_TIMEOUT_MS = 2;
 
 /** The soak time in milliseconds. It ends at the middle of the timeout. */
@@ -23,15 +26,15 @@ const SOAK_MS = 1;
 export interface Turn {
   /** The journal on the disk. */
   readonly journal: Journal;
-  /** Undefined while the agent has seen none. */
+  /** Undefined while the agent has not read the object. */
   readonly object: KubeObject | undefined;
   readonly facts: ServiceFacts;
   readonly cordoner: Cordoner;
-  /** True if the Node has a cordon of ours at this moment. */
+  /** True if Refit has cordoned the Node at this moment. */
   readonly hasCordon: boolean;
   /** Milliseconds of a monotonic clock since the last restart of the service, or of the agent. */
   readonly elapsedMs: number;
-  /** Reports whether the version is at the staging path and was run there. */
+  /** Reports whether the staging path contains this version, and the version was run there. */
   holds(version: string): boolean;
   /** Fetches the version ahead. If `version` is undefined, discards what was fetched. */
   fetchAhead(version: string | undefined): void;
@@ -84,7 +87,7 @@ export async function takeTurn(turn: Turn): Promise<void> {
     },
     clock: {
       now: () => NOW,
-      // A restarted agent counts from its start: time passes between that and its first observation.
+      // A restarted agent counts from its start, because time passes between its start and its first observation.
       monotonic: () => (looked ? turn.elapsedMs : 0),
       schedule: () => () => undefined,
     },

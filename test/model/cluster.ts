@@ -22,11 +22,11 @@ export interface NodeSpec {
   readonly role: Role;
   /** The quality of the last command's payload on this node. */
   readonly payload: Quality;
-  /** True where somebody else keeps its Node cordoned from the beginning on. */
+  /** True if somebody else cordons the Node before the run starts and never uncordons it. */
   readonly isClosed: boolean;
   /** True if somebody holds the node from the beginning. */
   readonly isHeld: boolean;
-  /** True where the policy pins it to the version that runs at first. */
+  /** True if the policy pins the node to the version that it runs at first. */
   readonly isPinned: boolean;
   /** The wave of a worker, counted from 1; undefined where the policy has no waves. */
   readonly wave: string | undefined;
@@ -36,18 +36,20 @@ export interface NodeSpec {
 export interface Rules {
   /** `in turn`: the second wave starts by itself · `approved`: it starts once somebody has approved it. */
   readonly waves?: 'in turn' | 'approved';
-  /** True where the plan ends without the workers that are held or pinned. */
+  /** True if the plan may end without upgrading the workers that are held or pinned. */
   readonly leavesOutHeld?: boolean;
   readonly retry?: RetryRule;
   /** True if the plan pauses and waits for people after more nodes have failed than allowed. */
   readonly pausesOnFailure?: boolean;
-  /** The moments at which a Job must succeed for each node. */
+  /** The moments at which a hook runs. At each of these moments, a Job must succeed for each node. */
   readonly hooks?: readonly HookMoment[];
   /** True if the leader rolls a failed run back. */
   readonly rollsBackOnFailure?: boolean;
 }
 
-/** The orders that people may give once, at any moment. Somebody who pauses a plan resumes it later. */
+/**
+ * The orders that people may give to a plan, each once and at any moment. Somebody who pauses a plan resumes it later.
+ */
 export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold' | 'retryHooks';
 
 export interface Configuration {
@@ -61,7 +63,10 @@ export interface Configuration {
    * stays.
    */
   readonly replacedBy: readonly string[];
-  /** True where the first plan has ended at the beginning: every node with a good payload was upgraded, and every other one failed. */
+  /**
+   * True if the first plan has already ended when the run starts: every node with a good payload was upgraded, and all
+   * other nodes failed.
+   */
   readonly startsUpgraded: boolean;
   /**
    * True if the first plan has just upgraded the controllers, and no worker has begun. Other configurations explore how
@@ -69,12 +74,12 @@ export interface Configuration {
    */
   readonly startsAtWorkers: boolean;
   /**
-   * The time at which somebody may replace the plan with its roll-back plan: after the plan has ended, as `refit
-   * rollback` does, or also while it runs, with kubectl.
+   * The time at which somebody may replace the plan with its roll-back plan: either only after the plan has ended, as
+   * `refit rollback` does, or also while the plan runs, as is possible with kubectl.
    */
   readonly wayBack: 'never' | 'once it has ended' | 'at any moment';
   /**
-   * The point at which a person turns the plan back. Only fair edges are explored before that point; other
+   * The point at which a person rolls the plan back. Only fair edges are explored before that point; other
    * configurations explore the rest.
    */
   readonly turnsBack?: TurningPoint;
@@ -95,12 +100,18 @@ export interface Configuration {
    * works on a signal.
    */
   readonly crashesEach: number;
-  /** Who cordons, drains and uncordons Nodes: the leader, or each agent its own. ControlNodes have no Node here. */
+  /**
+   * Who cordons, drains and uncordons Nodes: the leader, or each agent for its own Node. In the model, ControlNodes
+   * have no Node.
+   */
   readonly cordoner: 'leader' | 'self';
   readonly controls: readonly Order[];
   /** True if others cordon Nodes as well. Each of these cordons counts as a fault. */
   readonly othersCordon: boolean;
-  /** The moments of the model's clock, in milliseconds since the Unix epoch; one where nothing depends on time. */
+  /**
+   * The moments that the model's clock can show, in milliseconds since the Unix epoch. There is only one moment if
+   * nothing depends on time.
+   */
   readonly times: readonly number[];
   /** The milliseconds for which leaders allow a target to be in progress. */
   readonly targetDeadlineMs: number;
@@ -109,12 +120,12 @@ export interface Configuration {
   /** The number of workers that may fail before no more targets start. */
   readonly maxFailures: number;
   readonly rules: Rules;
-  /** Whether k0s's own agent also runs on every node, and our agent is configured to leave signals to it. */
+  /** Whether k0s's own agent also runs on every node. If it does, our agent is configured to leave signals to it. */
   readonly theirs: 'off' | 'on';
   /**
-   * What our agent learns about k0s's own agent from a process that answers. unknown: nothing · in doubt: that it can't
-   * be known · on: that k0s's agent runs · on after the restart: that it runs, but only in processes of the last
-   * version.
+   * What our agent learns about k0s's own agent from a service process that answers. unknown: nothing · in doubt: it is
+   * impossible to know whether k0s's agent runs · on: k0s's agent runs · on after the restart: k0s's agent runs, but
+   * only in processes of the last version.
    */
   readonly ownAgent: 'unknown' | 'in doubt' | 'on' | 'on after the restart';
   /**
@@ -128,7 +139,7 @@ export interface Configuration {
 export const OLD = 'v1.36.1+k0s.0';
 export const WAVE_LABEL = 'wave';
 export const PINNED_LABEL = 'pinned';
-/** The number of the wave that needs an approval, where one does. */
+/** The number of the wave that needs an approval, if the configuration requires approvals. */
 export const SECOND_WAVE = 2;
 /** If nothing depends on time, all clocks of the model show this moment. The plans were applied a minute earlier. */
 export const NOW = T0 + MINUTE;

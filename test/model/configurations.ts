@@ -7,11 +7,11 @@ import { TURNED_BACK, TURNED_BACK_LARGE } from './turned-back.ts';
 const HOUR_MS = 3_600_000;
 const DEADLINE = { times: [NOW, NOW + 3 * HOUR_MS], targetDeadlineMs: 2 * HOUR_MS };
 /**
- * The time between the two moments is shorter than the time after which an intent counts as old, and shorter than any
+ * Two moments. The time between them is shorter than the time after which an intent counts as old, and shorter than any
  * deadline.
  */
 export const A_MOMENT_LATER = [NOW, NOW + 30_000];
-/** The number of moments is one higher than the highest number of attempts. */
+/** Three moments: one more than the highest number of attempts. */
 const THREE_MOMENTS = [NOW, NOW + 30_000, NOW + 60_000];
 const TWICE = { attempts: 2, backoffMs: 1000 };
 const CRASHES = { faults: 0, crashesEach: 1 };

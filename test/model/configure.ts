@@ -7,9 +7,10 @@ export const V2 = 'v1.36.2+k0s.0';
 export const V3 = 'v1.36.3+k0s.0';
 
 /**
- * Names that begin with c are controllers, all others workers. The quality of the payload follows a colon: `w2:dead`.
- * The wave follows an at sign. An exclamation mark at the end means that somebody else keeps the node cordoned, a
- * circumflex that somebody holds the node, and an equals sign that the policy pins it: `w2@1^`.
+ * Names that begin with c are controllers; all other names are workers. After a name, a colon precedes the quality of
+ * the payload (`w2:dead`), and an at sign precedes the wave (`w2@1`). At the end, an exclamation mark means that
+ * somebody else keeps the node cordoned, a circumflex means that somebody holds the node (`w2@1^`), and an equals sign
+ * means that the policy pins the node.
  */
 export function configure(
   name: string,

@@ -1,4 +1,7 @@
-/** Explores configurations: no invariant breaks, and docs/internals/safety.md has the same counts. */
+/**
+ * Explores configurations. Tests that no invariant is violated, and that docs/internals/safety.md contains the same
+ * counts.
+ */
 import { expect, test } from 'vitest';
 import type { CONFIGURATIONS } from './configurations.ts';
 import { exploreConfiguration } from './explore-configuration.ts';

@@ -15,10 +15,7 @@ const STATES_A_TURN = 1_000;
 export interface Edge {
   /** Describes for people what happens on the edge. */
   readonly label: string;
-  /**
-   * True for an edge that a run takes sooner or later once nothing goes wrong any more: the edge is not a fault and
-   * needs no stale view.
-   */
+  /** True if a run without further faults finally takes this edge: the edge is not a fault and needs no stale view. */
   readonly fair: boolean;
   readonly to: string;
 }
@@ -28,7 +25,9 @@ export interface Invariant {
   holds(state: string): boolean;
 }
 
-/** States are texts of one length: two are the same state exactly where their texts are equal. */
+/**
+ * A state is a text, and all states have the same length. Two states are the same if and only if their texts are equal.
+ */
 export interface Model {
   readonly initial: string;
   readonly invariants: readonly Invariant[];
@@ -36,7 +35,7 @@ export interface Model {
   readonly invariantsAtRest?: readonly Invariant[];
   /** Edges that lead back to the state itself are left out. */
   next(state: string): Promise<readonly Edge[]>;
-  /** True where nothing has to happen any more. */
+  /** Returns true if nothing has to happen any more in this state. */
   isFinal(state: string): boolean;
   /**
    * Returns the representative of all states that behave like this state. The search explores the representative in
@@ -67,7 +66,8 @@ export interface Search {
 }
 
 /**
- * Only final states have no fair edge to another state, and there are no cycles. From both follows that every run ends.
+ * Only final states have no fair edge to another state, and there are no cycles. Both together mean that every run
+ * ends.
  */
 export const EVERY_RUN_ENDS = 'every-run-ends';
 

@@ -1,6 +1,6 @@
 /**
- * Tests that for each phase of a node some configurations turn the plan back in that phase. A new status of the product
- * needs such configurations as well.
+ * Tests that for each phase of a node, some configurations roll the plan back in that phase. If the product gets a new
+ * status, it needs such configurations as well.
  */
 import { expect, test } from 'vitest';
 import { REPORTED_STATUSES } from '../../src/signal/names.ts';
@@ -10,7 +10,7 @@ import { exploreConfiguration } from './explore-configuration.ts';
 import { FORWARD_PHASES, type ForwardPhase } from './forward-phases.ts';
 import { RELY_ON_LEASE } from './turned-back.ts';
 
-/** The invariants that two plans can violate without the Lease, as docs/internals/safety.md explains. */
+/** The invariants that two plans can violate if the Lease does not protect them, as docs/internals/safety.md explains. */
 const BREAK_ACROSS_PLANS = ['controllers-before-workers', 'intent-before-signal'];
 
 function turnedBackAt(phase: ForwardPhase): Configuration[] {

@@ -4,9 +4,10 @@ import type { Configuration } from './cluster.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 
 /**
- * pending: the plan has not recorded the node · intended: the node is recorded, and nothing is sent · asked: the write
- * of the signal is sent and not yet done · signalled: the signal is written, and the agent has not answered ·
- * restoring: the agent restores the old file, and has not reported this · then every status that an agent reports.
+ * pending: the plan has not recorded the node · intended: the node is recorded, but no signal is sent · asked: the
+ * write of the signal is sent, but the API server has not accepted it yet · signalled: the signal is written, and the
+ * agent has not answered · restoring: the agent restores the old file, and has not reported this · all other phases are
+ * the statuses that an agent reports.
  */
 export const FORWARD_PHASES = [
   'pending',
@@ -29,7 +30,10 @@ export interface TurningPoint {
   readonly by: 'replacement' | 'abort';
 }
 
-/** Returns true if the node is in this phase of the first plan. `asked` names the nodes to which a write is on its way. */
+/**
+ * Returns true if the node is in this phase of the first plan. `asked` contains the nodes to which a write is sent but
+ * not yet accepted.
+ */
 export function isAtTurningPoint(
   { turnsBack }: Configuration,
   glance: Glance,

@@ -27,7 +27,7 @@ export function testMistakes(mistakes: readonly Mistake[]): void {
     expect(violation.steps.length).toBeLessThanOrEqual(A_FEW_STEPS);
     expect(readPage()).toContain(mistakeRow(mistake, violation));
     if (!isFoundSoon(mistake)) return;
-    // Uses the same world again, because it has already cached what agents and leaders do.
+    // Uses the same world as the reduced search, because the world has already cached what agents and leaders do.
     const whole = await counterexample(mistake, world);
     expect(whole?.invariant).toBe(mistake.breaks);
     // The counterexample of the reduced search may be shorter, because the reduction does not wait for agents that only

@@ -8,7 +8,7 @@ import type { Recorded } from './plan-words.ts';
 export interface Glance {
   /** The id of the plan. */
   readonly run: string;
-  /** The id of the run that the plan rolls back; undefined if it rolls no run back. */
+  /** The id of the run that the plan rolls back; undefined if it does not roll back a run. */
   readonly rollsBack: string | undefined;
   /** The generation of the plan: one more after each change of its spec. */
   readonly generation: number;
@@ -21,7 +21,7 @@ export interface Glance {
   readonly isApproved: boolean;
   /** Names of targets that somebody ordered to try again. */
   readonly triedAgain: readonly string[];
-  /** What its status says of each target of each command. */
+  /** The state that the status of the plan records for each target of each command. */
   readonly recorded: readonly Recorded[];
   readonly nodes: readonly NodeGlance[];
 }

@@ -2,7 +2,7 @@
 import type { HookMoment, HookResult, HookRun, HookState } from '../../src/hooks/rules.ts';
 import { NOW } from './cluster.ts';
 
-/** The index of the node with which the Jobs of hooks for the whole plan are kept. It is the first node. */
+/** The index of the node whose state also stores the Jobs of the hooks for the whole plan. It is the first node. */
 export const PLACE_OF_PLAN_JOBS = 0;
 
 /** A Job on the API server, for one node or for the plan. */

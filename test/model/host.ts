@@ -20,7 +20,7 @@ export type File = string;
 export interface Service {
   readonly id: number;
   readonly file: File;
-  /** starting: no answer yet · stopping: got SIGTERM, and still lives. */
+  /** starting: the process does not answer yet · stopping: the process got SIGTERM, and still runs. */
   readonly life: 'starting' | 'up' | 'stopping';
 }
 
@@ -31,17 +31,17 @@ export interface Host {
   readonly staged: File | undefined;
   /** Undefined while no process lives. */
   readonly service: Service | undefined;
-  /** Files that were once up as the service here. */
+  /** Files that ran as the service on this host and reached the state `up`. */
   readonly proven: readonly File[];
   /** Every complete download, in order, with the attempt for which it was made. */
   readonly fetched: readonly string[];
-  /** True where the power went for good. */
+  /** True if the power was lost for ever. */
   readonly dark: boolean;
   /** True where pods run here that a drain evicts. */
   readonly hasPods: boolean;
 }
 
-/** The id of a process that is new: it gets a number of its own before anybody sees it. */
+/** The id of a new process. The process gets a number of its own before anything observes it. */
 export const UNSEEN = 0;
 
 export type Qualities = (file: File) => Quality;

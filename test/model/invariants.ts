@@ -102,7 +102,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
 ];
 
-/** The results about k0s's own agent that prevent Refit's agent from all work on the host. */
+/** The results of the check for k0s's own agent that prevent Refit's agent from doing any work on the host. */
 const KEEPS_OUT: readonly Configuration['ownAgent'][] = ['on', 'in doubt'];
 
 const ABOUT_BINARIES: readonly StatedInvariant[] = [
@@ -207,7 +207,7 @@ function moving(nodes: readonly NodeGlance[], role: NodeSpec['role']): NodeGlanc
   return nodes.filter(({ spec, host }) => spec.role === role && isInMotion(host));
 }
 
-/** Nodes that carry a signal of this plan, and not of one that was there before. */
+/** Returns the nodes that have a signal of this plan. A signal of an earlier plan does not count. */
 function signalled({ run, nodes }: Glance): NodeGlance[] {
   return nodes.filter(({ signal }) => signal?.planId === run);
 }

@@ -1,4 +1,7 @@
-/** The next moves of leaders: any number of them, each deciding on any mixture of cached versions. */
+/**
+ * The next moves of leaders. There may be any number of leaders, and each leader may decide on any mixture of cached
+ * versions.
+ */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { TargetReport } from '../../src/engine/model/decision.ts';
@@ -58,7 +61,7 @@ function seenAt(versions: readonly number[], version: number): Seen {
 }
 
 /**
- * One version of one object, seen together with one version of the plan. `plan` and `content` are numbers of contents.
+ * One version of one object, read together with one version of the plan. `plan` and `content` are numbers of contents.
  */
 export interface Telling {
   readonly now: number;
@@ -146,8 +149,8 @@ export class LeaderMoves {
   }
 
   /**
-   * Returns what a leader does with this view. Leaves out writes to objects that have changed since, because the API
-   * server refuses them.
+   * Returns the writes of a leader with this view. Leaves out writes to objects that have changed since the version
+   * that the leader read, because the API server refuses these writes.
    */
   async #decide(choice: Choice, { now, plan, nodes }: Holdings): Promise<readonly Told[]> {
     const { drains, hookJobs, down, watchedMs } = choice;

@@ -38,8 +38,8 @@ export interface Choice {
 export type Tells = (plan: number, place: number, version: number) => string;
 
 /**
- * Returns every mixture of versions. If several versions of an object give a leader the same information, it uses only
- * the newest of them.
+ * Returns every mixture of versions. If several versions of an object give a leader the same information, the mixtures
+ * contain only the newest of these versions.
  */
 export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> {
   const answers = holdings.down.length > 0 ? [[], holdings.down] : [[]];
@@ -48,8 +48,8 @@ export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> 
   const drainsOf = product(
     holdings.drains.map((kind) => (kind === undefined ? [kind] : [kind, undefined])),
   );
-  // A process that has not read a Job knows nothing of it. A process that has not read it lately may know an earlier
-  // state.
+  // A process that has never read a Job knows nothing about it. A process that has not read the Job recently may know
+  // an earlier state.
   const jobsOf = product(
     holdings.hookJobs.map((jobs) =>
       jobs.length === 0 ? [jobs] : product(jobs.map(knownOf)).map((known) => known.flat()),

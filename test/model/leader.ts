@@ -45,10 +45,10 @@ export interface LeaderView {
   readonly drains: ReadonlyMap<string, DrainState['kind']>;
   /** What this process knows of the Jobs of hooks. */
   readonly hookResults: readonly HookResult[];
-  /** True where targets leave cordon and drain to the leader. */
+  /** True if the agents of the targets delegate cordon and drain to the leader. */
   readonly drainDelegation: boolean;
   readonly now: number;
-  /** Milliseconds for which this process has observed that nothing changes. */
+  /** The milliseconds in which this process has observed no change. */
   readonly watchedMs: number;
   readonly policy: RolloutPolicy;
 }
@@ -56,7 +56,7 @@ export interface LeaderView {
 export interface Deeds {
   /** The objects that the leader sends to the API server in write requests. */
   readonly writes: readonly KubeObject[];
-  /** Names of the Nodes whose drain it begins. */
+  /** Names of the Nodes that the leader begins to drain. */
   readonly begun: readonly string[];
   /** The runs of hooks whose Jobs the leader reads, or creates if there is no Job yet. */
   readonly hookRuns: readonly HookRun[];
@@ -75,9 +75,9 @@ export class NoMemory extends OwnWrites {
 }
 
 /**
- * Returns a leader that is a new process at each call and does one round. What follows its writes is a separate
- * decision on a later view. So every write to the plan fails with a conflict. Writes to other objects seem to succeed,
- * because one round may make several of them.
+ * Returns a leader that starts as a new process at each call and does one reconciliation. What happens after its writes
+ * is a separate decision on a later view. So every write to the plan fails with a conflict. Writes to other objects
+ * seem to succeed, because one reconciliation may make several of them.
  */
 export function leaderWith(dialect: Dialect<Plan>): Leader {
   return async (view) => {
@@ -107,8 +107,8 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
       });
     };
     if (view.watchedMs > 0) {
-      // In its first round the process has observed nothing yet. A process without `watchedMs` makes the same
-      // decisions, so they are not recorded.
+      // In its first reconciliation the process has observed nothing yet. Its decisions are those of a process whose
+      // `watchedMs` is 0, so they are not recorded.
       await look();
       for (const deed of Object.values(deeds)) deed.length = 0;
       elapsedMs = view.watchedMs;

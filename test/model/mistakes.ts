@@ -1,4 +1,6 @@
-/** The planted mistakes. Each has the cluster in which it shows, and the invariant that it violates there. */
+/**
+ * The planted mistakes. Each mistake has a cluster in which it has an effect, and the invariant that it violates there.
+ */
 import type { Configuration } from './cluster.ts';
 import { OLD } from './cluster.ts';
 import { A_MOMENT_LATER } from './configurations.ts';
@@ -103,9 +105,7 @@ const afterPlan = configure('1 worker with a Job after the plan', 'w1', {
   rules: { hooks: ['afterPlan'] },
   faults: 0,
 });
-/**
- * The plan has the version that already runs, so that nothing changes, apart from the roll-back to the version before.
- */
+/** The plan has the version that already runs, so that nothing changes except in the roll-back to the version before. */
 const goesBack = configure('1 controller, 1 worker, taken back once it has ended', 'c1 w1', {
   wayBack: 'once it has ended',
   startsUpgraded: true,
@@ -331,8 +331,8 @@ function mistake(
 }
 
 /**
- * Returns a shortest path to a violation of this one invariant, whatever other invariants are violated before;
- * undefined if the invariant always holds.
+ * Returns a shortest path to a violation of this one invariant, whatever other invariants are violated earlier on the
+ * path; undefined if the invariant always holds.
  */
 export async function counterexample(
   { configuration, parts, breaks }: Mistake,

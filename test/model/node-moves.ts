@@ -101,8 +101,8 @@ interface TurnParts {
 
 /**
  * Returns the possible results of one turn at the present time. If the agent would only wait, returns the results after
- * half of its patience and after all of it. Such a late turn counts as a fault if the service would have moved on by
- * itself and was merely too slow.
+ * half of its timeout and at the end of the timeout. Such a late turn counts as a fault if the service would have
+ * continued by itself and was merely too slow.
  */
 async function agentMoves(
   parts: TurnParts,
@@ -170,8 +170,8 @@ function did({ steps }: Trail, count = steps.length): string {
 }
 
 /**
- * Returns the node after a crash of its agent. The crash uses up one of the node's own crashes. If none is left, it
- * counts as a fault in addition to `cost`.
+ * Returns the node after a crash of its agent. The crash is taken from the crashes that this node may have. If the node
+ * has no crashes left, the crash counts as a fault in addition to `cost`.
  */
 function crash(node: NodeState, cost = 0): Pick<NodeMove, 'cost' | 'to'> {
   const to = { ...node, floor: node.versions.length, known: false };
@@ -253,7 +253,10 @@ function hookMoves(node: NodeState): NodeMove[] {
   });
 }
 
-/** The kubelet, or k0s, writes the version of its process into its object, at any time after the service is up. */
+/**
+ * The kubelet or k0s writes the version of its process into its object. This may happen at any time after the service
+ * is up.
+ */
 function versionMoves(
   node: NodeState,
   { contents, tellsVersion, qualityOf }: NodeRules,
@@ -270,7 +273,7 @@ function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boo
   return (objectAt(contents, versions) as Node).spec?.unschedulable === true;
 }
 
-/** The statuses with which nobody works on the service. */
+/** The statuses in which no agent works on the service. */
 const ENDS: readonly (string | undefined)[] = [
   'UnCordoning',
   'Completed',
@@ -278,7 +281,10 @@ const ENDS: readonly (string | undefined)[] = [
   'FailedDownload',
 ];
 
-/** Returns one move to each state, preferably a fair and cheap one. Leaves out moves that change nothing. */
+/**
+ * Returns one move to each state. If several moves lead to the same state, prefers a fair move with a low cost. Leaves
+ * out moves that change nothing.
+ */
 function distinct(
   from: NodeState,
   moves: readonly NodeMove[],
@@ -296,14 +302,14 @@ function distinct(
 }
 
 /**
- * Removes what no decision depends on: times, because each turn counts from its own start, and the numbers of
- * processes, of which only equality matters.
+ * Removes details on which no decision depends: times, because each turn counts from its own start, and the numbers of
+ * processes, because only their equality matters.
  */
 function cleanedUp(node: NodeState): NodeState {
   const { journal: noted, host } = node;
   if (noted.phase === 'idle' || isBundle(noted))
     return { ...node, known: true, host: renumbered(host, []) };
-  // This time only matters for conditions with a date from a kubelet, and the model has none.
+  // This time only matters for conditions with a time from a kubelet, and the model has no such conditions.
   const { restartedAt: _, ...journal } = noted;
   const { process, fresh, work, since, entered } = journal;
   const old = [

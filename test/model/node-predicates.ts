@@ -47,8 +47,8 @@ export function isAtRest({ signal, journal }: NodeGlance): boolean {
 }
 
 /**
- * Reports whether k0s's own agent restarted the service for the signal, and our agent did not take part in that, or
- * left the signal to k0s's agent.
+ * Reports whether k0s's own agent restarted the service for the signal, and our agent either did not take part in the
+ * restart or left the signal to k0s's agent.
  */
 export function isTheirs({ object, signal, journal, left }: NodeGlance): boolean {
   if (signal?.status?.status !== 'Restart' || journal.phase !== 'idle') return false;

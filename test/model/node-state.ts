@@ -10,24 +10,33 @@ import type { Numbering } from './numbering.ts';
 export interface NodeState {
   /** Every version that the object ever had, as numbers of contents. The n-th entry has the resourceVersion n. */
   readonly versions: readonly number[];
-  /** The oldest resourceVersion that the agent may see: none from before its start or before its own last write. */
+  /**
+   * The oldest resourceVersion that the agent may see. The agent sees no version from before its start or before its
+   * own last write.
+   */
   readonly floor: number;
   /** False from the agent's start until it has seen the object. */
   readonly known: boolean;
-  /** On the disk; a running agent has the same in memory. */
+  /** The journal on the disk. A running agent has the same journal in memory. */
   readonly journal: Journal;
   readonly host: Host;
-  /** Attempts that the agent left to k0s's own one, on the disk like the journal. */
+  /** Attempts that the agent left to k0s's own agent. They are on the disk, like the journal. */
   readonly left: readonly string[];
-  /** True where its object changed since k0s's own agent last ended the service: it does so at updates of the object only. */
+  /**
+   * True if the object has changed since k0s's own agent last ended the service. That agent ends the service only when
+   * the object is updated.
+   */
   readonly isChanged: boolean;
-  /** The leader process's knowledge of its drain of the node. It is only in memory, and lost with the process. */
+  /**
+   * What the leader process knows about its drain of the node. The knowledge is only in memory, and is lost when the
+   * process ends.
+   */
   readonly drain: 'none' | 'draining' | 'drained';
-  /** True where somebody else cordoned the node; nobody takes that back here. */
+  /** True if somebody else cordoned the node. In the model, nobody removes this cordon. */
   readonly keptClosed: boolean;
   /** The Jobs of hooks for the node. */
   readonly hookJobs: readonly HookJob[];
-  /** The number of crashes that the node has left for itself. Further crashes count as faults, which all nodes share. */
+  /** The number of crashes that only this node may still have. Further crashes count as faults, which all nodes share. */
   readonly crashes: number;
 }
 

@@ -4,8 +4,8 @@ import { stableStringify } from '../../src/util/json.ts';
 export class Numbering<T> {
   readonly #numbers = new Map<string, number>();
   /**
-   * The numbers by JSON text with unsorted members. Sorting is slow, and most values always have their members in the
-   * same order.
+   * The numbers, by the JSON text of the values with unsorted members. Sorting is slow, and most values always have
+   * their members in the same order.
    */
   readonly #asTheyWere = new Map<string, number>();
   readonly #values: T[] = [];

@@ -22,8 +22,9 @@ export interface Ordered {
 }
 
 /**
- * Represents the approval, which is really in the NodeRollout. Here it is a part of the plan. This hides no case: a
- * leader that decided before the approval did nothing, and a leader that waits for it reads it again.
+ * Represents the approval, which the product stores in the NodeRollout. In the model, the approval is a part of the
+ * plan. This hides no case: a leader that decided before the approval did nothing, and a leader that waits for the
+ * approval reads it again.
  */
 const APPROVED_ANNOTATION = 'model/approved';
 

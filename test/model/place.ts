@@ -1,4 +1,4 @@
-/** Caches what is known of the states of one kind of node, for all nodes of the kind. */
+/** Caches the results for the states of one kind of node, for all nodes of the kind. */
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import type { NodeSpec } from './cluster.ts';
 import type { NodeGlance } from './glance.ts';
@@ -33,7 +33,9 @@ export class NodeKind {
     return { ...node, spec, object, signal: decodeSignal(object.metadata.annotations) };
   }
 
-  /** Returns everything that can happen at such a node by itself. The labels lack the name of the node. */
+  /**
+   * Returns everything that can happen at such a node without a leader. The labels do not contain the name of the node.
+   */
   async edgesFrom(state: number): Promise<readonly NodeEdge[]> {
     return await once(this.#edges, state, async () => {
       const kind = { rules: this.#rules, turns: this.#turns, states: this.#states };

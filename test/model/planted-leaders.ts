@@ -11,11 +11,11 @@ import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
 import { sameJson } from '../../src/util/json.ts';
 import { type Deeds, type Leader, type LeaderView, leaderWith, realLeader } from './leader.ts';
 
-/** Trusts its own cache that the plan has not changed since, and does not read the plan again. */
+/** Trusts that the plan in its own cache is current, and does not read the plan again. */
 export const onStaleView: Leader = async (view) =>
   await realLeader({ ...view, current: view.plan });
 
-/** Signals a target before the write that records the target is done. */
+/** Signals a target before the leader's write that records the target is accepted. */
 export const signalBeforeIntent: Leader = async (view) => await withSignalsAhead(realLeader, view);
 
 /**
@@ -50,7 +50,7 @@ function together(...all: readonly Deeds[]): Deeds {
 export const asksEveryone: Leader = async (view) =>
   await realLeader({ ...view, policy: { ...view.policy, prefetch: 'all' } });
 
-/** Starts stages without regard to what comes before them. */
+/** Starts stages without waiting for the stages before them. */
 export const stagesInAnyOrder: Leader = async (view) => {
   const backwards = leaderWith({
     ...autopilot,
@@ -160,7 +160,7 @@ export const readsNoPins: Leader = async (view) => {
   return await realLeader({ ...view, policy });
 };
 
-/** Continues without a controller that somebody holds, although only workers may be left out. */
+/** Continues without a held controller, although a plan may only leave out workers. */
 export const leavesOutControllers: Leader = async (view) => {
   const held = view.objects.controller
     .filter((object) => holdOn(object) !== undefined)

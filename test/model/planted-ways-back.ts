@@ -43,7 +43,7 @@ function withoutVersion<T extends KubeObject>(object: T): T {
   return { ...more, status: kept } as KubeObject as T;
 }
 
-/** Sees the state of the plan's own workers, but of no other worker. */
+/** Sees the state of the roll-back plan's own workers, but not the state of any other worker. */
 export const seesItsOwnWorkersOnly: Leader = async (view) => {
   if (view.plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] === undefined)
     return await realLeader(view);
@@ -61,7 +61,7 @@ function isWorkerOf({ spec }: Plan, { metadata: { name } }: KubeObject): boolean
   );
 }
 
-/** Records a target of the way back as done as soon as it has started. */
+/** Records a target of a roll-back plan as done as soon as the target has started. */
 export const backTooEarly: Leader = async (view) => {
   const { writes, ...deeds } = await realLeader(view);
   const isBack = view.plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] !== undefined;

@@ -1,6 +1,6 @@
 /**
- * Tests that the explorer finds the planted mistakes that need only a few states, and which violations it finds with
- * the right order of writes.
+ * Tests that the explorer finds the planted mistakes that need only a few states, and which violations it finds if
+ * writes are made in the right order.
  */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../src/kube/resources.ts';

@@ -185,7 +185,7 @@ export function waitsForPerson(glance: Glance, { rules, maxFailures }: Configura
     isPaused || isKeptBack(node) || (isUnapproved && isOfSecondWave(node));
   const [controller] = waiting.filter(({ spec }) => spec.role === 'controller');
   const asked = controller ? waiting.filter(({ spec }) => spec.role === 'controller') : waiting;
-  // A plan that leaves held workers out ends without them.
+  // A plan that leaves out held workers ends without upgrading them.
   const isLeftOut = (node: NodeGlance): boolean =>
     rules.leavesOutHeld === true && node.spec.role === 'worker' && isKeptBack(node);
   return (

@@ -1,6 +1,7 @@
 /**
- * Finds nodes with only clean-up left. No other part of the world depends on the clean-up, so its end may represent all
- * of its states. This is tested by trying every possible move, not assumed from the code.
+ * Finds nodes that only have to clean up. No other part of the world depends on the clean-up, so the state after the
+ * clean-up may represent all states of the clean-up. This is tested by trying every possible move, not assumed from the
+ * code.
  */
 import type { NodeState } from './node-state.ts';
 import { once } from './numbering.ts';
@@ -18,9 +19,10 @@ export class Rest {
   }
 
   /**
-   * Returns the state in which everything ends that can happen at this node with at most this many faults. Returns the
-   * state itself if something visible happens or if there are several ends. Ignores writes by others in between: they
-   * make no difference to the agent of a settled target, and are explored separately.
+   * Returns the state that this node reaches when everything has happened that can happen at it with at most this many
+   * faults. Returns the given state itself if something visible happens, or if there are several possible final states.
+   * Ignores writes by others in the meantime: they make no difference to the agent of a settled target, and are
+   * explored separately.
    */
   async endOf(state: number, faults: number): Promise<number> {
     return await once(this.#ends, `${faults}/${state}`, async () => {

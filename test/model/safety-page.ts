@@ -4,7 +4,10 @@ import type { Exploration, Violation } from './explorer.ts';
 import { INVARIANTS } from './invariants.ts';
 import type { Mistake } from './mistakes.ts';
 
-/** The page with the lines between `<!-- name -->` and `<!-- /name -->` replaced; throws where it lacks these marks. */
+/**
+ * Returns the page after replacing the text between `<!-- name -->` and `<!-- /name -->`. Throws an error if the page
+ * does not contain these marks.
+ */
 export function withTable(page: string, name: string, rows: readonly string[]): string {
   const open = `<!-- ${name} -->\n`;
   const close = `<!-- /${name} -->`;

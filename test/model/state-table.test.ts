@@ -1,4 +1,4 @@
-/** Tests that the state table loses no state and mixes up no two. */
+/** Tests that the state table loses no state and never takes one state for another. */
 import { expect, test } from 'vitest';
 import { GrowingRow } from './growing-row.ts';
 import { StateTable } from './state-table.ts';

@@ -7,9 +7,9 @@ const EMPTY = -1;
 const FULL = 0.6;
 
 /**
- * Uses two bytes for each character, and four for each entry of the index, of which some are empty. Compares the
- * complete texts, not only hashes, so two states count as one only if their texts are equal. All texts must have the
- * length of the first text.
+ * Uses two bytes for each character, and four bytes for each entry of the index, including empty entries. Compares the
+ * complete texts, not only hashes, so two states count as the same state only if their texts are equal. All texts must
+ * have the length of the first text.
  */
 export class StateTable {
   readonly #chunks: Uint16Array[] = [];
@@ -71,7 +71,7 @@ export class StateTable {
   }
 }
 
-/** FNV-1a over the characters, mixed once more since only the lowest bits are used. */
+/** FNV-1a over the characters. The result is mixed once more, because only the lowest bits are used. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

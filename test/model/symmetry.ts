@@ -1,17 +1,16 @@
 /**
  * Finds states that behave alike: nodes of one kind may exchange their places if no future choice between them is
- * possible.
- * The proof. Two nodes are alike if role, payload and the plan's record of their stage are the same. Agent, host and
- * API server ignore the names of nodes, so for them two alike nodes may exchange names. Leaders do use names, to find a
- * node's object, and places in the list, to choose the next target. If a renaming of nodes also renames them in the
- * plan, leaders find the same objects. Leaders also make the same choice, if all targets that may still be chosen keep
- * their places. These are the targets that are recorded as pending in any command, unless the plan is aborted; and also
- * the failed targets, if they may be tried again. The choice ignores all other targets, whatever their order is,
- * because `engine/schedule/slots.ts` only receives pending targets. Everything else that the engine does with the list,
- * it does for each target separately, or it counts targets. So a state and the same state with exchanged places have
- * the same next states, apart from exchanged places. No invariant depends on names or places.
- * This is an argument about the code. `second-tier/reduction.test.ts` checks it: it explores small clusters with and
- * without the exchange.
+ * possible. The proof. Two nodes are alike if they have the same role, the same payload, and the same record of their
+ * stage in the plan. Agent, host and API server ignore the names of nodes. So two alike nodes may exchange their names
+ * without any effect on agent, host and API server. Leaders use the names to find the objects of nodes, and the places
+ * in the list to choose the next target. If a renaming of nodes also renames them in the plan, leaders find the same
+ * objects. Leaders also make the same choice, if all targets that may still be chosen keep their places. These are the
+ * targets that are recorded as pending in any command, unless the plan is aborted; and also the failed targets, if they
+ * may be tried again. The choice ignores all other targets, whatever their order is, because `engine/schedule/slots.ts`
+ * only receives pending targets. In everything else, the engine either handles each target of the list separately or
+ * counts targets. So a state and the same state with exchanged places have the same next states, apart from exchanged
+ * places. No invariant depends on names or places. This is an argument about the code. `second-tier/reduction.test.ts`
+ * checks it: it explores small clusters with and without the exchange.
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
@@ -31,13 +30,15 @@ export function kindOf({ role, payload, isClosed, isHeld, isPinned, wave }: Node
 /** For each new place, the old place of the node that moves there. */
 export type Order = readonly number[];
 
-/** What the plan says of the node at each place, as texts to be compared; undefined where it may still be chosen. */
+/**
+ * The record of the plan about the node at each place, as texts to compare; undefined if the node may still be chosen.
+ */
 type Rows = readonly (Row | undefined)[];
 
 interface Row {
   readonly text: string;
   readonly isDone: boolean;
-  /** True where it is done, or ended otherwise. */
+  /** True if the target is done or has ended in another way. */
   readonly isSettled: boolean;
 }
 
@@ -131,7 +132,7 @@ export class Symmetry {
     });
   }
 
-  /** Returns groups of alike nodes that may exchange places, if a group has several nodes. */
+  /** Returns the groups of alike nodes that may exchange places. Every group has at least two nodes. */
   #groups(rows: Rows): number[][] {
     if (!this.#isRenamable) return [];
     const groups = new Map<string, number[]>();

@@ -1,4 +1,7 @@
-/** Runs each turn only once. Agents do the same if only the histories of their objects differ. */
+/**
+ * Runs each turn only once, and caches the result. Two agents do the same if only the histories of their objects
+ * differ.
+ */
 import type { NodeState } from './node-state.ts';
 import { once } from './numbering.ts';
 import { type Answers, type Look, type NodeRules, type Trail, trailOf } from './turn-trail.ts';

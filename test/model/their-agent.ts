@@ -75,7 +75,7 @@ function nextOf(
   qualityOf: Qualities,
 ): Next | undefined {
   const { service } = host;
-  // Depends on the version that the service itself reports.
+  // Reports whether the service runs the version, according to the version that the service itself reports.
   const runsIt = service?.file === version && qualityOf(version) !== 'impostor';
   switch (status?.status) {
     case undefined:

@@ -26,7 +26,7 @@ export interface NodeRules {
   readonly isNode: boolean;
   /** See Configuration. */
   readonly othersCordon: boolean;
-  /** See Configuration: no move may take more. */
+  /** See Configuration. No move may cost more faults than this number. */
   readonly faults: number;
   /** True where pods that were evicted may come back to a node that is uncordoned. */
   readonly podsReturn: boolean;
@@ -42,7 +42,7 @@ export interface NodeRules {
   readonly power: Configuration['power'];
   /** The effect of a step on the host. It is a parameter, so that a mistake can be planted. */
   readonly afterStep: typeof afterStep;
-  /** What the agent finds out about k0s's own one; a parameter for the same reason. */
+  /** What the agent finds out about k0s's own agent. It is a parameter, so that a mistake can be planted. */
   readonly ownAgentFacts: typeof ownAgentFacts;
   /** The check of the prefetcher; a parameter for the same reason. */
   readonly placeToFetch: typeof placeToFetch;
@@ -57,10 +57,10 @@ export interface Look {
   readonly elapsedMs: number;
 }
 
-/** The answers to the effects of the turn outside the journal, if they differ from the usual answers. */
+/** The results of the effects of the turn outside the journal, where they differ from the usual results. */
 export interface Answers {
   readonly outcome?: StepOutcome;
-  /** True if a failing step has not done its work. A step may also fail after its work. */
+  /** True if a step that fails has not done its work. A step may also fail after it has done its work. */
   readonly isUndone?: boolean;
   readonly isAnswerLost?: boolean;
 }
@@ -68,7 +68,7 @@ export interface Answers {
 export interface Trail {
   /** Empty where the agent does nothing. */
   readonly steps: readonly { readonly label: string; readonly to: NodeState }[];
-  /** The kinds of answers that would have changed the course of the turn. */
+  /** The kinds of answers that can change the course of this turn. */
   readonly asked: ReadonlySet<keyof Answers>;
 }
 
@@ -103,7 +103,7 @@ class RecordedTurn {
     { view, facts, elapsedMs }: Look,
     answers: Answers,
   ) {
-    // From now on, OwnObject ignores versions that are older than the version that was seen, whoever sends them.
+    // From now on, OwnObject ignores all versions that are older than the version that it has already read.
     this.#node = view === undefined ? node : { ...node, known: true, floor: view };
     this.#rules = rules;
     this.beside = rules.theirs === 'off' ? 'replace' : 'observe';
@@ -157,7 +157,8 @@ class RecordedTurn {
     if (step.kind !== 'begin') this.asked.add('outcome');
     const { outcome = after.outcome, isUndone = false } =
       step.kind === 'begin' ? {} : this.#answers;
-    // A signal to a process either arrives or does not, so these steps have no half-done results.
+    // An operating system signal either reaches a process or does not reach it. So the steps `restart` and `kill` have
+    // no partial results.
     const isDone = outcome.ok || !(isUndone || step.kind === 'restart' || step.kind === 'kill');
     this.#reach(step.kind, isDone ? { ...this.#node, host: after.host } : this.#node);
     if (step.kind === 'uncordon' && isDone) this.#change('uncordons its node', withoutCordon);

@@ -1,5 +1,6 @@
 /**
- * The clusters in which a person turns the plan back while a node is in one phase. Every test run explores each phase.
+ * The clusters in which a person rolls the plan back while a node is in one of the phases. Every test run explores each
+ * phase.
  */
 import type { Configuration } from './cluster.ts';
 import { configure, V2, V3 } from './configure.ts';
@@ -8,21 +9,21 @@ import type { ForwardPhase } from './forward-phases.ts';
 const CRASH = { crashesEach: 1, power: 'stays' } as const;
 const OLD_LEADER = { leaders: 'any' } as const;
 /**
- * k0s's own agent could run in the process that never starts successfully. So our agent first reports to it that the
- * old file is restored.
+ * k0s's own agent could run in the process that never starts successfully. So our agent first reports to k0s's agent
+ * that the old file is restored.
  */
 const MAYBE_K0S = { theirs: 'on', power: 'stays', ownAgent: 'on after the restart' } as const;
 
 /**
- * The roll-back replaces the second command. In this way w1 can be rolled back without a controller, because the first
- * command has upgraded it.
+ * The roll-back plan replaces the plan during the second command. So w1 can be rolled back even without a controller,
+ * because the first command has already upgraded w1.
  */
 const TWO_COMMANDS = { versions: [V2, V3] };
 
 /**
- * Returns a configuration in which the roll-back plan replaces the plan while w1 works for it. If the cluster has a
- * controller, it is already upgraded, and the roll-back plan rolls it back. Without a controller, the roll-back plan
- * rolls w1 back after its Node has reported a new version.
+ * Returns a configuration in which the roll-back plan replaces the plan while the plan upgrades w1. If the cluster has
+ * a controller, the controller is already upgraded, and the roll-back plan rolls it back. Without a controller, the
+ * roll-back plan rolls w1 back after its Node has reported a new version.
  */
 function replacedAt(
   phase: ForwardPhase,
@@ -94,10 +95,10 @@ export const TURNED_BACK_LARGE: readonly Configuration[] = [
 ];
 
 /**
- * These configurations violate limits across the two plans. So at these phases `any` leaders are explored only without
- * a controller. w1 works and does not report a new version yet, so the roll-back plan lists only the controller. A
- * leader with a view of w1 from before the first plan's signal starts the controller. Only the Lease prevents that, see
- * "A plan that replaces another" in docs/internals/safety.md.
+ * These configurations violate limits that concern both plans together. So in these phases the model explores the value
+ * `any` of `leaders` only without a controller. w1 works and does not report a new version yet, so the roll-back plan
+ * lists only the controller. A leader whose view of w1 is older than the signal of the first plan starts the
+ * controller. Only the Lease prevents that, see "A plan that replaces another" in docs/internals/safety.md.
  */
 export const RELY_ON_LEASE: readonly Configuration[] = [
   replacedAt('Cordoning', 'c1 w1', OLD_LEADER),

@@ -24,8 +24,8 @@ const FIRST_PLAN = 'plan-1';
 const ROLES: readonly Role[] = ['controller', 'worker'];
 
 /**
- * Returns the plan as a new run sees it. If a run is ordered that has not begun, the plan has no status, because the
- * status is about the run before.
+ * Returns the plan as a new run sees it. If an ordered run has not begun yet, the returned plan has no status, because
+ * the status belongs to the earlier run.
  */
 export function begun(plan: Plan): Plan {
   const ordered = orderedRun(plan);
@@ -39,8 +39,8 @@ export function runIdOf(plan: Plan): string {
 }
 
 /**
- * Returns what the NodeRollout records, the newest run first. The model always reads the newest record, because a later
- * read is the same as a later decision.
+ * Returns the runs that the NodeRollout records, the newest run first. The model always reads the newest record,
+ * because a read of an older record is the same as an earlier decision.
  */
 export function historyOf(plan: Plan): NodeRolloutRun[] {
   const { uid = '' } = plan.metadata;

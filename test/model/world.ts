@@ -135,7 +135,7 @@ export class World implements Model {
     return isOneRun ? this.reduced() : this;
   }
 
-  /** The same world, of which one state stands for all that behave alike. */
+  /** Returns the same world as a model in which one state represents all states that behave alike. */
   reduced(): Model {
     const parts = { plans: this.#plans, nodes: this.#nodes, leaders: this.#leaders };
     const configuration = this.#configuration;
@@ -154,8 +154,8 @@ export class World implements Model {
 
   /**
    * Reports whether nothing has to happen any more. The model's clock has a last moment. A target that began at that
-   * moment can't exceed its deadline, because there is no later moment. A node that is possibly not at rest holds its
-   * slot for hours.
+   * moment can't exceed its deadline, because there is no later moment. A node that may not be at rest holds its slot
+   * for hours. Both cases count as final.
    */
   isFinal(text: string): boolean {
     const { recorded, nodes } = this.#look(text);
@@ -209,7 +209,7 @@ export class World implements Model {
     return this.#look(text).rollsBack !== undefined;
   }
 
-  /** Reports whether only fair edges are explored, which is so until a person turns the plan back. */
+  /** Reports whether only fair edges are explored. This is the case until a person rolls the plan back. */
   #isBeforeTurn(text: string): boolean {
     if (this.#configuration.turnsBack === undefined) return false;
     const { rollsBack, isAborted } = this.#look(text);
@@ -297,7 +297,10 @@ export class World implements Model {
     return edges;
   }
 
-  /** Returns the plan that rolls the present plan back; undefined if nobody may roll it back, or if no node has moved. */
+  /**
+   * Returns the plan that rolls the present plan back; undefined if the configuration allows no roll-back now, or if no
+   * node has changed its version.
+   */
   #wayBack(state: State, plan: Plan): Plan | undefined {
     const { wayBack } = this.#configuration;
     if (wayBack === 'never' || rolledBackBy(plan) !== undefined) return undefined;
@@ -351,8 +354,8 @@ export class World implements Model {
   }
 
   /**
-   * Applies the move of a leader. A write of the plan is decided and done in one step, because a decision on an older
-   * view equals an earlier decision.
+   * Applies the move of a leader. A decision to write the plan and the write itself are one step, because a decision on
+   * an older view equals an earlier decision.
    */
   #led(state: State, move: LeaderMove): State {
     if (move.kind === 'record') {
@@ -370,8 +373,8 @@ export class World implements Model {
   }
 
   /**
-   * Begins a drain. The drain of an empty node ends immediately if the process already knows the node as drained, so
-   * the state stays the same.
+   * Begins a drain. If the node has no pods and the process already knows the node as drained, the drain ends
+   * immediately, so the state stays the same.
    */
   #draining(state: State, place: number): State {
     const node = this.#nodes.valueOf(state.nodes[place] ?? 0);
@@ -403,8 +406,8 @@ export class World implements Model {
   }
 
   /**
-   * Returns the state with another state of one node. If the object has a new version, removes the requests in flight
-   * to it, because the API server can only refuse them.
+   * Returns the world's state after the state of one node has changed. If the object of the node has a new version,
+   * removes the requests in flight to the object, because the API server can only refuse them.
    */
   #moved(state: State, place: number, node: number, cost: number): State {
     const versionsAt = (number = 0): number => this.#nodes.valueOf(number).versions.length;

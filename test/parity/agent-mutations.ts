@@ -1,4 +1,4 @@
-/** The mutations of the agent: what it takes for proven or done, what it watches, and when it gives up. */
+/** The mutations of the agent: what it accepts as proven or done, what it watches, and when it gives up. */
 import * as files from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The mutations of the dialect: which nodes are signalled, and which answers count, without one of the checks of the
- * mapping.
+ * The mutations of the dialect. In each mutation, one check of the mapping is missing, so that wrong nodes are
+ * signalled or wrong answers count.
  */
 import type { Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
@@ -69,7 +69,7 @@ function wrongSelectorTouchesNobody(dialect: Front): Complaint {
   return signalled.length === 0 ? undefined : `${signalled.join()} signalled`;
 }
 
-/** Tests that no other node is signalled while a node is at work and the pass is run once more. */
+/** Tests that no other node is signalled if the decision is repeated while a node is at work. */
 function nobodyBesideOneAtWork(dialect: Front): Complaint {
   const state = 'Schedulable';
   const workers = entries({ w1: 'Sent', w2: 'Pending' });

@@ -95,8 +95,8 @@ const LEFT_OVER = {
 };
 
 /**
- * Tests that a kind is found that is added after the leader's first request. The wanted version does not serve this
- * kind any more.
+ * Tests that the leader also finds a kind that is added after the leader's first request. The wanted version does not
+ * serve this kind any more.
  */
 async function newKindIsFound(between: (client: KubeClient) => KubeClient): Promise<Complaint> {
   const server = await startApiServer();
@@ -115,7 +115,7 @@ async function newKindIsFound(between: (client: KubeClient) => KubeClient): Prom
   }
 }
 
-/** Requests only once what the server serves, as k0s Autopilot does. */
+/** Asks the server only once which kinds it serves, as k0s Autopilot does. */
 function remembering(client: KubeClient): KubeClient {
   const ask: KubeClient['raw'] = client.raw.bind(client);
   const answers = new Map<string, ReturnType<KubeClient['raw']>>();

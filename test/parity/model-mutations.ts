@@ -6,7 +6,7 @@ import { counterexample, MISTAKES } from '../model/mistakes.ts';
 import { type Complaint, type Mutation, mutation } from './mutation.ts';
 
 /**
- * Makes a mutation that runs the same search with the real parts and with one of the mistakes that the explorer's own
+ * Makes a mutation that runs the same search twice: with the real parts, and with a mistake that the explorer's own
  * tests plant.
  */
 function explored(weakness: number, without: string, name: string, breaks: string): Mutation {

@@ -9,7 +9,7 @@ export type Complaint = string | undefined;
 export interface Mutation {
   /** Number of the weakness of the original in `docs/internals/parity-autopilot.md`. */
   readonly weakness: number;
-  /** What the mutated part lacks. */
+  /** Describes the check that is missing in the mutated part. */
   readonly without: string;
   /** The result of the check for the mutated part. */
   readonly complaint: string;

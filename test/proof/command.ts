@@ -11,7 +11,7 @@ export function parsed<T>(parse: () => T): T {
   }
 }
 
-/** Prints what failed, and the last line. Resolves with the exit code. `started` is in monotonic milliseconds. */
+/** Prints the failed checks and a last line. Returns the exit code. `started` is in monotonic milliseconds. */
 export function conclude({ passed, failed }: Outcome, started: number): number {
   const minutes = ((systemClock.monotonic() - started) / 60_000).toFixed(1);
   for (const name of failed) process.stdout.write(`FAILED: ${name}\n`);

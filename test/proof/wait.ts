@@ -1,4 +1,4 @@
-/** Waits for a condition, and says what it waited for when it does not come true. */
+/** Waits for a condition. If the condition does not become true in time, the error says what was awaited. */
 import { sleep, systemClock } from '../../src/util/clock.ts';
 
 const PAUSE_MS = 250;

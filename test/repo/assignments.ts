@@ -45,7 +45,7 @@ function isPaired(node: Node, code: string): boolean {
   const isArrays = target['type'] === 'ArrayPattern' && value['type'] === 'ArrayExpression';
   if (!isObjects && !isArrays) return false;
   const values = nodesOf(isObjects ? value['properties'] : value['elements']);
-  // If a list or an object is spread here, its members belong together.
+  // If a list or an object is spread here, its members belong together, so this is no breach.
   if (values.some(({ type }) => type === 'SpreadElement')) return false;
   if (isObjects) return true;
   const text = ({ start, end }: Node): string => code.slice(start, end);

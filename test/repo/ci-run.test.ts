@@ -33,7 +33,7 @@ function ciRun(answers: Partial<Record<Script, Answer>>, again = PASSES) {
   const answer = ({ says, code }: Answer): string => `printf '%s\\n' '${says}'; exit ${code}`;
   const branch = (name: Script): string => `${name}) ${answer(answers[name] ?? PASSES)} ;;`;
   program('node', []);
-  // An ordinary user installs no packages.
+  // The user is not root, so `.ci/run` installs no packages.
   program('id', ['echo 1000']);
   program('npx', ['echo "npx $*"', answer(again)]);
   program('npm', [

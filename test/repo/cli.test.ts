@@ -16,7 +16,7 @@ function section(title: string): string {
   return page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? '';
 }
 
-/** Cells of the tables' rows; a `|` within a cell does not occur. */
+/** Returns the cells of the tables' rows. No cell may contain `|`. */
 function rowsOf(text: string): string[][] {
   const lines = text.split('\n').filter((line) => line.startsWith('| `') || /^\| \d/.test(line));
   return lines.map((line) =>
@@ -44,7 +44,7 @@ interface Option {
   readonly meaning: string;
 }
 
-/** The options of a help text: each begins a line, and its description may continue on the next ones. */
+/** Returns the options of a help text. Each option begins a line, and its description may continue on the next lines. */
 function optionsIn(help: string): Option[] {
   const entries = help.split(/\n(?= {2}-)/).slice(1);
   return entries.flatMap((entry) => {
@@ -64,7 +64,7 @@ function withoutDefault(description: string): string {
     .trim();
 }
 
-/** The text that a reader sees of one cell of the page, in lower case. */
+/** Returns the visible text of one cell of the page, in lower case. */
 function plainText(cell: string): string {
   return cell
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')

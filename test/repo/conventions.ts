@@ -93,7 +93,7 @@ export const CONVENTIONS: readonly Convention[] = [
     examples: ['new Promise((resolve) => setTimeout(~resolve~, 5))', 'await sleep(~5)'],
   },
   {
-    // The default limit is one second, which is too short on a busy machine.
+    // Every `vi.waitFor` must have a limit, because the default limit of one second is too short on a busy machine.
     title: 'each wait for a condition says how long',
     holdsIn: inTests,
     broken: /\bvi\.waitFor\((?!.*, (?:\d|\{|[A-Z_]+\)))[^\n]*\);$/m,
@@ -124,7 +124,7 @@ export function breaches({ holdsIn, broken }: Convention, files: readonly Source
 }
 
 /**
- * Returns the files whose names break the rules. File names are in kebab-case, and are never a word that would fit any
+ * Returns the files whose names break the rules. File names must be in kebab-case, and must not be a word that fits any
  * file.
  */
 export function namelessFiles(paths: readonly string[]): string[] {

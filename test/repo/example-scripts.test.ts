@@ -40,7 +40,7 @@ class Machine {
     return spawnSync('sh', ['-euc', moved], { env: { PATH: path } }).status;
   }
 
-  /** The calls of the stand-ins since the last time. */
+  /** Returns the calls of the fake programs since the last call of this function. */
   calls(): string[] {
     const file = join(this.root, 'calls');
     if (!existsSync(file)) return [];

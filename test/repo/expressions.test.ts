@@ -1,4 +1,4 @@
-/** Tests that the time of no regular expression of the product grows faster than the length of its text. */
+/** Tests that no regular expression of the product needs more than linear time in the length of its text. */
 import { expect, test } from 'vitest';
 import { type Expression, expressionsIn, superLinearPart } from './expressions.ts';
 import { productFiles } from './tree.ts';

@@ -1,4 +1,7 @@
-/** Collects the regular expressions of TypeScript code, and finds those whose time grows faster than the text that they read. */
+/**
+ * Collects the regular expressions of TypeScript code, and finds those that need more than linear time in the length of
+ * the text.
+ */
 import { parseAst } from 'rolldown/parseAst';
 import { analyse } from 'scslre';
 
@@ -10,7 +13,7 @@ export interface Expression {
 export interface Expressions {
   /** Literals, and calls of `new RegExp` whose text is constant in the file. */
   readonly known: readonly Expression[];
-  /** The code of each other call of `new RegExp`. */
+  /** The code of all other calls of `new RegExp`. */
   readonly unknown: readonly string[];
 }
 

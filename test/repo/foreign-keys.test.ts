@@ -1,6 +1,6 @@
 /**
- * Tests that the code looks up no text in a plain object, where the text could reach an inherited member such as
- * `constructor`. Tests also that the code never calls the `toString` of parsed JSON.
+ * Tests that the code never uses an arbitrary text as a key of a plain object, because the text could name an inherited
+ * member such as `constructor`. Also tests that the code never calls the `toString` of parsed JSON.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -10,7 +10,10 @@ import {
 } from 'typescript/unstable/ast/is';
 import { API, type Checker, type Program, TypeFlags } from 'typescript/unstable/sync';
 
-/** The types of texts that can have any value. A key that is one of a few known words has another type, and is safe. */
+/**
+ * The types of texts that can have any value. A key that is always a word of a fixed list has another type, and is
+ * safe.
+ */
 const ANY_TEXT = TypeFlags.String | TypeFlags.TemplateLiteral | TypeFlags.StringMapping;
 
 /** The types of values whose members are not known. In JSON, for example, `toString` may be a number. */

@@ -13,7 +13,7 @@ function librariesIn(text: string): Map<string, string> {
   return new Map([...required, ...replaced].map(([, path = '', version = '']) => [path, version]));
 }
 
-/** Libraries that both have in different versions. */
+/** Returns the libraries that both modules use in different versions. */
 function differing(first: string, second: string): string[] {
   const own = librariesIn(first);
   const other = librariesIn(second);

@@ -86,8 +86,8 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The folders at the top of the repository that each of them may import in addition to itself. No product code may
- * import the sandbox, the tools or a test.
+ * For each folder at the top of the repository, the other top folders that it may import. No product code may import
+ * the sandbox, the tools or a test.
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   src: [],
@@ -112,7 +112,7 @@ export function upwardImports(files: readonly SourceFile[]): string[] {
 }
 
 function mayImport(from: Place, path: string): boolean {
-  // package.json has the version of Refit.
+  // Every file may import package.json, which contains the version of Refit.
   if (path === 'package.json') return true;
   const to = placeOf(path);
   // The page and the server share the type of the state. The next test checks that the page imports only types.
@@ -153,7 +153,7 @@ const ENGINE_EXCEPTIONS: Readonly<Partial<Record<EngineFolder, readonly EngineFo
   execute: ['report'],
 };
 
-/** Imports from a folder of the engine to one that comes later in a turn, each as one line. */
+/** Returns the imports from a folder of the engine to a folder that is used later in a turn, one import per line. */
 export function importsAgainstTurn(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, imports }) => {
     const from = engineFolderOf(path);
@@ -211,7 +211,10 @@ export function importCycles(files: readonly SourceFile[]): string[] {
 const AGENT_FILES = ['src/agent/', 'src/composition/agent/'];
 const READERS = ['src/kube/config/kubeconfig', 'src/util/yaml.ts'];
 
-/** The npm packages that the agent would load, with the file that imports each. Only the readers of the kubeconfig and of YAML may load YAML. */
+/**
+ * Returns the npm packages that the agent would load, with the files that import them. Only the readers of the
+ * kubeconfig and of YAML may load YAML.
+ */
 export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const reached = new Set(
@@ -232,7 +235,10 @@ export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   );
 }
 
-/** Packages that src/ imports but `dependencies` lacks: an installed Refit would not find them. */
+/**
+ * Returns the packages that src/ imports but that are missing from `dependencies`. An installed Refit would not find
+ * these packages.
+ */
 export function undeclaredPackages(
   files: readonly SourceFile[],
   dependencies: readonly string[],

@@ -21,7 +21,10 @@ function deadLinks(pages: readonly SourceFile[]): string[] {
   );
 }
 
-/** As GitHub makes them: lower case, words joined by hyphens, no punctuation. */
+/**
+ * Returns the anchors of the headings in the form that GitHub uses: lower case, words joined by hyphens, no
+ * punctuation.
+ */
 function anchorsOf(text: string): Set<string> {
   const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
   return new Set(

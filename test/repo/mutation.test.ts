@@ -1,4 +1,7 @@
-/** Tests the files that `npm run mutate` copies before it starts. A link to a folder makes it fail. */
+/**
+ * Tests the files that `npm run mutate` copies before it starts. `npm run mutate` fails if one of them is a link to a
+ * folder.
+ */
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** Tests that the table of versions knows every minor version of Kubernetes that the repository uses. docs/internals/new-minor.md says what to do. */
+/**
+ * Tests that the table of versions contains every minor version of Kubernetes that the repository uses. If one is
+ * missing, docs/internals/new-minor.md says what to do.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { etcdFacts } from '../../src/versions/kubeadm-rules.ts';

@@ -1,4 +1,7 @@
-/** Tests the tables of the originals' weaknesses: every number has its row, and every test that it names exists. */
+/**
+ * Tests the tables of the weaknesses of the original tools: every number has its row, and every test that a row names
+ * exists.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Claim } from './claims.ts';

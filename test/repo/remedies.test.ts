@@ -1,4 +1,4 @@
-/** Tests that every reason which stops or delays something says what ends it, so that a person can act on it. */
+/** Tests that for every reason that stops or delays something, the output says what a person can do to end it. */
 import { expect, test } from 'vitest';
 import { upgradePolicySpecSchema } from '../../src/api/refit/upgrade-policy.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
@@ -25,7 +25,7 @@ const HARMLESS = [
 const VERBS =
   'add|bring|change|correct|delete|find|fix|give|let|look|make|mend|migrate|move|name|nothing|remove|repair|restart|restore|run|set|start|upgrade';
 
-/** Returns the codes with which gates and verifiers make a target wait, or stop it. */
+/** Returns the codes that gates and verifiers give when they make a target wait or stop it. */
 function codesOfVerdicts(): string[] {
   const calls = productFiles().flatMap(({ text }) => [
     ...text.matchAll(/\b(?:wait|stop)\(\s*'([A-Z]\w+)'/g),

@@ -44,7 +44,7 @@ test('parts/ has the scripts that only other scripts use, and no others', () => 
   expect(HOST_SCRIPTS.length).toBeGreaterThan(10);
   const used = new Set(HOST_FILES.flatMap(usedBy));
   expect(HOST_FILES.filter((name) => isPart(name) && !used.has(name))).toEqual([]);
-  // The script `probe` begins with `facts.sh`, which is also a script that is run directly.
+  // `facts.sh` is both a script that is run directly and the first part of the script `probe`.
   expect(HOST_SCRIPTS.filter((name) => used.has(name))).toEqual(['facts.sh']);
   // Only a script that is run directly gets values.
   expect(HOST_FILES.filter((name) => isPart(name) && inputsOf(name).length > 0)).toEqual([]);
@@ -70,8 +70,8 @@ test.for(HOST_SCRIPTS)('%s needs exactly the values that its header declares', (
     '-',
   ];
   const found = run(options, `${values}${wholeScript(name)}`).split('\n');
-  // A script may leave unused some functions of the files that it includes, and some of the values that every step
-  // gets. It must use all its other values.
+  // A script may ignore some functions of the files that it includes, and some of the values that every step gets. It
+  // must use all its other values.
   const needed = inputs.filter((input) => !STEP_VALUES.includes(input.name));
   const wrong = found.filter(
     (line) =>

@@ -18,8 +18,8 @@ const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8')
 };
 
 /**
- * Returns the packages of all platforms that have no hash. `npm ci` on a colleague's machine must not trust what a
- * registry sends.
+ * Returns the packages of all platforms that have no hash. With hashes, `npm ci` on a colleague's machine need not
+ * trust the registry.
  */
 function withoutHash(lock: Lock): string[] {
   return Object.entries(lock)

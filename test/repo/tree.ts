@@ -24,7 +24,7 @@ export interface SourceFile {
 const STATEMENT =
   /^(?:import|export)\s+(type\s)?[^'";]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
-/** A file as the rules read it. Tests make up such files to plant a violation. */
+/** Returns a file in the form in which the rules read it. Tests create files with this function to plant violations. */
 export function sourceFile(path: string, text: string): SourceFile {
   const imports = [...text.matchAll(STATEMENT)].map(([, type, from, bare, dynamic]) => {
     const specifier = from ?? bare ?? dynamic ?? '';

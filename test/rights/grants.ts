@@ -59,7 +59,8 @@ interface Rule {
 const PLACEHOLDER = /CONTROL_NODE|NODE/g;
 const REFIT = /^(refit\b|system-upgrade-controller)/;
 /**
- * The users with whose identity people or Jobs run kubectl. All other calls of kubectl come from the tests themselves.
+ * The users whose identity people or Jobs use to run kubectl. All other calls of kubectl come from the tests
+ * themselves.
  */
 const WITH_KUBECTL = /^(refit-viewer|system:serviceaccount:system-upgrade:system-upgrade)$/;
 
@@ -150,7 +151,7 @@ function grantsOfRule(
 
 /**
  * Reports whether the request needs the verb. Some requests need two verbs: an apply that creates the object, and a
- * watch that begins with a list. Older API servers get the latter as two requests.
+ * watch that begins with a list. Clients send such a watch to older API servers as two requests, a list and a watch.
  */
 function needs({ verb, requestURI, responseStatus }: AuditEvent, wanted: string): boolean {
   if (wanted === 'create' && verb === 'patch') return responseStatus?.code === 201;

@@ -1,6 +1,6 @@
 /**
- * Tests that the roles in `deploy/` grant few rights that nothing uses. The measure is what all tests on the real
- * control plane requested.
+ * Tests that the roles in `deploy/` grant few unused rights. A right is used if any test on the real control plane
+ * needed it.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Builds Refit before the first test of any project that starts it, and removes it after the last. */
+/** Builds Refit before the first test of all projects that start Refit, and removes the build after the last test. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -118,7 +118,7 @@ const eventKind = builtinKind({ ...core, plural: 'events', namespaced: true }, s
   validate: validateEvent,
 });
 
-/** Members that an event of the new style, one with an `eventTime`, must have. */
+/** The members that an event of the new style must have. An event of the new style has an `eventTime`. */
 const NEW_STYLE = ['reportingComponent', 'reportingInstance', 'action', 'reason'];
 
 function validateEvent(event: ApiObject): Cause[] {

@@ -1,4 +1,4 @@
-/** ConfigMaps, including immutable ones. */
+/** ConfigMaps, including immutable ConfigMaps. */
 import { isDeepStrictEqual } from 'node:util';
 import { cause } from '../failure.ts';
 import { builtinKind } from './builtin-kind.ts';

@@ -11,7 +11,7 @@ import { objectMeta } from './builtin-shape.ts';
 import type { Definition } from './definition-kind.ts';
 import { groupVersion, type Kind } from './kind.ts';
 
-/** Undefined for a definition that serves no version. */
+/** Returns the kind; undefined if the definition serves no version. */
 export function customKind({ spec }: Definition): Kind | undefined {
   const served = spec.versions.find((version) => version.served);
   if (!served) return undefined;

@@ -89,7 +89,10 @@ function update(
   budgets.put(version.key, { ...structuredClone(budget), status });
 }
 
-/** Counts the existing pods. The real controller asks the owners of the pods instead how many pods there should be. */
+/**
+ * Counts the existing pods. The real controller instead reads from the owners of the pods how many pods there should
+ * be.
+ */
 function desiredHealthy({ minAvailable, maxUnavailable }: Budget['spec'], pods: number): number {
   const scaled = (value: number | string): number =>
     typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * pods) / 100);

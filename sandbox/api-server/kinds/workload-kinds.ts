@@ -1,6 +1,6 @@
 /**
- * Jobs and Secrets, as far as a dialect with Jobs needs them. The pod template of a Job is kept as given, and no pods are made
- * of it: that is a controller's work, not an API server's.
+ * Jobs and Secrets, as far as a dialect with Jobs needs them. The pod template of a Job is stored as given. No pods are
+ * created from it, because a controller creates pods, not an API server.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { cause } from '../failure.ts';

@@ -1,4 +1,7 @@
-/** The OpenAPI documents: version 3 with one document for each version of a group, and version 2 with all in one. */
+/**
+ * The OpenAPI documents. Version 3 has one document for each version of a group, and version 2 has one document for all
+ * groups.
+ */
 import { createHash } from 'node:crypto';
 import { isRecord } from '../../../src/util/json.ts';
 import type { Cluster } from '../cluster.ts';

@@ -1,4 +1,7 @@
-/** The schemas of the kinds that the server publishes: recorded ones of built-in kinds, and those of definitions. */
+/**
+ * The schemas of the kinds that the server publishes. The schemas of built-in kinds are recorded, and the schemas of
+ * custom kinds come from their definitions.
+ */
 import { readFileSync } from 'node:fs';
 import { isRecord } from '../../../src/util/json.ts';
 import type { Kind } from '../kinds/kind.ts';
@@ -46,7 +49,7 @@ function describes(schema: OpenApiSchema, { group, version }: Kind, wanted: stri
   return only?.['group'] === group && only['version'] === version && only['kind'] === wanted;
 }
 
-/** The schemas of these kinds and of their lists, with all that they refer to. */
+/** The schemas of these kinds and of their lists, with all schemas to which they refer. */
 export function schemasOf(kinds: readonly Kind[]): Record<string, OpenApiSchema> {
   const own = Object.fromEntries(kinds.filter(({ builtin }) => !builtin).flatMap(customSchemas));
   const roots = kinds.flatMap((kind) => [schemaName(kind), schemaName(kind, kind.listKind)]);
@@ -54,7 +57,7 @@ export function schemasOf(kinds: readonly Kind[]): Record<string, OpenApiSchema>
   return closure(all, [...roots, ...COMMON]);
 }
 
-/** The schemas with these names, and all that they refer to, by name. */
+/** The schemas with these names, and all schemas to which they refer, by name. */
 export function closure(
   all: OpenApiSchemas,
   roots: readonly string[],

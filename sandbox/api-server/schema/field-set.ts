@@ -22,10 +22,7 @@ interface Tree {
   [field: string]: Tree;
 }
 
-/**
- * Encodes a set as a tree of `f:` names. A dot marks a field that is owned itself although the set also contains
- * members of it.
- */
+/** Encodes a set as a tree of `f:` names. A dot marks a field that is in the set together with some of its members. */
 export function encode(fields: FieldSet): Tree {
   const root: Tree = {};
   for (const path of [...fields].map(pathOf)) {

@@ -12,7 +12,8 @@ interface Field {
   readonly of: string | Struct;
   readonly within: 'none' | 'list' | 'map';
   /**
-   * True for a pointer of Go: its value is kept if it was given. Other zero values are dropped, unless `always` is set.
+   * True for a pointer of Go, which keeps a zero value that was given. Other zero values are dropped, unless `always`
+   * is set.
    */
   readonly pointer: boolean;
   readonly always: boolean;
@@ -67,7 +68,7 @@ interface Place {
   readonly unknown: string[];
 }
 
-/** Reads `value` by `shape`; paths of members it does not know are added to `unknown`. Throws ShapeError. */
+/** Reads `value` by `shape`, and adds the paths of unknown members to `unknown`. Throws ShapeError. */
 export function readShape(
   shape: Struct,
   value: unknown,
@@ -153,7 +154,10 @@ function readScalar(type: string, value: unknown, place: Place): unknown {
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** A MicroTime has exactly six digits, or Go refuses it; they are kept as text, since a Date holds only three. */
+/**
+ * Go refuses a MicroTime that does not have exactly six digits. The digits are kept as text, because a Date holds only
+ * three digits.
+ */
 function readTime(value: unknown, micro: boolean): string {
   const text = String(value);
   const [, fraction = ''] = TIME.exec(text) ?? [text, undefined];

@@ -28,7 +28,7 @@ interface Owner extends Omit<ManagedFields, 'fieldsV1'> {
   readonly fields: FieldSet;
 }
 
-/** The metadata that clients own; the server owns the rest, and the type. */
+/** The metadata that clients own. The server owns all other metadata, and the type. */
 const OWNED_METADATA = ['labels', 'annotations', 'finalizers', 'ownerReferences', 'generateName'];
 
 function ownedFields(object: Readonly<Record<string, unknown>> | undefined): FieldSet {

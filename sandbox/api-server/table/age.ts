@@ -19,7 +19,9 @@ const RULES: readonly { below: number; unit: [number, string]; and?: [number, st
   { below: Number.POSITIVE_INFINITY, unit: [YEAR, 'y'] },
 ];
 
-/** The shorter a duration is, the more exact is its text. A time up to one second ahead counts as now. */
+/**
+ * The shorter a duration is, the more exact is its text. A time that is at most one second in the future counts as now.
+ */
 export function shortDuration(milliseconds: number): string {
   const seconds = Math.trunc(milliseconds / SECOND);
   if (seconds < -1) return '<invalid>';

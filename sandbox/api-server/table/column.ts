@@ -4,7 +4,7 @@ import type { ApiObject } from '../store.ts';
 export interface Column {
   readonly name: string;
   readonly type: string;
-  /** `name` marks the column that names the object. */
+  /** The format `name` marks the column that contains the name of the object. */
   readonly format: string;
   /** Zero for a column that is always shown. Every other column needs `-o wide`. */
   readonly priority: number;

@@ -1,17 +1,17 @@
 /** Reads the simple JSONPath of additional printer columns: members, indexes, `[*]`, and filters such as `[?(@.type=='Ready')]`. */
 import { isRecord } from '../../../src/util/json.ts';
 
-/** One step of a path: returns the values to which the step leads from `value`. */
+/** One step of a path. It returns the values that the step finds in `value`. */
 type Step = (value: unknown) => unknown[];
 
 /**
- * Matches one step: a member, in brackets or after a point (a backslash makes a point part of its name); an index or
- * `[*]`; a filter.
+ * Matches one step of a path: a member in brackets or after a point, an index, `[*]`, or a filter. A backslash before a
+ * point makes the point part of the member's name.
  */
 const STEP =
   /^(?:\.((?:\\.|[^.[\\])+)|\[(-?\d+)\]|\[(\*)\]|\['((?:\\.|[^'\\])+)'\]|\[\?\(@((?:\.[\w-]+)+)\s*(==|!=)\s*(?:'([^']*)'|"([^"]*)"|(\w+))\)\])/;
 
-/** Returns undefined if the path uses other parts of JSONPath. */
+/** Returns a function that reads the values at the path; undefined if the path uses other parts of JSONPath. */
 export function parseJsonPath(path: string): ((value: unknown) => unknown[]) | undefined {
   const steps: Step[] = [];
   let rest = path;

@@ -1,4 +1,4 @@
-/** Makes the tables that `kubectl get` asks the server for. */
+/** Makes the tables that `kubectl get` requests from the server. */
 import { isRecord } from '../../../src/util/json.ts';
 import { badRequest } from '../failure.ts';
 import { groupVersion, type Kind } from '../kinds/kind.ts';

@@ -46,7 +46,7 @@ function standardized({ op, path, from, value = null }: PatchOperation, holder: 
   return { ...operation, ...source } as Operation;
 }
 
-/** The keys that lead from the holder to the place. */
+/** Returns the keys of the path from the holder to the place that the pointer names. */
 function pointerIn(holder: Holder, pointer: unknown): readonly string[] {
   if (typeof pointer !== 'string' || (pointer !== '' && !pointer.startsWith('/')))
     throw new PatchError(`"${String(pointer)}" is no JSON pointer`);

@@ -126,7 +126,7 @@ function validateOwners(owners: NonNullable<Metadata['ownerReferences']>): Cause
 }
 
 /**
- * Copies the fields that an update may omit from the stored object: uid, times, and the fields of a deletion that has
+ * Copies from the stored object the fields that an update may omit: uid, times, and the fields of a deletion that has
  * begun.
  */
 export function keepSystemMetadata(next: Metadata, old: Metadata): void {

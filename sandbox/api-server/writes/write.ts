@@ -237,7 +237,10 @@ export function checkAddress(
     throw badRequest(WRONG_NAMESPACE);
 }
 
-/** Checks the uid of a PUT: a wrong uid is a conflict. In a patch, it would be an attempt to change the uid. */
+/**
+ * Checks the uid of a PUT. A wrong uid in a PUT is a conflict. A wrong uid in a patch would be an attempt to change the
+ * uid.
+ */
 export function checkUid(kind: Kind, { metadata }: ApiObject, old: ApiObject | undefined): void {
   const actual = old?.metadata.uid ?? '';
   if (metadata.uid === undefined || metadata.uid === actual) return;

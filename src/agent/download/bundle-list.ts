@@ -24,8 +24,8 @@ const REMOVED = { version: aText, gone: aRemovalReason };
 
 const MEMBERS = {
   /**
-   * The version to which the last successful upgrade on this host led. Only upgrades since the first bundle of the
-   * agent count.
+   * The version that the last successful upgrade installed on this host. Upgrades before the agent placed its first
+   * bundle do not count.
    */
   runs: aText,
   /** How long the bundles of all versions but the newest one stay on the host. */
@@ -88,8 +88,8 @@ export function previousIn(record: BundleRecord): readonly PlacedBundle[] {
 }
 
 /**
- * Returns true if there are bundles of more than two versions. Only then the agent must remove bundles after it has
- * placed a new one, because the bundles of two versions may stay.
+ * Returns true if there are bundles of more than two versions. The bundles of two versions may stay. So only in this
+ * case the agent must remove bundles after it has placed a new bundle.
  */
 export function hasThirdVersion(record: BundleRecord): boolean {
   const previous = previousIn(record);
@@ -98,8 +98,8 @@ export function hasThirdVersion(record: BundleRecord): boolean {
 
 /**
  * Returns the bundles that stay after a new bundle has been placed: the bundles of the newest version, and the bundles
- * of the version that may be running. If none of the older bundles surely belongs to the running version, the bundles
- * of the second newest version stay as well.
+ * of the version that may be running. If it is not certain which older bundle belongs to the running version, the
+ * bundles of the second newest version stay as well.
  */
 export function keptWithNext(
   record: BundleRecord,

@@ -59,7 +59,10 @@ test('room that comes and goes cannot have a server without a length fill the di
 const KB = 1_000;
 const MIB = 1024 * 1024;
 
-/** Returns a file system with `free` of `size` bytes. `looks` counts how often the free space was read. */
+/**
+ * Returns a file system with `size` bytes, of which `free` bytes are free. `looks` counts how often the free space was
+ * read.
+ */
 function disk(free: number, size: number) {
   const state = { free, looks: 0 };
   const statfs = async () => {
@@ -183,8 +186,8 @@ test('the next trial waits until the whole download fits, what was removed of it
       const room = diskRoom('/data', 0, files, 3 * KB);
       await room.require(2 * KB).catch((thrown: unknown) => {
         state.free = 4 * KB;
-        // This is enough for the rest of the download, but not for the whole. More bytes become free only after some
-        // checks.
+        // This is enough for the rest of the download, but not for the whole download. More bytes become free only
+        // after some checks.
         const grow = (): void => {
           if (state.looks < 6) return void setImmediate(grow);
           state.free = 5 * KB;

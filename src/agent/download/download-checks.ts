@@ -90,8 +90,8 @@ export function downloadChecks({
 
   /**
    * Returns the free bytes of the disk for binaries or of the disk for bundles, whichever is smaller; undefined while
-   * one of these places is unknown. The number is rounded down to a power of two, because the agent writes each change
-   * of the number to the API server.
+   * one of these places is unknown. The number is rounded down to a power of two, so that it seldom changes. The agent
+   * writes each change of the number to the API server.
    */
   async function room(): Promise<number | undefined> {
     const binary = await placeFor('k0supdate');

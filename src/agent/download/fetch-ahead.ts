@@ -29,8 +29,8 @@ export interface PrefetcherParts extends Tools {
  */
 const MOST_SPREAD_MS = 600_000;
 /**
- * A download ahead of the upgrade waits for at least this many milliseconds. So nodes that are being upgraded get the
- * server, or the machine that they share with this node, first.
+ * A download ahead of the upgrade waits for at least this many milliseconds, so that it does not compete with nodes
+ * that are being upgraded. Such nodes may use the same server, or the same machine as this node.
  */
 const HEAD_START_MS = 1_000;
 
@@ -54,7 +54,7 @@ export interface FetchAhead {
   readonly holds: (command: SignalCommand) => Promise<boolean>;
 }
 
-/** Returns functions that share the paths of the upgrade. Only one call of `fetch` or `discard` may run at a time. */
+/** Returns functions that use the same paths as the upgrade. Only one call of `fetch` or `discard` may run at a time. */
 export function fetchAhead(parts: PrefetcherParts): FetchAhead {
   const { observe, perform, veto, beside, clock, random, log } = parts;
   let fetched: Fetched | undefined;
@@ -110,8 +110,8 @@ export function placeToFetch(
   beside: BesideK0s,
 ): { readonly service: RunningService; readonly binary: string } | undefined {
   if (service === undefined || binary === undefined) return undefined;
-  // A download ahead is useless if k0s's own agent upgrades the host, because that agent downloads to another path. It
-  // would also find a signal with a later status than it wrote itself.
+  // A download ahead is useless if k0s's own agent upgrades the host, because that agent downloads to another path.
+  // That agent would also find a signal whose status is later than the last status that it wrote.
   const mayHaveOther = ownAgent === true || ownAgentDoubt !== undefined;
   return beside !== 'replace' && mayHaveOther ? undefined : { service, binary };
 }

@@ -62,7 +62,10 @@ const whole =
   (headers: Record<string, string> = {}): Reply =>
   (response) =>
     response.writeHead(200, { 'content-length': '10', ...headers }).end(BODY);
-/** Closes the connection when the part file has so many bytes, because bytes in transit would be lost. */
+/**
+ * Closes the connection when the part file has this number of bytes. If the connection were closed earlier, bytes in
+ * transit would be lost.
+ */
 const broken =
   (bytes: number, headers: Record<string, string> = {}): Reply =>
   (response) => {

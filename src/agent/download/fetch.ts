@@ -14,7 +14,7 @@ import type { PartialFile, PartialPaths } from './partial-file.ts';
 
 export interface FetchRequest {
   readonly url: string;
-  /** The sha256 as 64 hexadecimal digits in any case. If it is undefined, the download is not verified. */
+  /** The sha256 as 64 hexadecimal digits in upper or lower case. If it is undefined, the download is not verified. */
   readonly sha256: string | undefined;
   readonly paths: PartialPaths;
   /**
@@ -43,8 +43,8 @@ export type Inspect = (
 ) => Promise<{ readonly isHere: boolean; readonly name?: string }>;
 
 /**
- * The download fails after this many attempts in a row without a byte. With the pauses between them that takes about a
- * minute.
+ * The download fails after this many consecutive attempts that received no byte. With the pauses between them these
+ * attempts take about a minute.
  */
 const MAX_BARREN_ATTEMPTS = 8;
 /**
@@ -251,9 +251,9 @@ export interface DownloadLimits {
   readonly maxBytes: number;
   readonly reserveBytes: number;
   readonly totalMs: number;
-  /** An attempt fails after this many milliseconds without a byte. The time to connect counts. */
+  /** An attempt fails if no byte arrives for this many milliseconds. This time includes the time to connect. */
   readonly stallMs: number;
-  /** If true, redirects to plain http are refused, too. */
+  /** If true, plain http is refused, also for redirects. */
   readonly requireHttps?: true;
   /** If true, a redirect from https to plain http is followed. */
   readonly allowInsecureRedirect?: true;

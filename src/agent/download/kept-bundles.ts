@@ -88,7 +88,7 @@ export function keptBundles(parts: KeptBundlesParts): KeptBundles {
   return { ...listOf(desk, counter), ...lifeOf(desk, counter), ...factsOf(desk) };
 }
 
-/** The values that the functions of one instance of `keptBundles` share. */
+/** The values that are shared by the functions that one call of `keptBundles` returns. */
 interface Desk extends KeptBundlesParts {
   /** Runs the work after all earlier work of the instance. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -174,10 +174,11 @@ function lifeOf(
     const runs = await versionOf(record, desk);
     // The running version could not be read, so it is not known which bundles the node needs. The agent reads it again a minute later.
     if (runs === undefined) return;
-    // If the disk with the images is not mounted, the agent does not know which files are gone.
+    // If the disk with the images is not mounted, the agent does not know which files are missing.
     if ((await unless('ENOENT', files.stat(imagesDirectory()))) === undefined) return;
-    // If somebody installed the previous version by hand, these bundles belong to the running version and stay until
-    // the next bundle. If a version cannot be read, the agent assumes this case.
+    // If somebody installed the previous version by hand, the previous bundles belong to the running version. They then
+    // stay until the next bundle is placed. If a version cannot be parsed, the agent assumes that it is the running
+    // version.
     const previous = previousIn(record);
     if (previous.some(({ version }) => mayBeSameVersion(version, runs)))
       return await save({ ...record, stay: {} });
@@ -252,7 +253,7 @@ async function give(
 
 /**
  * Returns the record after the upgrade to this version; undefined if there are no bundles. If the node returned to an
- * older version whose bundle is still there, that bundle becomes the newest one.
+ * older version whose bundle still exists, that bundle becomes the newest bundle.
  */
 function settledWith(record: BundleRecord, version: string): BundleRecord | undefined {
   if (record.bundles.length === 0) return undefined;

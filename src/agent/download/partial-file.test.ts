@@ -1,4 +1,7 @@
-/** Tests what is kept of an incomplete download, what a later process trusts of it, and the content of its record. */
+/**
+ * Tests which parts of an incomplete download are kept, which of these parts a later process trusts, and the content of
+ * the record.
+ */
 import { createHash } from 'node:crypto';
 import * as files from 'node:fs/promises';
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
@@ -136,7 +139,7 @@ test('a symbolic link in its place is refused', async () => {
   await expect(open(HASH)).rejects.toThrow('ELOOP');
 });
 
-/** Real files. They count syncs and open handles, and a sync can fail. */
+/** Real files, with counters for syncs and open handles. A test can make a sync fail. */
 function watched() {
   const seen = { datasyncs: 0, open: 0, isBroken: false };
   const through: Files = {

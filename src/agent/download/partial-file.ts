@@ -41,7 +41,10 @@ export interface PartialFile extends AsyncDisposable {
   /** The number of bytes in the file. */
   readonly bytes: number;
   readonly origin: Origin;
-  /** The hash that the complete file must have: that of the signal, or that of an earlier `seal`. */
+  /**
+   * The hash that the complete file must have. This is the hash of the signal, or the hash that an earlier `seal`
+   * recorded.
+   */
   readonly wanted: string | undefined;
   /** The hash of the bytes in the file, in lower-case hexadecimal. */
   readonly sha256: string;

@@ -37,7 +37,7 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
    * until the next bundle.
    */
   readonly keepMs?: number | undefined;
-  /** Removes files that the host can do without. Resolves with true if that freed room. */
+  /** Removes files that the host does not need. Resolves with true if that freed disk space. */
   readonly makeRoom?: () => Promise<boolean>;
   readonly fileTrust: Pick<FileTrust, 'assertTrusted'>;
 }

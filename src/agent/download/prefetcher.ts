@@ -8,7 +8,10 @@ import { sameJson } from '../../util/json.ts';
 import { type FetchAhead, fetchAhead, type PrefetcherParts } from './fetch-ahead.ts';
 
 export interface Prefetcher extends Pick<FetchAhead, 'holds'> {
-  /** Starts the download that is requested now, and discards a download that is no longer requested. Returns without waiting for either. */
+  /**
+   * Starts the download that is requested now, and discards a download that is no longer requested. Returns without
+   * waiting for these operations.
+   */
   follow(asked: Prefetch | undefined): void;
   /** Resolves once the prefetcher has stopped writing. The files stay, so that the upgrade can continue with them. */
   stop(): Promise<void>;

@@ -16,7 +16,7 @@ export interface DownloadRequest extends FetchRequest {
   readonly prepare: () => Promise<void>;
   /** Stages the kept binary if it has this hash. Resolves with true if the kept binary was staged. */
   readonly takeKept?: (sha256: string, staged: string) => Promise<boolean>;
-  /** Removes files that the host can do without. Resolves with true if that freed room. */
+  /** Removes files that the host does not need. Resolves with true if that freed disk space. */
   readonly makeRoom?: () => Promise<boolean>;
 }
 
@@ -57,13 +57,13 @@ export async function discardDownload(
 ): Promise<void> {
   const { staged, paths } = at;
   for (const path of [staged, paths.part, paths.record]) await files.rm(path, { force: true });
-  // Without this sync the files may be back after power loss, and then nothing removes them.
+  // Without this sync the files may exist again after power loss, and then nothing removes them.
   await unless('ENOENT', syncPath(dirname(staged), files));
 }
 
 /**
- * Returns true if the file has the wanted hash, and then makes it executable and syncs it. The original agent may have
- * staged it. A symbolic link is refused, because its target may change.
+ * If the file has the wanted hash, makes the file executable, syncs it and returns true. The original agent may have
+ * staged the file. A symbolic link is refused, because its target may change.
  */
 async function isStaged(staged: string, wanted: string, files: Files): Promise<boolean> {
   const found = await files.lstat(staged).catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * Tests that each node's Lease is marked once, again for a node that joined again, and that a failed mark is repeated
- * until it succeeds.
+ * Tests that each node's Lease is marked once, that it is marked again after the node joined again, and that a failed
+ * mark is repeated until it succeeds.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { buildLog } from '../../../test/support/builders/logs.ts';

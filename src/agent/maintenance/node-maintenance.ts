@@ -193,7 +193,10 @@ interface OwnDrain extends Disposable {
   readonly run: (node: string, isExcluded: boolean) => Promise<void>;
 }
 
-/** Prepares a drain whose `abort` aborts with `parent`, or with a DrainLateError when the time limit is exceeded. */
+/**
+ * Prepares a drain. Its `abort` signal aborts when `parent` aborts, or with a DrainLateError when the drain exceeds its
+ * time limit.
+ */
 function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSignal): OwnDrain {
   const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds, graceMs } = drain;
   const always = {
@@ -249,7 +252,8 @@ export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordon
     const now = clock.monotonic();
     const text = renewalOf(lease);
     if (renewal?.text !== text) {
-      // If the agent has not read the Lease for longer than its duration, it does not know when the Lease was renewed.
+      // If the agent has not read the Lease for longer than the duration of the Lease, it does not know when the Lease
+      // was renewed.
       const isWitnessed = renewal !== undefined && now - askedAt < durationMs;
       renewal = { text, since: now, isWitnessed };
     }

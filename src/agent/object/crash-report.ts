@@ -50,7 +50,8 @@ export function crashReporter({ object, clock, log, accountOf }: CrashReportPart
     const { newest } = object;
     if (newest === undefined || signal?.status?.status !== 'Restart') return;
     const ms = now - (journal.restartedAt ?? journal.since ?? now);
-    // A request to the supervisor takes time, and a healthy service may answer in the meantime.
+    // During the first seconds after the restart the supervisor is not asked, because a request takes time, and a
+    // healthy service may answer in the meantime.
     if (host.exits === undefined && ms < PAUSE_MS) return;
     lookedAt = clock.monotonic();
     try {

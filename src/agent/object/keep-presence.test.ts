@@ -1,6 +1,6 @@
 /**
- * Tests that an agent announces itself on its own object: once, again when somebody removed the announcement, and
- * repeatedly until a write succeeds.
+ * Tests that an agent announces itself on its own object. It writes the announcement once, writes it again if somebody
+ * removed it, and retries until a write succeeds.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';

@@ -34,9 +34,9 @@ export interface PresenceKeeper {
   /** Works until `stop` aborts. Never rejects, because the agent can work without the annotation. */
   readonly keep: (stop: AbortSignal) => Promise<void>;
   /**
-   * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal. The
-   * upgrade has changed them, and this way no node needs a second write for them. They are empty before the first
-   * announcement, and if the agent cannot read which files the host keeps. Never rejects.
+   * Returns the annotations that announce the agent now. The agent adds them to its last report on a signal, because
+   * the upgrade has changed them and a separate write for each node is then unnecessary. The result is empty before the
+   * first announcement, or if the agent cannot read which files the host keeps. Never rejects.
    */
   readonly current: () => Promise<Readonly<Record<string, string>>>;
 }
@@ -106,9 +106,9 @@ async function keepPresence(parts: AnnouncementParts, stop: AbortSignal): Promis
         [HEARTBEAT_ANNOTATION]: await heartbeat(said.since),
       }),
     };
-    // A report was written in the meantime. Its announcement is newer, and this patch would overwrite it. The report
-    // changes the object, so the agent compares the annotations again at once. If the report was not written, the agent
-    // compares them after the pause.
+    // `current` was called in the meantime, so a report with a newer announcement may have been written, and this patch
+    // would overwrite it. If the report was written, the object has changed, and the agent compares the annotations
+    // again at once. If it was not written, the agent compares them after the pause.
     if (reports() !== before) return POLL_MS;
     if (
       newest !== undefined &&

@@ -39,7 +39,7 @@ export interface NewestVersion {
   isNewest(object: KubeObject): boolean;
 }
 
-/** Returns a memory that has not seen any version yet. */
+/** Returns a memory that does not contain any version yet. */
 export function newestVersion(clock: Clock): NewestVersion {
   let ofWrites = NEVER;
   let ofWatch = NEVER;

@@ -1,4 +1,4 @@
-/** Tests that the newest state wins: the state from the watch, unless our own write or a fresh read is newer. */
+/** Tests that the newest state is used: the state from the watch, unless our own write or a fresh read is newer. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';

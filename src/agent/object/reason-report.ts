@@ -1,4 +1,4 @@
-/** Writes the reason into the report if a step takes long, while the step still runs. */
+/** If a step takes long, writes the reason into the report while the step still runs. */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import {
   decodeReport,

@@ -1,6 +1,6 @@
 /**
- * Tests that a ControlNode has the content that the original would write, that fields of others stay, and that nothing
- * is written twice.
+ * Tests that a ControlNode has the content that the agent of k0s would write, that fields of others stay, and that
+ * nothing is written twice.
  */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

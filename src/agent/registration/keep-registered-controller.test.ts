@@ -1,4 +1,4 @@
-/** Tests which value wins if flags, the service and the host give different values for a controller. */
+/** Tests which value is used if flags, the service and the host give different values for a controller. */
 import { expect, test } from 'vitest';
 import { silentLogger } from '../../util/log.ts';
 import type { AgentOptions } from '../options.ts';

@@ -82,7 +82,10 @@ const GO_ARCH: Readonly<Record<string, string>> = {
   loong64: 'loong64',
 };
 
-/** Returns undefined while neither a flag nor the service says the mode of the controller. */
+/**
+ * Returns undefined while the mode of the controller is unknown, which means that no flag sets it and the service does
+ * not report it.
+ */
 export async function describeController(
   parts: DescriptionParts,
 ): Promise<controlNode.ControllerFacts | undefined> {

@@ -1,6 +1,6 @@
 /**
- * Tests that commands end in time and report what went wrong, and that a start continues after the agent has stopped
- * waiting for it.
+ * Tests that commands end in time and report what went wrong. Also tests that the start of a service continues after
+ * the agent has stopped waiting for it.
  */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -4,7 +4,10 @@ import { type Clock, sleep } from '../../util/clock.ts';
 
 /** Runs commands of the host. The first argument is the program. */
 export interface Commands {
-  /** Returns the output. Rejects if the command does not exit with 0 within ten seconds; then it is killed. */
+  /**
+   * Returns the output. Rejects if the command fails. If the command has not exited after ten seconds, it is killed,
+   * and the promise rejects.
+   */
   readonly ask: (command: string, ...args: readonly string[]) => Promise<string>;
   /**
    * Resolves once the command has exited with 0, or after five seconds. The command keeps running after that time,

@@ -71,9 +71,9 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
   for (const pid of processes.childrenOf(parent) ?? processes.allPids()) {
     const process = processes.findProcess(pid);
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
-    // An orphaned process of any user becomes a child of PID 1, and its arguments come from that user. So the process
-    // must be trusted. A `k0s api` whose k0s was killed becomes a child of PID 1 as well, so the arguments must name a
-    // role.
+    // An orphaned process of any user becomes a child of PID 1, and that user chose its arguments. So the process is
+    // skipped unless it passes the trust check. A `k0s api` whose k0s was killed becomes a child of PID 1 as well, so
+    // the arguments must name a role.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
     if (processes.argumentsOf(pid).some(isRole)) return process;
   }

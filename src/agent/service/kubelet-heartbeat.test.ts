@@ -1,6 +1,6 @@
 /**
- * Tests what counts as a heartbeat of a kubelet: a report since the restart, whoever asks for it, and whatever time the
- * clock was set to.
+ * Tests what counts as a heartbeat of a kubelet: a report since the restart, whether it comes from the watch or from a
+ * request to the API server, and even if the clock was set to another time.
  */
 import { expect, test } from 'vitest';
 import { after, journalAt, NEW, running } from '../../../test/support/builders/agent-situations.ts';

@@ -52,8 +52,8 @@ export function kubeletHeartbeat({
   const startOf = async (journal: UpdateJournal, now: number): Promise<number> => {
     const { fresh: process, since = Infinity, restartedAt = -Infinity } = journal;
     const startedAt = process === undefined ? restartedAt : now - (await ageOf(process));
-    // A computed start before the request, or after the first answer, is wrong. It comes from a clock that counts
-    // differently, so the time of the request is used instead.
+    // The start time is computed with a clock that may count differently. If the result is before the restart request,
+    // or after the first answer, it is wrong. Then the time of the request is used instead.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
   return async (

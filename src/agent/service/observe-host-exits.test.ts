@@ -1,4 +1,4 @@
-/** Tests the count of process ends that people read: the smallest number that is certain. */
+/** Tests how process ends are counted for people: the count is the smallest number that is certain. */
 import { expect, test } from 'vitest';
 import {
   after,

@@ -1,4 +1,7 @@
-/** Tests which facts are found about a host. The service is a real executable, and a status socket names its PID. */
+/**
+ * Tests which facts the agent finds out about a host. The service is a real executable, and a status socket reports its
+ * PID.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +33,7 @@ beforeEach(async () => {
   binary = join(directory, 'k0s');
   statusSocket = join(directory, 'status.sock');
   await copyFile(process.execPath, binary);
-  // Node.js runs the file `worker`, so the command line is that of a k0s worker.
+  // Node.js runs the file `worker`, so the command line looks like the command line of a k0s worker.
   await writeFile(join(directory, 'worker'), 'console.log("up"); process.stdin.resume()');
   service = spawn(binary, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'], cwd: directory });
   await once(service.stdout as NodeJS.EventEmitter, 'data');
@@ -48,7 +51,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Returns places that a new search does not change. `told` is the path of the binary, if the options name it. */
+/**
+ * Returns the places of the service on a host. A new search finds the same places. `told` is the path of the binary if
+ * the options set it.
+ */
 function hostPlace(told?: string): HostPlace {
   const current = { statusSocket, dataDirectory: directory };
   return { places: { current, search: async () => await Promise.resolve(current) }, binary: told };

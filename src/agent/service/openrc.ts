@@ -63,7 +63,10 @@ async function accountOf(options: string, supervisor: number): Promise<Superviso
   };
 }
 
-/** Returns the name of the service. If the supervisor has given up and ended, only the init script names the binary. */
+/**
+ * Returns the name of the service. If the supervisor has stopped its restarts and ended, only the init script names the
+ * binary.
+ */
 async function serviceFor(
   { parent }: ProcessId,
   binary: string,

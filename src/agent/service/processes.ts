@@ -81,8 +81,8 @@ export function argumentsOf(pid: number): string[] {
 }
 
 /**
- * Returns a variable of the environment that the process was started with; undefined also if the environment cannot be
- * read.
+ * Returns a variable of the environment with which the process was started. Returns undefined if the variable is not
+ * set, or if the environment cannot be read.
  */
 export function variableOf(pid: number, name: string): string | undefined {
   const entry = stringsIn(`/proc/${pid}/environ`).find((text) => text.startsWith(`${name}=`));
@@ -138,8 +138,8 @@ export function bootId(): string {
 let boot: string | undefined;
 
 /**
- * Returns the text of a file that the kernel provides at once; empty if the file does not exist any more. The read is
- * synchronous, because a promise for each process of the host takes ten times as long.
+ * Returns the text of a file that the kernel provides without delay; empty if the file does not exist any more. The
+ * read is synchronous, because a promise for each process of the host takes ten times as long.
  */
 export function kernelText(path: string): string {
   return ifPossible(() => readFileSync(path, 'utf8')) ?? '';

@@ -11,7 +11,10 @@ export interface ManagedService {
   readonly isRestarting: boolean;
   /** Requests the restart without waiting for the process to end. Rejects with the manager's error. */
   restart(): Promise<void>;
-  /** Returns what the manager knows about the service since `since`, in milliseconds since the Unix epoch. */
+  /**
+   * Returns what the manager knows about the service from the time `since` on. `since` is in milliseconds since the
+   * Unix epoch.
+   */
   account(since: number): Promise<SupervisorAccount>;
 }
 

@@ -13,8 +13,8 @@ export interface ServiceRestarter {
    */
   readonly restart: (process: ProcessId, binary: string) => Promise<void>;
   /**
-   * Returns what the service manager knows about the service since `since`, in milliseconds since the Unix epoch.
-   * Returns undefined if no manager knows the service, or the manager does not answer.
+   * Returns what the service manager knows about the service from the time `since` on. `since` is in milliseconds since
+   * the Unix epoch. Returns undefined if no manager knows the service, or the manager does not answer.
    */
   readonly account: (
     process: ProcessId,
@@ -46,8 +46,8 @@ export function serviceRestarter(
   };
   return {
     async restart(process, binary) {
-      // The service manager is asked even if the process has ended already, because a manager that gave up on the service can start it
-      // again.
+      // The service manager is asked even if the process has ended already, because a manager that has stopped its own
+      // restarts can start the service again.
       const service = await find(process, binary);
       if (service?.isRestarting) return;
       if (service === undefined) return terminate(process, log);

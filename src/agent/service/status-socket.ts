@@ -18,7 +18,7 @@ export interface ServiceStatus {
   readonly apiAddress?: string;
 }
 
-/** An answer may have at most this many bytes. A real one has about 2 KiB. */
+/** An answer may have at most this many bytes. A real answer has about 2 KiB. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Asks the service for its status once. Rejects if no valid answer comes within `timeoutMs`. */
@@ -41,7 +41,7 @@ export async function askStatus(socketPath: string, timeoutMs: number): Promise<
   if (!isRecord(value) || typeof value['Version'] !== 'string' || !Number.isInteger(value['Pid']))
     throw new Error('the status socket answered without Version and Pid');
   const { Version: version, Pid: pid, Role: role, Workloads, SingleNode } = value;
-  // Workers have no configuration, or an empty one.
+  // Workers have no configuration, or an empty configuration.
   const config = value['ClusterConfig'] as
     | { spec?: { api?: { address?: unknown } | null } | null }
     | null

@@ -88,7 +88,7 @@ async function unitFor(
  */
 async function restart({ id, activeState }: Unit, { ask }: Commands): Promise<void> {
   if (activeState === 'failed') await ask('systemctl', 'reset-failed', id);
-  // With --no-block the command does not wait. The agent itself checks whether the service is back.
+  // With --no-block the command does not wait. The agent itself checks whether the service runs again.
   await ask('systemctl', 'restart', '--no-block', id);
 }
 

@@ -1,4 +1,6 @@
-/** Sends a request to a status socket. Only root or the user of the agent can have created this socket. */
+/**
+ * Sends a request to a status socket, after a check that only root or the agent's own user can have created the socket.
+ */
 import { assertTrustedPath } from '../state/trusted-path.ts';
 import { readServiceArguments } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
@@ -10,7 +12,7 @@ export interface TrustedAnswer extends ServiceStatus {
   readonly process: ProcessId;
   /** True if the command line of a controller does not switch off k0s's own agent. */
   readonly ownAgent?: boolean;
-  /** The worker profile that a worker was started with. */
+  /** The worker profile with which a worker was started. */
   readonly profile?: string;
 }
 

@@ -128,7 +128,7 @@ test('an agent that starts anew still knows what it found out about a process th
   await store('off', balanced);
   const later = Date.now() / 1_000 + 30;
   await utimes(join(directory, 'worker-profile.yaml'), later, later);
-  // The agent asks about another process in between, so that its memory holds nothing about the first process.
+  // In between, the agent asks about another process, so that it no longer remembers the answer for the first process.
   const other = answerOf('on');
   expect(await ask(other)).toEqual(doubt('has changed since k0s was started'));
   expect(await ask(answer)).toEqual(doubt('has changed since k0s was started'));

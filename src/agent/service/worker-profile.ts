@@ -59,7 +59,7 @@ export async function ownAgentOf(
       return doubt(`${path} has changed since k0s was started`);
     const ownAgent = leavesAgentOn(data);
     known = { started: process.started, ownAgent };
-    // If the disk is full, the answer is only not stored.
+    // If the disk is full, the answer is not stored. This has no other effect.
     if (record !== undefined)
       await writeDurably(record, `${JSON.stringify(known)}\n`).catch(() => undefined);
     return { ownAgent };

@@ -10,7 +10,7 @@ import { createGunzip } from 'node:zlib';
 /** The name under which `k0s restore` looks for the snapshot. */
 const ENTRY = 'etcd-snapshot.db';
 const BLOCK = 512;
-/** The number of bytes at the end of a snapshot that contain the SHA-256 of all earlier bytes. */
+/** The length of the checksum at the end of a snapshot, in bytes. The checksum is the SHA-256 of all earlier bytes. */
 const HASH_BYTES = 32;
 
 export interface ArchiveReader {

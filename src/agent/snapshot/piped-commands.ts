@@ -22,7 +22,7 @@ export interface PipedCommands {
   readonly kill: (why: Error) => void;
 }
 
-/** The number of characters that are kept from the end of the error output of a program. */
+/** If a program writes more error output than this number of characters, only the last characters are kept. */
 const MOST_WORDS = 4_096;
 
 /** Starts the programs with exactly this environment. Each program runs in its own process group. */

@@ -115,7 +115,7 @@ test('a certificate that openssl refuses leaves no snapshot', async () => {
   expect(await kept()).toEqual([]);
 });
 
-/** Writes its process ids to a file, and then never ends. */
+/** A script that writes the ids of its two processes to a file, and then never ends. */
 const HANG = `${BACKUP} sleep 1000 & echo "$$ $!" >"$RUN/pids"; wait`;
 
 test.each([

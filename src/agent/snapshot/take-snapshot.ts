@@ -94,9 +94,9 @@ export async function takeSnapshot(
 }
 
 /**
- * Resolves with the reported snapshot if its file still exists and has the reported hash; otherwise undefined, and the
- * agent must take another snapshot. Anybody who may write the object may have written the report, so only files in the
- * directory of the snapshots are accepted.
+ * Resolves with the reported snapshot if its file still exists and has the reported hash. Otherwise it resolves with
+ * undefined, and the agent must take another snapshot. Anybody who may write the object may have written the report. So
+ * only files in the directory of the snapshots are accepted.
  */
 export async function keptSnapshot(
   reported: EtcdSnapshot | undefined,
@@ -171,7 +171,7 @@ async function start(
 
 interface Room {
   readonly mostBytes: number;
-  /** Rejects if less than the reserve would be free after a write of this many further bytes. */
+  /** Rejects if a write of this many more bytes would leave less free space than the reserve. */
   readonly require: (bytes: number) => Promise<void>;
 }
 

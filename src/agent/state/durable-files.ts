@@ -1,6 +1,6 @@
 /**
- * Changes files so that the change survives power loss: it writes whole files, or replaces them by a rename, and syncs
- * both to the disk.
+ * Changes files so that the change survives power loss. It writes whole files, or replaces them by a rename, and syncs
+ * the files and their directories to the disk.
  */
 import * as fsPromises from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -64,8 +64,8 @@ export async function replaceDurably(
     await verify(next, isCopy);
     await files.rename(next, target);
   } finally {
-    // The name still exists after a failure. It also exists if both names belong to one file, because rename(2) then
-    // does nothing. That happens when the step is repeated after a crash.
+    // After a failure the name `next` still exists. It also exists if both names belong to one file, because rename(2)
+    // then does nothing. This happens when the step is repeated after a crash.
     await files.rm(next, { force: true });
   }
   await syncPath(dirname(target), files);

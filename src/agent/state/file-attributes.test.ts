@@ -1,6 +1,6 @@
 /**
  * Tests what happens on a host whose `cp` cannot copy all attributes. Scripts that replace `cp` print the messages of
- * real ones.
+ * real `cp` programs.
  */
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

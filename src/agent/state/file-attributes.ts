@@ -14,8 +14,8 @@ const SELINUX = '/sys/fs/selinux/enforce';
 const PATIENCE_MS = 60_000;
 
 /**
- * The values of `--preserve`. The most complete value comes first, because `cp` may fail with it: `cp` accepts options
- * that it was built without, or that the kernel refuses, and then fails.
+ * The values of `--preserve`, in the order in which they are tried. The most complete value comes first. `cp` may fail
+ * with it: `cp` also accepts options that it was built without, or that the kernel refuses.
  */
 const CHOICES = ['mode,ownership,xattr', 'mode,ownership'];
 

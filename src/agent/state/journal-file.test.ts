@@ -1,4 +1,7 @@
-/** Tests that the journal is read from the disk as it was written, and that an unknown journal stops the agent. */
+/**
+ * Tests that the journal is read from the disk as it was written, and that the agent stops if it cannot read the
+ * journal.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

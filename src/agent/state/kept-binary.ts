@@ -91,7 +91,7 @@ export function keptBinary(parts: KeptParts): KeptBinary {
   return { ...lifeOf(desk), ...useOf(desk) };
 }
 
-/** The values that the functions of one instance of `keptBinary` share. */
+/** The values that are shared by the functions that one call of `keptBinary` returns. */
 interface Desk extends KeptParts {
   /** Runs the work after all earlier work of the instance. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -149,8 +149,8 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
         const { version, sha256, until, gone } = known;
         if (gone !== undefined) return { version, sha256, gone };
         const byHand = await changeOf(known);
-        // An older controller does not know these reasons, so the version is left out. From facts without a version,
-        // that controller concludes that the node cannot be rolled back.
+        // An older controller does not know these reasons, so the version is left out. If the version is missing, that
+        // controller concludes that the node cannot be rolled back.
         if (byHand !== undefined) return { gone: byHand };
         return { version, sha256, ...(until !== undefined && { until }) };
       }),

@@ -1,6 +1,6 @@
 /**
- * Counts how long a file stays that the agent keeps for a roll-back. The file is the previous binary, or an airgap
- * bundle of the previous version. The time begins when the upgrade has succeeded, and counts only while an agent runs.
+ * Counts how long the agent keeps a file for a roll-back. The file is the previous binary, or an airgap bundle of the
+ * previous version. The time begins when the upgrade has succeeded, and counts only while an agent runs.
  */
 import { anAmount, aText, exactly, type Members } from '../../signal/members.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
@@ -33,7 +33,7 @@ export function aRemovalReason(value: unknown): RemovalReason | undefined {
 }
 
 export interface StayCounter {
-  /** Returns the stay with its start at this moment. Call this when the upgrade has succeeded. */
+  /** Returns `stay` with a time limit that starts now. Call this when the upgrade has succeeded. */
   readonly begin: (stay: Stay) => Stay;
   /**
    * Counts the time that has passed. If the time limit has passed, it calls `over`. If the record is out of date, it

@@ -1,4 +1,7 @@
-/** Tests when a group counts as empty. The files have the form of those in /etc; each case changes them in one point. */
+/**
+ * Tests when a group counts as empty. The files have the format of the files in /etc. Each case changes one detail of
+ * these files.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -34,7 +34,7 @@ export function takeUp(input: NewSignalInput): Step {
 
 /**
  * Returns the step for a signal that has already ended on this host, such as an old copy from a restored etcd. The
- * agent does not carry it out again, but it reports a result, because the leader waits for one.
+ * agent does not carry out the signal again, but it reports a result, because the leader waits for a result.
  */
 export function answerEnded(input: NewSignalInput): Step {
   const { signal, host, ended } = input;
@@ -93,11 +93,12 @@ function refusalOf({
 
 function takeUpNew(input: NewSignalInput, running: RunningService): Step {
   const { signal, node } = input;
-  // The running file must also be the one at the path: a process whose file was replaced runs the wanted version only until its next start.
+  // The process must also run the file that is at the path now. If its file was replaced, the process runs the wanted
+  // version only until its next start.
   const isThere = running.version === signal.command.version && running.current;
   if (isThere && signal.command.forceupdate !== true) {
-    // The leader may have cordoned the node at Cordoning, and uncordons it only at UnCordoning. The same applies to a
-    // cordon of the agent that an earlier signal left.
+    // The leader may have cordoned the node at Cordoning, and uncordons it only at UnCordoning. The same applies if the
+    // agent cordoned the node for an earlier signal and did not remove that cordon.
     const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
     return {
       kind: 'report',

@@ -118,9 +118,9 @@ function uncordonOrComplete({ journal, node }: UpdateInput): Step {
 }
 
 /**
- * Returns the step that keeps the running binary as the previous binary. The agent keeps only a binary that it has seen
- * running, because a roll-back may need it. A roll-back to the wanted version would be useless, so that version is not
- * kept.
+ * Returns the step that keeps the running binary as the previous binary, because a roll-back may need it. The agent
+ * keeps only a binary that it has observed running. It does not keep the wanted version, because a roll-back to that
+ * version would be useless.
  */
 function keepPrevious({ host: { running, binary, distrust }, journal, beside }: UpdateInput): Step {
   if (running === undefined)

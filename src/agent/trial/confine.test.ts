@@ -50,7 +50,7 @@ function whyNoSession(): string | undefined {
 function readInSession(prefix: readonly string[]): string {
   const add = 'keyctl add user refit-test-key secret @s >&2';
   const read = 'keyctl pipe "$(keyctl request user refit-test-key)"';
-  // The owner of the key may read it, and every process that possesses the keyring.
+  // The owner of the key and every process that possesses the keyring may read the key.
   const program = [...prefix, 'sh', '-c', read];
   const caller = ['session', '-', 'sh', '-c', `${add}; exec "$@"`, 'sh'];
   return spawnSync('keyctl', [...caller, ...program], { encoding: 'utf8' }).stdout;

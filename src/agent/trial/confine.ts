@@ -27,7 +27,7 @@ const FOLDERS = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/
 
 /**
  * Finds the programs of this host that keep the trial from gaining new privileges, from using the network and from
- * reading the agent's keys. Only root may pass a `user` to change to.
+ * reading the agent's keys. If `user` is given, the program runs as that user. Only root may pass `user`.
  */
 export async function confinementFor(
   user: number | undefined,
@@ -40,7 +40,8 @@ export async function confinementFor(
     user === undefined ? [] : [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
   const rights = [pathOf('setpriv'), '--no-new-privs', ...identity];
   const network = [pathOf('unshare'), '--net'];
-  // The program gets a session keyring of its own, because that of the agent stays readable after a change of the user.
+  // The program gets a session keyring of its own. Otherwise it could read the agent's session keyring even after a
+  // change of the user.
   const keys = [pathOf('keyctl'), 'session', '-'];
   const hasRights = await works(rights);
   const hasNetwork = hasRights && user !== undefined && (await works([...network, ...rights]));

@@ -1,4 +1,4 @@
-/** Finds out from the header of a program for which processor it was built. */
+/** Reads from the header of a program file for which processor the program was built. */
 import type { FileHandle } from 'node:fs/promises';
 
 /** The header of an ELF file begins with this magic number. */

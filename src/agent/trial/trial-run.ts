@@ -25,8 +25,8 @@ export interface Trial {
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
 /**
- * The first of the user ids that no tool assigns. Each agent uses a different one, so that it can kill all processes of
- * its trial and no other process.
+ * The first of the user ids that no tool assigns. Each agent uses a different user id, so that it can kill all
+ * processes of its trial and no other process.
  */
 const FIRST_FREE_USER = 0x7000_0000;
 const NOBODY = 65_534;
@@ -139,8 +139,8 @@ function killGroup(leader: number | undefined): void {
 }
 
 /**
- * Kills all processes of a user at once. The kill runs as that user. If the agent killed the processes of a list, a
- * process that forks and exits all the time would escape.
+ * Kills all processes of a user at once. The kill runs as that user. If the agent instead killed the processes one by
+ * one from a list, a process that forks and exits all the time would escape.
  */
 async function killAllOf(user: number): Promise<void> {
   // A process of the trial may stop or kill the process that kills it, so the agent tries several times.

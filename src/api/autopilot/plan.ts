@@ -148,8 +148,8 @@ export function idOfPlan({ metadata, spec }: Plan): string {
 }
 
 /**
- * The annotation that each Plan has that Refit created for an UpdateConfig. Its value is JSON. A Plan without this
- * annotation was created by a person.
+ * The annotation on each Plan that Refit created for an UpdateConfig. Its value is JSON. A Plan without this annotation
+ * was created by a person.
  */
 export const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
 /** k0s ignores Plans of any other name. */

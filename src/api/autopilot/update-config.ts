@@ -70,6 +70,6 @@ export const updateConfigs = clusterScoped<UpdateConfig>(
 export const updateConfigKind: CustomKind = {
   resource: updateConfigs,
   schema: updateConfigSchema,
-  // One example in the documents of k0s has this name.
+  // One example in the documentation of k0s uses this wrong name of the kind.
   misnomer: 'UpdaterConfig',
 };

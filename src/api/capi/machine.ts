@@ -73,14 +73,17 @@ export const SET_LABELS = {
 /** Cluster API sets this label, with any value, on Machines of the control plane. */
 export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 
-/** Cluster API writes these annotations to each Node. They name the Machine that the Node belongs to. */
+/** Cluster API writes these annotations to each Node. They name the Machine to which the Node belongs. */
 export const NODE_ANNOTATIONS = {
   cluster: 'cluster.x-k8s.io/cluster-name',
   namespace: 'cluster.x-k8s.io/cluster-namespace',
   machine: MACHINE_ANNOTATION,
 } as const;
 
-/** The topology controller of Cluster API sets this label on the objects that it creates, and overwrites the changes of others in them. */
+/**
+ * The topology controller of Cluster API sets this label on the objects that it creates. It overwrites changes that
+ * other clients make to these objects.
+ */
 export const TOPOLOGY_LABEL = 'topology.cluster.x-k8s.io/owned';
 
 /** With this annotation, the webhook of Cluster API accepts any version in `spec.topology.version` of a Cluster. */

@@ -9,7 +9,7 @@ import { boundedSelectorSchema, duration, rules } from './policy-values.ts';
  */
 const MANY = 100;
 
-/** The maximum of the numbers that the API server accepts in fields of the format `int32`. */
+/** The largest number that the API server accepts in fields of the format `int32`. */
 const MOST = 2_147_483_647;
 
 const podRuleSchema = object('One rule. Without selectors and namespaces it selects every pod.', {

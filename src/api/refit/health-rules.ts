@@ -21,8 +21,9 @@ const nameSchema = z
   .meta(rules([`self.matches('${NAME.source}')`, WANTED_NAME]))
   .describe('The name of the check, which must be unique in the policy.');
 
+// The CEL rules that contain a URL pattern use a raw string (`r'…'`), because CEL takes backslashes literally only in a
+// raw string.
 const URL_START = /^https?:\/\/[^\s@]+$/;
-// CEL takes backslashes literally only in a raw string.
 const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
 /** The address of a server. Refit sends requests to it with the credentials from a Secret, or without credentials. */
 export const serverUrlSchema = z

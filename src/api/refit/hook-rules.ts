@@ -13,7 +13,7 @@ const MOST_RETRIES = 10;
 const LONGEST_VALUE = 4096;
 const MOST_VALUES = 100;
 
-/** Only the API server knows every field of a pod. It refuses a wrong one when the Job is created. */
+/** Only the API server knows every field of a pod. It refuses a wrong field when the Job is created. */
 const KEEPS_ALL = { 'x-kubernetes-preserve-unknown-fields': true };
 const namedContainer = z
   .looseObject({

@@ -1,4 +1,7 @@
-/** Defines schema and types of the NodeRollout, which shows how far a plan of any dialect is, and keeps the history of its runs. */
+/**
+ * Defines schema and types of the NodeRollout, which shows the progress of a plan of any dialect, and keeps the history
+ * of the plan's runs.
+ */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
 import { BY_TYPE, choice, LONGEST, object, optional, text, time, whole } from '../crd.ts';

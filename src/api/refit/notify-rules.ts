@@ -10,10 +10,11 @@ const LONGEST_ADDRESS = 2048;
 /** The longest identifier of a room that Matrix allows. */
 const LONGEST_ROOM = 255;
 
+// The CEL rules that contain a pattern use a raw string (such as `r'…'`), because CEL takes backslashes literally only
+// in a raw string.
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const URL_START = /^https?:\/\/[^\s@]+$/;
 const ROOM = /^![^\s/]+$/;
-// CEL takes backslashes literally only in a raw string.
 const WANTED_URL = 'must be a URL that begins with http:// or https:// and contains no credentials';
 const WANTED_ROOM = 'must be the id of a room, such as !abc:example.org; an alias is no id';
 
@@ -59,7 +60,7 @@ const mailboxSchema = z
   .string()
   .max(LONGEST_MAILBOX)
   .refine((mailbox) => MAILBOX.test(mailbox), WANTED_MAILBOX)
-  // The pattern contains an apostrophe, so the text is in other quotes.
+  // The pattern contains an apostrophe, so the rule encloses the pattern in double quotes.
   .meta(rules([`self.matches(r"${MAILBOX.source}")`, WANTED_MAILBOX]));
 
 const PLAIN_RULES = [

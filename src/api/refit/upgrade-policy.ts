@@ -1,4 +1,4 @@
-/** Defines schema and types of the UpgradePolicy, which holds the settings of Refit that plans have no field for. */
+/** Defines schema and types of the UpgradePolicy, which holds the settings of Refit for which plans have no field. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
 import {
@@ -69,7 +69,7 @@ const MOST_ATTEMPTS = 10;
 /** Policies select plans by these names of their dialects. */
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
 
-/** The other tools that policies may coordinate with. */
+/** The other tools with which a policy can coordinate upgrades. */
 const TOOL_NAMES = [
   'ClusterAutoscaler',
   'Karpenter',

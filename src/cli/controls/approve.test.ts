@@ -1,4 +1,6 @@
-/** Tests which waves can be approved and which checks can be accepted, and the messages for all others. */
+/**
+ * Tests which waves can be approved and which checks can be accepted, and the messages for all other waves and checks.
+ */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -111,10 +111,10 @@ async function write(
 }
 
 /**
- * Returns the plan that the user named. Without a name, returns the only plan that has not ended. If all plans have
- * ended, returns the plan that was created last. Without a name, only the plans for which `isMeant` returns true are
- * considered; if it returns true for no plan, all plans are considered. Throws REFIT_USAGE if several plans are
- * possible, and REFIT_CONTROL if no plan is possible.
+ * Returns the plan that the user named. Without a name, considers only the plans for which `isMeant` returns true, or
+ * all plans if there is no such plan. From the considered plans, returns the only plan that has not ended. If all of
+ * them have ended, returns the plan that was created last. Throws REFIT_USAGE if several plans are possible, and
+ * REFIT_CONTROL if no plan is possible.
  */
 export function choosePlan(
   plans: readonly Inspection[],

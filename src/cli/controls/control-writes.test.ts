@@ -34,13 +34,13 @@ const ATTEMPT = later(MINUTE);
 
 interface Situation {
   readonly state?: string;
-  /** States of targets by name; the others are pending. */
+  /** The states of the targets, by name. A target without an entry is pending. */
   readonly states?: Readonly<Record<string, string>>;
-  /** States of targets of a second command, by name. Without it, the plan has one command. */
+  /** The states of the targets of a second command, by name. If undefined, the plan has only one command. */
   readonly further?: Readonly<Record<string, string>>;
   /** Reports of nodes by name. A node without an entry reports nothing. */
   readonly says?: Readonly<Record<string, string>>;
-  /** Owners of cordons by name of the node: the uid of a plan, or '' if the owner is unknown. */
+  /** The owner of each cordon, by the name of its node: the uid of a plan, or '' if the owner is unknown. */
   readonly cordons?: Readonly<Record<string, string>>;
   /** Name of a node that reports a failed roll-back. */
   readonly broken?: string;

@@ -10,7 +10,10 @@ export interface ControlledPlan extends Inspection {
 }
 
 export interface PlanChange {
-  /** Annotations to write on the plan; null removes one. The field is absent if the control changes nothing. */
+  /**
+   * Annotations to write on the plan. The value null removes an annotation. The field is absent if the control changes
+   * nothing.
+   */
   readonly annotations?: Readonly<Record<string, string | null>>;
   /** Sentences to print after the change is written. */
   readonly said: readonly string[];
@@ -21,7 +24,10 @@ export interface PlanChange {
  * control.
  */
 export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
-  /** Returns true for a plan that the control can apply to. The command calls it to choose a plan if the user names none. */
+  /**
+   * Returns true for a plan to which the control can apply. If the user names no plan, the command calls this function
+   * to choose one.
+   */
   readonly isMeant?: (plan: Inspection) => boolean;
 };
 

@@ -34,7 +34,10 @@ interface Holdable {
   readonly object: KubeObject;
 }
 
-/** Holds a node. Prints the earlier hold that this one replaces, if any. Rejects with REFIT_CONTROL if the node does not exist. */
+/**
+ * Holds a node. If the new hold replaces an earlier hold, prints the earlier hold. Rejects with REFIT_CONTROL if the
+ * node does not exist.
+ */
 export async function hold(named: string, flags: HoldFlags, parts: SessionParts): Promise<void> {
   const { abort, clock, output } = parts;
   const now = clock.now();
@@ -50,7 +53,8 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
     ...(reason === undefined ? {} : { reason }),
     ...(until === undefined ? {} : { until }),
   };
-  // All objects of the node are annotated: a controller that also runs pods has a Node and a ControlNode, and a plan may read either.
+  // All objects of the node are annotated. A controller that also runs pods has a Node and a ControlNode, and a plan
+  // may read only one of these two objects.
   for (const each of found) await annotate(client, each, writeHold(value), flags, abort);
   const before = longestHold(found.map(({ object }) => holdOn(object)));
   const replaced =

@@ -96,7 +96,7 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 
-/** Returns as a word the phase of a target, or `at <step>` while it is in progress. */
+/** Returns the phase of a target as one word. For a target in progress, returns `at <step>`. */
 function placeOf(
   { stage, target }: { stage: Stage; target: Target },
   { stages }: ControlledPlan['view'],

@@ -49,7 +49,7 @@ export function refuseOpenPlan({ snapshot: { rollout, controls } }: Inspection):
   );
 }
 
-/** Resolves with the run that the user named, or else the last one of the plan. */
+/** Resolves with the run that the user named. If the user named no run, resolves with the last run of the plan. */
 export async function runOf(
   session: Session,
   { dialect, plan }: Inspection,

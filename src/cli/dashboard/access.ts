@@ -73,8 +73,8 @@ function refusalOfAction({ headers }: Pick<IncomingMessage, 'headers'>): Refusal
 
 /**
  * Returns the name of the cookie. Browsers share cookies among all ports of a host, so the name contains the port. A
- * browser could also send the cookie to servers of other users at other ports of this machine. So the path of the
- * cookie is one that these users do not know.
+ * browser could also send the cookie to servers of other users at other ports of this machine. To prevent that, the
+ * cookie has a path that these users do not know.
  */
 export function cookieName(port: number): string {
   return `refit-${port}`;

@@ -1,6 +1,6 @@
 /**
- * Carries out the request of a button of the dashboard: calls the function of the command with that name, with the rights of the user who
- * runs the dashboard.
+ * Carries out the request that a button of the dashboard sends. Calls the same function as the corresponding command,
+ * with the rights of the user who runs the dashboard.
  */
 import { z } from 'zod';
 import { approveWave } from '../controls/approve.ts';

@@ -28,7 +28,10 @@ export async function* followPlans(
     yield { status, rollouts: rollouts(), missing };
 }
 
-/** Returns a function that lists the NodeRollouts. The list is empty if the cluster lacks the kind, or the user the right to list it. */
+/**
+ * Returns a function that lists the NodeRollouts. The list is empty if the cluster lacks the kind, or if the user does
+ * not have the right to list it.
+ */
 async function followRollouts(
   { client, abort }: Session,
   missing: string[],

@@ -99,8 +99,8 @@ function planState(
 
 /**
  * Returns the record of the current run of the plan, as `refit history` shows it; undefined if the controller has not
- * written a record. The record has the start of the run. The status of the plan may not have the start, because the
- * times in the status change with the state of each node.
+ * written a record. The record is needed for the time at which the run started. The status of the plan may lack this
+ * time, because the times in the status change with the state of each node.
  */
 function recordedRun(
   { id, uid }: PlanView,

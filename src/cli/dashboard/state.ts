@@ -27,7 +27,10 @@ export interface NodeState {
   /** RFC 3339 time of the last change. */
   readonly since: string;
   readonly from?: string | undefined;
-  /** The number of the wave of the node; the first wave is 1. Absent if the plan has no waves, or if the node is of the control plane. */
+  /**
+   * The number of the wave of the node; the first wave is 1. Absent if the plan has no waves, or if the node belongs to
+   * the control plane.
+   */
   readonly wave?: number | undefined;
   /** The zone of the Node, as its label says. */
   readonly zone?: string | undefined;

@@ -1,4 +1,4 @@
-/** Tests what a preview says of the order: the stages, the batches, and how long they take. */
+/** Tests what a preview prints about the order of the nodes: the stages, the batches, and how long they take. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';

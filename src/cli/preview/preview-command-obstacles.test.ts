@@ -338,7 +338,7 @@ test('a plan that is paused says so beside what holds it first', async () => {
   expect(text).toContain(
     '  paused   the plan is paused, too: nothing new starts until it is resumed\n',
   );
-  // If the pause is the first thing that blocks the plan, the line about the wait already names it.
+  // If the pause is the first thing that blocks the plan, the line about the wait already names the pause.
   expect(textOf(view)).not.toContain('is paused, too');
 });
 

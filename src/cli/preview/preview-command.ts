@@ -182,8 +182,8 @@ export async function previewNew(
 }
 
 /**
- * Returns the preview with the reason why the plan would not run. The cluster has an ended plan with the same name, and
- * applying the new plan over it starts nothing.
+ * Returns the preview of a new plan, with the reason why the plan would not run. The cluster already has an ended plan
+ * with the same name, and if the user applies the new plan, nothing starts.
  */
 function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
   const {

@@ -47,7 +47,7 @@ interface VersionChange {
 
 export interface ReportEvent {
   readonly at: string;
-  /** Name of the object that the Event is about: the plan, or a node. */
+  /** The name of the object to which the Event refers: the plan, or a node. */
   readonly about: string;
   readonly reason: string;
   readonly message: string;
@@ -65,7 +65,7 @@ interface Read extends Seen {
   readonly events: readonly Event[];
 }
 
-/** Returns the report about the plan of the status. The status must contain exactly one plan. */
+/** Returns the report about the plan in `read.status`, which must contain exactly one plan. */
 export function reportOf(read: Read, now: number): Report {
   const [view] = read.status.plans;
   const [state] = stateOf(read, now).plans;
@@ -215,7 +215,7 @@ interface About {
   readonly from: string;
 }
 
-/** Returns the Events that Refit wrote since the start of the run about the plan or about one of its nodes. */
+/** Returns the Events about the plan or about one of its nodes that Refit wrote after the run had started. */
 function eventsOf(events: readonly Event[], about: About): ReportEvent[] {
   const { uid, namespace, nodes, from } = about;
   // Each Event must be in the namespace to which Refit writes Events about such an object. For a Node, this is

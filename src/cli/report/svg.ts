@@ -14,8 +14,8 @@ const FOOT = 40;
 const LONGEST_LINE = 150;
 const LONGEST_TITLE = 100;
 /**
- * The maximum number of letters of the name and the state together next to the bars, and below it the maximum number of
- * letters of the state alone.
+ * The maximum number of letters for the name and the state of a node together. The next constant is the maximum number
+ * of letters for the state alone.
  */
 const MOST_LETTERS = 36;
 const LONGEST_STATE = 16;

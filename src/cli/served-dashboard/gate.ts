@@ -7,7 +7,7 @@ const LOOPBACK = ['localhost', '127.0.0.1', '::1'];
 /** Matches a bearer token (RFC 6750). */
 const TOKEN = /^[\w.~+/-]+=*$/;
 
-/** Returns whether an address, which is `host:port`, is reached from this machine only. */
+/** Returns whether an address, which is `host:port`, can be reached only from this machine. */
 export function isLoopback(address: string): boolean {
   return LOOPBACK.includes(hostIn(address));
 }
@@ -46,7 +46,10 @@ export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }
 
-/** Returns the bearer token of a request: that of the Authorization header, or else that of the cookie. */
+/**
+ * Returns the bearer token of a request. The token comes from the Authorization header. If the request has no such
+ * header, the token comes from the cookie.
+ */
 export function tokenIn(
   { authorization, cookie = '' }: IncomingHttpHeaders,
   cookieName: string,

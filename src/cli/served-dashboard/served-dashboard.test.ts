@@ -431,7 +431,7 @@ test('users who share a connection of the proxy each get their own state', async
   const viewerFor = async (token: string): Promise<unknown> => {
     const headers = { 'x-forwarded-access-token': token };
     const answer = await ask({ path: '/api/state', headers, agent });
-    // The server answers with 503 until it has read the plans, so this is repeated.
+    // The server answers with 503 until it has read the plans, so this request is repeated.
     return answer.code === 200 ? (JSON.parse(answer.body) as { viewer: string }).viewer : answer;
   };
   for (const [token, user] of [

@@ -1,6 +1,6 @@
 /**
- * Reads the token of a viewer from a header that a proxy before the dashboard sets. The header contains only a token
- * and no user name, so the API server still decides who the owner of the token is.
+ * Reads the token of a viewer from a header that a proxy in front of the dashboard sets. The header contains only a
+ * token and no user name, so the API server still decides who the owner of the token is.
  */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';

@@ -66,7 +66,10 @@ export interface ViewersOptions {
 }
 
 export interface Viewers {
-  /** Resolves with the viewer who owns the token, whom the API server has confirmed within the last ten seconds. */
+  /**
+   * Resolves with the viewer to whom the token belongs. If the API server has not confirmed the token within the last
+   * ten seconds, the API server is asked first.
+   */
   find(token: string): Promise<FoundViewer>;
   /** Returns true if the API server has confirmed the token and has not refused it since. */
   knows(token: string): boolean;

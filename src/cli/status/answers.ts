@@ -1,6 +1,6 @@
 /**
- * Finds the answers to those questions of a decision that no watch can answer. It finds only the answers that the
- * rights of the user allow.
+ * Asks the API server the questions that a decision depends on and that no watch can answer. Gets only the answers that
+ * the rights of the user allow.
  */
 import type { ToolName } from '../../coordination/tool.ts';
 import type { BudgetPods } from '../../drain/budget-pods.ts';

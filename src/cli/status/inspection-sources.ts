@@ -1,5 +1,6 @@
 /**
- * Asks the API server the questions of a read-only command that no watch answers. Answers are reused for some seconds.
+ * Sends the requests for those facts that a read-only command needs and cannot get from a watch. Answers are reused for
+ * some seconds.
  */
 
 import { nodeRollouts } from '../../api/kinds.ts';
@@ -50,13 +51,18 @@ export interface Sources {
     world: World,
   ) => Promise<boolean>;
   /**
-   * Resolves with the results of the health checks that the leader published last; undefined if it has published no
+   * Resolves with the results of the health checks, as the leader published them last; undefined if it has published no
    * results.
    */
   readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
-  /** Resolves with the states of the hooks that the leader published last; undefined if it has published no states. */
+  /**
+   * Resolves with the states of the hooks, as the leader published them last; undefined if it has published no states.
+   */
   readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['hooks']>;
-  /** Resolves with the silences of the plan that the leader published last; undefined if it has published no silences. */
+  /**
+   * Resolves with the state of the silences of the plan, as the leader published it last; undefined if the leader has
+   * published no such state.
+   */
   readonly silencing: (dialect: Dialect, plan: KubeObject) => Promise<ShownSilencing | undefined>;
   /** Looks at the locks that plans of the dialect share with these tools. */
   readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;

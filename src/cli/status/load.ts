@@ -167,7 +167,10 @@ export async function loadPolicies({ client, abort }: Reading): Promise<Policies
   }
 }
 
-/** Watches the policies. Returns `first` if the policies could not be read when `first` was loaded. */
+/**
+ * Watches the policies. `first` is the result of `loadPolicies`. If the cluster does not have the kind, or if the user
+ * may not read the policies, nothing is watched, and the result is `first`.
+ */
 export async function followPolicies(
   reading: Reading,
   first: Policies,
@@ -210,8 +213,9 @@ export async function askLeader({ client, abort }: Reading, now: number): Promis
 }
 
 /**
- * Watches the lease. Returns a function that returns the leader at the time `now`, or `first` as long
- * as the lease is not loaded.
+ * Watches the lease. `first` is the result of `askLeader`. Returns a function that returns the leader at the time
+ * `now`. Until the lease is loaded, that function returns `first`. If the state of `first` is `unknown`, nothing is
+ * watched.
  */
 export function followLeader(
   { client, abort }: Reading,

@@ -1,4 +1,7 @@
-/** Shows that a plan that is too large for one object looks like any other, and that missing status shards are reported. */
+/**
+ * Shows that a plan that is too large for one object is shown like any other plan, and that missing status shards are
+ * reported.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { installDefinitions } from '../../../sandbox/cluster/objects.ts';

@@ -1,4 +1,4 @@
-/** Proves that a plan that Refit cannot read does not affect others: they are shown and controlled as usual. */
+/** Proves that a plan that Refit cannot read does not affect other plans: they are shown and controlled as usual. */
 import { expect, test } from 'vitest';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { buildViewParts } from '../../../test/support/builders/views.ts';

@@ -1,4 +1,4 @@
-/** Inspects all plans at one time, with the same decision that the controller makes. */
+/** Inspects all plans for the same point in time, with the same decision function that the controller uses. */
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -45,8 +45,8 @@ export interface ViewParts {
   /** Selects the plans to inspect. If it is absent, all plans are inspected. */
   readonly filter?: PlanFilter;
   /**
-   * If true, and if the order of nodes depends on it, the inspection counts the pods that PodDisruptionBudgets cover.
-   * The count lists every pod of the cluster.
+   * If true, the inspection counts the pods that PodDisruptionBudgets cover, if the order of the nodes depends on that
+   * count. The count lists every pod of the cluster.
    */
   readonly countsPods?: boolean;
 }
@@ -242,8 +242,8 @@ function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy)
 }
 
 /**
- * Returns the view of a plan. The view explains the recorded state. It does not explain the next state, because perhaps
- * no controller is running that would record it.
+ * Returns the view of a plan. The view explains the recorded state, and not the next state, because there may be no
+ * running controller that would record the next state.
  */
 export function viewAt(
   { dialect, plan, snapshot, policy, silencing, warnings, unseen }: Inspection,
@@ -315,7 +315,9 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
   });
 }
 
-/** Returns the snapshot. If the plan is new, its targets wait since the creation of the plan. */
+/**
+ * Returns the snapshot. If the plan is new, the snapshot says that its targets have waited since the plan was created.
+ */
 function sinceCreation(snapshot: Snapshot): Snapshot {
   const { rollout } = snapshot;
   if (rollout.phase !== 'new') return snapshot;

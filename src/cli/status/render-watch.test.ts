@@ -1,4 +1,7 @@
-/** Shows how a watch writes: it redraws a terminal for people, and writes one document or line for each change for programs. */
+/**
+ * Shows how a watch writes. For people, it redraws the terminal. For programs, it writes one document or one line for
+ * each change.
+ */
 import { expect, test } from 'vitest';
 import { T0 } from '../../../test/support/clock/times.ts';
 import type { Output } from '../output.ts';

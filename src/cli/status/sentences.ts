@@ -126,7 +126,10 @@ function failedHook({ hooks = [] }: PlanView, { name }: TargetView): string | un
   return found && `the hook ${found.hook} failed: ${found.message ?? 'it gave no reason'}`;
 }
 
-/** Returns why the plan ended or is about to end. Returns nothing if a failed target or a wait gives the same reason. */
+/**
+ * Returns why the plan ended or is about to end. Returns no lines if a failed target or a wait already shows the same
+ * reason.
+ */
 export function reasonLines({ reason, waits }: PlanView, failed: readonly TargetRow[]): string[] {
   if (reason === undefined || waits.some(({ reason: { message } }) => message.includes(reason)))
     return [];
@@ -272,13 +275,16 @@ function withoutName(message: string, name: string): string {
     .join(' ');
 }
 
-/** Returns a line for each event that ends one of these waits. If an event ends several waits, it has one line. */
+/**
+ * Returns a line for each event that ends at least one of these waits. If an event ends several waits, it still has
+ * only one line.
+ */
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
 
 const ROUTINE: ReadonlySet<string> = new Set([
-  // A completed target waits only until the leader records it.
+  // A completed target waits only until the leader has recorded the completion.
   'Completed',
   'InFlight',
   'Intended',

@@ -11,7 +11,10 @@ interface SilenceSection {
   readonly lines: readonly string[];
 }
 
-/** Returns the section about the silences of a plan. It has no lines if the policy has no silences, or if the leader has shown nothing. */
+/**
+ * Returns the section about the silences of a plan. It has no lines if the policy has no silences, or if the leader has
+ * not published anything about silences.
+ */
 export function silenceSection(
   { silencing }: Pick<PlanView, 'silencing'>,
   now: number,
@@ -20,8 +23,8 @@ export function silenceSection(
 }
 
 /**
- * Returns the section about the silences of the node of one target in progress. If the leader has shown no silence of
- * this node, returns the section about the silences of the plan.
+ * Returns the section about the silences for one node. `target` is the name of the target in progress on that node. If
+ * the leader has published no silence for this node, returns the section about the silences of the whole plan.
  */
 export function targetSilenceSection(
   { silencing }: Pick<PlanView, 'silencing'>,
@@ -34,14 +37,14 @@ export function targetSilenceSection(
 }
 
 /**
- * Returns the silences of this target in progress, and whether they have a problem. If the leader has shown no silence of the target,
- * returns what it has shown about the whole plan.
+ * Returns the silences for this target in progress, and whether they have a problem. If the leader has published no
+ * silence for the target, returns what the leader has published about the whole plan.
  */
 export function silencingOf(silencing: SilencingView, target: string): SilencingView {
   const { silences: all = [], ...ofPlan } = silencing;
   const silences = all.filter((each) => each.target === target);
   if (silences.length === 0) {
-    // If the list is full, the target may be missing only because of the limit.
+    // If the list is full, the target may be missing only because the list has a maximum length.
     const isComplete = all.length > 0 && all.length < MOST.silences;
     const message = 'the leader has not looked for a silence of this node yet';
     return ofPlan.isGood && isComplete ? { isGood: false, message } : ofPlan;

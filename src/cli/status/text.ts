@@ -198,7 +198,7 @@ function shortId(id: string): string {
 const HASH = /^[0-9a-f]{40,}$/;
 const SHORT_HASH = 12;
 
-/** Returns kind and name, such as `Plan system-upgrade/k3s-server`. */
+/** Returns the kind and the name of a plan, such as `Plan system-upgrade/k3s-server`. */
 export function fullNameOf({
   kind,
   namespace,
@@ -242,8 +242,8 @@ function timesOf(plan: PlanView, now: number): string[] {
 const FIRST_RECORD_MS = 60_000;
 
 /**
- * Returns the RFC 3339 time from which the running time of a plan counts: the creation of the plan for its first run, or else the start of
- * the run.
+ * Returns the RFC 3339 time at which the running time of a plan starts. For the first run, it is the time at which the
+ * plan was created. For a later run, it is the time at which that run started.
  */
 function beginningOf({ created, started = created }: PlanView): string {
   return Date.parse(started) - Date.parse(created) > FIRST_RECORD_MS ? started : created;

@@ -72,7 +72,7 @@ export interface TargetView
   /** The agent that acts on the target; absent if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
   readonly fetchesAhead?: boolean | undefined;
-  /** True if the target already runs the version, or a later version of the plan. */
+  /** True if the target already runs the version of its stage, or a later version of the plan. */
   readonly isThere?: boolean | undefined;
   /** The version that the target runs, if it is not the version that is recorded as installed. */
   readonly runs?: string | undefined;
@@ -81,7 +81,8 @@ export interface TargetView
   /** The hold that keeps a pending or skipped target from starting. */
   readonly held?: HoldView | undefined;
   /**
-   * The number of the wave of the target; the first wave is 1. Absent if the policy has no waves, or if the target is of the control plane.
+   * The number of the wave of the target; the first wave is 1. Absent if the policy has no waves, or if the target
+   * belongs to the control plane.
    */
   readonly wave?: number | undefined;
   /** The zone of the target's Node; absent if the Node has no label for the zone. */
@@ -115,7 +116,7 @@ export interface PlanView
    * ended it.
    */
   readonly ended?: string | undefined;
-  /** True for an invalid plan that continues by itself once its channel answers. */
+  /** True for an invalid plan that continues without a change by the user when its channel answers. */
   readonly goesOn?: boolean | undefined;
   /** One sentence: why the plan failed, is about to fail, or cannot start. */
   readonly reason?: string | undefined;
@@ -142,13 +143,13 @@ export interface PlanView
   readonly warnings?: readonly string[] | undefined;
   /** The nodes that joined after the plan began, and that it has not upgraded yet. */
   readonly joined?: readonly JoinedView[] | undefined;
-  /** The results of the health checks of the policy that the leader has shown last. `since` is an RFC 3339 time. */
+  /** The results of the health checks of the policy, as the leader last published them. `since` is an RFC 3339 time. */
   readonly checks?: readonly CheckView[] | undefined;
-  /** The hooks of the policy that run or have failed, as the leader has shown last. `since` is an RFC 3339 time. */
+  /** The hooks of the policy that run or have failed, as the leader last published them. `since` is an RFC 3339 time. */
   readonly hooks?: readonly HookView[] | undefined;
   /** The names of the failed hooks of the whole plan that `refit retry` runs again. */
   readonly retryableHooks?: readonly string[] | undefined;
-  /** Says whether alerts about the nodes in progress are silenced, as the leader has shown last. */
+  /** Says whether alerts about the nodes in progress are silenced, as the leader last published it. */
   readonly silencing?: SilencingView | undefined;
   /** Checks that could not run, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
@@ -165,7 +166,7 @@ export interface JoinedView {
 
 export type CheckView = Pick<ShownCheck, 'name' | 'state' | 'message' | 'since'>;
 
-/** A silence of the node of `target`. */
+/** A silence for alerts about one node. `target` is the name of the target on that node. */
 export interface SilenceView extends ShownSilence {
   readonly target: string;
 }
@@ -208,8 +209,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
   const end = planEndOf(snapshot, look.now);
-  // The reason in the state that the controller would record next counts, too, because it may be about to refuse a new
-  // plan or to record a failure.
+  // The reason in the state that the controller would record next is used, too, because the controller may be about to
+  // refuse a new plan or to record a failure.
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
@@ -261,7 +262,7 @@ function retryableHooksOf({ snapshot, policy }: ViewInput): string[] | undefined
   return failed.length === 0 ? undefined : failed;
 }
 
-/** Returns what is known about the silences, each with the target whose node it is for. */
+/** Returns what is known about the silences. Each silence has the name of the target for whose node it was made. */
 function silencingView({ silencing, snapshot }: ViewInput): SilencingView | undefined {
   if (silencing === undefined) return undefined;
   const { silences, ...state } = silencing;

@@ -9,8 +9,8 @@ import type { StatusView } from './view.ts';
 /** The most milliseconds between two views. Even if nothing changes, a new view is needed because ages grow. */
 const AGAIN_MS = 1000;
 /**
- * The most milliseconds between two views of an endless watch. The program that reads the views computes ages itself,
- * so only windows and deadlines change with time.
+ * The most milliseconds between two views of an endless watch. The program that reads the views computes the ages
+ * itself, so without an event only maintenance windows and deadlines change a view.
  */
 const AGAIN_ENDLESS_MS = 60_000;
 

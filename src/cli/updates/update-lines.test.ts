@@ -1,4 +1,7 @@
-/** Shows the text of `refit updates`: each time, and how long it is until then, also in the time zone of the windows. */
+/**
+ * Shows the text of `refit updates`: each time, also in the time zone of the windows, and how long it is until that
+ * time.
+ */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { TIME_ZONE_ANNOTATION } from '../../updates/config/read-config.ts';

@@ -1,4 +1,7 @@
-/** Writes the text form of `refit updates`: a table, then for each UpdateConfig its message and the next times. */
+/**
+ * Writes the text form of `refit updates`: a table, then for each UpdateConfig its message and the times of its next
+ * check and its next window.
+ */
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { TIME_ZONE_ANNOTATION } from '../../updates/config/read-config.ts';
 import { statusOf } from '../../updates/status.ts';

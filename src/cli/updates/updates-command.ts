@@ -1,4 +1,7 @@
-/** Runs `refit updates` and `refit updates check`: shows the channel of each UpdateConfig, and what comes next. */
+/**
+ * Runs `refit updates` and `refit updates check`: shows the channel of each UpdateConfig, and the times of its next
+ * check and its next window.
+ */
 import { type UpdateConfig, updateConfigs } from '../../api/autopilot/update-config.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/status-error.ts';

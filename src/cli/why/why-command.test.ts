@@ -208,7 +208,7 @@ test('a paused plan that something else holds first: the pause is named, too', a
   const held = { ...view, waits: [unreadable] };
   expect(why([held])[0]).toContain(line);
   expect(why([held], 'w1')[0]).toContain(line);
-  // If the pause is the first thing that blocks the plan, the line about the wait already names it.
+  // If the pause is the first thing that blocks the plan, the line about the wait already names the pause.
   expect(why([view])[0]).not.toContain('is paused, too');
 });
 

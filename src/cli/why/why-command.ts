@@ -96,7 +96,7 @@ function targetNamed({ kind, name: own }: PlanView, node: string) {
 }
 
 interface ExplainedStatus extends StatusView {
-  /** True if the cluster has more than one plan, so that commands must name the plan. */
+  /** True if the cluster has more than one plan. The proposed commands must then name the plan. */
   readonly hasOthers?: boolean;
 }
 
@@ -298,7 +298,7 @@ function sectionsOf(
   return [...runnerSections(status, plan, now), ...progress(status, own, now), ...queue];
 }
 
-/** Returns true if the target is not in progress and will not start without an action of a person. */
+/** Returns true if the target is not in progress and does not start unless a person changes something. */
 function isStopped(plan: PlanView, target: TargetView): boolean {
   return text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
 }
@@ -364,15 +364,15 @@ function queueLine(plan: PlanView, stage: StageView, { name }: TargetView): stri
     : 'not yet: other nodes start before it';
 }
 
-/** Returns the stage that must end before this one; undefined if this stage is active. */
+/** Returns the stage that must end before `stage` begins; undefined if `stage` is active. */
 function earlierStage({ stages }: PlanView, stage: StageView): StageView | undefined {
   return stage.active ? undefined : stages.find(({ active }) => active);
 }
 
 /** Returns sections about what is in progress, what waits, what ends the waits, and what could not be checked. */
 function progress(status: StatusView, plan: PlanView, now: number): text.Section[] {
-  // Without a leader, no node starts and no deadline counts. So the heading of the waits is `then`, because they matter
-  // only after a leader has started.
+  // Without a leader, no node starts and no deadline is applied. The heading of the waits is then `then`, because the
+  // waits matter only after a leader has started.
   const isLater = isLeaderless(status, plan);
   const refused = text.isRefused(plan);
   return [

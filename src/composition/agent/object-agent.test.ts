@@ -30,7 +30,7 @@ beforeEach(async () => {
   place = { statusSocket: join(directory, 'status.sock'), dataDirectory: directory };
   const binary = join(directory, 'k0s');
   await copyFile(process.execPath, binary);
-  // Node.js runs the file `worker`, so the command line is that of a k0s worker.
+  // Node.js runs the file `worker`, so the command line looks like the command line of a k0s worker.
   await writeFile(join(directory, 'worker'), 'console.log("up"); process.stdin.resume()');
   service = spawn(binary, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'], cwd: directory });
   await once(service.stdout as NodeJS.EventEmitter, 'data');

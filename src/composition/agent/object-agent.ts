@@ -304,10 +304,10 @@ function lastWork(
 }
 
 /**
- * Returns the finished signals, whose file is in the directory of the journal. When a signal ends, the time for which
- * the previous binary and bundles are kept must start here, too: a leader may have written the end, or the last report
- * may have been sent before the time was recorded. Files whose time is over are removed in the background, because they
- * may be gigabytes large.
+ * Returns the finished signals, whose file is in the directory of the journal. When a signal is added, this object also
+ * starts the time for which the previous binary and bundles are kept. This is necessary because a leader may have
+ * written the end of the signal, or because the agent may have sent its last report before it recorded that time. Files
+ * whose time is over are removed in the background, because they may be gigabytes large.
  */
 function finishedBeside(journal: string, host: KeptOfHost): FinishedSignals {
   const finished = finishedSignals(join(dirname(journal), `finished-${basename(journal)}`));

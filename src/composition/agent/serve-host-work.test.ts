@@ -1,4 +1,4 @@
-/** Tests that only one run works at a time, and that it works for the current value. */
+/** Tests that `workForValue` has at most one run at a time, and that this run works for the current value. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { aborted } from '../../util/waits.ts';
 import { workForValue } from './serve-host.ts';

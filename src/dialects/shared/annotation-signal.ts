@@ -210,8 +210,8 @@ function attemptLabel(uid: string, created: string): string {
 }
 
 /**
- * Returns true if it is proven that a leader sent the signal, for another rollout or an earlier run.
- * On a Node only the label proves that, because kubelets can write the annotations.
+ * Returns true if it is proven that a leader sent the signal for another rollout or for an earlier run. On a Node, only
+ * the label of the leader proves this, because kubelets can write the annotations.
  */
 function isProven(
   resource: Resource,
@@ -260,7 +260,7 @@ type Sent = Pick<SignalData, 'created' | 'planId'>;
 
 /** Returns true if the signal belongs to this run of the plan. */
 export function belongs(object: KubeObject, signal: Sent, rollout: SignallingRun): boolean {
-  // A leader of another product knows only the first run.
+  // A signal from a leader of another product names no run. It belongs to the first run, which has no number.
   return isOfPlan(object, signal, rollout) && originOf(object, signal)?.run === textOfRun(rollout);
 }
 

@@ -78,7 +78,7 @@ export const settle = onceForEach((assessment: Assessment): Assessment => {
   return settle(assess({ ...snapshot, rollout }, policy, now));
 });
 
-/** Returns the choice of targets that `start` acts on and that `refit status` explains. */
+/** Returns the choice of targets. `start` starts the chosen targets, and `refit status` explains the choice. */
 export function choose(assessment: Assessment, stage: Stage): Choice {
   if (assessment.isStopping) return { chosen: [], waiting: [], stopped: [] };
   return chooseTargets(assessment, stage, inState(stage, 'pending'), assessment.openSlots);

@@ -122,8 +122,7 @@ function overfullWave(snapshot: Snapshot, policy: RolloutPolicy): OverfullWave |
 }
 
 /**
- * Returns the failures that count against the budget of the plan, which are the failures of targets outside of waves
- * with their own budget.
+ * Returns the failures that count against the budget of the plan. Failures in a wave with its own budget are left out.
  */
 function outsideOfWaves<F extends Pick<Target, 'name'>>(
   snapshot: Snapshot,
@@ -236,7 +235,7 @@ function describeLimit(limit: UsedUpLimit, policy: RolloutPolicy) {
  */
 export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): string | undefined {
   const { rollout, controls } = snapshot;
-  // Only pending targets never started because of the limit.
+  // A target that never started because of the limit is still pending.
   const names = targetsIn(rollout, 'pending').map(({ name }) => name);
   const isAborted = controls.abort !== undefined || rollout.reason?.code === 'Aborted';
   if (rollout.phase !== 'failed' || names.length === 0 || isAborted) return undefined;
@@ -269,8 +268,8 @@ function isStoppedByReason({ reason }: Rollout, policy: RolloutPolicy): boolean 
 }
 
 /**
- * Returns true if each failed target can be retried. The reason of a rollout does not name the target that caused it.
- * So any failed target that cannot be retried could be the cause.
+ * Returns true if each failed target can be retried. The reason of a rollout does not name the target that caused this
+ * reason. So every failed target that cannot be retried may be the target that stopped the rollout.
  */
 function areAllRetried(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const awaited = awaitedKeys(snapshot, policy);
@@ -298,7 +297,7 @@ function countedFailures(
   return [...new Map(failures).values()];
 }
 
-/** Returns true if a failure for this reason alone stops the rollout, whatever the failure budget allows. */
+/** Returns true if a failure for this reason alone stops the rollout, even if the failure budget is not used up. */
 export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
   return code === 'DrainTooLong' && drain.onDeadline === 'stop';
 }

@@ -110,7 +110,7 @@ const EXCLUDING = {
   excludes: true,
   options: { ...buildPolicy().drain.options, graceMs: 5 },
 };
-/** Each row is a state of the Node before its drain, in which a crash or another person can leave it. */
+/** Each row is a state of the Node before its drain. A crash or another person can leave the Node in this state. */
 test.each<[string, NodeView, object]>([
   ['nothing is written', NODE, { kind: 'cordon', owner: OWNER, excludes: true }],
   ['the agent cordoned it', OURS, { kind: 'cordon', owner: OWNER, excludes: true }],

@@ -118,8 +118,8 @@ const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
 ]);
 
 /**
- * Returns a clause which says that the plan was refused because of its version, and that it now
- * asks for another one; undefined if it still asks for the same version.
+ * Returns a clause which says that the plan was refused because of its version, and that the plan now asks for another
+ * version. Returns undefined if the plan still asks for the refused version.
  */
 function correctedVersion({ phase, reason, stages }: Rollout): string | undefined {
   if (phase !== 'invalid' || !OF_VERSIONS.has(reason?.code)) return undefined;

@@ -49,8 +49,8 @@ test.each<[string, Observation, number, number | undefined, boolean, number]>([
 });
 
 /**
- * The leader was away for eight hours and has watched the target since it returned. The two times are how long it has
- * watched the step and how long it has watched the attempt.
+ * The leader was away for eight hours and has watched the target since it returned. The first time is how long the
+ * leader has watched the step; the second time is how long it has watched the attempt.
  */
 test.each<[string, Observation, number, number, boolean, number]>([
   ['the step that it is at has its own time', RESTART, MINUTE, MINUTE, false, restart - MINUTE],

@@ -329,7 +329,7 @@ function verify(context: TargetContext, phase: TargetPhase, late: boolean): Targ
   return { phase, effect, reason, ends, gate, recheckMs, probe, until, hookRun };
 }
 
-/** A target that waits for one of these reasons after its success is healthy itself, so it cannot miss its deadline. */
+/** A target that waits for one of these reasons has succeeded and is healthy itself. So it cannot miss its deadline. */
 const HEALTHY_SO_FAR: readonly ReasonCode[] = [
   'Resting',
   'HealthCheckFailing',
@@ -337,7 +337,7 @@ const HEALTHY_SO_FAR: readonly ReasonCode[] = [
   'HookRunning',
 ];
 
-/** Returns true if a health check has failed without a break for at least the time of the deadline `ready`. */
+/** Returns true if a health check has failed continuously for at least the duration of the deadline `ready`. */
 function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, verdict: Refusal) {
   const { watchedMs = 0 } = factsOf(snapshot, target);
   if (verdict.kind !== 'wait' || verdict.reason.code !== 'HealthCheckFailing') return false;
@@ -346,7 +346,9 @@ function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, ve
   return Math.min(now - Date.parse(verdict.since), watchedMs) >= policy.stepDeadlines.ready;
 }
 
-/** Returns true if the node has not been Ready for a continuous period of at least the time of the deadline `ready`. */
+/**
+ * Returns true if the node has not been Ready for a continuous period that is at least as long as the deadline `ready`.
+ */
 function isUnreadyTooLong({ snapshot, target, policy, now }: TargetContext, { code }: Reason) {
   const { readySince = '', watchedMs = 0 } = factsOf(snapshot, target);
   if (code !== 'NodeNotReady' || Number.isNaN(Date.parse(readySince))) return false;

@@ -1,7 +1,4 @@
-/**
- * Decides whether nodes that joined after the start of a plan become targets of the stage of the workers, or are left
- * out.
- */
+/** Decides whether nodes that joined after the start of a plan become targets of its worker stage, or are left out. */
 import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';

@@ -31,8 +31,8 @@ export function targetsToLeaveOut(
       : isHopeless(assessment, gate, target);
   if (!asked.every(isLeftOut)) return [];
   const skipped = targetsIn(snapshot.rollout, 'skipped').length;
-  // Targets whose drain cannot succeed are recorded only until the number of skipped targets exceeds the limit of the
-  // policy by one, because that already stops the rollout.
+  // Targets whose drain cannot succeed are recorded as skipped only until the number of skipped targets exceeds the
+  // limit of the policy by one. One target above the limit already stops the rollout.
   const room = (policy.maxBlocked ?? Number.POSITIVE_INFINITY) + 1 - skipped;
   const held = asked.filter(({ gate }) => isHolding(gate));
   const hopeless = asked.filter(({ gate }) => !isHolding(gate)).slice(0, Math.max(0, room));

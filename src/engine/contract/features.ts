@@ -47,7 +47,7 @@ export interface Features<P extends KubeObject> {
    * texts that the engine writes for plans of every dialect.
    */
   readonly reporting?: Reporting<P>;
-  /** Compares versions of nodes with those of the plan. Without it, the engine compares none. */
+  /** Compares versions of nodes with those of the plan. Without it, the engine compares no versions. */
   readonly versions?: Versions<P>;
   /** Adds the rules of the plan to the policy. Without it, only the UpgradePolicy and the defaults apply. */
   readonly planRules?: PlanRules<P>;
@@ -75,8 +75,8 @@ export interface Features<P extends KubeObject> {
    */
   readonly rollBack?: RollBack<P>;
   /**
-   * Finds work whose plan was deleted. Without this feature, the leader assumes that a deleted plan leaves no work that
-   * it must end.
+   * Finds work whose plan was deleted. Without this feature, the leader assumes that a deleted plan leaves no work on
+   * nodes, so the leader ends no such work.
    */
   readonly orphanedWork?: OrphanedWork<P>;
 }
@@ -210,8 +210,8 @@ export interface SkewRules {
 /** Rules that the plan itself contains, or that result from the way in which its work is done. */
 export interface PlanRules<P extends KubeObject> {
   /**
-   * Returns the policy, changed by these rules. The controller passes no `world`. Read-only commands pass it, and the dialect
-   * infers from it how the controller does the work.
+   * Returns the policy with the changes that these rules require. The controller passes no `world`. Read-only commands
+   * pass it, and the dialect infers from it how the controller does the work.
    */
   apply(plan: P, policy: RolloutPolicy, world?: World): RolloutPolicy;
 }
@@ -307,11 +307,11 @@ export interface Agents {
  * the NodeRollout refers.
  */
 export interface NodeRolloutPlace<P extends KubeObject> {
-  /** The namespace for plans that have none. */
+  /** The namespace of the NodeRollout if the plan has no namespace. */
   readonly namespace?: string;
   /**
-   * Returns the object that people regard as the plan, if that is another object than `plan`; undefined if `plan` is
-   * not a plan.
+   * Returns the object that people regard as the plan. A dialect has this member if that object is not `plan` itself.
+   * Returns undefined if `plan` is not a plan.
    */
   subjectOf?(plan: P): Readonly<Record<'namespace' | 'name', string>> | undefined;
 }
@@ -339,7 +339,7 @@ export interface RollBackByHand {
   readonly byHand: string;
 }
 
-/** A failed run of a plan, with what the NodeRollout records about this run and earlier ones. */
+/** A failed run of a plan, with what the NodeRollout records about this run and about earlier runs. */
 export interface RollBackScene<P extends KubeObject> {
   readonly plan: P;
   readonly rollout: Rollout;

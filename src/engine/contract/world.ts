@@ -26,8 +26,8 @@ export interface WorldObject {
 export interface Watched extends Selection {
   readonly resource: Resource;
   /**
-   * Returns the names of the objects that the plan needs. Only these objects are watched, one by one, so that an RBAC rule can name
-   * them.
+   * Returns the names of the objects that the plan needs. Only these objects are watched, each with its own watch, so
+   * that an RBAC rule can name them.
    */
   readonly namesIn?: (plan: KubeObject) => readonly string[];
   /**
@@ -36,8 +36,9 @@ export interface Watched extends Selection {
    */
   readonly optional?: boolean;
   /**
-   * True if the kind only adds to what people read, and no decision depends on it. The leader then also works without the right to read the
-   * kind. If an object appears or disappears, `isRelevant` gets an empty object in place of the missing one.
+   * True if the kind only adds to what people read, and no decision depends on it. The leader then also works without
+   * the right to read the kind. If an object appears or disappears, `isRelevant` gets an empty object in place of the
+   * missing object.
    */
   readonly advisory?: boolean;
   /**
@@ -45,11 +46,14 @@ export interface Watched extends Selection {
    * on. Earlier decisions do not wait for the kind. `now` is in milliseconds.
    */
   isNeeded?(world: World, now: number): boolean;
-  /** True if the user may not read the kind. Then it looks empty. */
+  /** True if the user may not read the kind. In that case the engine treats the kind as if it had no objects. */
   readonly unreadable?: boolean;
   /** Returns false for a change that no decision depends on, such as a heartbeat. */
   isRelevant(before: KubeObject, after: KubeObject): boolean;
-  /** Returns what the cache keeps of an object: everything that decisions read and that writes must not lose. */
+  /**
+   * Returns the parts of an object that the cache stores: the parts that decisions read, and the parts that writes must
+   * preserve.
+   */
   readonly transform?: (object: KubeObject) => KubeObject;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Tests three leaders in different processes that share one limit. Whatever the API server refuses, one of them always
- * makes progress, and no claim stays unused.
+ * Tests three leaders in different processes that share one limit. Whatever the API server refuses, at least one leader
+ * always makes progress, and no claim stays unused.
  */
 import { expect, test } from 'vitest';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
@@ -87,8 +87,8 @@ function scene(
         ({ dialect }) => api.read<TablePlan>(dialect.plans, 'plan').status?.phase === 'done',
       ),
     /**
-     * Runs turns in which all caches catch up at the same time, so that no leader sees what the other leaders write in
-     * the same turn.
+     * Runs turns in which all caches catch up at the same time, so that no leader observes what the other leaders write
+     * in the same turn.
      */
     lockstep: async (times: number, names = Object.keys(shapes)): Promise<void> => {
       const those = leaders.filter(({ name }) => names.includes(name));

@@ -81,7 +81,10 @@ test.each(SEEDS)('whatever happens in between: %i', async (seed) => {
   expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
 });
 
-/** Returns the only leader in the scene, which has the patient dialect, and functions that read from the API server. */
+/**
+ * Returns the only leader in the scene, whose dialect has the name `patient`, and functions that read from the API
+ * server.
+ */
 function leaderOf(
   stages: Parameters<typeof buildRollout>[0],
   phase: RolloutPhase,

@@ -32,8 +32,8 @@ import { type Accompanying, carryOut, type Effects, type RecordChange } from './
 type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
 
 /**
- * Returns the writes that claim the Nodes of intended targets for this plan. The claim of another plan is not replaced: the target
- * then waits.
+ * Returns the writes that claim the Nodes of intended targets for this plan. If another plan has claimed a Node, its
+ * claim is not replaced, and the target waits.
  */
 export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
   const { dialect, refusals } = on;
@@ -111,8 +111,9 @@ export function conditionsLeft(
 }
 
 /**
- * Returns what plans of the dialect have left on Nodes: everything that deleted plans have left, and what the plan with this key has left
- * on Nodes that it does not need. The result contains nothing of other plans, and nothing on a Node at work.
+ * Returns what plans of the dialect have left on Nodes: everything that deleted plans have left, and what the plan with
+ * this key has left on Nodes that it does not need. The result contains nothing that other plans have left, and nothing
+ * on Nodes where work is in progress.
  */
 function leftBehind(
   { dialect, world }: Knowledge,
@@ -140,8 +141,9 @@ function leftBehind(
 }
 
 /**
- * Returns a function that says whether the plan needs the claim on a Node. A plan needs it for targets at work, even if they are
- * recorded as failed, and for targets about to start. A plan whose record cannot be read needs all its claims.
+ * Returns a function that says whether the plan needs the claim on a Node. A plan needs the claim for targets whose
+ * work is in progress, even if they are recorded as failed, and for targets that are about to start. A plan whose
+ * record cannot be read needs all its claims.
  */
 function wantedBy(on: Knowledge, plan: KubeObject, now: number): (node: Node) => boolean {
   const { dialect, world, refusals } = on;

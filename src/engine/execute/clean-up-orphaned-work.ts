@@ -33,13 +33,13 @@ interface Parts extends Effects {
   readonly refusals: RefusedWrites;
   readonly reporter?: Pick<Reporter, 'cleared'> | undefined;
   readonly locks?: Pick<LockKeeper, 'follow' | 'forget'> | undefined;
-  /** Returns the policy of a deleted plan. `plan` is the stand-in, which has the name of the deleted plan. */
+  /** Returns the policy of a deleted plan. `plan` is a substitute that has the name of the deleted plan. */
   policyFor(plan: KubeObject): RolloutPolicy;
 }
 
 /** Milliseconds until the next clean-up after a conflicting write, or while a node has not answered yet. */
 const RECHECK_MS = 1000;
-/** Milliseconds until the next clean-up if the API server refused to remove claims, and removed none. */
+/** Milliseconds until the next clean-up if the API server refused to remove claims, and no claim was removed. */
 const REFUSED_MS = 60_000;
 
 /**

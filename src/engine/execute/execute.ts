@@ -1,4 +1,4 @@
-/** Carries out the commands of one turn. It is the only owner of what the leader writes for a plan. */
+/** Carries out the commands of one turn. All writes that the leader makes for a plan are started here. */
 import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { soonest } from '../../util/soonest.ts';
@@ -179,7 +179,10 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
   return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
 }
 
-/** Carries out the node actions. Resolves with true if at least one was done or refused, and if the plan has not changed meanwhile. */
+/**
+ * Carries out the node actions. Resolves with true if at least one node action was done or refused, and if the plan has
+ * not changed meanwhile.
+ */
 async function runAll(
   parts: ExecuteParts,
   turn: Turn,

@@ -46,7 +46,7 @@ function rolloutOf(state: RecordedState, more: Partial<Rollout> = {}): Rollout {
   return buildRollout([buildStage('worker', [buildTarget('w1', state)])], more);
 }
 
-/** Returns a memory of refused writes that contains every write if `isRefused`, otherwise none. */
+/** Returns a memory of refused writes. It contains every write if `isRefused` is true, otherwise it is empty. */
 function refusals(isRefused: boolean) {
   const of = () =>
     isRefused ? { unanswered: because('TargetRefused', 'no'), recheckMs: 1 } : undefined;

@@ -42,7 +42,7 @@ class Scene {
   dialect: Dialect<TablePlan> = tableDialect;
   readonly plan = this.api.put(tableDialect.plans, buildTablePlan({ workers: ['w1'] }));
 
-  /** Makes the dialect write notes about a target. Each note is an object of its own. */
+  /** Makes the dialect write notes about a target. Each note is a separate object. */
   noting(): void {
     const note =
       (what: string) =>

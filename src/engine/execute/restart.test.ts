@@ -1,4 +1,7 @@
-/** Proves which order allows an ended plan to start again, and what is written to the plan together with the order. */
+/**
+ * Proves when the annotation that orders a new run of an ended plan counts, and what is written to the plan together
+ * with the annotation.
+ */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -1,4 +1,4 @@
-/** Proves what the order to retry targets writes to the plan. */
+/** Proves what an ordered retry of targets writes to the plan. */
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -1,4 +1,7 @@
-/** Proves how node actions are carried out: in batches, and each action only on its object as it was at the decision. */
+/**
+ * Proves how node actions are carried out: in batches, and each action only if its object is the same as at the
+ * decision.
+ */
 import { setImmediate as nextMacrotask } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { refusal } from '../../../test/support/builders/memory-api.ts';

@@ -87,7 +87,7 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
     (nodeAction.kind === 'clean-up' && nodeAction.cordon);
   const instructions = instructionsFor(scene, nodeAction).filter((each) => each !== undefined);
   return async () => {
-    // Pods may only be evicted from a cordoned node, so the drain has ended before the uncordon is written.
+    // Pods may only be evicted from a cordoned node, so the drain must end before the uncordon is written.
     if (uncordons && nodeAction.node !== undefined) await scene.drains?.forget(nodeAction.node);
     // The writes are made one after another, because each write is correct only if the previous write succeeded.
     for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;

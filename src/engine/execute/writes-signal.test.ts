@@ -36,7 +36,10 @@ const refusal = (code: number, reason: string): StatusError =>
 
 interface Server {
   readonly plan: KubeObject | StatusError;
-  /** The error that answers the write of an object, by the name of the object. Without an entry, the write succeeds. */
+  /**
+   * The error that the API server returns for the write of an object, by the name of the object. Without an entry, the
+   * write succeeds.
+   */
   readonly answers?: Readonly<Record<string, StatusError>>;
 }
 

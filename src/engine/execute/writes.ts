@@ -110,8 +110,8 @@ export async function isCurrent(
 type Requests = Pick<Effects, 'client' | 'abort'>;
 
 /**
- * Reads all these objects from the API server at the same time. Resolves with false if one was deleted, or has another version than
- * the observed one.
+ * Reads all these objects from the API server at the same time. Resolves with false if any object was deleted, or has
+ * changed since it was observed.
  */
 export async function areUnchanged(
   { client, abort }: Requests,
@@ -136,8 +136,8 @@ export interface Sent {
 }
 
 /**
- * The maximum number of signals that are sent at once. This many requests keep the API server busy, but they end soon
- * after the check that the plan is unchanged.
+ * The maximum number of signals that are sent at once. The number is large enough to keep the API server busy, and
+ * small enough that the requests end soon after the check that the plan is unchanged.
  */
 const SIGNALS_AT_ONCE = 100;
 

@@ -27,7 +27,7 @@ import { keptCordons } from './kept-cordons.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
-  /** The probes that the assessment needs. Their answers are missing, and no watch shows them. */
+  /** The probes whose answers the assessment needs but does not have. No watch shows these answers. */
   readonly probes: readonly Probe[];
   /**
    * Milliseconds after which the plan must be assessed again even if no watched object changes; undefined if only a
@@ -402,7 +402,7 @@ export function explainToPeople(assessment: Assessment): FullExplanation {
 
 /**
  * Returns the waits of targets that the scheduler has passed over. Such a target is still pending, although a target
- * later in the list has started. The state `skipped` is something else.
+ * later in the list has started. The state `skipped` has another meaning.
  */
 function passedOverWaits(assessment: Assessment): ExplainedWait[] {
   const { snapshot, stage, isStopping } = assessment;

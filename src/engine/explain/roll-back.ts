@@ -5,8 +5,8 @@ import { runIdIn } from '../model/earlier-versions.ts';
 import { isFinal } from '../model/rollout.ts';
 
 /**
- * Returns one sentence; undefined if the leader does not roll the plan back now and would not roll it back after
- * failures.
+ * Returns a sentence that says whether the leader rolls the plan back. Returns undefined if the leader does not roll
+ * the plan back now and would not roll it back after failures.
  */
 export function rollBackSentence({
   snapshot,

@@ -1,4 +1,4 @@
-/** Tests whether a rollout can be rolled back, as the report for users says it, in each situation of a cluster. */
+/** Tests whether a rollout can be rolled back, according to the report for users, in each situation of a cluster. */
 import { describe, expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';

@@ -59,7 +59,7 @@ function wayOf({ snapshot: { apiServers = [] }, now }: Context, node: UpgradedNo
   return wayBackOfNode(node, servers, now);
 }
 
-/** Returns sentences about the steps that have not begun and cannot be undone. */
+/** Returns sentences about the steps that cannot be undone and that have not begun yet. */
 export function pointsOfNoReturn({ snapshot }: Pick<Context, 'snapshot'>): string[] {
   if (!snapshot.apiServers) return [];
   const sentences = snapshot.rollout.stages

@@ -13,7 +13,8 @@ export const apiServersFirst: Gate = {
     const hasKubelet = stage.role === 'worker' || facts.node !== undefined;
     const judge = (servers: readonly ApiServer[]): Reason | undefined =>
       judgePlan([{ ...stage, targets: [{ name, hasKubelet }] }], servers, allow).problems[0];
-    // While controllers are upgraded, the kubelet of one controller may be newer than the API servers of the others.
+    // While controllers are upgraded, the kubelet of one controller may be newer than the API servers of other
+    // controllers.
     const isMoving = (server: ApiServer): boolean =>
       stage.role === 'controller' && stage.targets.some((target) => target.name === server.name);
     const servers = apiServers.filter((server) => !isMoving(server));

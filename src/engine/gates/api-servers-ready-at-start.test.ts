@@ -1,4 +1,7 @@
-/** Tests the verdict of the gate if an API server is not ready: with a policy that ends the plan then, and without it. */
+/**
+ * Tests the verdict of the gate if an API server is not ready: with a policy that ends the plan in this case, and
+ * without this policy.
+ */
 import { expect, test } from 'vitest';
 import { DOWN, input } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

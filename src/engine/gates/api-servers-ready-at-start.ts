@@ -6,8 +6,8 @@ import { apiServersReady } from './api-servers-ready.ts';
 import type { Gate } from './types.ts';
 
 /**
- * This gate needs no `mayRefusePlan`: every controller gets the same answer, so the answer for the
- * first one decides.
+ * This gate needs no `mayRefusePlan`: every controller gets the same answer, so the answer for the first controller
+ * decides.
  */
 export const apiServersReadyAtStart: Gate = {
   name: apiServersReady.name,

@@ -1,6 +1,6 @@
 /**
- * Tests which targets are checked for a possible download before the first target starts: some of them, all of them, or
- * none.
+ * Tests for which targets the download is checked before the first target starts: for some targets, for all targets, or
+ * for no target.
  */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

@@ -30,7 +30,7 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
       ({ stage, target }): (CheckedTarget & { place: string })[] => {
         const known: Partial<TargetFacts> = facts.get(target.key) ?? {};
         const { downloads: said, isThere, platform } = known;
-        // A node that already runs the version, or that is pinned to another one, downloads nothing.
+        // A node that already runs the version, or that is pinned to another version, downloads nothing.
         if (said === undefined || isThere === true) return [];
         if (pinAgainst(policy, stage, known) !== undefined) return [];
         const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
@@ -48,7 +48,7 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
         ...group.slice(first.length).filter(({ downloads: { room = 0 } }) => room < needed),
       ];
     });
-    // A node that two commands name gets only one check, although each of its targets has a key of its own.
+    // If two commands name a node, the node gets only one check, although each of its targets has its own key.
     return [
       ...new Map(chosen.map((each) => [`${each.stage.role} ${each.target.name}`, each])).values(),
     ];

@@ -1,4 +1,4 @@
-/** Gate: limits how many nodes with the same value of a label are unavailable at once, for whatever reason. */
+/** Gate: limits how many nodes with the same value of a label are unavailable at once, for any reason. */
 import type { Node } from '../../kube/resources.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
@@ -15,7 +15,10 @@ import {
 
 type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'fleet'>;
 
-/** Three maps by the value of the label: the names of all Nodes that count, of the unavailable Nodes, and of the busy Nodes. */
+/**
+ * Three maps whose keys are the values of the label: the names of all Nodes that count, of the unavailable Nodes, and
+ * of the busy Nodes.
+ */
 interface Domains {
   readonly all: ReadonlyMap<string, readonly string[]>;
   readonly busy: ReadonlyMap<string, readonly string[]>;
@@ -43,7 +46,8 @@ export const domainAvailable = {
   evaluate({ target, facts, policy, census, fleet = [] }: Input): Verdict {
     const { perDomain, name } = policy;
     const node = nodeNameOf(target, facts);
-    // A node that is unavailable already does not raise the count, and a target that is no Node makes no Node unavailable.
+    // A target whose node is already unavailable does not raise the count. A target that is not a Node makes no Node
+    // unavailable.
     if (!perDomain || !census?.all.has(node) || census.unavailable.has(node)) return PASS;
     const { label, limit } = perDomain;
     const domain = ownMember(facts.labels ?? {}, label);

@@ -32,7 +32,7 @@ export const downloadsPossible: Gate = {
     const silent = checked.filter(
       ({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked',
     );
-    // For read-only commands the time for answers counts as over, because these commands watch nothing.
+    // Read-only commands do not wait for answers, because these commands watch nothing.
     const leftMs = PATIENCE_MS - (payloadsWatchedMs ?? PATIENCE_MS);
     if (silent.length === 0 || leftMs <= 0) return PASS;
     const message = `${counted(silent.length, 'agent')} did not say yet whether the files of the plan can be downloaded`;

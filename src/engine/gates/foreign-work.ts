@@ -12,13 +12,14 @@ export const foreignWork: Gate = {
         `${occupant} is at work on ${target.name}`,
         `${occupant} is done with ${target.name}`,
       );
-    // Work of an earlier plan on this target itself is left out, because the new signal replaces the signal of that work.
+    // Work of an earlier plan on this target itself is not counted, because the new signal replaces the signal of that
+    // work.
     const rest = foreignWork.filter(
       ({ name, role }) => name !== target.name || role !== stage.role,
     );
     const controllers = rest.filter(({ role }) => role === 'controller');
-    // A controller waits for all foreign work: it must not leave a version while a worker is still being upgraded to that version.
-    // Commands of one plan follow the same rule.
+    // A controller waits for all foreign work: while a worker is still being upgraded to a version, no controller may
+    // change from that version to another version. Commands of one plan follow the same rule.
     const isFull = stage.role === 'controller' || rest.length >= room;
     const inTheWay = controllers.length === 0 && isFull ? rest : controllers;
     if (inTheWay.length === 0) return PASS;

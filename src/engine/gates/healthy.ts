@@ -8,7 +8,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { unlessAccepted } from './accepted-checks.ts';
 import { type Gate, type GateInput, nodeNameOf, PASS, type Verdict, wait } from './types.ts';
 
-/** Milliseconds after which the sentence about a failing check is brought up to date. */
+/** Milliseconds after which the sentence about a failing check is updated. */
 const RECHECK_MS = 60_000;
 
 export const healthy: Gate = {
@@ -35,7 +35,10 @@ export const healthyAfter: Gate = {
   },
 };
 
-/** Returns the wait for the first check that does not pass. `judged` returns the result that counts; undefined if there is none. */
+/**
+ * Returns the wait for the first check that does not pass. `judged` returns the result that counts; undefined if no
+ * result counts.
+ */
 function firstWait(
   input: GateInput,
   judged: (result: CheckResult) => CheckResult | undefined,

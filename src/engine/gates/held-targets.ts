@@ -7,8 +7,9 @@ import { pinAgainst } from './pins.ts';
 import { type DecisionContext, factsOf } from './types.ts';
 
 /**
- * Returns true if somebody holds the target, or the policy pins it to another version, so that the plan goes on without it. If two pins
- * contradict each other, it returns false, because the plan must wait until people correct the pins.
+ * Returns true if somebody holds the target, or if the policy pins it to another version, so that the plan continues
+ * without the target. If two pins contradict each other, it returns false, because the plan must wait until people
+ * correct the pins.
  */
 export function isTargetHeld(
   { snapshot, policy, now }: DecisionContext,

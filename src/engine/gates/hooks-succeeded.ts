@@ -1,6 +1,6 @@
 /**
- * Gates and verifier: the hooks of the policy must succeed before a target is signalled, before the work on its drained node goes on,
- * and after its upgrade is verified.
+ * Gates and verifier: the hooks of the policy must succeed before a target is signalled, before the work on its drained
+ * node continues, and after its upgrade is verified.
  */
 import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';

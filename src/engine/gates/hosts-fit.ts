@@ -1,6 +1,6 @@
 /**
- * Gate: the plan waits before its first target starts if one of its hosts is known to be unable to run the version of
- * the plan. The gate only delays the plan. The nodes themselves report that they cannot run the version.
+ * Gate: before the first target starts, the plan waits if a host of the plan is known to be unable to run the version
+ * of the plan. The gate only delays the plan. The nodes themselves report that they cannot run the version.
  */
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { type Gate, PASS, wait } from './types.ts';

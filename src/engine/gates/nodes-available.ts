@@ -1,4 +1,4 @@
-/** Gate: limits how many nodes of the cluster are unavailable at once, for whatever reason. */
+/** Gate: limits how many nodes of the cluster are unavailable at once, for any reason. */
 import { listed } from '../../util/phrases.ts';
 import { type GateInput, nodeNameOf, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
 
@@ -14,7 +14,8 @@ export const nodesAvailable = {
       return wait('ForeignWork', early, `${awaits} is complete with the same version`);
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
-    // A node that is unavailable already does not raise the count, and a target that is no Node makes no Node unavailable.
+    // A target whose node is already unavailable does not raise the count. A target that is not a Node makes no Node
+    // unavailable.
     if (unavailable.has(node) || !all.has(node)) return PASS;
     const limit = nodesAllowedAway(maxUnavailable, all.size);
     const count = busy.size - (busy.has(node) ? 1 : 0);

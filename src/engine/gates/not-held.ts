@@ -1,4 +1,4 @@
-/** Gate: a person may hold a single node. The plan goes on with the other nodes. */
+/** Gate: a person may hold a single node. The plan continues with the other nodes. */
 import { isHeld } from '../../signal/holds.ts';
 import { type Gate, PASS, wait } from './types.ts';
 

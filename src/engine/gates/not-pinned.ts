@@ -1,4 +1,4 @@
-/** Gate: a policy may pin nodes to a version. A plan of another version goes on with the other nodes. */
+/** Gate: a policy may pin nodes to a version. A plan with another version continues with the other nodes. */
 import { pinAgainst } from './pins.ts';
 import { type Gate, PASS, wait } from './types.ts';
 

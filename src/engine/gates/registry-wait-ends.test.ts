@@ -1,6 +1,6 @@
 /**
- * Tests, for each wait of a gate, the text that says what ends it, the time until the gate is evaluated again, and the
- * start of the wait.
+ * Tests, for each wait of a gate, the text about what ends the wait, the time until the gate is evaluated again, and
+ * the start of the wait.
  */
 import { expect, test } from 'vitest';
 import {

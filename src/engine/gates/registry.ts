@@ -1,4 +1,7 @@
-/** Lists the gates and verifiers in the order in which they are asked. The first one that does not pass decides. */
+/**
+ * Lists the gates and verifiers in the order in which they are evaluated. The first gate or verifier that does not pass
+ * determines the result.
+ */
 import { agentAllowed } from './agent-allowed.ts';
 import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
@@ -72,13 +75,13 @@ export const BEFORE_TARGET: readonly Gate[] = [
 ];
 
 /**
- * These gates are evaluated after the intent of a target is recorded and before the target is signalled. The locks and
- * the hooks come last, and only here. The reason is that a target holds a slot while it takes a lock or runs its hooks,
- * and that the recorded intent gives its attempt the same name for every leader.
+ * These gates are evaluated after the intent of a target is recorded and before the target is signalled. Only this list
+ * contains the gates for locks and hooks, and they are evaluated last. The reason is that a target holds a slot while
+ * it takes a lock or runs its hooks, and that the recorded intent gives its attempt the same name for every leader.
  */
 export const BEFORE_SIGNAL: readonly Gate[] = [...BEFORE_TARGET, locksTaken, hooksBefore];
 
-/** These gates are asked after the drain and before the leader lets the work on the node go on. */
+/** These gates are evaluated after the drain and before the leader lets the work on the node continue. */
 export const BEFORE_WORK: readonly Gate[] = [hooksAfterDrain, hooksBeforeRestart];
 
 /** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */

@@ -40,7 +40,7 @@ export interface GateInput
   readonly run: string;
   /** True once a target of the run was signalled or is about to be; false if the policy has no hook before the plan. */
   readonly isBegun: boolean;
-  /** How many targets of the stage may still start, the judged one included. */
+  /** How many targets of the stage may still start, including the evaluated target. */
   readonly room: number;
   readonly census: NodeCensus | undefined;
   /** The targets that are asked whether they can download what the plan names; empty once a target has started. */
@@ -62,7 +62,7 @@ export type Verdict =
   | Waiting
   /**
    * The target cannot start, and waiting does not help. If `ofPlan` is set, the plan is wrong, not the target: the
-   * rollout ends when no target is in flight any more.
+   * rollout ends when no target is in progress any more.
    */
   | { readonly kind: 'stop'; readonly reason: Reason; readonly ofPlan?: true };
 
@@ -255,7 +255,7 @@ function censusIn(snapshot: Snapshot, countsVirtual: boolean): NodeCensus | unde
   return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim, countsVirtual);
 }
 
-/** Each census is computed once per snapshot, because it reads every Node and each target in flight needs it. */
+/** Each census is computed once per snapshot, because it reads every Node and each target in progress needs it. */
 const censusOfHosts = onceForEach((snapshot: Snapshot) => censusIn(snapshot, false));
 const censusWithVirtual = onceForEach((snapshot: Snapshot) => censusIn(snapshot, true));
 
@@ -264,8 +264,8 @@ export interface NodeCensus {
   /** The names of the Nodes that are unschedulable or not Ready, for any reason. */
   readonly unavailable: ReadonlySet<string>;
   /**
-   * The names of the unavailable Nodes, and of the Nodes that will be unavailable because targets of this plan or another one are in flight
-   * there.
+   * The names of the unavailable Nodes, and of the Nodes that will be unavailable because targets of this plan or of
+   * another plan are in progress on these Nodes.
    */
   readonly busy: ReadonlySet<string>;
 }

@@ -1,6 +1,6 @@
 /**
- * Gate: checks again whether the target may go from its version to the version of the plan. Both may have changed since the plan
- * started.
+ * Gate: checks again whether the target may go from its version to the version of the plan. Both versions may have
+ * changed since the plan started.
  */
 import { judgePlan } from '../../versions/plan-rules.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';

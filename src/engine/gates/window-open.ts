@@ -27,7 +27,7 @@ export const windowOpen = {
     if (controls !== undefined && openingFor(policy, controls, now) !== undefined) return PASS;
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
-    // The plan's own window limits only when targets start, not when they must be done.
+    // The plan's own window limits only when targets start. Targets may end after this window has closed.
     const own = openAt(ownTimetable(policy), now);
     if (!own.open)
       return waiting(
@@ -45,8 +45,8 @@ export const windowOpen = {
         : `it may start at ${timeIn(policy.windows, start)}`;
     const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${timeIn(policy.windows, opening.until)}: ${then}`;
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
-    // Until the duration of nodes of this plan is known, the expected duration is that of the last upgrade of this
-    // target. So only this target waits, not the others.
+    // Until it is known how long the nodes of this plan take, the expected duration is the duration of the last upgrade
+    // of this target. So only this target waits, not the others.
     const ofWhom = paceMs === undefined ? { isOfThisTarget: true as const } : {};
     const verdict =
       start === undefined
@@ -63,8 +63,8 @@ export const windowOpen = {
 };
 
 /**
- * Returns the opening of the window that lets targets start at `now`, independent of the windows. Undefined if there is
- * no opening, if the opening is over, or during a blackout in which the opening does not count.
+ * Returns the opening by a person that lets targets start at `now` even if every window is closed. Returns undefined if
+ * there is no opening, if the opening is over, or during a blackout in which the opening does not count.
  */
 export function openingFor(
   { blackouts }: Pick<RolloutPolicy, 'blackouts'>,
@@ -119,8 +119,8 @@ function closed(
 }
 
 /**
- * Returns the time in UTC and in the time zone of the windows. The text is kept, because thousands of targets may wait
- * for the same time.
+ * Returns the time in UTC and in the time zone of the windows. The text is cached, because thousands of targets may
+ * wait for the same time.
  */
 function timeIn(windows: Timetable['windows'], time: number): string {
   return knownTimeIn(windows, String(time));

@@ -116,8 +116,8 @@ export function abortReason(words: string): Reason {
 }
 
 /**
- * Returns the object without the annotations for abort, retry and the opened window, for a new plan that is made from an old one. A pause
- * stays until `refit resume`.
+ * Returns the object without the annotations for abort, retry and the opened window, for a new plan that is made from
+ * an old plan. A pause stays until `refit resume`.
  */
 export function withoutControls<T extends KubeObject>(object: T): T {
   return withoutAnnotations(
@@ -149,8 +149,8 @@ function retriesIn(text: string): Map<string, number> {
 }
 
 /**
- * Returns the counts in the text of the annotation; undefined if the text has none. A number that cannot be read counts as the highest
- * possible one, so that it causes no further attempt.
+ * Returns the counts in the text of the annotation; undefined if the text has no counts. A number that cannot be read
+ * counts as the highest possible number, so that it causes no further attempt.
  */
 function attemptsIn(text: string | undefined): CountedAttempts | undefined {
   const json = parseJson(text);

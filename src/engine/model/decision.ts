@@ -1,4 +1,7 @@
-/** The types of one decision: what it reads, what was observed of a rollout and its targets, and what it decides. */
+/**
+ * The types of one decision: the data that it reads, what was observed of a rollout and its targets, and the actions
+ * that it chooses.
+ */
 import type { MarkState } from '../../coordination/node-marks.ts';
 import type { KnownLock, OtherWork, ToolName } from '../../coordination/tool.ts';
 import type { BudgetPods } from '../../drain/budget-pods.ts';
@@ -125,7 +128,7 @@ export interface TargetFacts {
   readonly claimNeed?: ClaimNeed | undefined;
   /**
    * True while the watch does not show the last write of this process to the Node. In this case the watch may also lack
-   * earlier writes of others.
+   * earlier writes of other processes.
    */
   readonly isNodeOutdated?: boolean | undefined;
   /** Says who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
@@ -233,15 +236,15 @@ export interface NodeView {
 export interface EndpointHealth {
   readonly name: string;
   readonly ready: boolean;
-  /** True if no answer came. Perhaps the process that sent the request has no route to the API server. */
+  /** True if there was no answer. Perhaps the process that sent the request has no route to the API server. */
   readonly isSilent?: true;
   /** The answer or the error of an API server that is not ready. */
   readonly detail?: string;
 }
 
 /**
- * A node that still works for another rollout, because the plan of that rollout was deleted, or
- * replaced by this one.
+ * A node that still works for another rollout, because the plan of that rollout was deleted, or was replaced by this
+ * plan.
  */
 export interface ForeignWork {
   readonly name: string;
@@ -476,7 +479,7 @@ export interface Unanswered {
   readonly recheckMs: number;
 }
 
-/** Returns true if the value stands for a probe that got no answer. */
+/** Returns true if the value says that a probe got no answer. */
 export function isUnanswered(given: unknown): given is Unanswered {
   return typeof given === 'object' && given !== null && 'unanswered' in given;
 }

@@ -1,4 +1,7 @@
-/** What people decided about one run of a plan: approved waves, and health checks that may fail. It comes from the NodeRollout. */
+/**
+ * Defines what people decided about one run of a plan: approved waves, and health checks that may fail. These decisions
+ * are read from the NodeRollout.
+ */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { recordsIn } from '../../util/json.ts';
 import type { EarlierRun } from './earlier-runs.ts';

@@ -10,7 +10,7 @@ export interface VersionBefore {
   /** The version that these nodes ran; undefined if it is unknown. */
   readonly version?: string;
   readonly nodes: readonly string[];
-  /** True if every node of the role that no entry names ran this version, too. */
+  /** True if the nodes of this role that no entry names also ran this version. */
   readonly others: boolean;
 }
 

@@ -39,8 +39,8 @@ interface RunOfPlan {
 }
 
 /**
- * Returns `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. No plan names a run without a
- * uid.
+ * Returns `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. If the record
+ * of a run lacks the uid, no plan can name that run.
  */
 export function qualifiedRunId({ planUid = '', id }: RunOfPlan): string {
   return `${planUid}/${id}`;

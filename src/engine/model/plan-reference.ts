@@ -7,7 +7,10 @@ interface NamedPlan {
   readonly name: string;
 }
 
-/** Returns `<dialect>/<namespace>/<name>`, or `<dialect>/<name>`. `status.covers` of an UpgradePolicy and commands have this form. */
+/**
+ * Returns `<dialect>/<namespace>/<name>`, or `<dialect>/<name>`. Commands and the field `status.covers` of an
+ * UpgradePolicy use this form.
+ */
 export function planReference({ dialect, namespace, name }: NamedPlan): string {
   return [dialect, namespace, name].filter((part) => part !== undefined).join('/');
 }

@@ -15,7 +15,7 @@ import type { Reason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
 
-/** A file that a target downloads for its upgrade. Each platform has its own. */
+/** A file that a target downloads for its upgrade. Each platform has its own file. */
 export interface Payload {
   readonly url: string;
   /** The checksum in lower-case hex. If it is undefined, the download is not verified. */
@@ -52,8 +52,8 @@ export interface Stage {
   readonly command: number;
   readonly role: Role;
   /**
-   * The maximum number of targets that may be upgraded at the same time. For controllers, the maximum is always one,
-   * whatever this number is.
+   * The maximum number of targets that may be upgraded at the same time. For controllers, this number is ignored, and
+   * the maximum is always one.
    */
   readonly maxInFlight: number;
   /** The version that each target has when it is done, in the spelling of the plan. */
@@ -72,7 +72,10 @@ export interface Stage {
   readonly goesBack?: boolean;
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
-  /** True if a failed target keeps its slot while the others continue. The stage is then over once all targets are done. */
+  /**
+   * True if a failed target keeps its slot while other targets continue. The stage is then over once all targets are
+   * done.
+   */
   readonly failedHoldSlots?: boolean;
   /** Milliseconds that a target keeps its slot after its success. */
   readonly restMs?: number;
@@ -112,7 +115,7 @@ export interface Rollout {
    * run.
    */
   readonly id: string;
-  /** The number of this run; undefined for the first run of a plan. Signals of other runs do not belong to this one. */
+  /** The number of this run; undefined for the first run of a plan. Signals of other runs do not belong to this run. */
   readonly run?: number | undefined;
   /**
    * `metadata.generation` of the newest spec with which the rollout was carried out; undefined if the record does not

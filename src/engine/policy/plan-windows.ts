@@ -1,4 +1,4 @@
-/** Reads the windows that limit one plan in addition to those of its UpgradePolicy. */
+/** Reads the windows that limit one plan in addition to the windows of its UpgradePolicy. */
 import { z } from 'zod';
 import { upgradePolicySpecSchema } from '../../api/refit/upgrade-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';

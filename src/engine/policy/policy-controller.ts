@@ -153,8 +153,9 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
 }
 
 /**
- * Returns the condition about policies with an equal entry. Of two policies with an equal entry, only the one that does not apply has the
- * conflict. The entries are compared and not the covered plans, because each process knows only its own plans.
+ * Returns the condition about policies with an equal entry. If two policies have an equal entry, only the policy that
+ * does not apply reports the conflict. The entries are compared and not the covered plans, because each process knows
+ * only its own plans.
  */
 function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): ConditionUpdate {
   const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);

@@ -67,7 +67,7 @@ export function hooksIn(
   });
 }
 
-/** Returns what the hook does; undefined unless it does exactly one thing. */
+/** Returns what the hook does; undefined if the hook has no action or two actions. */
 function actionIn({ job, webhook }: HooksSpec[number]): JobAction | WebhookAction | undefined {
   if (job && !webhook) return jobIn(job);
   return webhook && !job ? { kind: 'webhook', ...webhook } : undefined;

@@ -131,8 +131,8 @@ function budgetOf({ failureBudget = 0, maxConsecutiveFailures, onFailure }: Upgr
 type PinSpec = NonNullable<NonNullable<UpgradePolicySpec['versions']>['pin']>[number];
 
 /**
- * Returns the pins. If two pins have the same selector, they select the same nodes. Otherwise it is known only from the
- * labels of a node whether two pins select it.
+ * Returns the pins. Calls `complain` if two pins with the same selector name different versions, because both pins
+ * select the same nodes. If the selectors differ, only the labels of a node show whether both pins select it.
  */
 function pinsOf(
   pins: readonly PinSpec[] | undefined,
@@ -332,8 +332,8 @@ function checkRequests(
 }
 
 /**
- * Returns true if workers start in the order of their pods that PodDisruptionBudgets cover, with the fewest pods first.
- * Calls `complain` if nodes are not drained, because then no pod is evicted.
+ * Returns true if workers start in the order of how many of their pods PodDisruptionBudgets cover, with the smallest
+ * number first. Calls `complain` if nodes are not drained, because then no pod is evicted.
  */
 function startsWithFewest({ startWith, enabled }: DrainSpec, complain: Complain): boolean {
   if (startWith !== undefined && enabled === false)

@@ -55,8 +55,8 @@ export function failuresAllowed(limit: NodeLimit, size: number): number {
 }
 
 /**
- * Returns the maximum duration of all these hooks together in milliseconds. If a moment is given, these are the hooks
- * of that moment; otherwise all hooks of one target.
+ * Returns the maximum total duration of the hooks in milliseconds. If `when` is given, only the hooks of that moment
+ * are counted; otherwise all hooks of one target are counted.
  */
 export function hooksMs(
   { hooks = [] }: { readonly hooks?: readonly Hook[] | undefined },
@@ -98,7 +98,7 @@ export interface DrainPolicy {
 }
 
 export interface RolloutPolicy extends Timetable {
-  /** The name of the UpgradePolicy; undefined if none covers the plan. */
+  /** The name of the UpgradePolicy; undefined if no UpgradePolicy covers the plan. */
   readonly name?: string;
   /** The reasons why the UpgradePolicy is invalid. Nothing starts until it is corrected. */
   readonly problems: readonly Reason[];
@@ -228,7 +228,7 @@ const STEP_DEADLINES: Readonly<Record<TimedStep, number>> = {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The part of a policy with no deadlines, for a dialect whose work has deadlines of its own. */
+/** The deadlines of a policy that limits no step, for a dialect whose work has deadlines of its own. */
 export const WITHOUT_DEADLINES: Pick<RolloutPolicy, 'targetDeadlineMs' | 'stepDeadlines'> = {
   targetDeadlineMs: NEVER,
   stepDeadlines: {

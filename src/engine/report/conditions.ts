@@ -73,8 +73,8 @@ export function holdingOf(waits: readonly Wait[], now: number): Wait | undefined
 }
 
 /**
- * Returns an Event for a wait that the record does not show, such as the wait of a target in flight; undefined if there is none. A
- * slow drain gets no Event.
+ * Returns an Event for a wait that the record does not show, such as the wait of a target in progress; undefined if
+ * there is no such wait. A slow drain gets no Event.
  */
 export function blockedEvent(
   { blocked }: Pick<Rollout, 'blocked'>,
@@ -109,8 +109,8 @@ export function settledAfter(waits: readonly Wait[], now: number): number | unde
 }
 
 /**
- * Writes the conditions if one changed, and ignores a conflict. Resolves with the milliseconds after which there may be more to
- * write; undefined if nothing is expected.
+ * Writes the conditions if a condition has changed, and ignores a conflict. Resolves with the milliseconds after which
+ * there may be more to write; undefined if nothing is expected.
  */
 export async function writeConditions(
   writing: Writing,

@@ -7,8 +7,8 @@ import { planEndOf } from '../assess/ended.ts';
 import type { Reason } from '../model/reasons.ts';
 
 /**
- * Returns a memory of the reported contradictions to the end of each plan, so that each contradiction is reported only
- * once.
+ * Returns an object that remembers, for each plan, the reported contradiction to the recorded end. So each
+ * contradiction is reported only once.
  */
 export function endMemory() {
   const reported = new Map<string, string>();

@@ -19,7 +19,9 @@ type OfTarget = Pick<Signalling, 'stage' | 'target'>;
 /** An Event about the object that represents the target. */
 export type TargetEvent = ReportedEvent & OfTarget;
 
-/** Returns an Event for each target whose recorded state changed. `assessment` is the one that led to the record. */
+/**
+ * Returns an Event for each target whose recorded state changed. `assessment` is the assessment that led to the record.
+ */
 export function targetEvents(assessment: Assessment, after: Rollout): TargetEvent[] {
   const { snapshot } = assessment;
   return stateChanges(snapshot.rollout, after).flatMap(
@@ -184,8 +186,8 @@ export function openingEvents(
 }
 
 /**
- * Returns the Event about the end of a plan. Returns no Event if the reason was reported already. This is so for a
- * refused plan, and for a plan that ended with failures within its budget.
+ * Returns the Event about the end of a plan. Returns no Event if the reason was reported already. This applies to a
+ * refused plan, and to a plan that ended with failures within its budget.
  */
 function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const count = withStages(after).length;

@@ -212,7 +212,7 @@ export function etaOf(assessment: Assessment, waits: readonly Wait[]): Eta | und
   return { at: after(usualMs), earliest: after(fastMs), latest: after(paceMs) };
 }
 
-/** Returns how often the slots of the stage are filled until all its targets have ended. */
+/** Returns how many times the slots of the stage must still be filled until all its targets have ended. */
 function roundsOf(stage: Stage): number {
   const open = inState(stage, 'pending').length + inState(stage, 'intended').length;
   return Math.ceil(open / Math.max(1, limitOf(stage)));
@@ -379,7 +379,7 @@ function historyOf(
   const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
   // The versions before the run are read only when the leader first sees the run, because nodes report their new versions later.
   const { before: versionsBefore, downloads } = before ?? run.versions();
-  // An edit of a plan that runs is part of its run. An edit after the end has changed no node.
+  // An edit of a running plan is part of its run. An edit after the end of the run has not changed any node.
   const hasEnded = isOver && before?.ended !== undefined;
   const entry: NodeRolloutRun = defined({
     id: run.id,

@@ -185,7 +185,10 @@ function newEntry(place: Place, source: Source, view: RolloutView): Entry {
   return { place, source, view, isDeleted: false, readAt: never, writtenAt: never };
 }
 
-/** Returns the milliseconds until the NodeRollout must be written: 0 for now, undefined if it shows everything. */
+/**
+ * Returns the milliseconds until the NodeRollout must be written: 0 if the write is due now, undefined if the
+ * NodeRollout shows everything.
+ */
 function dueAfter(entry: Entry, clock: Clock): number | undefined {
   const { known, view, readAt, writtenAt, writing } = entry;
   if (known === undefined || clock.monotonic() - readAt >= REREAD_MS) return 0;
@@ -264,7 +267,8 @@ function planIn({ source: { apiVersion, kind, uid }, place }: Entry): NodeRollou
 }
 
 /**
- * Lets the NodeRollout describe another plan of the same name. What people decided about the former plan does not count for the new plan.
+ * Assigns the NodeRollout to another plan with the same name. The decisions of people about the former plan do not
+ * apply to the new plan.
  */
 async function assignTo({ client }: NodeRolloutParts, entry: Entry): Promise<NodeRollout> {
   const { namespace, name } = entry.place;

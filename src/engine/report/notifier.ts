@@ -185,7 +185,7 @@ class BackgroundNotifier implements Notifier {
     this.#lanes.clear();
   }
 
-  /** Starts the writes of records and the messages that are due, and sets a timer for the next ones. */
+  /** Starts the writes of records and the messages that are due, and sets a timer for the next writes and messages. */
   #tick(): void {
     if (this.#stop === undefined) return;
     const { clock } = this.#parts;
@@ -199,8 +199,8 @@ class BackgroundNotifier implements Notifier {
   }
 
   /**
-   * Brings the record of the plan up to date in the background. Returns the milliseconds until the next attempt; undefined if none is
-   * planned.
+   * Updates the record of the plan in the background. Returns the milliseconds until the next attempt; undefined if no
+   * attempt is planned.
    */
   #sync(key: string, entry: Entry): number | undefined {
     if (entry.syncing) return undefined;

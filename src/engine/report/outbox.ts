@@ -69,7 +69,10 @@ export function withBatch(
   };
 }
 
-/** Returns the outbox without the notifications for which `isOver` returns true; returns the same one if there are none. */
+/**
+ * Returns the outbox without the notifications for which `isOver` returns true. Returns the same object if there are no
+ * such notifications.
+ */
 export function without(outbox: Outbox, isOver: (each: Queued) => boolean): Outbox {
   const queue = outbox.queue.filter((each) => !isOver(each));
   return queue.length === outbox.queue.length ? outbox : { ...outbox, queue };

@@ -10,7 +10,10 @@ import { isFinal } from '../model/rollout.ts';
 /** Milliseconds for which the end of a run may be missing in the NodeRollout before an Event reports it. */
 const LONG_MS = 60_000;
 
-/** Returns a memory of the reported obstacles to roll-backs, so that the obstacle of each plan is reported only once. */
+/**
+ * Returns an object that remembers the reported obstacles to roll-backs, so that the obstacle of each plan is reported
+ * only once.
+ */
 export function refusedRollBackMemory() {
   const reported = new Map<string, string>();
   const waitingSince = new Map<string, number>();

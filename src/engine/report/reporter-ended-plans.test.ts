@@ -1,6 +1,6 @@
 /**
- * Proves that an end of a plan that is no longer true is reported once as an Event, and also in the metric and in the
- * conditions.
+ * Proves that the recorded end of a plan is reported if it is no longer true: once as an Event, and also in the metric
+ * and in the conditions.
  */
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';

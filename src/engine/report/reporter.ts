@@ -1,4 +1,4 @@
-/** Reports what the engine does: in the log, as Events, metrics and conditions, in the same words. */
+/** Reports what the engine does in the log and as Events, metrics and conditions. All reports use the same words. */
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { SilenceKeeper, SilenceState } from '../../silences/keeper.ts';
@@ -188,7 +188,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   };
 }
 
-/** The codes of the Events at the begin and the end of a run. Their messages contain the id of the trace. */
+/** The codes of the Events at the start and the end of a run. Their messages contain the id of the trace. */
 const TRACED: ReadonlySet<string> = new Set<ReasonCode>(['Started', 'Completed', 'Stopped']);
 
 function withTrace(event: ReportedEvent, after: model.Rollout): ReportedEvent {

@@ -1,4 +1,4 @@
-/** Tests which snapshots of etcd the record of a run keeps, and that reports of nodes cannot spoil it. */
+/** Tests which snapshots of etcd the record of a run keeps, and that reports of nodes cannot damage this record. */
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';

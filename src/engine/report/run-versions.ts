@@ -56,8 +56,9 @@ function versionsBefore(snapshot: Snapshot): Before[] {
 
 /**
  * Returns the entries of one role. The entries list at most `room` names of nodes. If there are more nodes, the entry
- * of the most common version lists no names and has `others`: it applies to all nodes that no other entry lists. If the
- * nodes of the other versions do not fit into `room` either, that entry is omitted.
+ * of the most common version lists no names and has `others`. Such an entry applies to all nodes that no other entry
+ * lists. If `room` is too small even for the nodes of the other
+ * versions, or if there are too many versions, the entry with `others` is omitted.
  */
 function entriesOf(snapshot: Snapshot, role: Role, room: number): Before[] {
   const found = versionsByName(snapshot, role);
@@ -82,8 +83,8 @@ function entriesOf(snapshot: Snapshot, role: Role, room: number): Before[] {
 }
 
 /**
- * Returns, by name of the target, the version that each target ran before the plan. If several stages contain the
- * target, the version before the first of these stages counts.
+ * Returns the version that each target ran before the plan, by name of the target. If several stages contain a target,
+ * the version before the first of these stages counts.
  */
 function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | undefined> {
   const found = new Map<string, string | undefined>();

@@ -1,6 +1,6 @@
 /**
  * Tests that a NodeRollout shows the silences of nodes in progress, and that a renewal of a silence does not change
- * what it shows.
+ * what the NodeRollout shows.
  */
 import { expect, test } from 'vitest';
 import type { NodeSilence } from '../../silences/keeper.ts';

@@ -22,12 +22,12 @@ export interface SeenWait {
 
 type Attempted = Exclude<Observation, { readonly kind: 'none' }>;
 
-/** A target that was worked on and has ended. */
+/** A target on which work began and has ended. */
 export interface EndedTarget {
   readonly stage: Stage;
   readonly target: Target;
   readonly observation: Attempted;
-  /** A text that names the attempt among all attempts of the run. */
+  /** A text that identifies the attempt among all attempts of the run. */
   readonly mark: string;
 }
 
@@ -76,7 +76,10 @@ function digest(...names: readonly string[]): string {
   return hash('sha256', names.join('\0'));
 }
 
-/** Returns the targets that were worked on and have ended. A target that never began has no attempt, and so no span. */
+/**
+ * Returns the targets on which work began and has ended. A target whose work never began has no attempt, and therefore
+ * no span.
+ */
 export function endedTargets(snapshot: Snapshot, rollout: Rollout): EndedTarget[] {
   return withStages(rollout).flatMap(({ stage, target }) => {
     if (target.state !== 'done' && target.state !== 'failed') return [];
@@ -91,7 +94,7 @@ function hasTime({ attempt }: Attempted): boolean {
   return !Number.isNaN(Date.parse(attempt));
 }
 
-/** Returns the span of the node and those of its steps. */
+/** Returns the span of the node and the spans of its steps. */
 export function nodeSpans(
   { snapshot }: Pick<Assessment, 'snapshot'>,
   rollout: Rollout,
@@ -105,8 +108,8 @@ export function nodeSpans(
   const from = Date.parse(attempt);
   const steps = stepsOf(report?.spent, from);
   const hasSaid = observation.kind === 'succeeded' || observation.kind === 'failed';
-  // The report of the node is the same for every leader. If the node has not reported an end, a leader has ended the
-  // attempt, and has recorded the time of this end.
+  // If the node has reported the end of the attempt, the time in that report is used, because it is the same for every
+  // leader. Otherwise a leader has ended the attempt, and the time that this leader has recorded is used.
   const said = timeOf(hasSaid ? observation.since : target.since);
   const to = Math.max(steps.at(-1)?.to ?? from, said);
   const isGood = target.state === 'done';
@@ -214,7 +217,7 @@ export function spanOf(snapshot: Snapshot, rollout: Rollout, now: number) {
   return Number.isFinite(from) ? { from, to: Math.max(from, to) } : { from: now, to: now };
 }
 
-/** Returns an event for each wait, with the seconds for which leaders saw it. */
+/** Returns an event for each wait, with the seconds for which leaders observed the wait. */
 function eventsOf(waits: readonly SeenWait[]): SpanEvent[] {
   return waits.map(({ wait: { reason, ends, target, since }, until }) => ({
     name: 'wait',

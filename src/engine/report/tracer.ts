@@ -29,7 +29,7 @@ export interface Tracer {
   follow(turn: Turn, rollout: Rollout, waits: readonly Wait[]): number | undefined;
   /** Forgets the plan with this key. */
   forget(key: string): void;
-  /** Forgets which spans were sent, because another leader may have continued in between. */
+  /** Forgets which spans were sent, because another leader may have led since the last term of this process. */
   begin(): void;
 }
 
@@ -42,7 +42,7 @@ export const RESEND_MS = 60 * 60_000;
 const AGAIN_MS = 5_000;
 /** The most waits that the tracer keeps for one run. */
 const MOST_WAITS = 100;
-/** The most spans of one node: its own, and those of its steps. */
+/** The most spans of one node: the span of the node, and the spans of its steps. */
 const MOST_OF_NODE = 21;
 
 /** What the tracer remembers of one run: the spans that it has sent, and waits that no span contains yet. */
@@ -63,7 +63,7 @@ export function createTracer(
     const key = keyOf(plan);
     const name = runOf(rollout);
     const known = runs.get(key);
-    // If a person has ordered another attempt after the end of the run, the run is open again.
+    // If a person has ordered another attempt after the end of the run, the run is not over any more.
     if (known?.name === name) {
       if (!isFinal(rollout)) known.isOver = false;
       return known;
@@ -102,7 +102,7 @@ export function createTracer(
   };
 }
 
-/** Remembers waits for more than a slot, a stage or a node in progress, until a span contains them. */
+/** Remembers the waits until a span contains them. Waits for only a slot, a stage or a node in progress are ignored. */
 function see(run: Run, waits: readonly Wait[], now: number): void {
   for (const wait of waits.filter(isRemarkable)) {
     const key = [wait.target, wait.reason.code, wait.since].join('\0');
@@ -110,7 +110,10 @@ function see(run: Run, waits: readonly Wait[], now: number): void {
   }
 }
 
-/** Removes the waits of this attempt from the waits of the run, and returns them. Waits from before the node started stay with the run. */
+/**
+ * Removes the waits of this attempt from the waits of the run, and returns them. Waits that began before the attempt
+ * are not removed.
+ */
 function taken(run: Run, { target, observation }: EndedTarget): SeenWait[] {
   const from = Date.parse(observation.attempt);
   const own = [...run.waits].filter(

@@ -1,4 +1,4 @@
-/** Remembers for which plans an Event has said that alerts are not silenced. */
+/** Remembers the plans for which an Event has reported that alerts are not silenced. */
 import type { SilenceState } from '../../silences/keeper.ts';
 import { because, type Reason } from '../model/reasons.ts';
 

@@ -28,7 +28,7 @@ const MOST_COUNTED = 500;
 export interface AwaitedRetry {
   readonly stage: Stage;
   readonly target: Target;
-  /** The number of the attempt that follows; the first attempt of the target was 1. */
+  /** The number of the next attempt. The first attempt of a target has the number 1. */
   readonly attempt: number;
   /** The number of attempts that the policy allows. */
   readonly of: number;
@@ -93,7 +93,10 @@ export function retriedRunOf({ source, id }: Pick<Rollout, 'source' | 'id'>): st
   return `${source.uid}/${id}`;
 }
 
-/** Returns the number of the last attempt by key of the target. A target without an entry has had one attempt at most. */
+/**
+ * Returns the number of the last attempt of each target, by key of the target. A target without an entry has had at
+ * most one attempt.
+ */
 export function attemptsOf({
   rollout,
   controls: { attempts },
@@ -145,9 +148,9 @@ function orderTime(snapshot: Snapshot, target: Target, now: number): number {
 }
 
 /**
- * Returns the retries for which the whole rollout waits. These are the retries of controllers, because the loss of
- * another controller could cost the quorum. If a failure stops the rollout immediately (`isStopped`), these are all
- * retries.
+ * Returns the retries for which the whole rollout waits. If a failure stops the rollout immediately (`isStopped`), the
+ * rollout waits for all retries. Otherwise it waits only for the retries of controllers, because the loss of another
+ * controller could cost the quorum.
  */
 export function holdingRetries(
   snapshot: Snapshot,

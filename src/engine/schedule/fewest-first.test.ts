@@ -1,6 +1,6 @@
 /**
- * Tests `drain.startWith`: the workers with the fewest pods of budgets start first within their group, and `spread` is
- * applied after that.
+ * Tests `drain.startWith`: within each group, the workers with the fewest pods that PodDisruptionBudgets cover start
+ * first. `spread` is applied after that.
  */
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';

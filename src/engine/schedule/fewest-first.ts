@@ -1,6 +1,6 @@
 /**
- * Puts the workers of a stage in order by `drain.startWith` of an UpgradePolicy: those with the fewest pods covered by a
- * PodDisruptionBudget come first.
+ * Puts the workers of a stage in order by `drain.startWith` of an UpgradePolicy: the workers with the fewest pods that
+ * a PodDisruptionBudget covers come first.
  */
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, labelsOf, nodeNameOf, wait } from '../gates/types.ts';

@@ -74,7 +74,8 @@ export function orderCheck(
   const divided = wavesOf(context, stage);
   const budgetFor = ({ key }: Target): number =>
     divided?.budgets[divided.of.get(key) ?? -1] ?? maxFailures;
-  // A failed worker within the failure budget does not stop later groups. A failed node of the control plane does.
+  // A failed worker within the failure budget does not stop later groups. A failed node of the control plane stops
+  // them.
   const mayFail = (target: Target): boolean =>
     budgetFor(target) > 0 && groupOf(target).startsWith(REST);
   // The plan continues without a worker that somebody holds, or that is pinned to another version.

@@ -39,8 +39,8 @@ export function openSlots({ snapshot, policy, now }: gating.DecisionContext, sta
 
 /**
  * Returns the number of free slots under the policy. In some stages, failed targets keep their slots. If the policy has
- * a failure budget, the failed targets of such a stage do not occupy slots while the budget is not exceeded. If the
- * budget is exceeded, no slot is free.
+ * a failure budget, the failed targets of such a stage occupy no slots until their number exceeds the budget. If their
+ * number exceeds the budget, no slot is free.
  */
 export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
   if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
@@ -62,8 +62,8 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
       const { observation, ready } = gating.factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';
       if (!isAtWork || ready === false) return [];
-      // The time that the node reports may be in the future or unreadable. So it can prolong the work by at most STALE_AFTER_MS after the
-      // recorded failure.
+      // The time that the node reports may be in the future or unreadable. Therefore it counts as at most
+      // STALE_AFTER_MS later than the recorded failure, and an unreadable time counts as the time of that failure.
       const failed = Date.parse(target.since);
       const reported = Date.parse(observation.since);
       const last = Number.isNaN(reported) ? failed : Math.min(reported, failed + STALE_AFTER_MS);
@@ -97,8 +97,8 @@ export interface Choice {
 /** The clause that says what ends a rollout in which nothing new starts. */
 export const FINISHING_ENDS = 'the nodes in progress have finished; then the plan ends';
 /**
- * When probes have found this many blocked targets, the later targets are not probed any more, and wait as well. Each
- * probe costs some requests every few seconds.
+ * The number of blocked targets after which a decision probes no further targets. The targets that are not probed wait
+ * as well. The number is limited because each probe costs some requests every few seconds.
  */
 const MAX_BLOCKED_PROBES = 50;
 

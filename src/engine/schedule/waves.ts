@@ -23,8 +23,8 @@ export interface Waves {
   readonly members: readonly (readonly Target[])[];
   readonly of: ReadonlyMap<string, number>;
   /**
-   * How many members of each wave may fail; undefined for a wave to which the budget of the plan applies. It applies to every wave of
-   * a stage whose failed targets keep their slots.
+   * The number of members of each wave that may fail. Undefined for a wave to which the failure budget of the plan
+   * applies. In a stage whose failed targets keep their slots, the budget of the plan applies to every wave.
    */
   readonly budgets: readonly (number | undefined)[];
 }
@@ -89,8 +89,8 @@ const lotOf = onceForEachWith(({ name }: Target, uid) => hash('sha256', `${uid}/
 
 /**
  * Returns a function that explains why a target of a wave must wait although all targets of the earlier waves have
- * ended. The reason is that the wave before it settles, or that nobody has approved its wave. That function returns
- * undefined if the target may start.
+ * ended. The reason is that the settle time of the previous wave is not over, or that nobody has approved the wave of
+ * the target. That function returns undefined if the target may start.
  */
 export function waveCheck(
   context: DecisionContext,
@@ -98,8 +98,8 @@ export function waveCheck(
 ): (target: Target) => Refusal | undefined {
   const waves = wavesOf(context, stage);
   if (!waves) return () => undefined;
-  // The verdict for each wave, by index. It is computed once for each wave, because it is the same for all its targets and reads every
-  // target of the waves before.
+  // The verdict for each wave, by index. It is computed once for each wave, because it is the same for all targets of
+  // the wave, and because it reads every target of the earlier waves.
   const verdicts = new Map<number, Waiting | undefined>();
   return (target) => {
     const wave = waves.of.get(target.key);

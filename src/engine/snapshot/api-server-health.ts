@@ -9,7 +9,10 @@ import type { EndpointHealth } from '../model/decision.ts';
  */
 export type AskReadyz = (host: string, name: string) => Promise<number>;
 
-/** Asks all API servers at once, so that a silent one does not delay the others. Never rejects. */
+/**
+ * Asks all API servers at the same time, so that an API server that does not answer does not delay the other API
+ * servers. Never rejects.
+ */
 export async function askControlPlane(
   endpoints: readonly Endpoint[],
   ask: AskReadyz,

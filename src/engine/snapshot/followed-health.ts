@@ -8,7 +8,10 @@ import type { Snapshot } from '../model/decision.ts';
 import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** Makes the monitor ask the checks of the policy while the plan is unfinished. `plan` names the plan among those of all dialects. */
+/**
+ * Makes the monitor perform the checks of the policy while the plan is unfinished. `plan` identifies the plan among the
+ * plans of all dialects.
+ */
 export function followHealth(
   monitor: HealthMonitor | undefined,
   plan: string,
@@ -22,8 +25,8 @@ export function followHealth(
     monitor?.forget(plan);
     return;
   }
-  // Failed targets are left out of the upgraded ones: a failed target shows nothing about the release, and its failure counts against the
-  // failure budget anyway.
+  // The upgraded nodes do not include failed targets. A failed target shows nothing about the release, and its failure
+  // counts against the failure budget anyway.
   const upgraded = targetsIn(rollout, 'done').concat(targetsIn(rollout, 'intended'));
   const nodes = upgraded.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
   const ends = targetsIn(rollout, 'intended').flatMap((target) => {

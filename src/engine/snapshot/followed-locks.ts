@@ -9,8 +9,8 @@ import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**
- * Lets the keeper read the locks while the plan is unfinished, and hold them while the plan has targets in progress. `plan` names the plan
- * among those of all dialects.
+ * Lets the keeper read the locks while the plan is unfinished, and hold the locks while the plan has targets in
+ * progress. `plan` identifies the plan among the plans of all dialects.
  */
 export function followLocks(
   keeper: LockKeeper | undefined,

@@ -67,7 +67,7 @@ export interface Known {
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
   readonly blockedMsOf?: ((node: string) => number | undefined) | undefined;
-  /** Returns whether the target delegates its drain; undefined if that was not asked. */
+  /** Returns whether the target delegates its drain; undefined if no probe has asked this. */
   readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
   /** True for read-only commands: they assume that targets delegate their drain. */
   readonly isReadOnly?: boolean | undefined;
@@ -308,7 +308,7 @@ type Pace = Pick<Snapshot, 'paceMs' | 'usualMs' | 'fastMs' | 'earlierMs'>;
  */
 function paceOf(scene: Scene): Pace {
   const { dialect, plan, world, rollout } = scene;
-  // Targets of such a dialect report no times.
+  // If the signal of a dialect is observable, its targets report no times.
   if (dialect.signal.observable) return {};
   const spent = withStages(rollout).flatMap(({ stage, target }) => {
     if (target.state !== 'done') return [];
@@ -336,8 +336,8 @@ function earlierPaces({ dialect, world, rollout }: Scene): Snapshot['earlierMs']
 }
 
 /**
- * Returns the time within which this share of the targets were done; undefined if fewer than two times are known. The longest time
- * never counts, because one agent may report a wrong one.
+ * Returns the time within which this share of the targets were done; undefined if fewer than two times are known. The
+ * longest time never counts, because an agent may report a wrong time.
  */
 function within(times: readonly number[], share: number): number | undefined {
   if (times.length < 2) return undefined;
@@ -355,7 +355,7 @@ export function platformOf({ metadata: { labels = {} } }: KubeObject): string | 
 export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
 
 /**
- * The most milliseconds after its signal for which foreign work counts. Without this limit, a node could show an old
+ * Foreign work counts for at most this many milliseconds after its signal. Without this limit, a node could show an old
  * signal again, and each new leader would measure the age of that signal from its own first observation.
  */
 const FOREIGN_ATTEMPT_MS = 24 * 60 * 60 * 1000;

@@ -35,7 +35,7 @@ export function possibleRollBack(
   const run = history.find(
     ({ id, planUid }) => id === rollout.id && planUid === rollout.source.uid,
   );
-  // A run stays in the history when the next run begins only if its end is recorded.
+  // Only a run whose end is recorded stays in the history when the next run begins.
   if (run?.ended === undefined) return 'unrecorded';
   const earlier = rolledBackBefore(run, history);
   if (earlier !== undefined)

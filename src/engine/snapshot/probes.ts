@@ -52,8 +52,8 @@ export interface Answers {
   /** The time of the reconcile in milliseconds of the monotonic clock. */
   readonly now: number;
   /**
-   * Asks all of these probes at the same time, except those in backoff. Resolves with a reason for each probe that newly fails;
-   * rejects only on abort.
+   * Asks all of these probes at the same time, except probes in backoff. Resolves with a reason for each probe that
+   * newly fails; rejects only on abort.
    */
   add(
     probes: readonly Probe[],

@@ -26,7 +26,7 @@ export function refusedPartOf({ kind }: NodeAction, words: string): RefusedPart 
   return MISSING_RIGHT.test(words) ? 'announcements' : 'announcement';
 }
 
-/** Reports a refused write. It is called if the message differs from the last one about the same target. */
+/** Reports a refused write. It is called if the message differs from the last message about the same target. */
 export type ReportRefusal = (rollout: Rollout, at: Refused, reason: Reason) => void;
 
 /** The refused writes of one term of leadership. */

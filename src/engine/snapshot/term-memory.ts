@@ -83,7 +83,10 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
   };
 }
 
-/** Records since when the drain of each node is blocked. The entry of a node whose drain was not previewed this time stays as it is. */
+/**
+ * Records the time since which the drain of each node is blocked. If the drain of a node was not previewed in this
+ * turn, its entry does not change.
+ */
 function watchBlocked(
   since: Map<string, number>,
   previews: Known['drainPreviews'] = new Map(),

@@ -48,9 +48,8 @@ export const NOTHING: View<KubeObject> = {
 };
 
 /**
- * This process's own write counts for at most this many milliseconds, because a watch lags less
- * than this. The limit is needed because a cluster that was restored from a backup has lower
- * resourceVersions.
+ * A write of this process counts for at most this many milliseconds, because a watch delivers the write sooner. The
+ * limit is needed because a cluster that was restored from a backup has lower resourceVersions.
  */
 const LAG_MS = 60_000;
 
@@ -61,7 +60,7 @@ interface OwnWrite {
 }
 
 /**
- * The milliseconds in which the response to a write of this process replaces a read. In the same time, a list that
+ * The milliseconds for which the response to a write of this process replaces a read. For the same time, a list that
  * contains such writes is not computed again.
  */
 const FRESH_MS = 1_000;
@@ -73,7 +72,7 @@ export class OwnWrites {
   readonly #clock: MonotonicClock;
   /** The own writes by kind, then by namespace and name. */
   readonly #written = new Map<string, Map<string, OwnWrite>>();
-  /** The corrected lists by kind. Each is kept, so that values computed from a list are computed once. */
+  /** The corrected lists by kind. Each list is kept, so that values computed from a list are computed once. */
   readonly #corrected = new Map<string, Corrected>();
   #last: OwnWrite | undefined;
 
@@ -99,7 +98,10 @@ export class OwnWrites {
     return this.#clock.monotonic() - last.at < FRESH_MS;
   }
 
-  /** Returns the newest known object: our own last write until the cache shows it, or else the cached object. */
+  /**
+   * Returns the newest known object. This is the last write of this process until the cache contains this write, and
+   * then the cached object.
+   */
   latest<T extends KubeObject>(
     resource: Resource<T>,
     view: View<T>,
@@ -124,7 +126,7 @@ export class OwnWrites {
     return object as T;
   }
 
-  /** Returns the names of the objects whose last own write the view does not show yet. */
+  /** Returns the names of the objects whose last write by this process is not in the view yet. */
   unseen<T extends KubeObject>(resource: Resource<T>, view: View<T>): ReadonlySet<string> {
     const names = new Set<string>();
     for (const { object } of this.#of(resource).values()) {

@@ -32,8 +32,8 @@ export function restOf(rollout: Rollout): number | undefined {
 
 /**
  * Returns the milliseconds to wait for more changes before recording; 0 if the record is due. `hasRecorded` means that
- * this leader has just recorded the rollout: it then waits a moment, to signal the targets that this record starts
- * first. `now` is in milliseconds.
+ * this leader has just recorded the rollout. The leader then waits a moment before the next record, so that it can
+ * first signal the targets that this record starts. `now` is in milliseconds.
  */
 export function batchMs(
   before: Rollout,
@@ -51,7 +51,10 @@ export function batchMs(
   return Math.max(0, last + BATCH_MS - now);
 }
 
-/** Returns true if only states of targets changed, because that can wait. A change of phase, stage or reason is recorded at once. */
+/**
+ * Returns true if only states of targets changed. The record of such changes can wait. A change of phase, stage or
+ * reason is recorded at once.
+ */
 function isMereProgress(before: Rollout, after: Rollout): boolean {
   return (
     before.phase === 'running' &&

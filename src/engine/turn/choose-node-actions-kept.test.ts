@@ -1,5 +1,6 @@
 /**
- * Tests which node actions are not chosen: those that would remove cordons, taints and signals which are still needed.
+ * Tests which node actions are not chosen: the actions that would remove cordons, taints and signals that are still
+ * needed.
  */
 import { expect, test } from 'vitest';
 import {

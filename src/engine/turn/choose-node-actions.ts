@@ -35,7 +35,8 @@ const TAINTS_AT_ONCE = 20;
 export function nodeActionsOf(assessment: Assessment): NodeAction[] {
   const { snapshot, policy } = assessment;
   if (snapshot.rollout.unread) return [];
-  // The conditions come first, so that other controllers see them before the drain begins and before the node goes on.
+  // The conditions come first, so that other controllers observe them before the drain begins and before the work on
+  // the node continues.
   const announcements = announcementsOf(assessment);
   const announced = new Set(announcements.map(({ node }) => node));
   // Node actions on a Node whose conditions this turn writes are left for a later turn, because two writes of one turn to the same Node

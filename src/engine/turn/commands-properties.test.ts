@@ -21,7 +21,10 @@ import {
 
 const RUNS = { numRuns: 250 };
 
-/** Returns the situation, and the situation after its decision is recorded. The signals are sent in the second one. */
+/**
+ * Returns the situation, and the situation after its decision is recorded. The signals are sent in the second
+ * situation.
+ */
 function withNext(situation: Situation): [Situation, Decision][] {
   const { snapshot, policy, now } = situation;
   const decision = decide(snapshot, policy, now);

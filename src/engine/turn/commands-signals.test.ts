@@ -11,7 +11,10 @@ import { assess } from '../assess/assess.ts';
 import type { Observation } from '../model/decision.ts';
 import { commandsFor } from './commands.ts';
 
-/** Returns the names of the targets that a turn signals if all of these are recorded as intended. */
+/**
+ * Returns the names of the targets that a turn signals if the targets with these observations are all recorded as
+ * intended.
+ */
 function signalledOf(observations: readonly Observation[]): string[] {
   const names = observations.map((_observation, index) => `w${index}`);
   const targets = names.map((name) => buildTarget(name, 'intended'));

@@ -36,7 +36,7 @@ export function dueAfterPlan({
   const allowedMs = Math.min(LONGEST_MS, NOTICED_MS + hooksMs(policy, 'afterPlan'));
   for (const run of runs) {
     const state = hooks.find(({ id }) => id === run.id)?.state;
-    // A run that this leader has begun is followed to its end.
+    // If this leader has begun a run, the run stays due until it ends.
     if (state === 'running') return [run];
     if (state === undefined) return now - ended < allowedMs ? [run] : [];
     if (state === 'failed' && run.hook.ignoresFailure !== true) return [];

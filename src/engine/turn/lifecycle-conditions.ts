@@ -20,8 +20,9 @@ type Announcement = Extract<NodeAction, { kind: 'announce' }>;
 const PLANNED_AT_ONCE = 20;
 
 /**
- * Returns the changes of lifecycle conditions that this turn must write, one for each Node at most. A Node whose write was refused gets no
- * conditions until the pause is over, and meanwhile its upgrade goes on without them.
+ * Returns the changes of lifecycle conditions that this turn must write, at most one change for each Node. If the write
+ * for a Node was refused, the Node gets no conditions until the pause is over. During this pause, its upgrade continues
+ * without them.
  */
 export const announcementsOf = onceForEach((assessment: Assessment): readonly Announcement[] => {
   const { snapshot } = assessment;

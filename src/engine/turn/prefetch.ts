@@ -22,7 +22,10 @@ const SPREAD = 0.01;
 
 type Pair = readonly [Stage, Target];
 
-/** Asks the next targets to download while others are in progress, and cancels requests to targets that will not start. */
+/**
+ * Asks the next targets to download while other targets are in progress, and cancels requests to targets that will not
+ * start.
+ */
 export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const { snapshot, policy } = assessment;
   const stateOf = (target: Target) => factsOf(snapshot, target).prefetch;
@@ -49,7 +52,8 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const unasked = next.slice(0, most).filter((pair) => !asked.includes(pair));
   const chosen = unasked.slice(0, free);
   const kept = new Set([...chosen, ...asked]);
-  // The signal replaces the request to an intended target, so nothing has to end that request.
+  // An intended target gets a signal, and the signal replaces the request to download. Therefore no action has to end
+  // that request.
   const isOver = ([, target]: Pair) =>
     stateOf(target) !== 'possible' && target.state !== 'intended';
   const ended = pairs.filter((pair) => isOver(pair) && !kept.has(pair));

@@ -1,4 +1,4 @@
-/** Decides which Nodes must be marked so that other tools leave them alone while Refit works on them. */
+/** Decides which Nodes must be marked so that other tools do not disrupt them while Refit works on them. */
 import type { Assessment } from '../assess/assess.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
@@ -36,8 +36,8 @@ export function protectionOf(
   if (!starts && observation.kind !== 'sent' && observation.kind !== 'working') return undefined;
   const tools = marks.flatMap(({ tool, isSet, owner }) => {
     const isOurs = owner === markOwner;
-    // If another plan owns the mark, it removes the mark when that plan is over. Therefore the plan that starts the
-    // target becomes the owner of the mark.
+    // A plan that owns a mark removes the mark when the plan is over. Therefore the plan that starts the target becomes
+    // the owner of a mark that another plan owns.
     const isLacking = isSet ? starts && owner !== undefined && !isOurs : !isOurs;
     return isLacking && coordinate.includes(tool) ? tool : [];
   });

@@ -24,8 +24,8 @@ const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
 /** The API server accepts no certificate that is valid for a shorter time. */
 const LEAST_MS = 600_000;
 /**
- * The API server accepts a number of seconds that fits into 32 bits. This is the largest number of
- * whole hours below that.
+ * The API server accepts a number of seconds that fits into 32 bits. This is the largest number of whole hours that
+ * fits.
  */
 const MOST_MS = 596_523 * 3_600_000;
 
@@ -54,7 +54,7 @@ export async function controlNodeCredentials(
   if (flags.output === 'kubeconfig')
     cli.write(await kubeconfigWith(config, withCertificate(issued)));
   else {
-    // The time counts from now, because signers set the beginning to a time in the past.
+    // The time counts from now, because signers set the beginning of the validity to a time in the past.
     const left = new X509Certificate(issued.certificate).validToDate.getTime() - clock.now();
     cli.write(execCredential(issued, rfc3339(clock.now() + left * USED_PART)));
   }

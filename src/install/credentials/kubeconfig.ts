@@ -1,6 +1,6 @@
 /**
- * Writes kubeconfigs for agents. They contain a certificate, or a command that gets a new one
- * whenever it is due.
+ * Writes kubeconfigs for agents. They contain a certificate, or a command that gets a new certificate whenever the
+ * client needs it.
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Writes the files of `refit install agent`. They are replaced atomically, and a mark distinguishes
- * them from files of others.
+ * Writes the files of `refit install agent`. They are replaced atomically, and a mark distinguishes them from files
+ * that Refit did not write.
  */
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Puts the program where the service of the agent finds it. The one-file binary is copied, and a
- * package must stay where it is.
+ * Puts the program where the service of the agent finds it. The one-file binary is copied. A package is not copied, so
+ * its files must stay where they are.
  */
 import { constants } from 'node:fs';
 import { copyFile, open, realpath } from 'node:fs/promises';
@@ -28,8 +28,8 @@ export const AGENT_FLAGS = [
 export const BINARY = '/usr/local/bin/refit';
 
 /**
- * Returns the command line of this program, and that of an agent, which needs as little memory as
- * possible. If `isOneFile` is true, `placeBinary` must copy the program.
+ * Returns the command line of this program, and the command line of an agent, which needs as little memory as possible.
+ * If `isOneFile` is true, `placeBinary` must copy the program.
  */
 export async function ownProgram() {
   if (isSea())

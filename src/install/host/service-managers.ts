@@ -21,7 +21,7 @@ const MANAGERS = [
     dropIn: `/etc/systemd/system/${UNIT}.d/`,
     mode: 0o644,
     textFor: systemdUnit,
-    /** These commands start the service now and at each boot. They restart a service that runs. */
+    /** These commands start the service now and at each boot. If the service runs already, they restart it. */
     start: ['systemctl daemon-reload', `systemctl enable ${UNIT}`, `systemctl restart ${UNIT}`],
     stop: [`systemctl stop ${UNIT}`],
     /** `disable` runs before the file is removed, and `forget` after that. */

@@ -49,7 +49,7 @@ afterAll(async () => {
 
 const ok: Script = (_request, response) => sendJson(response, 200, { metadata: { name: 'n1' } });
 
-/** Writes a file whose modification time differs from any earlier one. */
+/** Writes a file whose modification time differs from the modification time of every earlier file. */
 async function write(name: string, text: string, version = 0): Promise<string> {
   const path = join(directory, name);
   await writeFile(path, text);

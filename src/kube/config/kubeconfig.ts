@@ -96,7 +96,7 @@ export async function parseClusterConfig(text: string, name: string): Promise<Cl
   return resolve([entries], undefined);
 }
 
-/** The entries of one kubeconfig file, or of several that were merged. */
+/** The entries of one kubeconfig file, or of several merged files. */
 interface Entries {
   readonly files: readonly string[];
   readonly currentContext: string | undefined;

@@ -58,8 +58,8 @@ export interface Election extends WriteGuard {
   /** Returns the holder of the Lease at the time of the last read; empty if the Lease had no holder. */
   readonly leader: () => string;
   /**
-   * Returns the last answer of the server if it refuses us the lease, for example because a right or
-   * the namespace is missing. Otherwise it returns undefined.
+   * Returns the last answer of the server if the server refuses access to the lease, for example because a right or the
+   * namespace is missing. Otherwise returns undefined.
    */
   readonly refusal: () => StatusError | undefined;
   /**
@@ -163,8 +163,8 @@ function pauseOf({ retryPeriodMs, random }: ElectionTimes & Pick<Tools, 'random'
       return Math.min(retryPeriodMs, pauseMs);
     },
     /**
-     * Returns the pause of a candidate, which waits until the lease may be free. Jitter keeps two
-     * candidates apart.
+     * Returns the pause of a candidate, which waits until the lease may be free. Jitter prevents two candidates from
+     * trying at the same time.
      */
     ofCandidate(freeInMs: number): number {
       const pauseMs = retryPeriodMs * (1 + random() * 0.2);

@@ -1,6 +1,6 @@
 /**
- * Lets only the leader write. It knows the term and the writes in progress, and ends writes that
- * could overlap with those of the next leader.
+ * Lets only the leader write. Keeps track of the term and of the writes in progress, and ends writes that could overlap
+ * with writes of the next leader.
  */
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -11,8 +11,8 @@ import { TransportError } from '../status-error.ts';
 import { aroundRequests } from '../transport/bounded-client.ts';
 
 /**
- * One period of leadership. `number` grows with each change of leader. It is the fencing token:
- * write it where a late write must be recognized.
+ * One period of leadership. `number` grows with each change of leader. This number is the fencing token: the leader
+ * must write it into each object in which a late write must be recognized.
  */
 export interface Term {
   readonly number: number;

@@ -34,8 +34,8 @@ export interface RequesterOptions {
   readonly mostBytes?: number;
   readonly addresses?: ServerAddresses;
   /**
-   * The credentials to use; by default those of the connection. Short-lived clients share
-   * credentials, because a plugin may prompt the user.
+   * The credentials to use. The default is the credentials of the connection. Short-lived clients share credentials,
+   * because a plugin may prompt the user.
    */
   readonly credentials?: Credentials;
   /** This function is called for each attempt, including retries. */

@@ -1,6 +1,6 @@
 /**
- * Implements the reading half of the KubeClient over HTTP. Each method is one call, but listing all
- * pages may take several.
+ * Implements the reading half of the KubeClient over HTTP. Each method is one call, but listing all pages may take
+ * several calls.
  */
 import type { Caller, KubeClient, ListOptions } from '../client.ts';
 import { apiVersionOf, type KubeList, type KubeObject, type Resource } from '../resources.ts';
@@ -36,8 +36,8 @@ export function readsOver(
     const check = listCheck(resource.kind);
     const call = { ...callFor('list', resource, options), query, mostBytes, check };
     const found = await caller.json<KubeList<T>>(call);
-    // Servers omit `apiVersion` and `kind` in the items of built-in lists, but not in watch events.
-    // This gives both the same form.
+    // Servers omit `apiVersion` and `kind` in the items of built-in lists, but not in watch events. This code gives
+    // items and events the same form.
     const form = { apiVersion: apiVersionOf(resource), kind: resource.kind };
     const items = (found.items ?? []).map((item) =>
       item.kind === undefined ? { ...form, ...item } : item,

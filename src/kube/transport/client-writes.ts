@@ -84,8 +84,8 @@ function dryRunOf({ dryRun }: { readonly dryRun?: boolean | undefined }): 'All' 
 }
 
 /**
- * Returns a function that makes calls that create or change an object. The namespace of `options`
- * has precedence over that of `place`.
+ * Returns a function that makes calls that create or change an object. The namespace of `options` has precedence over
+ * the namespace of `place`.
  */
 function writeCallOf(own: CallOptions) {
   const { callAt } = callsOf(own);

@@ -28,7 +28,8 @@ export function askerOf(config: ClusterConfig) {
     // Addresses come from Nodes. A server gets our credentials only if a certificate proves its
     // identity.
     const credentials = isProven || server === origin ? known : unknown;
-    // Each request uses a new connection, because an answer on an old one does not prove that the server accepts new clients.
+    // Each request uses a new connection, because an answer on an existing connection does not prove that the server
+    // accepts new clients.
     using client = createClient(
       { ...config, server },
       { credentials, mostBytes: MOST_READYZ_BYTES },

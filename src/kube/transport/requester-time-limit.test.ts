@@ -1,6 +1,4 @@
-/**
- * Tests that time, the caller or the client end a request, and that no timer or listener is left.
- */
+/** Tests that a timeout, the caller or the client can end a request, and that no timer or listener remains. */
 import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';

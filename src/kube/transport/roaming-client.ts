@@ -1,7 +1,4 @@
-/**
- * Creates a client that uses the cluster's other API servers while the configured one does not
- * answer.
- */
+/** Creates a client that uses the other API servers of the cluster while the configured API server does not answer. */
 import { isIP } from 'node:net';
 import { systemClock } from '../../util/clock.ts';
 import type { KubeClient } from '../client.ts';

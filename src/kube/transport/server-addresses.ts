@@ -1,7 +1,4 @@
-/**
- * Keeps the addresses of a cluster's API servers: the configured one first, then those that were
- * learned.
- */
+/** Keeps the addresses of a cluster's API servers: first the configured address, and then the learned addresses. */
 import type { Clock } from '../../util/clock.ts';
 
 export interface ServerAddress {
@@ -20,7 +17,10 @@ const MOST = 16;
 export interface ServerAddresses {
   /** The number of known addresses. */
   readonly count: number;
-  /** Returns the first address that did not fail within AVOID_MS. If all addresses failed, returns the one whose failure is the oldest. */
+  /**
+   * Returns the first address that did not fail within AVOID_MS. If all addresses failed within this time, returns the
+   * address with the oldest failure.
+   */
   next(): ServerAddress;
   /** Records that no connection to the address was possible. */
   failed(address: ServerAddress): void;

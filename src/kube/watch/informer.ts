@@ -27,8 +27,8 @@ export interface Informer<T extends KubeObject = KubeObject> {
   get(name: string, namespace?: string): T | undefined;
   list(): readonly T[];
   /**
-   * Calls the handler with each stored object as `added`, then with each change. The returned
-   * function removes the handler. Errors that it throws are logged.
+   * Calls the handler with each stored object as `added`, then with each change. The returned function removes the
+   * handler. Errors that the handler throws are logged.
    */
   addHandler(handler: Handler<T>): () => void;
   synced(): boolean;

@@ -18,8 +18,8 @@ export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject
 }
 
 /**
- * Milliseconds that the first read of one object may take. If we have no right to read one object, this limit keeps the
- * other objects from waiting for it.
+ * Milliseconds that the first read of one object may take. If Refit has no right to read one object, this limit
+ * prevents the other objects from waiting for that read.
  */
 const READ_WITHIN_MS = 5_000;
 
@@ -96,7 +96,7 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
       await Promise.all([...members.values()].map(async ({ tried }) => await tried));
       isSynced = true;
     },
-    // There is no version of the whole copy, because each member has its own. Nothing needs it,
+    // The whole copy has no version, because each member has its own version. No caller needs a version of the copy,
     // because Refit does not write these objects.
     resourceVersion: () => undefined,
     run: async (abort) => {

@@ -26,8 +26,8 @@ const SHORTEST_WATCH_MS = 1_000;
 
 export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools {
   /**
-   * The way in which the first list is read. `streamed` needs one request. The server answers it from its cache when it
-   * next learns the progress of its store, at most 0.1 s later.
+   * The way in which the first list is read. `streamed` needs one request. The server answers this request from its
+   * cache when the server next learns the progress of its store, at most 0.1 s later.
    */
   readonly firstList: 'streamed' | 'paged';
   /**
@@ -38,8 +38,8 @@ export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools
 }
 
 /**
- * Follows the collection until `abort`, and never rejects. `sink` gets all objects and changes in
- * the order of the server.
+ * Follows the collection until `abort`, and never rejects. `sink` gets all objects and changes in the order in which
+ * the server sends them.
  */
 export async function reflect<T extends KubeObject>(
   client: KubeClient,
@@ -77,8 +77,7 @@ export async function reflect<T extends KubeObject>(
       timeoutSeconds: watchSeconds(random),
     };
     for await (const event of client.watch(resource, query)) {
-      // The server reports problems inside a stream as an event. The most frequent one is an
-      // expired version.
+      // The server reports problems inside a stream as an event. The most frequent problem is an expired version.
       if (event.type === 'ERROR') throw new status.StatusError(event.object);
       const { type, object } = event;
       if (!found) {

@@ -21,8 +21,8 @@ const STARTING_MS = 15_000;
  */
 const FAILURES_BEFORE_RELIST = 5;
 /**
- * The remembered version may be the cause after this many milliseconds without any data, not even the bookmark that comes
- * each minute. A server that was restored from a backup sends nothing until it reaches our version.
+ * The milliseconds without any data, not even the bookmark that comes each minute, after which the remembered version
+ * may be the cause. A server that was restored from a backup sends nothing until it reaches the remembered version.
  */
 const SILENT_MS = 150_000;
 
@@ -31,8 +31,8 @@ export interface RetryPace {
   succeeded(): void;
   /**
    * Returns true if the remembered resourceVersion may be the cause of the failures, so that the list must be read
-   * again. If a server answers with failures again and again, it may reject the version. If a server did not answer for
-   * a while, it may have been restored from an older state.
+   * again. A server that repeatedly answers with failures may reject the version. A server that did not answer for a
+   * while may have been restored from an older state.
    */
   isSuspect(thrown: unknown): boolean;
   /** Records a failure. If a server answers again after an outage, the pauses begin again with the shortest pause. */

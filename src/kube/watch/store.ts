@@ -5,8 +5,8 @@ import { untilAborted } from '../../util/waits.ts';
 import { type KubeObject, keyAt, keyOf } from '../resources.ts';
 
 /**
- * The store calls the handler in the order of the server. An object with one uid is added, then updated, then deleted. An
- * object with the same name and another uid is another object.
+ * The store calls the handler in the order in which the server sends the changes. An object with one uid is added, then
+ * updated, then deleted. An object with the same name and another uid is another object.
  */
 export interface Handler<T extends KubeObject> {
   added?(object: T): void;
@@ -26,8 +26,8 @@ export interface Store<T extends KubeObject> {
   /** Returns the same array until something changes, so that callers can cache results for it. */
   readonly list: () => readonly T[];
   /**
-   * Calls the handler with each stored object as `added`, then with each change. The returned
-   * function removes the handler. Errors that it throws are logged.
+   * Calls the handler with each stored object as `added`, then with each change. The returned function removes the
+   * handler. Errors that the handler throws are logged.
    */
   readonly addHandler: (handler: Handler<T>) => () => void;
   /** Resolves when the store has its first complete list. It rejects if `abort` fires earlier. */

@@ -1,4 +1,7 @@
-/** Proves that a directory of releases has only complete files, changes atomically, and can be carried into an air gap. */
+/**
+ * Proves that a directory of releases has only complete files, changes atomically, and can be copied into a network
+ * without internet access.
+ */
 import { createHash } from 'node:crypto';
 import {
   chmod,

@@ -1,4 +1,7 @@
-/** Creates the directory of an update server: gathers files, verifies each, and only then replaces the catalog. */
+/**
+ * Creates the directory of an update server. Gathers files and verifies each file, and replaces the catalog only after
+ * that.
+ */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -220,7 +223,10 @@ export async function readBundleFile(path: string) {
   return { versions, files, channels: data.channels };
 }
 
-/** Returns a sentence for each version or file that is listed twice, because each cluster could get either of the two. */
+/**
+ * Returns a sentence for each version or file that is listed twice, because a cluster could get either of the two
+ * entries.
+ */
 function repeatedIn(versions: readonly string[], files: readonly WantedFile[]): string[] {
   // All files of a repeated release are repeated, too, so the message names only the release.
   const releases = repeated(versions);

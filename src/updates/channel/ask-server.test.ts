@@ -1,6 +1,6 @@
 /**
- * Tests which answers an update server may give: a hostile answer leads to an error of one sentence, and answers that
- * the client knows are not sent again.
+ * Tests how the answers of an update server are handled: a hostile answer leads to an error of one sentence, and the
+ * server does not send an answer again if the client already has it.
  */
 import { expect, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';

@@ -34,7 +34,7 @@ export interface Channels {
     abort: AbortSignal,
     minor?: string,
   ): Promise<Release>;
-  /** Asks for the newest release of all, for clusters that follow no channel. No token is sent. */
+  /** Asks for the newest of all releases, for clusters that follow no channel. No token is sent. */
   askLatest(server: string, current: Current, abort: AbortSignal): Promise<Release>;
 }
 

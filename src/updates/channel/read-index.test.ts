@@ -14,7 +14,7 @@ downloadURLs:
 - {arch: arm64, os: linux, url: "https://example.com/older"}
 - {arch: arm, os: linux}
 `;
-/** The most bytes of an index that are read. */
+/** The maximum number of bytes that are read from an index. */
 const LARGEST = 64 * 1024;
 const ENTRY = '- {os: linux, arch: amd64, k0s: "https://example.com/k0s"}\n';
 /** An index of about the largest size that is valid. */

@@ -11,7 +11,10 @@ const MOST_ANSWERS = 1_000;
 const MOVED = [301, 303, 307, 308];
 const MOST_MOVES = 5;
 
-/** Returns a function that resolves with the version as the channel writes it. `latestVersion` is empty if none is known yet. */
+/**
+ * Returns a function that resolves with the version as the channel writes it. `latestVersion` is empty if no version is
+ * known yet.
+ */
 export function redirectChannels(tools: ServerTools) {
   const answers = new Map<
     string,

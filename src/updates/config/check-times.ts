@@ -21,8 +21,8 @@ export interface CheckPace {
 }
 
 /**
- * The milliseconds after a tick in which a missed check is still made. A check that is later than that would surprise
- * people.
+ * If a check at a tick was missed, Refit still makes it within this time after the tick, in milliseconds. A later check
+ * would surprise people.
  */
 export const CATCH_UP_MS = 10 * 60_000;
 const RETRY_MS = 30_000;

@@ -5,7 +5,10 @@ import { parseGoDuration } from '../../util/duration.ts';
 import { ifPossible } from '../../util/errors.ts';
 
 export interface CronSchedule {
-  /** Returns the first moment after `time`, both in milliseconds since the Unix epoch; undefined if there is none. */
+  /**
+   * Returns the first tick after `time`, both in milliseconds since the Unix epoch; undefined if there is no later
+   * tick.
+   */
   next(time: number): number | undefined;
 }
 

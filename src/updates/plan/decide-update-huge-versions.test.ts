@@ -7,7 +7,8 @@ import { T0 } from '../../../test/support/clock/times.ts';
 import { readIndex } from '../channel/read-index.ts';
 import { decideUpdate } from './decide-update.ts';
 
-// A version such as v1.372026001.0 would end the process (out of memory), so the test uses a smaller one.
+// A version such as v1.372026001.0 would end the process (out of memory), so the test uses a version with a smaller
+// minor.
 test('a Plan whose version has a huge minor is refused in a short sentence', async () => {
   const update = {
     ...buildUpdate({ targets: { workers: listed('w1') } }),

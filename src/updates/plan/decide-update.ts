@@ -86,8 +86,8 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
       reason: 'Withdrawn',
       message: `release ${origin?.version} was withdrawn: ${withdrawn}`,
     };
-  // The channel may now offer an older release than the release of the Plan. The Plan may then be half done, and the
-  // code must judge it first.
+  // The channel may now offer an older release than the release of the Plan. If this Plan is not finished, the code
+  // must first decide about the Plan.
   const ahead = compareVersionTexts(origin?.version, release.version);
   const isHalfDone = ahead > 0 && phase !== 'done' && withdrawn === undefined;
   const own = plan && (ahead === 0 || isHalfDone) ? planVerdict(facts, plan) : undefined;
@@ -117,7 +117,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   );
 }
 
-/** Returns the version of a worker that is older than the release; undefined if there is none. */
+/** Returns the version of a worker that is older than the release; undefined if no worker is older. */
 function workerBehind(
   { kubelets }: Pick<UpdateFacts, 'kubelets'>,
   wanted: Version,
@@ -128,7 +128,7 @@ function workerBehind(
   )?.text;
 }
 
-/** Returns a decision if the existing Plan forbids a new one; undefined if it does not. */
+/** Returns a decision if the existing Plan forbids a new Plan; undefined if a new Plan is allowed. */
 function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
   const { release, settings, phaseOf } = facts;
   const { name } = plan.metadata;
@@ -252,7 +252,8 @@ function ageVerdict({
   now,
 }: UpdateFacts): UpdateDecision | undefined {
   if (minimumAge === undefined) return undefined;
-  // A date in the future would delay the release for longer than the time that people asked for, so it counts as now.
+  // A publication date in the future would delay the release for longer than the minimum age. So the age counts at the
+  // latest from the time at which Refit saw the release first, or from now if that time is unknown.
   const since = Math.min(publishedMs ?? seenMs ?? now, seenMs ?? now);
   const until = since + minimumAge.ms;
   if (until <= now) return undefined;

@@ -76,7 +76,10 @@ export async function readCatalog(directory: string): Promise<Catalog> {
   }
 }
 
-/** Returns a function that resolves with the catalog, and reads it again after it was replaced. */
+/**
+ * Returns a function that resolves with the catalog. The function reads the file again only after the file was
+ * replaced.
+ */
 export function followCatalog(directory: string): () => Promise<Catalog> {
   let read: { readonly at: string; readonly catalog: Catalog } | undefined;
   return async () => {
@@ -107,8 +110,8 @@ export function versionFor(
 }
 
 /**
- * Returns true if the cluster is in the percentage of the release. A cluster without an id gets a
- * release only when all clusters do.
+ * Returns true if the cluster is in the percentage of the release. A cluster without an id gets the release only if all
+ * clusters get it.
  */
 function isIncluded(
   clusterId: string,

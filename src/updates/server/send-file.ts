@@ -1,4 +1,4 @@
-/** Sends files and ranges of them. All downloads share one bounded cache and copy nothing from it. */
+/** Sends files, whole or in ranges. All downloads share one bounded cache, and use its blocks without a copy. */
 import { open } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
@@ -39,7 +39,7 @@ export interface ServedFile {
   readonly cache: BlockCache;
 }
 
-/** Sends the file. Resolves with the number of bytes that were sent, even if the client leaves. */
+/** Sends the file. Resolves with the number of bytes that were sent, even if the client disconnects. */
 export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
@@ -92,16 +92,15 @@ async function sendBytes(
   from: number,
   to: number,
 ) {
-  // One listener serves all pieces, because one for each piece would cost more than the piece
-  // itself.
+  // One listener serves all pieces, because adding a listener for each piece would cost more than sending the piece.
   let wake = (): void => undefined;
   response.once('close', () => wake());
   let at = from;
   while (at <= to && !response.destroyed) {
     const block = await cache.read(path, Math.floor(at / BLOCK_BYTES));
     const piece = block.subarray(at % BLOCK_BYTES, (at % BLOCK_BYTES) + to - at + 1);
-    // The file was truncated meanwhile. The server breaks the connection, so that the client does
-    // not mistake this for the end of the file.
+    // If the piece is empty, the file was truncated during the download. The server then breaks the connection, so that
+    // the client does not mistake the shorter file for the whole file.
     if (piece.length === 0) response.destroy();
     await new Promise<void>((resolve) => {
       wake = resolve;

@@ -54,7 +54,7 @@ export interface UpdateServerOptions extends BasicTools {
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 30_000 };
 const IDLE_MS = 60_000;
 const MOST_CONNECTIONS = 4_000;
-/** The most open connections from one address, which may be that of one client or of a proxy with many clients. */
+/** The most open connections from one address. The address may belong to one client, or to a proxy with many clients. */
 const MOST_OF_ONE = 1_000;
 
 /** Serves until `abort` aborts. Rejects at once with REFIT_FILE or REFIT_USAGE if an option is wrong. */
@@ -203,8 +203,8 @@ function baseOf({ url, certificate }: UpdateServerOptions, host = ''): string | 
 }
 
 /**
- * Returns the UID of the namespace kube-system, from the header of k0s or of system-upgrade-controller; empty if the request
- * has neither.
+ * Returns the UID of the namespace kube-system, from the header of k0s or of system-upgrade-controller; empty if the
+ * request has neither header.
  */
 function clusterOf(request: IncomingMessage): string {
   const { k0s_clusterid: ofK0s, 'x-suc-cluster-id': ofSuc } = request.headers;

@@ -11,8 +11,8 @@ const NO_JSON_NUMBER = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 const LIKE_A_NUMBER = /^[-+.\d]/;
 
 /**
- * Matches an underscore that is not between two digits. After a leading point, only such an
- * underscore makes the value a text.
+ * Matches an underscore that is not between two digits. In a value that starts with a point, such an underscore makes
+ * the value a text. Other underscores do not prevent that a value is a number.
  */
 const MISPLACED_UNDERSCORE = /(?<!\d)_|_(?!\d)/;
 const LEGACY_OCTAL = /^0[0-7]+$/;

@@ -40,7 +40,7 @@ export interface SeenForeign {
   readonly changing: string;
   /** The files that were changed although they belong to somebody else. */
   readonly changed: readonly string[];
-  /** Output of install while the disk of the binary is full, and what was there after it. */
+  /** The output of install while the disk of the binary is full, and what exists after that. */
   readonly full: string;
   readonly afterFull: readonly string[];
   /**

@@ -80,7 +80,8 @@ async function startK0s(): Promise<void> {
   await writeWorkerProfile('/var/lib/k0s', false);
   if (manager === 'systemd') {
     execFileSync('mkfifo', [STDIN]);
-    // This process keeps the FIFO open for reading and writing until it ends, so the FIFO does not end before.
+    // This process keeps the FIFO open for reading and writing until it ends, so k0s does not reach the end of the FIFO
+    // before.
     openSync(STDIN, 'r+');
     await writeFile('/etc/systemd/system/k0sworker.service', UNIT);
     execFileSync('systemctl', ['daemon-reload']);

@@ -13,8 +13,8 @@ import { findRunc } from '../../testenv/container.ts';
 const MANIFEST = join(import.meta.dirname, '../../../deploy/chart/manifests/agent/daemonset.yaml');
 
 /**
- * Mounts the hierarchy of cgroups. Only runc needs it, because it creates a cgroup. Which of the mounts is missing
- * depends on the jail.
+ * Mounts the hierarchy of cgroups. Only runc needs the hierarchy, because runc creates a cgroup. It depends on the jail
+ * which mount is missing.
  */
 const WITH_CGROUPS =
   'findmnt -t cgroup2 /sys/fs/cgroup >/dev/null || { mount -t sysfs none /sys; mount -t cgroup2 none /sys/fs/cgroup; }; exec "$@"';

@@ -55,8 +55,8 @@ export async function upgradeByPods(
   const endedAt: string[] = [];
   let pod = start();
   await untilAgent(pod);
-  // Leaves the program as a pod of another version does. Removes the file first, so that the file of a running agent
-  // stays unchanged.
+  // Leaves a program on the host, as a pod of another version does. Removes the present file first, so that the file of
+  // a running agent stays unchanged.
   await pod.stop();
   spawnSync('rm', [PROGRAM]);
   writeFileSync(PROGRAM, 'another version', { mode: 0o755 });

@@ -3,7 +3,7 @@ import type { SeenForeign } from './foreign.ts';
 import type { ByPods } from './pods.ts';
 
 export interface Seen {
-  /** Output of install before k0s ran, then after, then a second time. */
+  /** The output of install: before k0s ran, after k0s ran, and at the second install. */
   readonly tooEarly: string;
   readonly installed: string;
   /** Empty if the second install did not restart the agent. */
@@ -15,7 +15,7 @@ export interface Seen {
   readonly left: readonly string[];
   /** Output of install on a worker whose k0s runs its own agent. */
   readonly besideOwn: string;
-  /** Output of install while others may write the kubelet's kubeconfig. */
+  /** The output of install while other users may write to the kubelet's kubeconfig. */
   readonly distrusted: string;
   /** The output of install while other users may write to the directory of the status socket of k0s. */
   readonly unasked: string;
@@ -26,7 +26,7 @@ export interface Seen {
   /** The results of an upgrade by pods of the DaemonSet, after the service was removed. */
   readonly byPod?: ByPods;
   readonly upgradeMs: number;
-  /** How long the service manager waits before it starts a service anew by itself. */
+  /** How long the service manager waits before it restarts a service by itself. */
   readonly respawnMs: number;
   /**
    * The versions of k0s: before the upgrade, after it, after the roll-back, after the agent was removed, and after the

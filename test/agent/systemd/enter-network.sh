@@ -1,6 +1,5 @@
 #!/bin/sh
-# Runs a program in a network of its own, where only loopback is:
-#   unshare --net sh enter-network.sh PROGRAM...
+# Runs a program in its own network, which has only loopback: unshare --net sh enter-network.sh PROGRAM...
 set -eu
 ip link set lo up
 # The API server needs an address that is not of loopback. Nothing listens at this address.

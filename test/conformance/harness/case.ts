@@ -19,11 +19,11 @@ export interface RequestStep {
    * whole object or the source code of the real server.
    */
   readonly anyMessage?: boolean;
-  /** Compare `metadata.managedFields` too, which every other step ignores. */
+  /** Compares `metadata.managedFields` as well. Steps without this option ignore that field. */
   readonly managedFields?: boolean;
 }
 
-/** Opens a watch under the name `as`; what it receives is compared by `events` and `end`. */
+/** Opens a watch with the name `as`. The steps `events` and `end` compare what the watch receives. */
 export interface WatchStep {
   readonly do: 'watch';
   readonly path: string;
@@ -32,8 +32,8 @@ export interface WatchStep {
 }
 
 /**
- * Waits for `count` events of a watch, and compares all events up to the last of them. Bookmarks without annotations do
- * not count.
+ * Waits for `count` events of a watch, and compares all events up to the last counted event. Bookmarks without
+ * annotations do not count.
  */
 export interface EventsStep {
   readonly do: 'events';
@@ -41,13 +41,18 @@ export interface EventsStep {
   readonly count: number;
 }
 
-/** Waits until the server ends the watch and compares everything since the last comparison. */
+/**
+ * Waits until the server ends the watch, and compares everything that the watch has received since the last comparison.
+ */
 export interface EndStep {
   readonly do: 'end';
   readonly of: string;
 }
 
-/** Repeats a GET until `member` of the answer equals `equals`. Only the time that this takes may differ. */
+/**
+ * Repeats a GET until `member` of the answer equals `equals`. Only the duration of this step may differ between the
+ * servers.
+ */
 export interface UntilStep {
   readonly do: 'until';
   readonly path: string;

@@ -1,11 +1,14 @@
 /**
- * Removes what may differ between two servers that behave alike: identities, times, revisions, and the few things that a
- * real cluster adds. This file alone names all that is ignored.
+ * Removes what may differ between two servers with the same behavior: identities, times, revisions, and a few additions
+ * of a real cluster. Only this file defines what the comparison ignores.
  */
 import { isRecord } from '../../../src/util/json.ts';
 import type { Observation } from './run-case.ts';
 
-/** Annotations and taints that controllers of a real cluster, not its API server, write to every node at any time. */
+/**
+ * The annotations and taints that controllers of a real cluster write to every node at any time. The API server does
+ * not write them.
+ */
 const CONTROLLERS_ANNOTATIONS = ['node.alpha.kubernetes.io/ttl'];
 const CONTROLLERS_TAINTS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unschedulable'];
 
@@ -24,10 +27,10 @@ const REVISIONS_IN_MESSAGES: readonly [RegExp, string][] = [
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-/** The number of milliseconds. A time that is closer to now counts as set by the server during the test. */
+/** In milliseconds. A time that is closer to the present counts as set by the server during the test. */
 const RECENT = 30 * 60_000;
 
-/** Returns a transcript in a form that can be compared with that of another server. */
+/** Returns a transcript in a form that can be compared with the transcript of another server. */
 export function normalise(observations: readonly Observation[]): unknown[] {
   const revisions = objectRevisions(observations);
   const uids = new Map<string, string>();
@@ -43,7 +46,7 @@ export function normalise(observations: readonly Observation[]): unknown[] {
 }
 
 interface Context {
-  /** Revisions of objects that the case has seen, ascending. */
+  /** The revisions of the objects that the case has received, in ascending order. */
   readonly revisions: readonly number[];
   readonly managed: boolean;
 }
@@ -117,7 +120,10 @@ function cleanObject(
 /** Short ages differ because two servers read the clock at different times. */
 const SHORT_AGE = /^\d{1,3}s$/;
 
-/** The descriptions of columns are texts for people, and kubectl shows none of them. */
+/**
+ * Removes the descriptions of the columns and short ages. The descriptions are texts for people, and kubectl does not
+ * show them.
+ */
 function cleanTable(table: Record<string, unknown>, context: Context): Record<string, unknown> {
   const { columnDefinitions, rows, ...rest } = cleanObject(table, context);
   const columns = Array.isArray(columnDefinitions) ? columnDefinitions.map(asRecord) : undefined;
@@ -141,7 +147,7 @@ function withoutControllers(node: Record<string, unknown>): Record<string, unkno
   const spec = { ...asRecord(node['spec']) };
   const annotations = Object.entries(asRecord(metadata['annotations']));
   const own = annotations.filter(([key]) => !CONTROLLERS_ANNOTATIONS.includes(key));
-  // A revision of a node may come from a controller.
+  // The revision of a node may come from a write of a controller.
   metadata['resourceVersion'] = '<revision>';
   delete metadata['annotations'];
   if (own.length > 0) metadata['annotations'] = Object.fromEntries(own);
@@ -154,7 +160,10 @@ function withoutControllers(node: Record<string, unknown>): Record<string, unkno
   return { ...node, metadata, spec };
 }
 
-/** The real server lists causes in random order and some twice, because its checks overlap. */
+/**
+ * Sorts the causes and removes duplicates. The real server lists causes in random order, and lists some causes twice,
+ * because its checks overlap.
+ */
 function orderCauses(status: Record<string, unknown>): Record<string, unknown> {
   const details = asRecord(status['details']);
   if (!Array.isArray(details['causes'])) return status;
@@ -167,7 +176,7 @@ function orderCauses(status: Record<string, unknown>): Record<string, unknown> {
   return { ...status, message, details: { ...details, causes: list } };
 }
 
-/** Lists and bookmarks have a revision of the whole server, objects their own. */
+/** Lists and bookmarks have a revision of the whole server. Objects have their own revisions. */
 const isObject = (object: Record<string, unknown>): boolean =>
   asRecord(object['metadata'])['name'] !== undefined;
 

@@ -33,7 +33,10 @@ export const widget = (
   ...more,
 });
 
-/** A definition of Widgets in the file's group; `spec` and `status` are the schemas of these members. */
+/**
+ * Returns a definition of Widgets in the API group of the test file. `spec` and `status` are the schemas of these
+ * members.
+ */
 export const widgetDefinition = (
   spec: object,
   {

@@ -98,7 +98,7 @@ class Run {
     }, PATIENCE);
   }
 
-  /** Removes all that the case created, the latest first, with its finalizers. */
+  /** Removes all objects that the case created, the newest first, together with their finalizers. */
   async clean(): Promise<void> {
     for (const { stream } of this.#streams.values()) stream.close();
     for (const path of this.#created.toReversed()) {
@@ -144,7 +144,9 @@ class Run {
   }
 }
 
-/** A bookmark with nothing but a revision: servers may send any number of them. */
+/**
+ * Reports whether the line is a bookmark that contains only a revision. Servers may send any number of such bookmarks.
+ */
 function isHeartbeat(line: unknown): boolean {
   return (
     isRecord(line) && line['type'] === 'BOOKMARK' && !JSON.stringify(line).includes('annotations')
@@ -167,7 +169,7 @@ function memberAt(value: unknown, path: readonly string[]): unknown {
   }, value);
 }
 
-/** Runs all steps, then removes what they created. */
+/** Runs all steps, and then removes the objects that the steps created. */
 export async function runCase(
   steps: readonly Step[],
   wire: Wire,

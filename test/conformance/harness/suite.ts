@@ -1,4 +1,4 @@
-/** Makes each case a test: runs it against both servers and compares the answers. */
+/** Turns each case into a test: runs the case against both servers and compares the answers. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
@@ -9,11 +9,14 @@ import { normalise } from './normalise.ts';
 import { type Names, runCase } from './run-case.ts';
 import { type Credentials, connect, type Wire } from './wire.ts';
 
-/** Objects that the cases of a file share: created on both servers before the first case, removed after the last. */
+/**
+ * An object that the cases of a file share. It is created on both servers before the first case, and removed after the
+ * last case.
+ */
 export interface Fixture {
   readonly path: string;
   readonly object: unknown;
-  /** The path of a GET. The suite waits until it answers 200. */
+  /** The path of a GET. The suite waits until the server answers this GET with 200. */
   readonly ready?: string;
 }
 
@@ -65,8 +68,8 @@ export function conformance(subject: string, fixtures: readonly Fixture[] = []):
 }
 
 /**
- * Creates the case's namespace if the case uses it. It stays until the control plane ends, because a real cluster sends
- * some hundred requests to remove one.
+ * Creates the case's namespace if the case uses it. The namespace stays until the control plane ends, because a real
+ * cluster sends some hundred requests to remove a namespace.
  */
 async function inNamespace(wire: Wire, names: Names, steps: readonly Step[]): Promise<unknown[]> {
   const text = JSON.stringify(steps);

@@ -1,4 +1,7 @@
-/** The suite's own small HTTP client: it shows exactly what a server sends and shares no code with Refit's. */
+/**
+ * The small HTTP client of this suite. It shows exactly what a server sends, and shares no code with the client of
+ * Refit.
+ */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
@@ -21,11 +24,11 @@ export interface Answer {
   readonly contentType: string;
   readonly warnings: readonly string[];
   readonly retryAfter: string | undefined;
-  /** Parsed if it is JSON, else the text. */
+  /** The parsed body if the body is JSON; otherwise its text. */
   readonly body: unknown;
 }
 
-/** What a watch has received; `ended` after the server closed the stream. */
+/** The data that a watch has received. `ended` is true after the server has closed the stream. */
 export interface Stream {
   readonly code: number;
   readonly lines: unknown[];
@@ -103,7 +106,7 @@ function readStream(response: IncomingMessage): Stream {
     rest = lines.pop() ?? '';
     stream.lines.push(...lines.filter((line) => line !== '').map(parse));
   });
-  // A broken connection ends the stream, too; what came before is compared.
+  // A broken connection also ends the stream. The data that was received before is compared.
   response
     .on('error', () => response.destroy())
     .on('close', () => {

@@ -22,9 +22,9 @@ const BUNDLE = 'bundle.tar';
 const { bundles: LIST, bundleRecord } = pathsIn(STATE);
 const PART = '.refit-airgap.part';
 
-/** The files in the images directory before. */
+/** The files in the images directory before the work. */
 interface Before {
-  /** Placed by the agent, oldest first. */
+  /** The bundles that the agent placed, the oldest first. */
   readonly ours: readonly PlacedBundle[];
   readonly theirs: readonly string[];
 }

@@ -37,7 +37,7 @@ const JOURNAL = pathsIn(STATE).journal;
 /** The faults of a disk. A value of `Loss` is a loss of power, which also ends the process. */
 export type DiskFault = 'crash' | 'ENOSPC' | 'EIO' | Loss;
 
-/** One operation of a run without faults. `nth` counts from 1. */
+/** One operation of a run in which no fault occurs. `nth` counts from 1. */
 export interface FilePoint {
   readonly nth: number;
   readonly operation: string;
@@ -58,7 +58,7 @@ export interface DiskRunOptions {
   /** The server of the payload, which is `bytesOf(NEW)`. */
   readonly server: PayloadServer;
   readonly fault?: { readonly nth: number; readonly kind: DiskFault } | undefined;
-  /** True for a disk that syncs nothing, whatever it says. */
+  /** True for a disk that reports each sync as successful, but syncs nothing. */
   readonly lies?: boolean;
 }
 
@@ -203,7 +203,10 @@ class DiskRun {
     await this.#alive();
   }
 
-  /** After a crash of only the process, the next process finds all its files. Expects that it downloads no byte again. */
+  /**
+   * If only the process crashes, the next process finds all files of the crashed process. Verifies that the next
+   * process downloads no byte again.
+   */
   #expectResumption(): void {
     const { work, server } = this.#options;
     const held = this.#disk.peek(work.part)?.length ?? 0;

@@ -1,4 +1,7 @@
-/** The work of a node on a disk that fails: the command, the files before, and the files that must be there afterwards. */
+/**
+ * The work of a node on a disk that fails: the command, the files before the work, and the files that must exist after
+ * the work.
+ */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { upgradePathsOf } from '../../../src/agent/state/state-directory.ts';

@@ -1,6 +1,6 @@
 /**
- * Runs a part of the sweep over files in every test run, chosen by a seed. Runs more of the faults at the files that
- * are swapped.
+ * Tests a part of the trials with disk faults in every test run. A seed chooses this part. It contains a larger share
+ * of the trials at files that are swapped.
  */
 import { expect, test } from 'vitest';
 import { WHOLE } from '../../support/whole.ts';
@@ -18,7 +18,10 @@ import {
 import { servePayload } from './payload-server.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
-/** One of this many trials runs here: of all trials, and of the trials of a swap. `npm run lab` runs all trials. */
+/**
+ * The test runs one of this many trials: the first number is for all trials, and the second number is for the trials of
+ * a swap. `npm run lab` runs all trials.
+ */
 const [SHARE, SHARE_OF_SWAP] = WHOLE ? [8, 1] : [16, 3];
 
 const BINARIES = ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'];

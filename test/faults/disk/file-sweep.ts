@@ -1,4 +1,7 @@
-/** The sweep over files: one run for each fault at each operation that the work makes without faults. */
+/**
+ * Tries every disk fault at every file operation of the work, with one run for each fault at each operation. A run in
+ * which no fault occurs finds the operations.
+ */
 import { FIRST_BUNDLE, THIRD_BUNDLE } from './bundle-works.ts';
 import { type DiskFault, type DiskVerdict, type FilePoint, runDisk } from './disk-run.ts';
 import { type DiskWork, ROLL_BACK, UPDATE } from './disk-works.ts';

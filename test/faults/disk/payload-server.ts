@@ -1,4 +1,4 @@
-/** Serving one payload as a plain web server does: whole or from a byte on, with an ETag. */
+/** Serves one payload as a simple web server does: the whole payload, or the part from a given byte, with an ETag. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -1,4 +1,4 @@
-/** Tests the journal on a real disk without room, which only root can mount. */
+/** Tests the journal on a real disk that has no free space. Only root can mount such a disk. */
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';

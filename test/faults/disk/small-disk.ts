@@ -8,7 +8,7 @@ import { join } from 'node:path';
 const MIB = 1024 * 1024;
 
 export class SmallDisk implements AsyncDisposable {
-  /** Where it is mounted. */
+  /** The path at which the disk is mounted. */
   readonly path: string;
   readonly #root: string;
 
@@ -25,7 +25,7 @@ export class SmallDisk implements AsyncDisposable {
     try {
       writeFileSync(image, '');
       truncateSync(image, mebibytes * MIB);
-      // No blocks are reserved for root: the agent is root, and the disk must be full for it, too.
+      // No blocks are reserved for root. The agent runs as root, and the disk must be full for the agent as well.
       execFileSync('mkfs.ext4', ['-q', '-m', '0', image]);
       execFileSync('mount', ['-o', 'loop', image, path]);
     } catch (error) {
@@ -56,7 +56,7 @@ export class SmallDisk implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Lazy, because a killed process may hold a file of it for a moment.
+    // Unmounts lazily, because a killed process may hold a file of the disk open for a moment.
     execFileSync('umount', ['--lazy', this.path]);
     await rm(this.#root, { recursive: true });
   }

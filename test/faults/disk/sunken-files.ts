@@ -1,4 +1,4 @@
-/** Simulates files that a loss of power can undo: contents and names stay in a cache until each is synced. */
+/** Simulates files that a loss of power can undo: contents and names stay in a cache until they are synced. */
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Files } from '../../../src/agent/state/durable-files.ts';
@@ -34,7 +34,7 @@ export class SunkenFiles {
   /** The names on the disk. The names in a directory are those of its last sync. */
   #syncedNames = new Map<string, Inode>();
 
-  /** With `lies`, nothing is ever synced, although every call reports success. */
+  /** If `lies` is true, nothing is ever synced, although every call reports success. */
   constructor(before: BeforeOperation, lies = false) {
     this.#before = before;
     this.#lies = lies;
@@ -58,8 +58,8 @@ export class SunkenFiles {
   }
 
   /**
-   * An object that identifies the file behind the name. Two names of one file return the same object; so does one name,
-   * until it names another file.
+   * Returns an object that identifies the file with this name. Two names of the same file return the same object. A
+   * name returns the same object until it names another file.
    */
   identity(path: string): object | undefined {
     return this.#names.get(path);

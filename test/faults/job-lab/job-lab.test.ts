@@ -1,5 +1,5 @@
 /**
- * Tests a part of the runs with Jobs that a seed chooses, repeats runs that once found mistakes, and tests that the
+ * Tests some of the runs with Jobs, which a seed chooses. Repeats runs that once found mistakes. Tests that the
  * observer detects violations.
  */
 import { describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * The mishaps of a run with Jobs as data: those that every process can have, and what people and the cluster do during
- * the run.
+ * The mishaps of a run with Jobs as data: mishaps that every process can have, and actions of people and of the cluster
+ * during the run.
  */
 import { type CallPoint, nameOf, Tape } from '../lab/call-points.ts';
 import { describe, type Mishap, makeTrouble } from '../lab/mishaps.ts';
@@ -17,7 +17,7 @@ export interface Played {
   readonly points: readonly CallPoint[];
 }
 
-/** Plays one run in which exactly these mishaps happen. */
+/** Runs the scene once, with exactly these mishaps. */
 export async function playJobs(
   scene: JobScene,
   seed: number,

@@ -17,7 +17,10 @@ export interface Observed {
 const PLANS = ['plan', 'other'];
 /** Seconds for which a node may be in `applying` without a Job and without a reason: longer than any trouble. */
 const PATIENCE_S = 150;
-/** Seconds in which a Job may follow an earlier `concurrency`: an edit may come between a decision and its write. */
+/**
+ * The number of seconds in which a new Job may still follow the earlier `concurrency`, because an edit may happen
+ * between a decision and its write.
+ */
 const EDIT_S = 2;
 
 export class JobObserver {
@@ -31,8 +34,8 @@ export class JobObserver {
   /** The keys (name of the Plan, node and hash) of all Jobs that ever completed. */
   readonly #everSucceeded = new Set<string>();
   /**
-   * The keys (name of the Plan and node) of the last Jobs that failed or were lost. Such a Job may have left a cordon,
-   * as a Job of the original may.
+   * The keys (name of the Plan and node) whose last Job failed or was lost. Such a Job may have left a cordon, as a Job
+   * of the original controller may.
    */
   readonly #unfinished = new Set<string>();
   /** Nodes whose Job was deleted together with its Plan. The next Plan assumes that somebody else cordoned the node. */
@@ -42,7 +45,10 @@ export class JobObserver {
   readonly #ran = new Map<string, string>();
   /** Seconds without a Job, by Plan and host name. */
   readonly #jobless = new Map<string, number>();
-  /** The number of nodes at work a second ago, by Plan. A lowered limit stops no node that is at work. */
+  /**
+   * The number of nodes at work a second ago, by Plan. If the limit is lowered, nodes that are already at work
+   * continue.
+   */
   readonly #most = new Map<string, number>();
   /** The number of nodes in `applying` a second ago, by Plan. */
   readonly #listed = new Map<string, number>();
@@ -95,7 +101,7 @@ export class JobObserver {
     if (isOurs && isAtWork(job)) this.#unfinished.add(placeOf(job));
     if (world.plans.every(({ metadata }) => metadata.uid !== ownerOf(job)))
       this.#abandoned.add(nodeNameOf(job));
-    // The controller deletes the Job of a node that no longer exists, as the original does.
+    // The controller deletes the Job of a node that no longer exists, as the original controller does.
     const node = world.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
     const isForLostNode = this.#nodeUids.get(uid) !== node?.metadata.uid;
     this.#hold(
@@ -110,7 +116,7 @@ export class JobObserver {
       isOurs || makesRoom || !holds(job, 'Complete'),
       `completed Job deleted: ${job.metadata.name}`,
     );
-    // The Job was lost before its hash was written to the label of the node. So the controller can't know that it
+    // The Job was lost before its hash was written to the label of the node. So the controller can't know that the Job
     // completed, and the next Job repeats the upgrade.
     if (!isOurs || this.#labelOn(nodeNameOf(job), job) === hashOf(job)) return;
     this.#succeeded.delete(keyOf(job));
@@ -135,7 +141,7 @@ export class JobObserver {
     }
   }
 
-  /** Call each second. */
+  /** Must be called each second. */
   passSecond(): void {
     this.#quietS++;
     for (const plan of this.#observed.world.plans) {
@@ -169,7 +175,7 @@ export class JobObserver {
     }
   }
 
-  /** The worst end of all Plans: `stuck` before `JobFailed` before `Complete`. */
+  /** Returns the worst end of all Plans. `stuck` is worse than `JobFailed`, which is worse than `Complete`. */
   get end(): string {
     const ends = this.#observed.world.plans.map(endOf);
     return (
@@ -180,7 +186,7 @@ export class JobObserver {
     );
   }
 
-  /** What is wrong at the end, once nothing happens any more. */
+  /** Describes what is wrong at the end, when nothing changes any more. */
   leftovers(): string[] {
     const { world, cordoned } = this.#observed;
     const left: string[] = [];

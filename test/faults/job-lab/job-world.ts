@@ -81,7 +81,7 @@ export class JobWorld {
   readonly removed = new Set<string>();
   /** Names of nodes that were replaced. */
   readonly replaced = new Set<string>();
-  /** Names of nodes that somebody cordoned once they were done. */
+  /** Names of nodes that somebody cordoned after their upgrade was done. */
   readonly cordoned = new Set<string>();
   /** The version that the channel reports. */
   version = FIRST_VERSION;

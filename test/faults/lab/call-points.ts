@@ -5,10 +5,10 @@
 import type { Call } from '../../../src/kube/client.ts';
 
 /**
- * crash before: the process dies before it sends the call · crash after: the server does what was requested, and the
- * process dies · 504: the server does what was requested, and answers with a timeout · another number: the server
+ * crash before: the process dies before it sends the call · crash after: the server does what was requested, and then
+ * the process dies · 504: the server does what was requested, and answers with a timeout · another number: the server
  * answers with this code and does nothing · lost answer: the server does what was requested, but the client gets no
- * answer · stale: a read returns what the first such read returned, and a watch is late.
+ * answer · stale: a read returns the result of the first read with the same path and query, and a watch is late.
  */
 export type Fault =
   | 'crash before'
@@ -33,7 +33,10 @@ export const FAULTS: readonly Fault[] = [
   'stale',
 ];
 
-/** A call, identified by the actor, the call and its number. Runs with the same course have the same points. */
+/**
+ * A call, identified by the actor, the kind of call and its number. Runs in which the same things happen have the same
+ * points.
+ */
 export interface CallPoint {
   readonly actor: string;
   readonly verb: string;
@@ -69,7 +72,7 @@ export class Tape {
   readonly #counts = new Map<string, number>();
   readonly #choose: (point: CallPoint) => Fault | undefined;
 
-  /** `choose` is asked once at each point. */
+  /** `choose` is called once at each point. */
   constructor(choose: (point: CallPoint) => Fault | undefined = () => undefined) {
     this.#choose = choose;
   }

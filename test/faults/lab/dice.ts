@@ -1,4 +1,7 @@
-/** Mixtures: runs with several random mishaps. Also finds a smallest set of mishaps with which a run still fails. */
+/**
+ * Mixtures: runs with several random mishaps. For a run that fails, also finds a smallest set of mishaps with which the
+ * run still fails.
+ */
 import { shardsOfSizes } from '../../../src/dialects/autopilot/plan/status-shards/spread.ts';
 import type { Quality } from '../../model/host.ts';
 import { pick, seededRandom } from '../random.ts';
@@ -13,7 +16,7 @@ export interface Throw {
 /** The sizes are small, so that a few targets already need several shards. */
 const SMALL_SHARDS = shardsOfSizes({ plan: 1, shard: 2, failures: 1 });
 
-/** The highest number of mishaps in one run, without an abort. */
+/** The maximum number of mishaps in one run. An abort is not counted. */
 const MISHAPS = 6;
 
 /** The same seed gives the same cluster and mishaps. */
@@ -22,7 +25,7 @@ export async function throwDice(seed: number): Promise<Throw> {
   const scene = sceneFor(random);
   const { points, verdict } = await play(scene, seed, []);
   const count = 1 + Math.floor(random() * MISHAPS);
-  // Mishaps make a run longer. So they may also happen after the end of the run without faults.
+  // Mishaps make a run longer. So mishaps may be planned for up to three times the duration of the undisturbed run.
   const seconds = verdict.seconds * 3;
   const mishaps = Array.from({ length: count }, () => mishapFor(random, points, seconds));
   const abort: readonly Mishap[] =

@@ -26,7 +26,7 @@ const REFUSALS: Readonly<Partial<Record<Fault, [code: number, reason: string]>>>
   '500': [500, 'InternalError'],
 };
 
-/** Milliseconds by which a watch that lags is late. */
+/** The delay of a late watch, in milliseconds. */
 const LAG_MS = 3_000;
 
 export class FaultyCaller implements Caller {
@@ -84,7 +84,7 @@ export class FaultyCaller implements Caller {
     return this.#remembered(call, answer, fault);
   }
 
-  /** Makes the faults that happen in place of the call. */
+  /** Causes the faults that happen in place of the call. */
   async #before(fault: Fault | undefined, call: Call): Promise<void> {
     if (fault === 'crash before') this.#parts.crash();
     await this.#alive();

@@ -68,7 +68,7 @@ export interface Verdict {
 
 /** The most seconds that a run may take, far more than any run needs with a lease, a request deadline and some pauses. */
 const PATIENCE_S = 1_800;
-/** Seconds after the end until everything must be idle. */
+/** The number of seconds after the end of the plan within which everything must become idle. */
 const REST_S = 300;
 
 export async function runLab(options: RunOptions): Promise<Verdict> {

@@ -1,4 +1,7 @@
-/** A controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
+/**
+ * A controller process of the lab: election, manager, drains and the engine, combined in the same way as in `refit
+ * controller`.
+ */
 import { drainPreviewer } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/running-drains.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';

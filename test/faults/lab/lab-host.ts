@@ -1,4 +1,4 @@
-/** A host of the lab: the model's host, where processes start, answer and end as time passes. */
+/** A host of the lab: the host of the model, with processes that start, answer and end as time passes. */
 
 import type { ActiveJournal, Journal } from '../../../src/agent/journal.ts';
 import type { ServiceFacts } from '../../../src/agent/service/host.ts';

@@ -72,8 +72,8 @@ export interface Wanted {
   readonly workers: readonly string[];
   readonly concurrent: number;
   /**
-   * True if the command has both members (`k0supdate` and `airgapupdate`). Then each worker gets a bundle before
-   * anything else.
+   * True if the command has both members (`k0supdate` and `airgapupdate`). Then each worker gets a bundle before its
+   * k0s is upgraded.
    */
   readonly hasBundles?: boolean;
 }

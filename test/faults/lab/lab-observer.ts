@@ -40,7 +40,7 @@ export class LabObserver {
     return wholePlan(this.#watched.server);
   }
 
-  /** Call at each change of a host. */
+  /** Must be called at each change of a host. */
   lookAtHosts(): void {
     const { controllers, workers, concurrent, hasBundles } = this.#watched;
     const moving = (hosts: readonly LabHost[]): LabHost[] =>
@@ -65,7 +65,7 @@ export class LabObserver {
     }
   }
 
-  /** Call with each version of an object that carries signals. */
+  /** Must be called with each version of an object that carries signals. */
   lookAtObject({ metadata: { name, annotations } }: KubeObject): void {
     const signal = decodeSignal(annotations);
     if (!signal) return;

@@ -12,7 +12,7 @@ import { FaultyCaller } from './faulty-caller.ts';
 
 export type Direction = 'there' | 'back' | 'both';
 
-/** Starts the work of a process. What a stopped process does afterwards must have no effect. */
+/** Starts the work of a process. After the process is stopped, its work must have no effect. */
 export type Start = (client: KubeClient, stop: AbortSignal, clock: Clock) => void;
 
 export interface LabProcessesParts {
@@ -72,7 +72,7 @@ export class LabProcesses {
     this.#parts.clock.schedule(RESPAWN_MS, () => this.#over.signal.aborted || this.#spawn(actor));
   }
 
-  /** Sets the wall clock of the process's machine by so many milliseconds. */
+  /** Moves the wall clock of the process's machine by this number of milliseconds. */
   jump(actor: string, ms: number): void {
     this.#processes.get(actor)?.clock.jump(ms);
   }

@@ -1,4 +1,4 @@
-/** Tests a part of the lab's trials, chosen by a seed, and that the lab detects violations. */
+/** Tests some of the lab's trials, which a seed chooses, and tests that the lab detects violations. */
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';

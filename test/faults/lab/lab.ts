@@ -56,7 +56,7 @@ async function sweepFiles(outcomes: Outcomes): Promise<void> {
   }
 }
 
-/** Seeds count up from the first; returns the last one. */
+/** Runs mixtures with seeds that count up from `first`. Returns the last seed. */
 async function playDice(outcomes: Outcomes, first: number, minutes: number): Promise<number> {
   const end = performance.now() + minutes * 60_000;
   let seed = first;

@@ -31,7 +31,7 @@ export interface Played {
   readonly points: readonly CallPoint[];
 }
 
-/** Plays one run in which exactly these mishaps happen. */
+/** Runs the scene once, with exactly these mishaps. */
 export async function play(
   scene: Scene,
   seed: number,
@@ -104,7 +104,7 @@ export function nameOfTrouble(trouble: Trouble): string {
   }
 }
 
-/** True if the run ended as it may, without violations. */
+/** Reports whether the run ended in an allowed way, without violations. */
 export function isFine({ end, reason, violations }: Verdict): boolean {
   return violations.length === 0 && (end === 'Completed' || (end !== 'stuck' && reason !== ''));
 }

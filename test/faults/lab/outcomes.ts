@@ -25,8 +25,8 @@ export class Outcomes {
   }
 
   /**
-   * Returns a Markdown table, in the order in which the places were first tried. Mishaps whose runs all had the same
-   * end share a row.
+   * Returns a Markdown table. Its places are in the order in which they were first tried. If all runs of several
+   * mishaps ended in the same way, these mishaps share a row.
    */
   table(): string[] {
     const rows = [...this.#rows.values()];

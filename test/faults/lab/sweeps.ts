@@ -11,13 +11,10 @@ import {
   type Trouble,
 } from './mishaps.ts';
 
-/** Two of each, so that order and limits can be broken. */
+/** Two controllers and two workers, so that order and limits can be violated. */
 export const SCENE: Scene = { controllers: ['c1', 'c2'], workers: ['w1', 'w2'], concurrent: 2 };
 
-/**
- * The number of targets is higher by one than the plan may hold. The number of possible failures is higher by one than
- * the plan may list.
- */
+/** The plan has one target more than it may hold. It can have one failure more than it may list. */
 export const SHARDS: Scene = {
   controllers: ['c1'],
   workers: ['w1', 'w2', 'w3'],
@@ -90,7 +87,7 @@ export const TROUBLES: readonly Trouble[] = [
   { kind: 'jump', hours: -1 },
 ];
 
-/** Every trouble of every process in every second, with a second controller that takes over where it can. */
+/** Returns a trial for every trouble of every process in every second. A second controller takes over where it can. */
 async function troubleTrials(
   name: string,
   plain: Scene,

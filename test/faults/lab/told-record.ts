@@ -1,4 +1,4 @@
-/** Compares what a plan and its status shards report about each target with what was done there. */
+/** Compares what a plan and its status shards report about each target with what really happened on the target. */
 
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';

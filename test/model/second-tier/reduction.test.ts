@@ -1,4 +1,7 @@
-/** Checks the reduction on small clusters: it finds the same states as the full exploration. For mistakes see `planted.test.ts`. */
+/**
+ * Tests the reduction on small clusters: the reduced exploration finds the same states as the full exploration.
+ * `planted.test.ts` tests that both find the same mistakes.
+ */
 import { expect, test } from 'vitest';
 import { WHOLE } from '../../support/whole.ts';
 import { type Configuration, NOW } from '../cluster.ts';

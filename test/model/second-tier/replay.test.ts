@@ -1,4 +1,7 @@
-/** Shows that each turn of every leader that the explorer meets can be written as JSON and replayed with the same commands. */
+/**
+ * Tests that each turn of every leader in the exploration can be written as JSON, and that a replay makes the same
+ * commands.
+ */
 import { expect, test } from 'vitest';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { assess } from '../../../src/engine/assess/assess.ts';
@@ -13,8 +16,8 @@ import { type LeaderView, realLeader, viewsOfRoles } from '../leader.ts';
 import { World } from '../world.ts';
 
 /**
- * Returns the commands of the first turn on this view, after its probes are answered: as decided, and as decided in a
- * replay.
+ * Returns the commands of the first turn on this view, after its probes are answered: `commands` as decided, and
+ * `again` as decided in a replay.
  */
 function turnOn(view: LeaderView): { commands: readonly Command[]; again: readonly Command[] } {
   const world = freshWorld(viewsOfRoles(view.objects), new OwnWrites());

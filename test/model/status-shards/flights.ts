@@ -1,4 +1,7 @@
-/** Requests in flight: what a leader still sends in the middle of a round, and what remains if it dies there. */
+/**
+ * Requests in flight: what a leader in the middle of a round still has to send, and which of its requests may still
+ * arrive if it dies there.
+ */
 import { statusShards } from '../../../src/api/refit/status-shard.ts';
 import type { Request, Round } from './shard-leader.ts';
 
@@ -19,8 +22,8 @@ export type Flight = Round<Asked>;
 export type Versions = Readonly<Record<string, readonly number[]>>;
 
 /**
- * Removes the requests that can never succeed any more, because versions only grow. Returns undefined if no request is
- * left.
+ * Removes the requests that can never succeed any more: the object already has a newer version than they require, and
+ * versions only grow. Returns undefined if no request is left.
  */
 export function standing({ first, next }: Flight, objects: Versions): Flight | undefined {
   const isDoomed = ({ key, version }: Asked): boolean =>
@@ -32,8 +35,8 @@ export function standing({ first, next }: Flight, objects: Versions): Flight | u
 }
 
 /**
- * Returns what may be left of a round whose leader dies: some of the requests that it sends at once, or all of them and
- * some of the later requests.
+ * Returns which requests may still arrive after the leader of a round dies: some of the requests that it sends at once,
+ * or all of these and some of the later requests.
  */
 export function partsOf({ first, next }: Flight): Flight[] {
   const some = first.reduce<Asked[][]>(
@@ -48,7 +51,7 @@ export function partsOf({ first, next }: Flight): Flight[] {
   ];
 }
 
-/** The requests that may arrive next, each with what is left then. */
+/** Returns the requests that may arrive next, each together with the requests that are left after its arrival. */
 export function arrivalsOf({
   first,
   next,
@@ -66,8 +69,8 @@ export function toldOf({ first, next }: Flight): string {
 }
 
 /**
- * Returns the versions that a leader may see: the newest version of each content, the newest first. For a status shard
- * also 0, because the leader may not see it at all.
+ * Returns the versions that a leader may see: the newest version of each content, the newest version first. For a
+ * status shard, the result also contains 0, because the leader may not see the shard at all.
  */
 export function seenVersions(key: string, versions: readonly number[]): number[] {
   const newest = versions

@@ -40,10 +40,10 @@ function withNobodyInFlight(record: Plan): Plan {
   );
 }
 
-/** Trusts its own cache about the content of status shards, without reading them again. */
+/** Trusts the content of the status shards in its own cache, without reading the shards again. */
 const asksNoShard = withShards({ holding: () => [] });
 
-/** Writes the plan first, and its status shards once that is done. */
+/** Writes the plan first. Writes the status shards of the plan after that write is done. */
 const planFirst: ShardLeader = async (view) => {
   const { first, next } = await realShardLeader(view);
   const isFirstRecord = first.some(({ object }) => object.metadata.resourceVersion === undefined);

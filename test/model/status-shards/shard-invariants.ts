@@ -1,4 +1,4 @@
-/** The invariants of a plan with status shards, with the names of docs/internals/safety.md. */
+/** The invariants of a plan with status shards. Their names are the names in docs/internals/safety.md. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
 import { TARGET_STATES } from '../../../src/dialects/autopilot/plan/states.ts';
@@ -26,8 +26,8 @@ interface ShardInvariant {
 const isOpen = (signal: SignalData | undefined): boolean => signal !== undefined && !signal.status;
 
 /**
- * Calls `holds` for each node with the states that the record has for it, and with its newest signal. Reports whether
- * it was true for all nodes.
+ * Calls `holds` for each node, with the recorded states of the node and its newest signal. Reports whether the result
+ * was true for all nodes.
  */
 function everyNode(
   { plan, signals }: ShardGlance,
@@ -40,7 +40,7 @@ function everyNode(
   });
 }
 
-/** Returns the state that the record must have for a node in the end. */
+/** Returns the state that must be recorded for a node at the end, which depends on its signal. */
 function endOf(signal: SignalData | undefined): string {
   const answers = new Map([
     ['Completed', TARGET_STATES.done],
@@ -49,7 +49,7 @@ function endOf(signal: SignalData | undefined): string {
   return answers.get(signal?.status?.status ?? '') ?? (signal ? 'none' : TARGET_STATES.pending);
 }
 
-/** How often a plan begins to list the node as in flight. */
+/** Returns how many times the plan began to list the node as in flight. */
 function startsOf(listed: readonly Plan[], node: string): number {
   const inFlight = listed.map((plan) =>
     listsOf(plan).some(({ entries }) =>
@@ -60,7 +60,7 @@ function startsOf(listed: readonly Plan[], node: string): number {
 }
 
 /**
- * Reports whether the ends of targets stay recorded: no later version of the status shard lists a settled target as
+ * Reports whether results of targets stay recorded: no later version of the status shard lists a settled target as
  * pending.
  */
 function takesNothingBack(versions: readonly StatusShard[]): boolean {

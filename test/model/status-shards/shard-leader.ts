@@ -29,7 +29,7 @@ export interface ShardView {
 
 export interface Request {
   readonly key: string;
-  /** The part of the object that is written. For an object with a status, it is either the status or the rest. */
+  /** The part of the object that is written: the status or the rest if the object has a status, otherwise all of it. */
   readonly part: 'all' | 'status' | 'rest';
   readonly object: KubeObject;
 }
@@ -42,12 +42,12 @@ export interface Round<R = Request> {
 
 export type ShardLeader = (view: ShardView) => Promise<Round>;
 
-/** At most two targets in a status shard. Every plan needs status shards. */
+/** A status shard holds at most two targets. The limit of the plan is so low that every plan needs status shards. */
 export const SMALL_SHARDS = shardsOfSizes({ plan: 1, shard: 2, failures: 1 });
 
 /**
- * Returns a leader that is a new process at each call and does one round. What follows its writes is a separate
- * decision on a later view.
+ * Returns a leader that starts as a new process at each call and does one round. What happens after its writes is a
+ * separate decision on a later view.
  */
 export function shardLeaderWith(dialect: Dialect<Plan>): ShardLeader {
   return async ({ seen, current }) => {
@@ -80,8 +80,8 @@ export const realShardLeader = shardLeaderWith({
 });
 
 /**
- * Records the writes. All writes seem to succeed, apart from the write of the plan's status. That write, or a write to
- * another object than the plan, ends the round.
+ * Records the writes. All writes seem to succeed, except the write of the plan's status. The round ends with the write
+ * of the plan's status, or with a write to an object other than the plan.
  */
 function catching(
   current: Objects,
@@ -114,7 +114,7 @@ function catching(
         return await Promise.reject(refusal(409, 'Conflict'));
       }
       const { status: _, ...rest } = (current.get(key) ?? {}) as Partial<Plan>;
-      // What changes nothing makes no new version.
+      // A write that changes nothing creates no new version.
       if (sameJson(rest, object)) return await Promise.resolve(object);
       next.push({ key, part: 'rest', object });
       const resourceVersion = String(Number(object.metadata.resourceVersion) + 1);

@@ -1,4 +1,4 @@
-/** The rollouts of works to explore in every test run. */
+/** The rollouts of works (Jobs, or work elsewhere) that every test run explores. */
 import type { Exploration } from '../explorer.ts';
 import { row } from '../safety-page.ts';
 import { ELSEWHERE, JOBS, type WorkFamily } from './families.ts';

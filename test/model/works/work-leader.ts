@@ -1,4 +1,4 @@
-/** Runs the real reconciler once for a family of works, on a chosen view. */
+/** Runs the real reconciler once for a family of works (Jobs, or work elsewhere), on a chosen view. */
 
 import { createReconciler } from '../../../src/engine/loop.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';

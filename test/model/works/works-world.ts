@@ -20,7 +20,7 @@ export interface WorkConfiguration {
 
 /** One target. */
 interface Place {
-  /** What told of its work, from the first word to the newest; leaders may see any of them. */
+  /** The reports on the work, the oldest first. A leader may see any of these reports. */
   readonly told: readonly Work[];
   /** The real progress of the work, whatever is reported. */
   readonly work: Work;
@@ -48,7 +48,7 @@ interface WorkInvariant {
 
 const UNDER_WAY = (place: Place | undefined): boolean => place?.work === 'begun';
 
-/** The invariants of docs/internals/safety.md, in the words of works. */
+/** The invariants of docs/internals/safety.md, worded for works instead of signals. */
 const WORK_INVARIANTS: readonly WorkInvariant[] = [
   {
     name: 'concurrent-workers',
@@ -247,7 +247,7 @@ export class WorksWorld implements Model {
   }
 }
 
-/** The party that does the work remembers what it has begun. So no work is begun twice. */
+/** The party that does the work remembers which works it has begun. So it begins no work twice. */
 function arrival({ work, begun }: Place): Partial<Place> {
   return work === 'none' ? { asked: false, work: 'begun', begun: begun + 1 } : { asked: false };
 }

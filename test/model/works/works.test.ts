@@ -1,4 +1,7 @@
-/** Explores rollouts whose work is created or started, not signalled, and finds the planted mistakes. */
+/**
+ * Explores rollouts that create or start work instead of signalling nodes, and tests that the explorer finds the
+ * planted mistakes.
+ */
 import { expect, test } from 'vitest';
 import { explore, printViolation } from '../explorer.ts';
 import { readPage } from '../safety-page-file.ts';

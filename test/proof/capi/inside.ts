@@ -1,4 +1,7 @@
-/** Runs in its own namespaces: the managers of one release, the API server, Refit, and the parts of the proof. */
+/**
+ * Runs in its own namespaces (the isolation of Linux): the managers of one release, the API server, Refit, and the
+ * parts of the proof.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/util/clock.ts';

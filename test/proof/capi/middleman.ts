@@ -1,5 +1,5 @@
 /**
- * A proxy between the managers and the extension that uses the extension's certificate. It forwards and records every
+ * A proxy between the managers and the extension. It uses the extension's certificate, and forwards and records every
  * message.
  */
 import { readFile } from 'node:fs/promises';
@@ -44,7 +44,7 @@ export class Middleman implements AsyncDisposable {
       ),
     );
     const { authority, client } = extension;
-    // The example of an updater supports only HTTP/1.1.
+    // The example updater supports only HTTP/1.1.
     const protocol = url === extension.url ? 'h2' : 'http/1.1';
     const caller: CallerOptions = { url, authority, client, protocol };
     const heard: Message[] = [];

@@ -52,7 +52,7 @@ export const PATIENCE_S = 240;
 
 export type Role = 'control plane' | 'workers';
 
-/** What must survive an update in place. */
+/** The properties of a Machine that must not change in an update in place. */
 export interface Identity {
   readonly uid: string;
   readonly node: string;
@@ -62,13 +62,13 @@ export interface Identity {
 export class Scene {
   readonly options: SceneOptions;
   readonly kubeconfig: string;
-  /** A kubeconfig of the user that the guide documents. */
+  /** A kubeconfig for the user that the guide documents. This user has only the rights of the extension. */
   readonly extensionKubeconfig: string;
   readonly cluster: Cluster;
   readonly managers: Managers;
   readonly machineNodes: MachineNodes;
   readonly extension: Extension;
-  /** The process that serves the hooks. Whoever starts another process for them assigns it here. */
+  /** The process that serves the hooks. A part that starts another process for the hooks assigns it here. */
   running: Process;
   #version = 0;
 
@@ -176,7 +176,7 @@ export class Scene {
     return [...moved, ...(await Promise.all(states)).flat()];
   }
 
-  /** Of Machines, how often each service was started. */
+  /** Returns the number of times that the service of each of these Machines was started. */
   starts(machines: Iterable<string>): Record<string, number> {
     return Object.fromEntries(
       [...machines].map((name) => [name, this.machineNodes.host(name).starts]),
@@ -197,7 +197,7 @@ export class Scene {
 
 interface Built {
   readonly kubeconfig: string;
-  /** A kubeconfig of the user that the guide documents. */
+  /** A kubeconfig for the user that the guide documents. This user has only the rights of the extension. */
   readonly extensionKubeconfig: string;
   readonly cluster: Cluster;
   readonly managers: Managers;
@@ -207,8 +207,8 @@ interface Built {
 }
 
 /**
- * Starts everything except a cluster of Cluster API, and resolves when the extension listens. Everything that is
- * started ends with `started`.
+ * Starts everything except a cluster of Cluster API, and resolves when the extension listens. Everything that this
+ * function starts is stopped when `started` is disposed.
  */
 export async function openScene(
   options: SceneOptions,
@@ -289,7 +289,8 @@ export async function makeCluster(scene: Scene): Promise<void> {
 }
 
 /**
- * Reports whether this API server has Cluster API's own definition of a Machine, and not the definition of a stand-in.
+ * Reports whether this API server has Cluster API's own definition of a Machine, and not the simplified definition of
+ * the tests.
  */
 export async function isRealDefinition(scene: Scene): Promise<boolean> {
   const { metadata } = await scene.cluster.client.get(

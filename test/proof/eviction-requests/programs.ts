@@ -16,8 +16,9 @@ const MANIFEST = join(import.meta.dirname, '..', '..', '..', 'tools', 'proof', V
 export type Program = 'kube-apiserver' | 'kube-controller-manager' | 'eviction-controllers';
 
 /**
- * The module proxy does not have `k8s.io/apiextensions-api` of this version. Its packages were part of this module in the pre-release
- * before, so they are taken from there. They hold the types and clients of CustomResourceDefinitions only.
+ * The module proxy does not have `k8s.io/apiextensions-api` of this version. In the previous pre-release, the packages
+ * of `k8s.io/apiextensions-api` were part of this module, so the build takes them from this module. The packages
+ * contain only the types and clients of CustomResourceDefinitions.
  */
 const DONOR = 'k8s.io/apiextensions-apiserver';
 const DONOR_VERSION = 'v0.38.0-alpha.2';
@@ -54,7 +55,7 @@ export async function buildPrograms(
   return programs;
 }
 
-/** Makes the module of the packages that were split off. */
+/** Makes a module of the packages that were moved out of another module. */
 async function splitOff(folder: string, options: BuildOptions): Promise<void> {
   const module = join(folder, 'apiextensions-api');
   await rm(module, { recursive: true, force: true });

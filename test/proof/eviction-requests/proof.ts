@@ -1,5 +1,6 @@
 /**
- * The command behind `npm run proof:eviction-requests`: the controllers of a pre-release of Kubernetes evict pods for drains of Refit.
+ * The command behind `npm run proof:eviction-requests`: the controllers of a pre-release of Kubernetes evict pods when
+ * Refit drains nodes.
  */
 import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -33,7 +33,7 @@ export interface Way {
   readonly ports: BalancerPorts;
   /** Lines of /etc/hosts in addition to those of the machines. */
   readonly names: string;
-  /** Where the binaries of Kubernetes lie. */
+  /** The folder that contains the binaries of Kubernetes. */
   readonly folder: string;
   /** Returns the name of the Node of a machine. */
   readonly nodeName: (machine: Machine) => string;
@@ -54,8 +54,8 @@ export interface Cluster {
   readonly kubeconfig: string;
   readonly way: Way;
   /**
-   * Replaces a machine that is off by a new machine with the same name and address, and with nothing else of the old
-   * machine.
+   * Replaces a machine that is off by a new machine with the same name and address. The new machine keeps nothing else
+   * of the old machine.
    */
   readonly replace: (machine: Machine) => Promise<void>;
 }
@@ -177,7 +177,7 @@ async function joinAs(machine: Machine, command: string): Promise<void> {
 /** Whether this machine has cgroups of version 1. */
 export const onVersion1 = (): boolean => !existsSync('/sys/fs/cgroup/cgroup.controllers');
 
-/** What machines that share a kernel need of their kubelets. */
+/** The configuration of the kubelets that is necessary because the machines share a kernel. */
 export const KUBELET_CONFIGURATION = {
   apiVersion: 'kubelet.config.k8s.io/v1beta1',
   kind: 'KubeletConfiguration',

@@ -1,6 +1,6 @@
 /**
- * Examines containers that an upgrade must not touch, the containerd that runs them, and the serving certificates of
- * the kubelets.
+ * Examines three things: containers that an upgrade must not touch, the containerd that runs them, and the serving
+ * certificates of the kubelets.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ interface NodeWithImages extends Node {
 
 const LABELS = { app: 'lasting' };
 
-/** Starts a pod on each machine that no drain evicts. Only the container runtime could end it. */
+/** Starts one pod on each machine. No drain evicts these pods, so only the container runtime could end them. */
 export async function startLasting(operator: Operator, directory: string): Promise<void> {
   const { items } = await operator.get<{ items: NodeWithImages[] }>('nodes');
   const names = items.flatMap(({ status }) => status.images ?? []).flatMap((image) => image.names);

@@ -1,4 +1,4 @@
-/** Asks etcd's members about themselves, through its JSON gateway. */
+/** Requests the status of etcd's members through their JSON gateway. */
 
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';

@@ -71,7 +71,7 @@ async function withCluster(
   await rm(directory, { recursive: true });
 }
 
-/** A way in which the machines run, but kubeadm has not run on them. */
+/** A way that only starts the machines. kubeadm has not run on them. */
 const madeByOthers: Way = { ...USUAL, make: async () => await Promise.resolve() };
 
 async function upgradeAndRestore(scene: Scene): Promise<void> {

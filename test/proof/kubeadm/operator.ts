@@ -21,7 +21,7 @@ export interface OperatorOptions {
 
 export class Operator {
   readonly manifest: string;
-  /** Sets the folder for temporary files. A Refit that is killed leaves its sockets in this folder. */
+  /** Sets the folder for temporary files. If Refit is killed, its sockets stay in this folder. */
   readonly environment: Readonly<Record<string, string>>;
   readonly refit: string;
   readonly kubectl: string;
@@ -38,7 +38,7 @@ export class Operator {
     this.#options = options;
   }
 
-  /** Returns where the machines have the binaries of a version. */
+  /** Returns the paths of the binaries of a version on the machines. */
   binaries(version: string): object {
     const names = ['kubeadm', 'kubelet', 'kubectl'];
     return Object.fromEntries(

@@ -10,7 +10,7 @@ import type { Machine } from './machine/machine.ts';
 import type { Scene } from './upgrade.ts';
 import { settled } from './verify.ts';
 
-/** Writes the file of the recordings again. `git diff` then shows the differences from the previous recordings. */
+/** Writes the file of the recordings again. Afterwards `git diff` shows how they differ from the previous recordings. */
 export async function recordKubeadm({ cluster, operator, checks, from, to }: Scene): Promise<void> {
   const machineOf = (host: string): Machine => {
     const found = cluster.machines.find(({ name }) => name === host);

@@ -1,13 +1,13 @@
 /**
- * Checks what this machine must have, and how much disk space, before anything is built. One sentence says what is
- * missing.
+ * Checks, before anything is built, that this machine has the necessary commands and enough disk space. If not, one
+ * sentence says what is missing.
  */
 import { existsSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { RefitError } from '../../../src/util/errors.ts';
 import { run } from '../../../tools/controlplane/run.ts';
 
-/** Commands, and Debian's packages that have them. */
+/** The necessary commands, and the Debian packages that contain them. */
 const TOOLS = {
   unshare: 'util-linux',
   nsenter: 'util-linux',

@@ -32,7 +32,7 @@ interface Workload {
   readonly status: Readonly<Record<string, number | undefined>>;
 }
 
-/** Checks the cluster. `workersAt` is the version at which the workers stay while the control planes go on. */
+/** Checks the cluster. `workersAt` is the version that the workers keep while the control planes are upgraded further. */
 export async function verify(
   title: string,
   checks: Checks,

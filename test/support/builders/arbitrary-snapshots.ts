@@ -1,6 +1,6 @@
 /**
- * Makes random snapshots, policies and moments for tests of the properties of a decision. They are likely and unlikely
- * alike.
+ * Makes random snapshots, policies and times, for tests of the properties of a decision. They include likely and
+ * unlikely cases.
  */
 import * as fc from 'fast-check';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';

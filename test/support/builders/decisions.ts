@@ -12,8 +12,8 @@ import { commandsFor } from '../../../src/engine/turn/commands.ts';
 
 export interface Decision extends Explanation {
   /**
-   * The rollout to record now or later; undefined if nothing has changed. Signals and node actions exist only if it is
-   * undefined.
+   * The rollout to record now or later; undefined if nothing has changed. If it is set, there are no signals and no
+   * node actions.
    */
   readonly record: Rollout | undefined;
   readonly signals: readonly Signalling[];

@@ -20,13 +20,13 @@ export interface RunningDrain {
 }
 
 export interface DrainRig {
-  /** Starts a drain of `n1`, and runs it as far as it gets without time passing. */
+  /** Starts a drain of `n1`, and runs it until it can't continue without time passing. */
   readonly drain: (
     pods: readonly [string, PodTraits?][],
     options?: Partial<DrainOptions>,
     prepare?: (api: PodApi) => void,
   ) => Promise<RunningDrain>;
-  /** Ends every drain: each must leave neither a watch nor a timer behind. */
+  /** Ends every drain. Checks that no drain leaves a watch or a timer behind. */
   readonly endAll: () => Promise<void>;
 }
 

@@ -19,7 +19,7 @@ export const direct: Link = async (apply) => await Promise.resolve().then(apply)
 
 interface Candidate {
   readonly election: Election;
-  /** The numbers of the terms that began, and `end` when the candidate had no term any more. */
+  /** The numbers of the terms that began, and `end` for each time at which the candidate lost its term. */
   readonly heard: (number | 'end')[];
   stop(reason?: unknown): Promise<void>;
 }

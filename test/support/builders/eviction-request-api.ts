@@ -36,29 +36,29 @@ export function faultsOf({ metadata, spec }: EvictionRequest): string[] {
 }
 
 export class EvictionRequestApi {
-  /** The keys are `namespace/name`. */
+  /** The stored EvictionRequests. The keys are `namespace/name`. */
   readonly requests = new Map<string, EvictionRequest>();
   evictions: RequestedEviction[] = [];
   /** False if the API server does not serve the group. */
   isServed = true;
-  /** Is called before a request is stored. What it throws is the answer. */
+  /** Called before a request is stored. If it throws an error, this error is the answer. */
   onCreate: (request: EvictionRequest) => void = () => undefined;
-  /** Is awaited before a create arrives. */
+  /** Awaited before a create request arrives. */
   beforeCreate: (request: EvictionRequest) => Promise<void> = async () => {
     await Promise.resolve();
   };
-  /** Is awaited before a deletion arrives. */
+  /** Awaited before a delete request arrives. */
   beforeDelete: () => Promise<void> = async () => {
     await Promise.resolve();
   };
   /**
-   * True if the answer to a create arrives only after the create was aborted, and reports success. The client of a
-   * leader also waits for the end of a write like this.
+   * True if the answer to a create request arrives only after the request was aborted, and reports success. The client
+   * of a leader also waits for the end of such a write.
    */
   answersLate = false;
-  /** Is called before the requests are listed. What it throws is the answer. */
+  /** Called before the EvictionRequests are listed. If it throws an error, this error is the answer. */
   onList: () => void = () => undefined;
-  /** Is called before the Evictions are listed. What it throws is the answer. */
+  /** Called before the Evictions are listed. If it throws an error, this error is the answer. */
   onListEvictions: () => void = () => undefined;
   /** The answer to the request for the kinds of the group; undefined for the usual answer. */
   discovery: { status: number; body: string } | undefined;
@@ -108,7 +108,7 @@ export class EvictionRequestApi {
     });
   }
 
-  /** Changes the request for the pod, as a controller does. */
+  /** Changes the EvictionRequest for the pod, as a controller does. */
   change(
     pod: string,
     status: EvictionRequest['status'],

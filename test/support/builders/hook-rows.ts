@@ -54,7 +54,7 @@ function draining(of: GateInput, drain: Partial<DrainPolicy>): GateInput {
   return { ...of, policy: { ...of.policy, drain: { ...of.policy.drain, ...drain } } };
 }
 
-/** Returns the input with one hook, before the node starts. */
+/** Returns the input of a node that has not started, with a policy that has one hook. */
 function beforeStart(
   when: HookMoment,
   facts: Partial<TargetFacts>,

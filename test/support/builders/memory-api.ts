@@ -130,7 +130,7 @@ export class MemoryApi {
             throw refusal(409, 'Conflict');
           this.remove(resource, name);
         }),
-      /** Merges as JSON merge patches do, or as strategic ones. Empty labels and annotations stay as `{}`. */
+      /** Applies a JSON merge patch or a strategic merge patch. Labels and annotations that become empty stay as `{}`. */
       patch: async <T extends KubeObject>(
         resource: Resource<T>,
         name: string,

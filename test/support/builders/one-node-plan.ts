@@ -1,4 +1,4 @@
-/** One Plan and its only node `a`, whose Job runs. The functions do to both what people and Kubernetes do. */
+/** One Plan and its only node `a`, with a running Job. The functions simulate actions of people and of Kubernetes. */
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { hashLabelOf, VERSION_LABEL } from '../../../src/dialects/cattle/plan/names.ts';

@@ -22,7 +22,10 @@ export function selected(labels?: string, fields?: string): TargetSpec {
   };
 }
 
-/** Returns an update of three controllers by name, and of the workers of the pool blue, two workers at a time. */
+/**
+ * Returns an update of three controllers, which are listed by name, and of the workers of the pool blue, two workers at
+ * a time.
+ */
 export function buildUpdate(more: Partial<K0sUpdate> = {}): K0sUpdate {
   return {
     version: 'v1.36.3+k0s.2',

@@ -1,4 +1,7 @@
-/** Lets the cattle controller read one Secret, which deploy/rbac-cattle.yaml leaves to the administrator. */
+/**
+ * Allows the cattle controller to read one Secret. deploy/rbac-cattle.yaml does not grant this; the administrator must
+ * grant it.
+ */
 
 export function secretReader(namespace: string, name: string): object[] {
   const metadata = { name: `reads-${name}`, namespace };

@@ -1,4 +1,7 @@
-/** The annotations that original leaders and agents write, for tests. Refit's own annotations are not among them. */
+/**
+ * The annotations that the leaders and agents of k0s Autopilot write, for tests. Refit's own annotations are not
+ * included.
+ */
 import { encodeSignal, type SignalCommand } from '../../../src/signal/annotations.ts';
 import { later } from '../clock/times.ts';
 import { SHA256 } from './plans.ts';

@@ -1,4 +1,4 @@
-/** Leaders that follow UpdateConfigs on an in-memory API server, and the channels that they request. */
+/** Leaders that reconcile UpdateConfigs on an in-memory API server, and the channels that they request. */
 import { onTestFinished } from 'vitest';
 import { PLAN_NAME, plans } from '../../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../../src/api/autopilot/update-config.ts';
@@ -26,7 +26,7 @@ export const ALWAYS = {
   periodic: { days: [], startTime: '00:00', length: '24h' },
 };
 
-/** The API server and the clock of the current test. Each test begins with new ones. */
+/** The API server and the clock of the current test. Each test begins with a new server and a new clock. */
 export const world = { api: new MemoryApi(), clock: new FakeClock(START) };
 
 export function beginAnew(): void {
@@ -48,8 +48,8 @@ export const indexOf = (version: string, more: Record<string, unknown> = {}): st
 interface Leader {
   readonly events: readonly EventNote[];
   /**
-   * Makes the leader follow once. Resolves with the milliseconds until the leader wants to check again. `seen` has the
-   * objects in the cache of its informer: by default, the stored objects.
+   * Makes the leader reconcile once. Resolves with the number of milliseconds after which the leader wants to check
+   * again. `seen` contains the objects in the cache of the leader's informer: by default, the stored objects.
    */
   follow(stop?: AbortSignal, seen?: readonly UpdateConfig[]): Promise<number>;
 }

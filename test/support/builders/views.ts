@@ -1,4 +1,4 @@
-/** The input of `refit status`, for tests. Plans and nodes go through the real dialect and the real decision. */
+/** The input of `refit status`, for tests. The real dialect and the real decision process the plans and nodes. */
 import type { Plan, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../../src/api/refit/upgrade-policy.ts';
 import type { AskControlPlane, Sources } from '../../../src/cli/status/inspection-sources.ts';
@@ -13,7 +13,7 @@ import { buildWorld } from './worlds.ts';
 export const READY: AskControlPlane = async (endpoints) =>
   await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true })));
 
-/** Returns the parts. By default every API server is ready, and there are no pods. */
+/** Returns the parts of the input. By default every API server is ready, and there are no pods. */
 export function buildViewParts(
   sources: Partial<Sources> = {},
   policies: readonly UpgradePolicy[] = [],

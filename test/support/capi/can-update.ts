@@ -1,4 +1,4 @@
-/** Asks for tests whether a Machine can be updated in place. Several updaters may answer. */
+/** Calls the hooks, for tests, to find out whether a Machine can be updated in place. Several updaters may answer. */
 import { fitting } from '../../../sandbox/cluster/hook-schema.ts';
 import type { CanUpdateResponse, Claim, Triple } from '../../../src/api/capi/hooks.ts';
 import { type Machine, machineDeployments, machines } from '../../../src/api/capi/machine.ts';

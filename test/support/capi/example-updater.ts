@@ -1,4 +1,4 @@
-/** Runs the updaters of `examples/` as processes, behind the extension of a `MachineCluster`. */
+/** Runs the updaters of `examples/` as processes that the extension of a `MachineCluster` calls. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -10,7 +10,7 @@ import { bundleOf } from '../builders/updater-sets.ts';
 import type { MachineCluster } from './machine-cluster.ts';
 
 const EXAMPLES = new URL('../../../examples/', import.meta.url).pathname;
-/** The name of the certificate that the extension shows to updaters. */
+/** The name of the client certificate that the extension presents to updaters. */
 const CLIENT = 'updaters';
 
 export interface ExampleUpdater {

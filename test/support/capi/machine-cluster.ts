@@ -37,7 +37,7 @@ export interface MachineClusterOptions {
   /** The name of the Node whose Machine belongs to the control plane. */
   readonly controlPlane?: string;
   readonly agentFlags?: readonly string[];
-  /** True where pods run on the Nodes. */
+  /** True if pods run on the Nodes. */
   readonly played?: boolean;
   /** The kubeconfig of the extension; if absent, the kubeconfig of the documented user. */
   readonly kubeconfig?: string;
@@ -47,7 +47,7 @@ export interface MachineCluster extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly directory: string;
   readonly extension: Extension;
-  /** The process that runs now. Whoever starts another process assigns it here. */
+  /** The process that runs now. A test that starts another process assigns it here. */
   running: Process;
   /** Returns the options for calls like those of Cluster API. */
   manager(protocol: Protocol, onCall?: ManagerOptions['onCall']): ManagerOptions;
@@ -117,7 +117,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
       clock: systemClock,
       onCall,
     }),
-    // Waits until the extension listens. Until then no call can succeed, and a real manager would repeat its call as
+    // Waits until the extension listens. Before that every call fails, and a real manager would repeat its call as
     // well.
     async whenCallable(protocol) {
       const call = async (): Promise<void> =>

@@ -35,7 +35,7 @@ export class MachineScene {
   readonly clock = new FakeClock(T0);
   health: readonly EndpointHealth[] = [];
   policy: RolloutPolicy = POLICY;
-  /** Why the leader does not continue; undefined if it works. */
+  /** The reason why the leader does not continue; undefined if the leader works. */
   idle: string | undefined;
   /** Text of every checksum file. */
   checksum = 'ab'.repeat(32);
@@ -44,7 +44,7 @@ export class MachineScene {
   readonly told: string[] = [];
   callUpdater: StepParts['callUpdater'] = async () =>
     await Promise.reject(new Error('there is no updater'));
-  /** Uses a limit of half an hour without any report. */
+  /** The limit is half an hour without any report. */
   readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
   readonly rulesOf = machineRules(this.api.client, silentLogger);
   readonly #policies = this.api.view(upgradePolicies);

@@ -1,4 +1,4 @@
-/** A clock whose time moves only when a test moves it, or with every wait if the test chooses this. */
+/** A clock for tests. Its time moves only when a test moves it, or, if the test chooses this, with every wait. */
 import type { Clock } from '../../../src/util/clock.ts';
 
 interface Timer {
@@ -88,7 +88,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets every promise continue that can: a macrotask comes after all microtasks. */
+/** Waits until no promise can continue any more. A macrotask runs after all microtasks. */
 export async function settle(): Promise<void> {
   await new Promise<void>((resolve) => {
     setImmediate(resolve);

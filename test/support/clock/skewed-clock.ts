@@ -5,7 +5,7 @@
 import type { Clock } from '../../../src/util/clock.ts';
 
 export interface Skew {
-  /** Seconds of this clock for each second of the other clock; 1 by default. Pauses get shorter with it. */
+  /** Seconds of this clock for each second of the other clock; 1 by default. A higher rate also makes pauses shorter. */
   readonly rate?: number;
   /** Milliseconds by which the wall clock is ahead of the other clock; 0 by default. */
   readonly offset?: number;

@@ -90,7 +90,8 @@ export async function readFacts(
     profilesOn: profiles?.items
       .filter(
         ({ metadata: { name }, data }) =>
-          // Only the profiles of releases that a host runs count, because k0s does not rewrite the others.
+          // Only the profiles of minor releases that a host runs are used, because k0s does not rewrite the profiles of
+          // other releases.
           name.startsWith(PROFILE) &&
           minors.some((minor) => name.endsWith(`-${minor}`)) &&
           leavesAgentOn(data),
@@ -119,8 +120,8 @@ export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): stri
 
 function hostOf(object: KubeObject, role: Role, version?: string, marked?: string): MigratingHost {
   const { title, ours } = agentOf(object);
-  // Both agents mark the lease. Refit's agent also announces itself in an annotation of its object, so a mark without an announcement is
-  // that of k0s's own agent.
+  // Both agents mark the Lease. Refit's agent also announces itself in an annotation of its object. So if there is a
+  // mark and no announcement, k0s's own agent has set the mark.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
   return {
     name: object.metadata.name,

@@ -47,7 +47,7 @@ import {
 
 const refuse = failing('REFIT_CONTROL');
 
-/** The run to roll back, with the functions that check and write the Plan that rolls it back. */
+/** The run to roll back, and the functions that check and write the new Plan that rolls the run back. */
 export interface WayBackParts {
   readonly world: World;
   readonly history: readonly NodeRolloutRun[];

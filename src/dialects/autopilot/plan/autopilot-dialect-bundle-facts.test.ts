@@ -1,6 +1,6 @@
 /**
- * Checks the facts that the original's own unit tests state about airgapupdate, one per row. A row says if Refit
- * differs.
+ * Checks the facts that the unit tests of the original, k0s's own autopilot, state about airgapupdate: one fact per
+ * row. A row says if Refit behaves differently.
  */
 import { describe, expect, test } from 'vitest';
 import { passOver, wordsOf } from '../../../../test/support/builders/autopilot-passes.ts';

@@ -1,6 +1,6 @@
 /**
- * Proves that the Node of a controller stays claimed while it works for a deleted Plan, and that the next Plan takes
- * the claim over.
+ * Proves that the Node of a controller stays claimed while the controller works for a deleted Plan, and that the next
+ * Plan takes over the claim.
  */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';

@@ -1,4 +1,7 @@
-/** Checks the facts that the original's own unit tests state about Plans, one per row. A row says if Refit differs. */
+/**
+ * Checks the facts that the unit tests of the original, k0s's own autopilot, state about Plans: one fact per row. A row
+ * says if Refit behaves differently.
+ */
 import { describe, expect, test } from 'vitest';
 import { passOver, wordsOf } from '../../../../test/support/builders/autopilot-passes.ts';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';

@@ -93,7 +93,8 @@ describe.each(['Schedulable', 'SchedulableWait'])('a plan that says %s', (state)
       const first = passOver({ plan: planIn(state, recorded), world });
       expect(first.signalled).toEqual(signalled);
       expect(wordsOf(first.plan)).toMatchObject({ state: 'SchedulableWait' });
-      // First a second leader runs at the same time. Then another leader starts before it sees the signals.
+      // In the first check, a second leader runs at the same time. In the second check, another leader starts before it
+      // sees the signals.
       expect(passOver({ plan: planIn(state, recorded), world })).toEqual(first);
       expect(passOver({ plan: first.plan, world })).toEqual(first);
     },

@@ -98,8 +98,8 @@ function isAtWorkOn(node: Node, controller: ControlNode): boolean {
 }
 
 /**
- * Returns true if the object proves that its node runs this build. A kubelet reports only the release, but the last
- * completed update of the node's agent contains the build.
+ * Returns true if the object proves that its node runs exactly the build `version`. A kubelet reports only the release,
+ * but the last completed update of the node's agent contains the build.
  */
 function runs(object: KubeObject, version: string): boolean {
   const found = versionOf(object);

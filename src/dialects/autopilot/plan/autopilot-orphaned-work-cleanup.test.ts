@@ -65,7 +65,8 @@ async function afterCare(node: Node, plan?: Plan, drains?: Drains): Promise<Care
     drains,
     prober: { askControlPlane: async () => await Promise.resolve([]) },
   });
-  // After each pass that wrote something, another pass follows, because the leader sees its own writes in its watch.
+  // After each pass that wrote something, another pass follows, because the leader receives its own writes in its
+  // watch.
   for (let calls = -1; calls < api.calls.length; ) {
     calls = api.calls.length;
     for (const view of [seen, ...watched.map(([, each]) => each)]) view.catchUp();

@@ -47,8 +47,8 @@ export function nodesAtWork(world: World): { readonly role: Role; readonly name:
       .filter(({ metadata: { annotations } }) => {
         const signal = decodeSignal(annotations);
         if (signal === undefined || isOver(signal)) return false;
-        // With this policy, the signal belongs to another dialect. k0s's own leader does not remove the policy of an
-        // earlier signal, so the policy counts only if it belongs to this signal.
+        // If the policy says that the leader cordons, the signal belongs to another dialect. k0s's own leader does not
+        // remove the policy of an earlier signal, so only a policy that was written for this signal is used.
         return agentPolicyFor(annotations, signal.created).cordoning !== 'leader';
       })
       .map(({ metadata: { name } }) => ({ role, name })),

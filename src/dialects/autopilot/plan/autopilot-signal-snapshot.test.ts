@@ -1,5 +1,5 @@
 /**
- * Proves which controllers are asked for a snapshot of etcd: all controllers before the first controller that is done.
+ * Proves which controllers are asked for a snapshot of etcd: each controller that starts before any controller is done.
  */
 import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';

@@ -54,7 +54,10 @@ export function discover(spec: TargetSpec | undefined, role: Role, world: World)
     .toSorted();
 }
 
-/** Returns the names without those of controllers that are workers, too, because such nodes are updated as controllers. */
+/**
+ * Returns the names of the nodes that are not controllers. A node that is a controller and a worker is updated as a
+ * controller.
+ */
 export function withoutControllers(
   names: readonly string[],
   platforms: readonly string[],

@@ -27,20 +27,28 @@ const VERSION = 'v1.36.3+k0s.0';
  * These are limits of Refit; the original has no such limits. They apply to a new plan only. If a plan has a record,
  * another leader or release has accepted it, so the plan continues. docs/guides/policy.md lists the limits.
  */
-/** The bytes that a plan must leave free in its object for the status, which lists one target in flight and some failed targets. */
+/**
+ * The least number of bytes that a plan must leave free in its object for the status. The status lists one target in
+ * progress and some failed targets.
+ */
 const LEAST_ROOM = 2 ** 14;
-/** The limit for the number of commands, because each has an entry in the status. */
+/** The most commands of a plan. The number is limited because each command has an entry in the status. */
 export const MOST_COMMANDS = 100;
 /**
- * The limit for the characters of the plan's id. Each signal is an annotation that contains the id, and all annotations of an
- * object together may have 256 KiB.
+ * The most characters of the plan's id. The length is limited because each signal is an annotation that contains the
+ * id, and all annotations of an object together may have 256 KiB.
  */
 const LONGEST_ID = 10_000;
-/** The limit for the characters of a node's name. One StatusShard contains the names of 200 nodes. */
+/**
+ * The most characters of a node's name. The length is limited because one StatusShard contains the names of 200 nodes.
+ */
 const LONGEST_NAME = 253;
-/** The limit for the characters of a selector, because each turn reads it. */
+/** The most characters of a selector. The length is limited because each turn parses the selector. */
 const LONGEST_SELECTOR = 2 ** 16;
-/** The limit for the characters that the text of a problem quotes of a value, because the text must fit into the status. */
+/**
+ * The most characters of a value that the text of a problem quotes. The length is limited because the text must fit
+ * into the status.
+ */
 const MOST_SHOWN = 500;
 
 /**
@@ -108,9 +116,9 @@ function sizeProblems(plan: api.Plan): Reason[] {
 }
 
 /**
- * Returns `<field>: <value>` from the beginning of the text of a problem; undefined for a text of another leader. The
- * result does not contain the rest of the text, and contains only the beginning of a long value, because another
- * release may use other words and shorten values in another way.
+ * Returns the beginning of the text of a problem, which has the form `<field>: <value>`; undefined if another leader
+ * wrote the text in another form. The rest of the text is left out, and a long value is cut, because another release of
+ * Refit may use other words and shorten values in another way.
  */
 export function subjectOf(text: string): string | undefined {
   const [, field, shown] =

@@ -1,7 +1,7 @@
 /**
  * Records the number of the run in the status of a Plan, and the spec that the run uses. The schema of the status has
- * no fields for them, so the description of the first command is JSON that contains them. The first run of a Plan that
- * follows its edits records neither of them, so its status is the same as the original writes it.
+ * no fields for them, so the description of the first command is JSON that contains them. If the run applies edits of
+ * the Plan and is its first run, neither of them is recorded, so its status is the same as the original writes it.
  */
 import { z } from 'zod';
 import {

@@ -10,7 +10,7 @@ import { compareVersions, parseVersion } from '../../../util/version.ts';
 
 interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
   readonly removedIn: string;
-  /** The version of the same group that replaces this one. */
+  /** The version of the same group that replaces this version. */
   readonly successor?: string;
 }
 

@@ -183,8 +183,8 @@ function moverAmong(
 }
 
 /**
- * Returns the nodes that block the roll-back as long as it is unknown whether they go back, too. These are nodes that
- * may show an outdated version. If controllers go back, they are also workers that may then be newer than their
+ * Returns the nodes that block the roll-back until it is known whether they also go back. A node is in the result if it
+ * may show an outdated version. If controllers go back, a worker is also in the result if it may then be newer than its
  * controllers.
  */
 export function undecidedNodes({ moves, unclear }: WaysBack): UnclearNode[] {

@@ -135,8 +135,8 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
   const recorded = plan.status?.commands ?? [];
   const refusal = recorded.flatMap(({ description = '' }) => subjectOf(description) ?? [])[0];
   if (refusal === undefined) {
-    // Another leader refused the Plan, and its text does not name the wrong field. If the phase is not `invalid`, the
-    // Plan was valid when it started.
+    // No recorded text names a wrong field. If the phase is `invalid`, another leader refused the Plan and wrote a text
+    // without the field. Otherwise the Plan was valid when it started.
     const isRefused = phaseOfPlan(plan.status?.state) === 'invalid';
     if (isRefused) return correctedRelease(plan);
     return problems[0]?.message ?? addedTarget(plan, world);
@@ -165,9 +165,9 @@ function correctedRelease(plan: api.Plan): string | undefined {
 const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api.Plan => applied);
 
 /**
- * Returns a sentence about a node that a completed Plan lists, but that its record does not contain; undefined if there
- * is no such node. Only the record of a completed Plan contains all nodes, so a node that is missing in another record
- * may not be new.
+ * Returns a sentence about a node that a completed Plan lists although the record of the Plan does not contain it;
+ * undefined if there is no such node. Only the record of a completed Plan contains all nodes, so a node that is missing
+ * in another record may not be new.
  */
 function addedTarget(plan: api.Plan, world: World): string | undefined {
   const added = addedNames(plan).flatMap(({ part, names }) => withoutOthers(part, names, world))[0];
@@ -177,9 +177,8 @@ function addedTarget(plan: api.Plan, world: World): string | undefined {
 }
 
 /**
- * Returns for each part of the Plan the listed names that its record does not contain. They are
- * computed once for each version of the Plan, because the lists are long and an ended Plan rarely
- * changes.
+ * Returns for each part of the Plan the names that the part lists and that its record does not contain. The names are
+ * computed once for each version of the Plan, because the lists are long and an ended Plan rarely changes.
  */
 const addedNames = onceForEach(({ spec, status }: api.Plan) => {
   if (status?.state !== PLAN_STATES.completed) return [];
@@ -210,7 +209,10 @@ function namesOf(part: Part, world: World): string[] {
   return withoutOthers(part, discover(part.targets, part.role, world), world);
 }
 
-/** Returns the names without those that the part does not update. Controllers that are workers too are updated as controllers. */
+/**
+ * Returns only the names that the part updates. A controller that is also a worker is updated as a controller, so it is
+ * left out of the update of workers.
+ */
 function withoutOthers({ procedure, role, update }: Part, names: string[], world: World): string[] {
   const isUpdateOfWorkers = procedure === 'k0supdate' && role === 'worker';
   return isUpdateOfWorkers && names.length > 0
@@ -218,7 +220,10 @@ function withoutOthers({ procedure, role, update }: Part, names: string[], world
     : names;
 }
 
-/** Returns the recorded stages. They include those of commands that were removed from the plan, because their targets may be in flight. */
+/**
+ * Returns the recorded stages. The result includes the stages of commands that were removed from the plan, because
+ * their targets may be in progress.
+ */
 function recordedStages(plan: api.Plan): Stage[] {
   const { spec, status } = plan;
   const room = roomForTargets(plan);

@@ -1,4 +1,4 @@
-/** Proves that the state words equal those of the original, because scripts compare them. */
+/** Proves that the state words equal the words of the original, because scripts compare them. */
 import { expect, test } from 'vitest';
 import { because } from '../../../engine/model/reasons.ts';
 import type { RecordedState, RolloutPhase } from '../../../engine/model/rollout.ts';

@@ -38,7 +38,8 @@ export function phaseOfPlan(state: string | undefined): RolloutPhase {
 }
 
 /**
- * Returns the state of a Plan to write. The original has a special word for the end of a Plan for some of the reasons.
+ * Returns the state to write into the status of a Plan. For some reasons, the original has a special word for the end
+ * of a Plan.
  */
 export function planStateOf({
   phase,

@@ -43,7 +43,7 @@ interface ExtensionFlags extends ControllerFlags {
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
   readonly updaterCerts?: string;
-  /** The most milliseconds until the extension must answer a call of a hook. */
+  /** The milliseconds within which the extension must answer a call of a hook. */
   readonly callTimeout: number;
   /** The milliseconds after which a stuck Machine is deleted. No Machine is deleted if this is undefined. */
   readonly deleteStuckAfter?: number;

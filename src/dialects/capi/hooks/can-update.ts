@@ -49,8 +49,8 @@ const IGNORED = new Set([
 ]);
 
 /**
- * The change of one leaf. `from` is undefined if the old object does not have the leaf, and `to` if the new object does
- * not have it. Lists are leaves.
+ * The change of one leaf. `from` is undefined if the old object does not have the leaf. `to` is undefined if the new
+ * object does not have the leaf. Lists are leaves.
  */
 export interface Change {
   readonly path: readonly string[];

@@ -52,8 +52,8 @@ export const capi: Dialect<Node> = {
 
 /**
  * Returns true if another controller of the cluster was updated to the version of the stage. The stage itself does not
- * show this, because each Machine is a rollout of its own. So the function reads the records on other Nodes, which are
- * kept until the next request.
+ * show this, because each Machine is a rollout of its own. So the function reads the records on the Nodes of other
+ * controllers. These records are kept until the next request.
  */
 function isOtherControllerDone(world: World, { version }: Stage, { name }: Target): boolean {
   const clusterOf = (node: Node | undefined): string | undefined =>

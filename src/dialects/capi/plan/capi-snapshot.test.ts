@@ -1,6 +1,6 @@
 /**
- * Proves which Machines of a control plane are asked for a snapshot of etcd: all Machines before the first Machine that
- * is done.
+ * Proves which Machines of a control plane are asked for a snapshot of etcd: each Machine that starts before any
+ * Machine is done.
  */
 import { expect, test } from 'vitest';
 import { buildMachineUpdate } from '../../../../test/support/builders/machine-updates.ts';

@@ -17,8 +17,8 @@ const SKIP = 'cluster.x-k8s.io/skip-remediation';
 const OURS = { [SKIP]: 'upgrade.refit.dev' };
 
 /**
- * Starts an update and continues it until its first signal. Returns the controller that maintains the marks on its
- * Machine as well.
+ * Starts an update and continues it until its first signal. Also returns the controller that maintains the marks on the
+ * Machine of the update.
  */
 async function sceneOf() {
   const scene = new MachineScene(['w1', 'w2']);

@@ -81,9 +81,9 @@ function activeUpdate(node: Node): MachineUpdate | undefined {
 }
 
 /**
- * Returns true if the Machine belongs to this workload cluster: some Node has the annotations of its
- * Cluster. Machines of other clusters may be in the same namespace. The Machine's own Node is not
- * needed, because it may be gone.
+ * Returns true if the Machine belongs to this workload cluster. This is the case if some Node has the annotations of
+ * its Cluster, because Machines of other clusters may be in the same namespace. The Machine's own Node is not needed,
+ * because it may not exist any more.
  */
 function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): boolean {
   const { cluster, namespace } = NODE_ANNOTATIONS;

@@ -1,4 +1,4 @@
-/** Proves which Events an update writes to its Machine, and that repeated calls write none. */
+/** Proves which Events an update writes to its Machine, and that repeated calls write no further Events. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { HOOK_GROUP, type UpdateMachineResponse } from '../../../api/capi/hooks.ts';

@@ -31,7 +31,7 @@ export interface NodeCluster {
    */
   readonly seenNode: (name: string) => Node | undefined;
   readonly policyFor: (node: Node) => RolloutPolicy;
-  /** Returns why no leader works on this cluster; undefined while there is one. */
+  /** Returns why no leader works on this cluster; undefined while a leader works on it. */
   readonly whyIdle: () => string | undefined;
   readonly askApiServers: (
     endpoints: readonly Endpoint[],

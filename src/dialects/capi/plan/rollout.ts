@@ -39,7 +39,7 @@ const podRuleSchema = z.object({
 });
 
 const updateSchema = z.object({
-  /** The uid is unique for each request, so that records and signals of earlier requests do not count. */
+  /** The uid is unique for each request, so that records and signals of earlier requests are ignored. */
   uid: z.string().min(1),
   /** The key of the Machine, `<namespace>/<name>`. */
   machine: z.string().min(1),

@@ -1,4 +1,4 @@
-/** Proves that the answer for a Machine that waits for other Nodes says so, on every replica. */
+/** Proves that the answer for a Machine that waits for other Nodes reports this wait, on every replica. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../../test/support/builders/policies.ts';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';

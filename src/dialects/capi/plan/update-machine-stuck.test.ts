@@ -79,7 +79,7 @@ describe('an update that failed at its deadline, where stuck Machines are delete
     return scene;
   }
 
-  /** Records that the update failed, as a leader does that watched it all the time. */
+  /** Records that the update failed, as a leader that watched the whole update does. */
   function endLate(scene: MachineScene, code = 'DeadlineExceeded'): void {
     scene.api.change(nodes, 'w1', (node) => {
       const since = new Date(scene.clock.now()).toISOString();

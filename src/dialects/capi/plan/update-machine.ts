@@ -34,7 +34,7 @@ import { judgeMachines } from './version-problem.ts';
 
 /** The tools and options that UpdateMachine uses for Nodes of any cluster. */
 export interface UpdateTools {
-  /** The client of the cluster with the Machines. It may be the same cluster as the one with the Nodes. */
+  /** The client of the cluster with the Machines. The Machines and the Nodes may be in the same cluster. */
   readonly management: KubeClient;
   readonly rulesOf: RulesOf;
   readonly source: {
@@ -211,8 +211,8 @@ export interface MachineWithNode {
 }
 
 /**
- * Returns the Node of the Machine. Returns a message if Refit finds no Node for which it can verify that it belongs to
- * the Machine.
+ * Returns the Node of the Machine. If Refit finds no Node, or cannot verify that the Node belongs to the Machine,
+ * returns a message.
  */
 export async function findNode(
   { workload, abort }: UpdateParts,

@@ -38,7 +38,10 @@ const clusterOf = (key: string): string => key.slice(0, -SUFFIX.length);
 /** The limits for each answer of a cluster, in bytes and in listed items, because all clusters share the memory of this process. */
 export const CLIENT_LIMITS = { mostBytes: 16 * 1024 * 1024, mostItems: 20_000 };
 
-/** Serves each cluster separately, so that a problem of one affects no other. `name` is `<namespace>/<name>` of the Cluster. */
+/**
+ * Serves each cluster separately, so that a problem of one cluster does not affect the other clusters. `name` is
+ * `<namespace>/<name>` of the Cluster.
+ */
 export function workloadClusters(
   secrets: Pick<Informer<Secret>, 'addHandler'>,
   serve: (name: string, config: ClusterConfig) => ServedCluster,

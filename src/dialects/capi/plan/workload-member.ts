@@ -17,7 +17,7 @@ export interface ServedCluster extends NodeCluster {
 export interface Member {
   /** The key of the Cluster, `<namespace>/<name>`. */
   readonly cluster: string;
-  /** The kubeconfig in base64; undefined once the Secret is gone. */
+  /** The kubeconfig in base64; undefined after the Secret was deleted. */
   kubeconfig: string | undefined;
   readonly stop: AbortController;
   /**
@@ -42,9 +42,15 @@ export interface MemberParts extends BasicTools {
 
 /** Milliseconds until a cluster is tried again after a failure. */
 const AGAIN_MS = 5_000;
-/** The milliseconds after which Refit tries again to serve a cluster that it refused because of the limit. */
+/**
+ * The milliseconds after which Refit tries again to serve a cluster that it did not serve because the limit was
+ * reached.
+ */
 const FULL_MS = 60_000;
-/** The limit for clusters that are served at once. Each has watches, connections and a Lease to renew. */
+/**
+ * The most clusters that are served at the same time. The number is limited because each cluster needs watches,
+ * connections and a Lease that must be renewed.
+ */
 export const MOST_CLUSTERS = 500;
 
 /**

@@ -28,7 +28,7 @@ import { writeYaml } from '../../../util/yaml.ts';
 import { CONTROL_PREFIX } from '../plan/names.ts';
 import { type CattleWayBack, cattleWayBack } from './roll-back-cattle-plan.ts';
 
-/** Rolls the Plan of Rancher back that the caller has chosen. */
+/** Rolls back the Plan of Rancher that the caller has chosen. */
 export async function rollBackCattlePlan(
   session: Session,
   old: Inspection,

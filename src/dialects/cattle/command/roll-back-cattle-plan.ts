@@ -1,4 +1,7 @@
-/** Makes the change of a Plan of Rancher that takes its nodes back to the version before a run, or refuses with the reason. */
+/**
+ * Creates the change of a Plan of Rancher that returns its nodes to the version before a run, or refuses with the
+ * reason.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { earlierRunsIn, versionBefore } from '../../../engine/model/earlier-versions.ts';
@@ -210,8 +213,8 @@ function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], 
 }
 
 /**
- * Returns a sentence about each Plan that waits for this one. Throws REFIT_CONTROL if such a Plan has already upgraded nodes to the version
- * of the run.
+ * Returns a sentence about each Plan that waits for `plan`. Throws REFIT_CONTROL if such a Plan has already upgraded
+ * nodes to the version of the run.
  */
 function coupledNotes({ plan, plans, nodes, run }: CattleScene): string[] {
   const { name, namespace } = plan.metadata;

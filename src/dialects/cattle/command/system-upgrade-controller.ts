@@ -49,7 +49,8 @@ export async function runSystemUpgradeController(
   keepHeapSmall();
   const isDebug = isSet(env, 'DEBUG', stderrLogger('info'));
   const log = stderrLogger(isDebug ? 'debug' : 'info');
-  // The variables are read before the first request, so that a wrong one is reported even if the API server does not answer.
+  // The variables are read before the first request, so that a wrong variable is reported even if the API server does
+  // not answer.
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const times = isSet(env, 'LEADER_ELECT', log) ? leaseTimes(env, log) : undefined;
@@ -97,11 +98,11 @@ export async function runSystemUpgradeController(
 }
 
 const POLL_MS = 200;
-/** The most milliseconds to wait until the API server serves the CRD. The original waits as long. */
+/** The most milliseconds to wait until the API server serves the CRD. The original waits for the same time. */
 const PATIENCE_MS = 60_000;
 
 /**
- * Creates the CRD of Plans if there is none, and resolves once the API server serves Plans. It never changes an
+ * Creates the CRD of Plans if it does not exist, and resolves when the API server serves Plans. It never changes an
  * existing CRD, which may have labels of a package manager or newer fields.
  */
 async function installPlans(client: KubeClient, namespace: string, abort: AbortSignal) {

@@ -1,4 +1,7 @@
-/** Decides which recorded failures and which Jobs no longer count. Refit then tries the node again. */
+/**
+ * Decides which recorded failures and which Jobs are outdated. Refit ignores an outdated failure or Job, and tries the
+ * node again.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, readyCondition } from '../../../kube/resources.ts';
@@ -79,8 +82,8 @@ export const withMachine = (job: Job, node: Node): Job =>
 /** Remembers Jobs in the memory of this process, in order to decide which failures no longer count. */
 export interface Attempts {
   /**
-   * Returns the Job of a node in progress; undefined if there is none. `present` is the Job that exists now. A complete Job
-   * counts even after Kubernetes has deleted it, if this process has seen it.
+   * Returns the Job of a node in progress; undefined if there is none. `present` is the Job that exists now. If
+   * Kubernetes has deleted a complete Job that this process has seen, returns that Job.
    */
   recalled(
     plan: CattlePlan,
@@ -150,9 +153,10 @@ export function attemptsOf(config: CattleConfig): Attempts {
       // so the API server may accept the Job now.
       if (state === 'unsupported') return Date.parse(since) < begun;
       const age = now - Date.parse(end);
-      // Kubernetes has not yet deleted the failed Job because of its age. So a person has deleted it, in order to have
-      // the node tried again. A failure with a time in the future is not treated like this. Otherwise, after a clock
-      // was set back, Refit would try one node again and again, and all other nodes would wait.
+      // The failed Job is younger than the age at which Kubernetes deletes a finished Job. So a person has deleted it,
+      // because Refit is to try the node again. If the time of the failure is in the future, this rule is not used.
+      // Otherwise, after a clock was set back, Refit would try the same node again and again, and all other nodes would
+      // wait.
       return age > -SKEW_MS && age < ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };

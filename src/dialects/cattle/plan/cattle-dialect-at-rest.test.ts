@@ -1,6 +1,6 @@
 /**
- * Proves that the engine reads a node at rest again as soon as it has a Job, a cordon or a taint. Most turns do not
- * read nodes at rest.
+ * Proves that the engine resumes reading a node at rest as soon as the node has a Job, a cordon or a taint. In most
+ * turns, the engine does not read nodes at rest.
  */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';

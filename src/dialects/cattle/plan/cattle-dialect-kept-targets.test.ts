@@ -1,4 +1,4 @@
-/** Proves that a remembered target equals a newly resolved one after any change of nodes, Jobs and Secrets. */
+/** Proves that a remembered target equals a newly resolved target after any change of nodes, Jobs and Secrets. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';

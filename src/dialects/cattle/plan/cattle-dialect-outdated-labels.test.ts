@@ -1,6 +1,6 @@
 /**
- * Proves that the hash label of a version no longer counts when a Plan returns to it from a version that was in
- * progress on the node.
+ * Proves that the hash label of a version no longer counts when a Plan returns to this version from another version
+ * that was in progress on the node.
  */
 import { describe, expect, test } from 'vitest';
 import type { CattleSpec } from '../../../../test/support/builders/cattle-plans.ts';

@@ -1,4 +1,7 @@
-/** Proves which Events of the original a changed status causes, and which Events of Refit are recorded as well. */
+/**
+ * Proves which Events are recorded when a status changes: the Events that the original also records, and the Events
+ * that only Refit records.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';

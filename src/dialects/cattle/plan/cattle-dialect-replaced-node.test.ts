@@ -1,4 +1,6 @@
-/** Proves that a Job which ended before its Node was created does not count: another machine had the name then. */
+/**
+ * Proves that a Job which ended before its Node was created does not count: at that time, another machine had the name.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';

@@ -1,6 +1,6 @@
 /**
- * Proves the conditions of a Plan after a retry of a failed node, after an abort, and after a node is excluded
- * meanwhile.
+ * Proves the conditions of a Plan after a failed node is retried, after an abort, and after a node is excluded while
+ * its Job runs.
  */
 import { expect, test } from 'vitest';
 import {

@@ -187,8 +187,8 @@ function awaitedBy(
 }
 
 /**
- * Returns the policy with the window and the drain options of the Plan, and without deadlines, because Jobs have their own. As in
- * the original, the window counts only until the first node is in progress.
+ * Returns the policy with the window and the drain options of the Plan. The policy has no deadlines, because Jobs have
+ * deadlines of their own. As in the original, the window is applied only until the first node is in progress.
  */
 function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
   const { spec, status } = plan;
@@ -207,8 +207,8 @@ function settingsIn(plan: CattlePlan, world: World): JobSettings {
 }
 
 /**
- * Returns true if the change of a Job may change a decision. The number of its active pods counts only after a pod has failed, because a
- * stall may then begin or end.
+ * Returns true if the change of a Job may change a decision. A change in the number of its active pods matters only
+ * after a pod has failed, because a stall may then begin or end.
  */
 function isJobChange(before: KubeObject, after: KubeObject): boolean {
   const decisive = (job: Job): unknown => {

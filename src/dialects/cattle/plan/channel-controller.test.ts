@@ -1,4 +1,4 @@
-/** Proves when a channel is requested, and how its answer is recorded while others write the same Plan. */
+/** Proves when a channel is requested, and how its answer is recorded while other clients write the same Plan. */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,

@@ -140,8 +140,8 @@ function duration(value: string): number | undefined {
 }
 
 /**
- * Returns a function that reads a variable. It returns `fallback` for an empty variable. It also
- * does so for a value that cannot be parsed, and then logs an error.
+ * Returns a function that reads a variable. The function returns `fallback` for an empty variable. It also returns
+ * `fallback` for a value that cannot be parsed, and then logs an error.
  */
 function reader(env: Environment, log: Logger, prefix: string) {
   return <T>(name: string, parse: (value: string) => T | undefined, fallback: T): T => {

@@ -1,6 +1,6 @@
 /**
- * Distinguishes a cordon by a Job of the plan from a cordon that was there before. Only a cordon by
- * a Job ends with the upgrade.
+ * Distinguishes a cordon by a Job of the plan from a cordon that existed before the Job. When the upgrade ends, only a
+ * cordon by a Job is removed.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { UnnamedCordon } from '../../../engine/model/decision.ts';

@@ -1,4 +1,4 @@
-/** Proves that versions and hashes equal those of the original. */
+/** Proves that versions and hashes equal the versions and hashes of the original. */
 import { describe, expect, test } from 'vitest';
 import {
   buildCattlePlan,

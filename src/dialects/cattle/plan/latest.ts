@@ -132,7 +132,7 @@ function waitingFor(plan: CattlePlan): string {
 }
 
 export interface Latest {
-  /** The version as a label value. If the plan has problems, `version` and `hash` are the recorded ones. */
+  /** The version as a label value. If the plan has problems, `version` and `hash` are the values in its status. */
   readonly version: string;
   readonly hash: string;
   readonly problems: readonly Reason[];
@@ -172,7 +172,10 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   return { version, hash, problems: [] };
 }
 
-/** The limit for the characters of a selector, because each reconcile matches the selector against each Node. */
+/**
+ * The most characters of a selector. The length is limited because each reconcile matches the selector against each
+ * Node.
+ */
 const LONGEST_SELECTOR = 2 ** 16;
 
 function lengthFault(selector: unknown): string | undefined {
@@ -223,8 +226,9 @@ function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): st
 }
 
 /**
- * Returns the part of the message about the Secret, from its name to the next Secret or the end of the message. The
- * original controller also writes other kinds of faults, such as a missing right.
+ * Returns the part of the message that is about the Secret. The part begins with the name of the Secret and ends before
+ * the next Secret or at the end of the message. The original controller also records other faults of a Secret, such as
+ * a missing right.
  */
 function recordedOf(secret: string, message: string): string | undefined {
   return message.split(/, (?=secrets ")/).find((each) => each.startsWith(`secrets "${secret}" `));

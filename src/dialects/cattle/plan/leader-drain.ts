@@ -91,8 +91,8 @@ export function withDrainOf(
 }
 
 /**
- * If the Jobs of the Plan do not wait for the leader's drain, returns as `unheld` whether they drain their nodes. If
- * they wait for it, returns an empty object.
+ * Returns an empty object if the Jobs of the Plan wait for the leader's drain. Otherwise returns an object whose
+ * `unheld` says whether the nodes of the Plan are drained by their Jobs.
  */
 function unheldBy(plan: CattlePlan, settings: JobSettings): Pick<RolloutPolicy['drain'], 'unheld'> {
   if (leaderDrains(plan, settings)) return {};
@@ -100,9 +100,9 @@ function unheldBy(plan: CattlePlan, settings: JobSettings): Pick<RolloutPolicy['
 }
 
 /**
- * Returns the owner that the leader writes into a cordon for the Plan. Its kind differs from that of Plans of k0s, and it contains
- * the namespace, because each namespace has its own controller. The attempt is the creation time of the Plan, because a Plan does
- * not record when a node started.
+ * Returns the owner that the leader writes into a cordon for the Plan. The kind of this owner differs from the kind for
+ * Plans of k0s. The owner contains the namespace, because each namespace has its own controller. The attempt is the
+ * creation time of the Plan, because a Plan does not record when a node started.
  */
 export function markOf({ namespace = '', uid = '', creationTimestamp = '' }: ObjectMeta): Owner {
   return { kind: CORDON_KIND, plan: `${namespace}/${uid}`, attempt: creationTimestamp };

@@ -32,8 +32,8 @@ export function latestJobsOn(nodeName: string, plan: CattlePlan, world: World): 
 }
 
 /**
- * Returns true if the Job has ended and the node got another Job afterwards. Such a Job no longer counts. If the plan
- * returns to the version of this Job, that is a new upgrade.
+ * Returns true if the Job has ended and the node got another Job afterwards. Such a Job is ignored: if the plan returns
+ * to the version of this Job, the plan starts a new upgrade.
  */
 export function isSuperseded(job: Job, all: readonly Job[]): boolean {
   return (
@@ -112,9 +112,9 @@ export function isOf({ metadata }: Job, plan: CattlePlan): boolean {
 }
 
 /**
- * Returns the part of a Job that the cache keeps. This part does not contain the template, which has most of the bytes,
- * and the stamp. A paused or held Job is kept as a whole, because Refit writes it back. A failed Job is kept as a
- * whole, because Refit compares its stamp.
+ * Returns the part of a Job that the cache keeps. The template, which has most of the bytes, and the stamp are left
+ * out. A paused or held Job is kept as a whole, because Refit writes it back. A failed Job is kept as a whole, because
+ * Refit compares its stamp.
  */
 export function trimJob(job: Job): Job {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;

@@ -1,6 +1,6 @@
 /**
- * Proves that the most common reasons of a pod that does not run are reported, and that a pod that is just starting
- * reports none.
+ * Proves that the most common reasons why a pod does not run are reported, and that no reason is reported for a pod
+ * that is just starting.
  */
 import { expect, test } from 'vitest';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';

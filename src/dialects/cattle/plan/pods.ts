@@ -4,7 +4,7 @@ import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/re
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 
-/** The reasons that every pod has for a short time when it starts. Such a reason does not count as a stall. */
+/** The reasons that every pod has for a short time when it starts. A pod with such a reason is not stalled. */
 const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 
 /** The milliseconds after the start of a Job within which most Jobs have a ready pod. */

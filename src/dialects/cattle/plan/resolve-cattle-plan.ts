@@ -147,7 +147,8 @@ function targetsOf(scene: Scene): readonly Target[] {
     .sorted(world.list(nodes), (node) => rankOf(node, salt))
     .flatMap((node) => {
       const { name } = node.metadata;
-      // The target of a failed node depends on more than its node, its Jobs and the time.
+      // The memory compares only the node, its Jobs and the time. The target of a failed node also depends on the
+      // recorded failure and on Jobs that this process has seen, so it is computed each time.
       const target = failures.nodes.has(name)
         ? targetOf(node)
         : memory.targetOf(node, { ofNode: atNode.get(name), time }, targetOf);
@@ -177,8 +178,8 @@ function targetReader(scene: Scene, time: string): (node: Node) => Target | unde
 function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
   const resolvedAt =
     conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
-  // If the condition `Complete` is True, its time is the end of the last version. If it is False,
-  // its time is the start of this version.
+  // If the condition `Complete` is True, its time is the time at which the rollout of the last version ended. If it is
+  // False, its time is the time at which the rollout of this version started.
   const completedAt = conditionOf(plan, 'Complete')?.lastUpdateTime ?? resolvedAt;
   return ({ metadata: { name } }: Node, state: RecordedState): string => {
     if (state === 'pending') return resolvedAt;
@@ -207,7 +208,7 @@ function stateReader(
     // longer selects, because its cordon must be removed and its label is wrong.
     const isOutdated = latestHash !== hash && applying.has(hostnameOf(node));
     if (hash !== '' && ownMember(labels, label) === hash) return isOutdated ? 'intended' : 'done';
-    // A failed node stays failed until its failure no longer counts.
+    // A failed node stays failed until its recorded failure is outdated.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
     // The recorded hash may be that of an earlier version. A node whose label has that hash was done with the earlier version.
@@ -217,8 +218,8 @@ function stateReader(
     const isBegun = own.length > 0 || isCordonedBy(node, plan, own);
     if (!isBegun && twinOf(world, { name, state: 'pending' })) return 'pending';
     if (isSelected(node)) return 'intended';
-    // The node was excluded while its Job ran, or the Plan became invalid. Refit waits until the Job has ended, because
-    // the Job may have cordoned the node.
+    // This is the case if the node was excluded while its Job ran, or if the Plan became invalid. Refit waits until the
+    // Job has ended, because the Job may have cordoned the node.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = ownMember(labels, label) !== DISABLED && job !== undefined && !isHeld(job);
     const endedWell = job ? holds(job, 'Complete') : !own.some((each) => holds(each, 'Failed'));
@@ -228,7 +229,7 @@ function stateReader(
   };
 }
 
-/** Returns true if the recorded failure of the node no longer counts. */
+/** Returns true if the recorded failure of the node is outdated, so that the node may be tried again. */
 function isOver(node: Node, { plan, world, now, judgement, attempts, failures }: Scene): boolean {
   const { version, hash } = judgement;
   const job = jobFor(world, { id: hash }, node.metadata.name, plan);

@@ -71,8 +71,8 @@ function isCattlePlan(object: KubeObject): object is CattlePlan {
 }
 
 /**
- * Returns true if both are the same Plan. A Plan in a file may have no namespace, so a missing one
- * matches any.
+ * Returns true if both objects are the same Plan. A Plan in a file may have no namespace. Such a Plan matches a Plan
+ * with the same name in any namespace.
  */
 function isSame({ metadata: one }: CattlePlan, { metadata: other }: CattlePlan): boolean {
   const isSomewhere = one.namespace === undefined || other.namespace === undefined;
@@ -88,7 +88,10 @@ function isRival(plan: CattlePlan, other: CattlePlan): boolean {
   return areKnown && version !== its && isSameWork(plan, other);
 }
 
-/** Returns the version of the Plan; undefined for a Plan that cannot start, or that may start on no node. */
+/**
+ * Returns the version of the Plan; undefined for a Plan that cannot start, or whose concurrency does not allow any node
+ * to start.
+ */
 function versionOf(plan: CattlePlan): string | undefined {
   const { version, problems } = resolveLatest(plan, undefined);
   const isOff = (plan.spec?.concurrency ?? 0) <= 0;

@@ -14,8 +14,8 @@ function isOpen(window: Window, at: string): boolean {
 
 const OFFICE: Window = { days: ['fr'], startTime: '9:00', endTime: '17:00' };
 /**
- * In the morning and in the evening the original checks the weekday of the current day, so this window is open on two
- * parts of Friday.
+ * The original compares the current weekday with `days`, both before and after midnight. So this window is open on two
+ * parts of Friday: until 06:00 and from 22:00.
  */
 const NIGHT: Window = { days: ['fri'], startTime: '22:00', endTime: '06:00' };
 const SECOND_AT_NINE: Window = { ...OFFICE, endTime: '9:00' };

@@ -1,4 +1,4 @@
-/** Proves what the status of a Plan says of a rollout: its conditions, and the nodes in progress. */
+/** Proves what the status of a Plan reports about a rollout: its conditions, and the nodes in progress. */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,

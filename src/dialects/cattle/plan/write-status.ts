@@ -108,8 +108,8 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 }
 
 /**
- * Returns those of Refit's own conditions that are true. When the abort annotation is gone, the condition of the abort
- * is not returned any more.
+ * Returns the conditions of Refit itself that are true. After the abort annotation was removed, the condition of the
+ * abort is left out.
  */
 function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;

@@ -50,7 +50,7 @@ let answer: (step: string) => Promise<string | undefined>;
 let cluster: string;
 /** The version of the API server. */
 let server: string;
-/** The number of next requests that the API server does not answer. */
+/** The number of requests that the API server leaves unanswered from now on. */
 let away: number;
 /** What the host prints about crashes of its kubelet, as `times last-line`; empty if there are none. */
 let crashes: string;
@@ -399,7 +399,7 @@ test('a kubelet that crashes is in the report while the agent still waits for it
   store.send(SIGNAL);
   const view = viewOf(store);
   let refreshes = 0;
-  // The view of the object does not have the last change until the agent refreshes it.
+  // The view of the object does not have the last change until the agent refreshes the view.
   let behind: KubeObject | undefined;
   const object: SignalObject = {
     ...view,

@@ -24,7 +24,7 @@ const NO_ETCD = 'etcd: the member on this host does not answer: curl: (28) timed
 interface Faults {
   /** The step that fails. */
   readonly failing?: 'kubeadm' | 'kubelet';
-  /** The component whose pod is ready only at the version before. */
+  /** The component whose pod is ready only at the version before the upgrade. */
   readonly broken?: string;
   /** The version that the Node reports. */
   readonly reported?: string;

@@ -26,8 +26,8 @@ const refusal = (what: string) =>
   });
 
 /**
- * Runs an upgrade with an API server that refuses the requests `refused`. With `late`, it carries out a request before
- * it refuses it. `before` is called before each request.
+ * Runs an upgrade against an API server that refuses the requests `refused`. If `late` is true, the API server carries
+ * out a request before it refuses the request. `before` is called before each request.
  */
 async function against(
   refused: readonly string[],

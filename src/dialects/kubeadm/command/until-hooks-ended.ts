@@ -15,9 +15,9 @@ const RECHECK_MS = 50;
 const GRACE_MS = 60_000;
 
 /**
- * Resolves when no hook has to run any more after the plan, or when the timeout of a hook and a grace period are over.
- * Prints the name of the hook for which it waits, and which hooks have failed. A failure of a hook does not change the
- * result of the plan.
+ * Resolves when all hooks that run after the plan have ended, or when the timeout of a hook and a grace period are
+ * over. Prints the name of the hook for which it waits, and the hooks that have failed. A failure of a hook does not
+ * change the result of the plan.
  */
 export async function untilHooksEnded(
   {

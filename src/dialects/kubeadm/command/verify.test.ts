@@ -17,7 +17,7 @@ const manifest = parseManifest(
   `{version: ${VERSION}, hosts: [${hosts}], binaries: ${binaries}}`,
   'm.yaml',
 );
-/** Runs scripts on the hosts, of which cp1 does not answer. */
+/** Runs scripts on the hosts. The host cp1 does not answer. */
 const run: SshShells['run'] = async ({ name }) =>
   name === 'cp1'
     ? await Promise.reject(new RefitError('REFIT_SSH', 'cp1 (127.0.0.1): timed out'))

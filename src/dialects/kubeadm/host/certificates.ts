@@ -1,4 +1,4 @@
-/** Reads the certificates of a host, and finds those that end soon. */
+/** Reads the certificates of a host, and finds the certificates that end soon. */
 import { X509Certificate } from 'node:crypto';
 import { DAY_MS, rfc3339 } from '../../../util/clock.ts';
 import { ifPossible } from '../../../util/errors.ts';
@@ -71,9 +71,10 @@ function certificateIn(line: string, isOfKubelet: boolean) {
 }
 
 /**
- * Returns the end of the certificate, and the time after which it counts as ending soon. That time is not before the
- * last tenth of its lifetime. The lifetime begins at `written`, the time of the file in milliseconds. The start in the
- * certificate cannot be used, because kubeadm writes the start of the authority there.
+ * Returns the end of the certificate, and the time after which it counts as ending soon. That time is at the earliest
+ * the beginning of the last tenth of the certificate's lifetime. The lifetime begins at `written`, the time of the file
+ * in milliseconds. The start in the certificate cannot be used, because kubeadm writes the start of the authority
+ * there.
  */
 export function timesOf(
   { ca, validFrom, validTo }: X509Certificate,

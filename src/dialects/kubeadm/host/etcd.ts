@@ -103,7 +103,10 @@ export interface Problem {
   readonly cure: string;
 }
 
-/** Returns the problems because of which no member may be stopped. The keys of `answers` are the names of the hosts. */
+/**
+ * Returns the problems that must be fixed before a member may be stopped. The keys of `answers` are the names of the
+ * hosts.
+ */
 export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[] {
   const silent = [...answers].flatMap(([host, answer]): Problem[] => {
     if (typeof answer !== 'string') return [];

@@ -1,6 +1,6 @@
 /**
- * Checks the result of an upgrade. Returns for each component of a host and of the cluster what was found and what a
- * person should do.
+ * Checks the result of an upgrade. For each component of a host and of the cluster, the result says what was found and
+ * what a person should do.
  */
 import type { KubeClient } from '../../../kube/client.ts';
 import * as kube from '../../../kube/resources.ts';
@@ -137,8 +137,8 @@ export function podOf(
 }
 
 /**
- * Returns one check with the first certificate that has expired. If no certificate has expired, the check has the
- * earliest end of the certificates. Returns no check if the host has no certificate.
+ * Returns one check with the first certificate that has expired. If no certificate has expired, the check shows when
+ * the first of them will expire. Returns no check if the host has no certificate.
  */
 function certificateChecks(facts: HostFacts, now: number): Check[] {
   const leaves = facts.certificates

@@ -62,7 +62,7 @@ export function nextHop(
   };
 }
 
-/** Returns the host with only those of its own binaries that are meant for `version`. */
+/** Returns the host with only the binaries that are meant for this host and for `version`. */
 function hostAt(host: ManifestHost, version: string, last: string): ManifestHost {
   const { hops, binaries, ...others } = host;
   const own = version === last ? binaries : hops?.find((hop) => hop.version === version)?.binaries;

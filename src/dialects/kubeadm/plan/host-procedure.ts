@@ -184,7 +184,8 @@ async function upgradeHost(
 
 /** Rolls back the parts that do not work. Resolves with a clause about the result for the end of a message. */
 async function rollBackHost(on: HostSteps, step: string): Promise<string> {
-  // A static pod may still restart until the verification begins. So the static pods are checked only after that.
+  // A static pod may still restart until the verification begins. So the static pods are rolled back only if the failed
+  // step is the verification.
   const ofPods = step === STEPS.verify ? await rollBackStaticPods(on) : '';
   const ofKubelet = on.parts.includes('kubelet') ? await hostSteps.rollBack(on) : '';
   return `${ofPods}${ofKubelet}`;

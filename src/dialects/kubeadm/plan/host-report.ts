@@ -115,7 +115,7 @@ interface EarlierReport {
 }
 
 /**
- * Returns the values that are still true from the report of an earlier, killed attempt: the version before that
+ * Returns the values that the new attempt takes from the report of an earlier, killed attempt: the version before that
  * attempt, and `touched`.
  */
 function foundOn(node: Node, { rollout, target }: Report): EarlierReport {

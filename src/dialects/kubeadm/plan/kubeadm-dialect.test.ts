@@ -180,7 +180,7 @@ describe('what is seen of a target', () => {
 
 test.each([
   ['Verify', 'the new kubelet crashed 3 times'],
-  // The message says what blocks the drain. The leader itself reports that already.
+  // The message reports what blocks the drain. The leader itself already reports this, so it is not reported again.
   ['Drain', undefined],
 ])('what a host reports at %s is why it does not go on: %s', (step, stalled) => {
   const object = node({ step, touched: true, message: 'the new kubelet crashed 3 times' });

@@ -49,7 +49,7 @@ export function reportPatch(report: Report): object {
 export const LEADER = 'leader';
 
 const PARTS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
-/** The names of the steps in reports, including those before and after the parts. */
+/** The names that reports use for the steps: the parts, and the steps before and after the parts. */
 export const STEPS = {
   ...PARTS,
   stage: 'Stage',

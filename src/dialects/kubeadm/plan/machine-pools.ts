@@ -133,8 +133,8 @@ interface PoolStep {
 }
 
 /**
- * Returns the next step; undefined once the roll-out is done. It depends only on the objects in the API, so a new run continues
- * where the last one was killed.
+ * Returns the next step; undefined once the roll-out is done. The step depends only on the objects in the API, so a new
+ * run continues where the previous run was killed.
  */
 export function nextPoolStep(
   pool: Pool,

@@ -35,8 +35,8 @@ const sha256 = z.union([hash, z.record(architecture, hash)]);
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
 
 /**
- * A file on each host, or a download with its hash. In both, `{arch}` stands for the processor of
- * the host.
+ * A file on each host, or a download with its hash. In both, `{arch}` is replaced by the processor architecture of the
+ * host.
  */
 const binary = z.union(
   [
@@ -216,7 +216,7 @@ export async function loadManifest(path: string): Promise<Manifest> {
   });
 }
 
-/** Returns the certificate in the file without any other content, because it is copied to a host. */
+/** Returns only the certificate from the file, because the text is copied to a host and must contain nothing else. */
 async function certificateIn(file: string | undefined): Promise<string | undefined> {
   try {
     return file && new X509Certificate(await readBounded(file)).toString();
@@ -306,8 +306,8 @@ function hopProblems({ hops, version: last }: z.infer<typeof manifest>): string[
 }
 
 /**
- * Returns a problem for each hop of a host whose version is not among the hops for all hosts. A hop
- * of a host only replaces some of the binaries of a hop for all hosts.
+ * A host may define its own hops. Returns a problem for each of these hops whose version is not in the list of hops for
+ * all hosts. A hop of a host only replaces some binaries of the hop with the same version in that list.
  */
 function hopsOfHostsProblems({ hops, hosts }: z.infer<typeof manifest>): string[] {
   const known = hops.map(({ version: each }) => each);

@@ -1,4 +1,4 @@
-/** Defines the ConfigMap with the request of a rollout, which never changes, and the record of its progress. */
+/** Defines the ConfigMap of a rollout. It contains the request, which never changes, and the record of the progress. */
 import { z } from 'zod';
 import {
   RECORDED_STATES,
@@ -86,8 +86,8 @@ export function newPlan(
 }
 
 /**
- * Returns the uid and the creation time of the run. In an object of an earlier release, which had only one run, they are those of the
- * object.
+ * Returns the uid and the creation time of the run. An object of an earlier release had only one run. For such an
+ * object, the function returns the uid and the creation time of the object.
  */
 export function sourceOfPlan(plan: ConfigMap): Source {
   return {

@@ -67,7 +67,8 @@ test.each([
 
 test.each([
   ['3.6.8-0', 'v1.36.3', []],
-  // An interrupted upgrade to v1.37 leaves etcd at this version. An upgrade to any later patch release can find it.
+  // An interrupted upgrade to v1.37 leaves etcd at this version. An upgrade to any later patch release can find etcd at
+  // this version.
   ['3.7.0-0', 'v1.37.1', []],
   // A user installed this version of etcd. kubeadm does not change an etcd that is newer than its own version.
   ['3.7.0-0', 'v1.36.3', []],

@@ -28,7 +28,7 @@ interface Given {
   readonly pools?: readonly string[];
 }
 
-/** Returns a survey that shares no objects with another one, as two runs would read it. */
+/** Returns a survey that shares no objects with any other survey, as if each run had read its own survey. */
 function surveyOf({
   edit = ['', ''],
   kubeadm = 'v1.36.2',

@@ -1,9 +1,8 @@
-/** Checks a cluster before the first change: what to do on which host, and what prevents it. */
+/** Checks a cluster before the first change: finds out what to do on each host, and what prevents the upgrade. */
+
 import { createHash } from 'node:crypto';
-import { describeBlockingBudget } from '../../../drain/budgets.ts';
 import { cordonOwner, isMarkStale, readOwner } from '../../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../../drain/drain-preview.ts';
-import { describeRefusedPods } from '../../../drain/pods.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, type Node } from '../../../kube/resources.ts';
@@ -16,6 +15,7 @@ import type { HostFacts } from '../host/probe.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../host/verify.ts';
 import type { AddonPlan } from './addons.ts';
+import { drainFindings } from './drain-findings.ts';
 import { labelFindings } from './kubeone-label.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
@@ -76,7 +76,7 @@ export interface Assessment {
   readonly before?: Before | undefined;
   /** The hosts that do not go back to the earlier version: the keys are their names, the values are the reasons. */
   readonly stays?: ReadonlyMap<string, string> | undefined;
-  /** A hash of the plan. Two plans have the same digest if they would do the same from the same start. */
+  /** A hash of the plan. Two plans have the same digest if they start from the same state and make the same changes. */
   readonly digest: string;
   /** The MachineDeployments to upgrade once all hosts are done. */
   readonly toRoll: readonly Pool[];
@@ -101,8 +101,8 @@ export function assess(survey: Survey): Assessment {
   const request = resumes ? open : freshRequest(survey, back);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
-  // `start` is the state of the hosts in which the upgrade began. A resumed upgrade keeps it; it is empty if an earlier
-  // release, which did not record it, began the upgrade.
+  // `start` is the state of the hosts before the upgrade began. A resumed upgrade keeps `start`. It is empty if the
+  // upgrade was begun by an earlier release, which did not record it.
   const start = resumes
     ? (plan?.data?.['start'] ?? '')
     : JSON.stringify([uids, versions, survey.configuration]);
@@ -134,7 +134,7 @@ export function assess(survey: Survey): Assessment {
     ...unique(judgeVersions(versionFacts(survey, request, continues, back))),
     ...unique(hostFindings(survey, hostsOf(request))),
     ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
-    ...drainFindings(survey, request),
+    ...drainFindings(survey.drainPreviews, hostsOf(request)),
     ...webhooksInTheWay(survey, request, toRoll.length),
     ...survey.addons.flatMap(({ name, problems, notes }) =>
       [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) =>
@@ -148,8 +148,8 @@ export function assess(survey: Survey): Assessment {
 
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
   const { manifest, policy, plan, pools, rollsPools, addons } = survey;
-  // If all hosts are done and only the work after the hosts is left, the digest uses the request of the ended rollout.
-  // So the digest of the plan stays the same until all work of the plan is done.
+  // When all hosts are done, other work of the plan may be left. In that case the digest uses the request of the ended
+  // rollout. So the digest stays the same until all work of the plan is done.
   const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
   const [request, start] =
@@ -197,7 +197,8 @@ function freshRequest(survey: Survey, back: WayBack | undefined): Request {
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
-  // If the version of an API server is unknown, it counts as a version with another minor version than the target.
+  // If the version of an API server is unknown, its minor version is assumed to differ from the minor version of the
+  // target.
   const isMinor =
     hosts.some(({ unreadImages }) => unreadImages?.['kube-apiserver'] !== undefined) ||
     apiServers.some((version) => parseVersion(version)?.minor !== minor);
@@ -210,8 +211,8 @@ function freshRequest(survey: Survey, back: WayBack | undefined): Request {
 }
 
 /**
- * Returns the names of the hosts whose renewal of certificates is not done. Such a host may have new certificates that
- * a component has not loaded yet. While such hosts are left, the rollout has not started any other stage.
+ * Returns the names of the hosts whose certificates are not completely renewed. A component of such a host may not have
+ * loaded the new certificates yet. The rollout starts no other stage before all these hosts are done.
  */
 function leftToRenew(plan: ConfigMap): string[] {
   const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
@@ -311,7 +312,7 @@ function versionFacts(
   const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
   const unjudged = virtualNodes(survey);
   const members = controllers.flatMap(({ host, leaves, staticPods, unreadImages = {} }) => {
-    // A host has a member even if the version of its image cannot be parsed.
+    // A host runs a member of etcd even if the version of the member's image cannot be parsed.
     const etcd = staticPods['etcd'] ?? unreadImages['etcd'] ?? [];
     const own = `${leader.includes(host.name) ? 'apply' : 'node'}:etcdUpgrade:`;
     return (optionsFor(manifest, host).etcdUpgrade ?? !leaves?.includes(own)) ? etcd : [];
@@ -321,8 +322,8 @@ function versionFacts(
     // Without a target version, the checks assume that the API servers keep their version.
     ...(back?.isOfWorkersAlone ? {} : { target: manifest.version }),
     goesBack: back !== undefined,
-    // After an upgrade that was interrupted, the versions of API servers may differ. When the hosts go back to the
-    // earlier version, they may differ as well, because the record of the upgrade explains the difference.
+    // The versions of API servers may differ after an interrupted upgrade. They may also differ when the hosts go back
+    // to the earlier version. In that case the record of the upgrade explains the difference.
     resuming: resuming || back !== undefined,
     oldestMaintained: OLDEST_MAINTAINED,
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
@@ -345,7 +346,8 @@ function versionFacts(
       }),
     ),
     etcd: etcdFacts(members, manifest.version),
-    // The version of kubeadm is the target, because the staged kubeadm carries out the upgrade. The host checks that version.
+    // The target version is given as the version of kubeadm, because the staged kubeadm carries out the upgrade. The
+    // host checks that version.
     kubeadm: {
       verb: 'apply',
       version: manifest.version,
@@ -371,8 +373,8 @@ function hostFindings(
         ),
       );
     findings.push(...imageFindings(facts));
-    // A missing manifest that can be restored is no finding here, because Refit restores it before the survey that
-    // decides about the upgrade.
+    // If a missing manifest can be restored, it causes no finding here, because Refit restores it before the survey
+    // that decides about the upgrade.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused')
         findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`, BY_HAND));
@@ -464,20 +466,6 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
       .map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
   );
   return hasPhases(request.version) ? found : [...found, warn('host', late)];
-}
-
-/** Warns about drains that would be blocked now. These are only warnings, because the obstacle may be gone when the host is drained. */
-function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
-  return hostsOf(request).flatMap((name) => {
-    const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
-    const why = [
-      ...obstacles.map(describeBlockingBudget),
-      ...(refused.length > 0 ? [describeRefusedPods(refused)] : []),
-    ];
-    return why.length === 0
-      ? []
-      : [warn('drain', `${name} cannot be drained now: ${why.join('; ')}`)];
-  });
 }
 
 function webhooksInTheWay(

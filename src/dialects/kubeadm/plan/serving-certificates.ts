@@ -52,8 +52,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   }
 
   /**
-   * Approves the requests of the host that are correct. Resolves with a text that says what is still missing; the text
-   * is empty if nothing is missing. An incorrect request does not end the wait, because it may be an old request.
+   * Approves the correct requests of the host. Resolves with a text that says what is still missing; the text is empty
+   * if nothing is missing. An incorrect request does not end the wait, because it may be an old request.
    */
   async function settle(host: ManifestHost): Promise<string> {
     const { stdout } = await shells.run(host, filledScript('serving.sh', {}), LOOK_MS);

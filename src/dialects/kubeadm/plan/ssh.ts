@@ -25,7 +25,10 @@ const PERSIST = 15;
 /** Marks the start of the output. The user's .bashrc may print a greeting before it. */
 const BEGINS = 'refit begins';
 
-/** Opens shells on the hosts. The sockets are in a private directory, because whoever can use a socket is root on its host. */
+/**
+ * Opens shells on the hosts. The sockets are in a private directory, because anybody who can use a socket has root
+ * access to its host.
+ */
 export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   /**

@@ -29,7 +29,7 @@ function planWith(
   return { ...plan, data: { ...plan.data, rollout: JSON.stringify(rollout) } };
 }
 
-/** The cluster after the upgrade, with a manifest that names the version before it. */
+/** The cluster after the upgrade, with a manifest that names the version before the upgrade. */
 const upgraded: Survey = {
   ...fresh,
   manifest: { ...manifest, version: OLD },

@@ -45,7 +45,10 @@ export interface WayBack {
   readonly findings: readonly Finding[];
 }
 
-/** Returns which hosts go back to the version of the manifest, which stay, and what is wrong with the way back. */
+/**
+ * Returns the hosts that go back to the version of the manifest, the hosts that stay at their version, and the problems
+ * that prevent going back.
+ */
 export function wayBackOf(survey: Survey): WayBack {
   const { manifest, hosts, nodes, clusterVersion } = survey;
   const ran = beforeOf(survey.plan);
@@ -94,7 +97,10 @@ function whyItStays(
   return other === undefined ? undefined : `runs ${other}, which that upgrade did not install`;
 }
 
-/** Returns the record of the host; undefined if there is none, or if the Node was created again under the same name. */
+/**
+ * Returns what the record says about the host. Returns undefined if the record does not contain the host, or if the
+ * Node was created again under the same name.
+ */
 function entryOf(ran: Before | undefined, name: string, uid: string | undefined) {
   const own = ownMember(ran?.hosts, name);
   return own?.uid === uid ? own : undefined;
@@ -167,8 +173,8 @@ export function targetFinding(
 const back = (message: string): Finding => ({ rule: 'R12', severity: 'hard', message });
 
 /**
- * Returns the versions that the hosts ran before the upgrade of this plan. If the plan goes back, or repeats an upgrade that did not end
- * well, it keeps what the previous plan recorded.
+ * Returns the versions that the hosts ran before the upgrade of this plan. If the plan goes back, or repeats an upgrade
+ * that did not succeed, the function returns the versions that the previous plan recorded.
  */
 export function recordFor(survey: Survey, request: Request): Before | undefined {
   const earlier = beforeOf(survey.plan);

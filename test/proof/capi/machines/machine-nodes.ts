@@ -87,7 +87,7 @@ export class MachineNodes {
       try {
         await this.#look();
       } catch (error) {
-        // The next attempt may succeed. An error that stays the same is logged once.
+        // The next attempt may succeed. If the same error repeats, it is logged only once.
         const message = messageOf(error);
         if (message !== told && !this.#end.signal.aborted)
           this.#options.log(`a Machine's Node: ${message}`);
@@ -138,7 +138,7 @@ export class MachineNodes {
   }
 
   /**
-   * Creates what kubeadm leaves and KubeadmControlPlane asks for: the configuration of kubeadm, and static pods that
+   * Creates what kubeadm creates and KubeadmControlPlane requires: the configuration of kubeadm, and static pods that
    * are ready.
    */
   async #playControlPlane(node: string, version: string): Promise<void> {

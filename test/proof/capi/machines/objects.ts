@@ -150,7 +150,10 @@ export function workersOf(cluster: string, replicas: number, version: string): o
   });
 }
 
-/** Returns Secrets that a user provides. Cluster API leaves these as they are, and makes only the missing ones. */
+/**
+ * Returns the Secrets that a user provides. Cluster API leaves existing Secrets as they are, and creates only the
+ * missing Secrets.
+ */
 function secretsOf(cluster: string, kubeconfig: string): object[] {
   // The in-memory provider accepts only RSA keys.
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({

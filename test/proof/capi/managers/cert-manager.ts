@@ -13,7 +13,7 @@ import { sourcesOf } from './programs.ts';
 const MANIFEST = 'proof/cert-manager';
 const MODULE = 'github.com/cert-manager/cert-manager';
 
-/** The last release that has the controller in the main module. `cert-manager.io/v1` has not changed since. */
+/** The last release whose main module contains the controller. `cert-manager.io/v1` has not changed since. */
 const VERSION = 'v1.11.5';
 
 export interface CertManager {

@@ -6,7 +6,10 @@ import type { KubeObject } from '../../../../src/kube/resources.ts';
 import { applyManifest } from '../../../../tools/controlplane/apply.ts';
 import type { Program } from './programs.ts';
 
-/** The label that says for which version of Cluster API's contract a kind is. The managers' kustomization sets it. */
+/**
+ * The label that shows which version of Cluster API's contract a kind implements. The managers' kustomization sets this
+ * label.
+ */
 const CONTRACT = 'cluster.x-k8s.io/v1beta2: v1beta2';
 
 export async function applyDefinitions(kubeconfig: string, { config }: Program): Promise<void> {

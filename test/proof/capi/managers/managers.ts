@@ -50,7 +50,7 @@ export class Managers {
     this.#options = options;
   }
 
-  /** Resolves when all managers are ready and their webhooks are in force. */
+  /** Resolves when all managers are ready and the API server calls their webhooks. */
   async open(): Promise<void> {
     const { directory, programs, kubeconfig } = this.#options;
     const validity = validFrom(systemClock.now());

@@ -1,6 +1,6 @@
 /**
- * Tests wrong answers of the extension, and of an updater behind it. A caller that believed them would end the update
- * at once.
+ * Tests wrong answers of the extension, and of an updater that the extension calls. A caller that accepted such an
+ * answer would end the update at once.
  */
 import { updaterSets } from '../../../../src/api/refit/updater-set.ts';
 import { freePort } from '../../../../tools/controlplane/ports.ts';
@@ -21,8 +21,8 @@ export async function badAnswers(scene: Scene): Promise<void> {
 }
 
 /**
- * Tests HTTP 500 from the extension. With failurePolicy Ignore, core would take each of these answers for the end of
- * the update.
+ * Tests HTTP 500 from the extension. With the failurePolicy Ignore, core would treat each of these answers as the end
+ * of the update.
  */
 async function errorsOfTheExtension(scene: Scene): Promise<void> {
   const before = await scene.identities('workers');
@@ -45,7 +45,9 @@ async function errorsOfTheExtension(scene: Scene): Promise<void> {
   await useAddress(scene, scene.extension.url);
 }
 
-/** Tests a negative `retryAfterSeconds` from an updater. Core would take this for the end of the update as well. */
+/**
+ * Tests a negative `retryAfterSeconds` from an updater. Core would treat this answer as the end of the update as well.
+ */
 async function negativeTimeOfAnUpdater(scene: Scene): Promise<void> {
   const { checks, cluster, extension } = scene;
   const port = await freePort();

@@ -1,6 +1,6 @@
 /**
- * Tests certificates from cert-manager, as docs/guides/cluster-api.md describes: for the hooks and the managers, and
- * new ones while everything runs.
+ * Tests certificates from cert-manager, as docs/guides/cluster-api.md describes: certificates for the hooks and the
+ * managers, and their renewal while everything runs.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -16,8 +16,8 @@ const POLICY = 'hold';
 const FAILED_CALLS = 2;
 
 /**
- * Starts an update of the workers that a paused policy holds back. No update gets past its first request for permission
- * before `release` is called. Returns a Machine that waits.
+ * Starts an update of the workers. A paused policy holds the update back: no worker gets the first permission before
+ * `release` is called. Returns a Machine that waits.
  */
 export async function held(scene: Scene, version: string): Promise<ProofMachine> {
   const { client } = scene.cluster;

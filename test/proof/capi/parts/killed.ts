@@ -7,7 +7,7 @@ import { conditionOf } from '../machines/settled.ts';
 import type { Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
-/** Nothing calls the second replica. Everything that it does, it does as leader. */
+/** Nothing calls the second replica. It does all its work as leader. */
 export async function killed(scene: Scene): Promise<void> {
   const { checks, cluster, options, managers } = scene;
   const before = await scene.identities('workers');

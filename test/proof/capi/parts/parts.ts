@@ -47,8 +47,11 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   'cert-manager': certManager,
 };
 
-/** The part that needs a build of cert-manager, and leaves its certificates behind. It runs only if `--only` names it. */
+/**
+ * The part that needs a build of cert-manager and does not remove its certificates at the end. It runs only if `--only`
+ * names it.
+ */
 export const NEEDS_CERT_MANAGER = 'cert-manager';
 
-/** The parts that run for releases before the newest. */
+/** The parts that run for all releases except the newest release. */
 export const PARTS_OF_EARLIER = ['update'];

@@ -21,7 +21,7 @@ const NAME = 'refit';
 const CA_SECRET = 'refit-ca';
 const FROM_SECRET = 'runtime.cluster.x-k8s.io/inject-ca-from-secret';
 
-/** Core puts the CA of the Secret into the ExtensionConfig. */
+/** Applies the Secret with the CA. Core copies the CA from the Secret into the ExtensionConfig. */
 export async function setAuthority(scene: Scene, authority: string): Promise<void> {
   await scene.apply(authoritySecret(authority));
 }

@@ -1,6 +1,6 @@
 /**
- * Tests a MachineHealthCheck that finds a worker unhealthy. It does not replace a worker whose update runs, and
- * replaces a worker without an update.
+ * Tests a MachineHealthCheck that finds a worker unhealthy. It does not replace a worker during an update, and replaces
+ * a worker that is not being updated.
  */
 import { ifFound } from '../../../../src/kube/status-error.ts';
 import {
@@ -37,7 +37,7 @@ async function heldOff(scene: Scene): Promise<void> {
   await checks.check(
     'a worker that is not Ready in the middle of its update is not replaced',
     async () => {
-      // If its kubelet does not report, the agent of a node keeps waiting after the restart.
+      // If the kubelet of a node does not report, the agent of the node keeps waiting after the restart.
       const restarts = [...before.keys()].map((name) => machineNodes.mute(name));
       await wantWorkers(scene, { version });
       const name = await skipped(scene);
@@ -70,7 +70,7 @@ async function heldOff(scene: Scene): Promise<void> {
   });
 }
 
-/** The Machine whose service is replaced. */
+/** Returns the name of a Machine that health checks skip because its service is being replaced. */
 async function skipped(scene: Scene): Promise<string> {
   let name: string | undefined;
   await scene.until('a Machine that health checks leave out', async () => {

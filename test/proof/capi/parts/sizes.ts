@@ -1,4 +1,4 @@
-/** Tests what Cluster API replaces although Refit could update it. The numbers of Machines decide this. */
+/** Tests which Machines Cluster API replaces although Refit could update them. The numbers of Machines decide this. */
 import { machineDeployments, NAMESPACE, WORKERS } from '../machines/objects.ts';
 import type { Scene } from '../scene.ts';
 import { versionOfWorkers } from './uncovered.ts';

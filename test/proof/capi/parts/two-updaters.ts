@@ -1,6 +1,6 @@
 /**
- * Tests two updaters behind one extension. Neither updater covers the whole change, so both must do their part. First
- * an updater of somebody else works with Refit's, then two updaters of Refit work together.
+ * Tests two updaters behind one extension. Neither updater covers the whole change, so each must do its part. First an
+ * updater of another vendor works together with Refit's updater, then two updaters of Refit work together.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';

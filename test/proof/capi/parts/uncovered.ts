@@ -37,7 +37,7 @@ export async function useUpdaters(scene: Scene, spec: UpdaterSet['spec']): Promi
   });
 }
 
-/** Makes the workers want this file, and returns the name of the template that they wanted before. */
+/** Adds this file to what the workers must have. Returns the name of the template that the workers used before. */
 export async function wantFile(scene: Scene, path: string, more: object = {}): Promise<string> {
   const [machine] = await scene.machines('workers');
   const name = `${WORKERS}${path.replaceAll('/', '-')}`;

@@ -1,6 +1,6 @@
 /**
- * Tests certificates that nobody trusts, on either side. No Machine is replaced, and the update continues when the
- * certificates are right again.
+ * Tests untrusted certificates, of the extension and of its callers. No Machine is replaced, and the update continues
+ * when the certificates are right again.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

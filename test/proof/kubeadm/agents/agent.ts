@@ -14,7 +14,7 @@ export const MIRROR = `http://${OPERATOR}:8000`;
 export const AGENT_LOG = '/var/log/refit-agent.log';
 const AGENT =
   '/opt/refit/node /opt/refit/program/refit.js agent --procedure kubeadm --kubeconfig /etc/kubernetes/kubelet.conf';
-/** A command of sh that does not wait for its end. */
+/** A command of sh that starts the agent and does not wait until the agent ends. */
 export const START_AGENT = `setsid sh -c 'echo $$ >/run/refit-agent.pid; exec ${AGENT}' </dev/null >>${AGENT_LOG} 2>&1 &`;
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Tests an upgrade by agents that kubelets run as pods of the DaemonSet, as docs/guides/install.md describes. The proof
- * ends pods in the middle of it.
+ * ends pods during the upgrade.
  */
 import { globSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
@@ -116,8 +116,8 @@ async function programs(machines: readonly Machine[]): Promise<string[]> {
 const podsOf = async ({ operator }: Scene) => await operator.get<AgentPods>('pods', ...SELECTOR);
 
 /**
- * Kills the agent's process while kubeadm runs. The API server of this machine may be away, so no pod can be deleted.
- * The kubelet starts the container again.
+ * Kills the agent's process while kubeadm runs. The API server of this machine may not run at that time, so the test
+ * can't delete a pod. The kubelet restarts the container.
  */
 async function killAmidKubeadm(scene: Scene, machine: Machine): Promise<string[]> {
   await until('kubeadm to begin', 300, async () =>
@@ -152,7 +152,7 @@ async function endAtEachStep(scene: Scene, machine: Machine): Promise<string[]> 
     if (wrong !== undefined || step === undefined || steps.includes(step))
       return wrong !== undefined;
     const before = (await machine.run(AGENT_PID)).stdout;
-    // Skips this round if no agent runs. The agent of the step before may have ended, and its successor may not have
+    // Skips this round if no agent runs. The agent of the previous step may have ended, and the next agent may not have
     // started yet.
     if (before === '') return false;
     steps.push(step);

@@ -1,6 +1,6 @@
 /**
- * Tests an upgrade by agents on the machines. The extension for Cluster API leads it, as docs/guides/cluster-api.md
- * describes.
+ * Tests an upgrade by agents on the machines. The extension for Cluster API controls the upgrade, as
+ * docs/guides/cluster-api.md describes.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -146,7 +146,9 @@ export async function request(
   );
 }
 
-/** Waits for the end of the update, and returns what is wrong with it. An API server may be away during the wait. */
+/**
+ * Waits for the end of the update, and returns what is wrong with it. An API server may be unavailable during the wait.
+ */
 export async function ended(scene: Scene, name: string): Promise<string[]> {
   let record: ReturnType<typeof recordOf>;
   await until(`the update of ${name} to end`, 600, async () => {

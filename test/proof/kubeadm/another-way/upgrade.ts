@@ -1,6 +1,6 @@
 /**
- * Upgrades the cluster that was made another way, with the commands of docs/guides/kubeadm.md. Then checks that
- * everything that the cluster was made with is still there.
+ * Upgrades the cluster that differs from the usual cluster (see way.ts), with the commands of docs/guides/kubeadm.md.
+ * Then checks that the upgrade has kept all the differences.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

@@ -18,8 +18,8 @@ import { KUBECONFIGS, LEAVES, makeOld } from './ageing.ts';
 
 const DAY_MS = 86_400_000;
 /**
- * How long the old certificates are still valid: short enough that Refit renews them, and longer than any run of this
- * proof.
+ * The time for which the old certificates are still valid. It is so short that Refit renews the certificates, and
+ * longer than any run of this proof.
  */
 const LEFT_MS = 10 * DAY_MS;
 const API_SERVER = 6443;
@@ -85,7 +85,7 @@ export async function renewCertificates(scene: Scene): Promise<void> {
   });
 }
 
-/** Milliseconds since the Unix epoch at which the certificate of a server on a machine ends. */
+/** Returns the time at which the certificate of a server on a machine expires, in milliseconds since the Unix epoch. */
 async function served({ address }: Machine, port: number): Promise<number> {
   return await new Promise((resolve, reject) => {
     // etcd closes the connection because there is no client certificate, but only after it has sent its own

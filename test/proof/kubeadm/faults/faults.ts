@@ -14,7 +14,7 @@ import { applyUntil, type Ended } from './interrupted-apply.ts';
 
 /** The components in the order in which kubeadm replaces their manifests. */
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-/** Longer than ssh takes to notice that a connection is dead. */
+/** The duration of a cut. It is longer than ssh takes to detect that a connection is dead. */
 const CUT_MS = 60_000;
 
 export async function upgradeWithFaults(scene: Scene): Promise<void> {
@@ -53,7 +53,8 @@ export async function upgradeWithFaults(scene: Scene): Promise<void> {
 }
 
 /**
- * Leaves a backup of manifests on a worker, as on a host that was a control plane before and joined again as a worker.
+ * Puts a backup of manifests on a worker. A host that was a control plane before and joined again as a worker has such
+ * a backup.
  */
 async function leaveBackup(leader: Machine, worker: Machine): Promise<void> {
   const backup = join(

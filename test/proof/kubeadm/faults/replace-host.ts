@@ -1,6 +1,6 @@
 /**
- * Tests control planes that have lost their etcd member for good. The guide's commands replace these control planes,
- * and the cluster can be upgraded again.
+ * Tests control planes that have lost their etcd member for ever. The test replaces these control planes with the
+ * commands of the guide, and then upgrades the cluster.
  */
 import { appendFile, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -66,7 +66,7 @@ async function refused(
   });
 }
 
-/** Runs the commands of the guide, after it has filled in the words that a person fills in. */
+/** Runs the commands of the guide, with real values in place of the placeholders that a person replaces. */
 async function replaced(scene: Scene, machine: Machine): Promise<void> {
   const { cluster, operator, checks } = scene;
   const guide = await sectionOf('Replace a control-plane host');

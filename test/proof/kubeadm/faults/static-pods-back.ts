@@ -1,6 +1,6 @@
 /**
- * Tests a flag in kubeadm-config that the scheduler does not know. kubeadm only waits until the pod runs, so its
- * upgrade succeeds. Refit restores the static pods, and upgrades them when the flag is gone.
+ * Tests a flag in kubeadm-config that the scheduler does not know. kubeadm only waits until the pod runs, so the
+ * upgrade by kubeadm succeeds. Refit restores the static pods, and upgrades them after the flag is removed.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -23,8 +23,8 @@ export async function upgradeByHops(scene: Scene): Promise<void> {
 }
 
 /**
- * Upgrades with `workersSkipMinors`. The workers keep their version until the end, and then go directly to the last
- * version.
+ * Upgrades with `workersSkipMinors`. The workers keep their version until the control planes have the last version, and
+ * then go directly to the last version.
  */
 export async function skipMinors(scene: Scene): Promise<void> {
   const { cluster, from, to } = scene;

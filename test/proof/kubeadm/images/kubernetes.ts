@@ -13,8 +13,8 @@ export interface ImageSources {
   readonly archives: string;
   readonly versions: readonly string[];
   /**
-   * The folder that has a folder with the programs of each version and a folder with Debian's packages. The programs
-   * below are single files.
+   * The folder that contains a folder with the programs of each version, and a folder with Debian's packages. The
+   * members below are the paths of single files.
    */
   readonly parts: string;
   readonly etcd: string;

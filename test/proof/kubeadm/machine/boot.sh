@@ -40,8 +40,8 @@ else
     mount -t cgroup -o "$options" cgroup "sys/fs/cgroup/$kind"
   done
 fi
-# The kubelet writes these values for the whole kernel unless they are set already. The other machines and the host
-# would get them too.
+# The kubelet sets these values for the whole kernel, unless they already have the right value. The change would also
+# affect the other machines and the host.
 pretend() {
   echo "$2" >"run/quiet/$(basename "$1")"
   mount --bind "run/quiet/$(basename "$1")" "proc/sys/$1"

@@ -1,4 +1,4 @@
-/** Puts onto a new machine what the kubeadm documentation asks of a host before `kubeadm init`. */
+/** Installs on a new machine what the kubeadm documentation requires of a host before `kubeadm init`. */
 import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CONTAINERD, RUNTIME } from '../parts/programs.ts';
@@ -11,14 +11,14 @@ export interface Furniture {
   /** The version that is installed first. The versions of `offers` are below /opt/kubernetes. */
   readonly version: string;
   readonly offers: readonly string[];
-  /** Name of the image that holds a pod's namespaces. */
+  /** The name of the image of the pause container, which holds the namespaces of a pod. */
   readonly sandbox: string;
   /** Lines of /etc/hosts. */
   readonly hosts: string;
   /** Public key of the operator, and the machine's private host key. */
   readonly authorized: string;
   readonly hostKey: string;
-  /** Where the binaries of Kubernetes lie. */
+  /** The folder that contains the binaries of Kubernetes. */
   readonly folder: string;
 }
 

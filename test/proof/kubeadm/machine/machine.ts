@@ -97,7 +97,7 @@ export class Machine {
     });
   }
 
-  /** Switches the machine off, as when somebody pulls the plug. */
+  /** Switches the machine off, as if its power cable were pulled. */
   async powerOff(): Promise<void> {
     const child = this.#process;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -150,8 +150,8 @@ export class Machine {
 }
 
 /**
- * Reports whether the process has its own network namespace. Before that, the process is a command of `enter.sh`, which
- * may end at any moment.
+ * Reports whether the process already has its own network namespace. Before that, the process is a command of
+ * `enter.sh`, which may end at any moment.
  */
 function isApart(pid: number): boolean {
   try {

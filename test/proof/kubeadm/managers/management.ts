@@ -33,7 +33,7 @@ export interface Management {
   said(): string;
 }
 
-/** Starts the management cluster. Everything that is started ends with `started`. */
+/** Starts the management cluster. Everything that this function starts is stopped when `started` is disposed. */
 export async function startManagement(
   { directory, programs, refit, log }: ManagementOptions,
   started: AsyncDisposableStack,

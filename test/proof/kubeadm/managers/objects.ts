@@ -31,7 +31,7 @@ export interface Wanted {
 }
 
 export const MOTD = '/etc/motd';
-/** What the agents must be allowed to change: all files and arguments of the KubeadmConfigs. */
+/** What the agents may change: all files and arguments that the KubeadmConfigs contain. */
 export const ALLOWED = [MORE, MOTD, 'kubelet'];
 
 const UPDATERS = {
@@ -80,7 +80,10 @@ export function clusterObjects(
   ];
 }
 
-/** The registration of a node. The provider fills in the template, as cloud-init does from its metadata. */
+/**
+ * Returns the registration of a node. The provider replaces the placeholders of the template with metadata, as
+ * cloud-init does.
+ */
 const nodeRegistration = ({ verbosity }: Wanted): object => ({
   kubeletExtraArgs: [
     { name: 'provider-id', value: '{{ ds.meta_data.provider_id }}' },

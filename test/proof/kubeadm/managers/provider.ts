@@ -18,7 +18,7 @@ export const devClusters = namespaced<KubeObject>(API, 'DevCluster');
 const devMachines = namespaced<KubeObject>(API, 'DevMachine');
 const LOOK_MS = 500;
 
-/** Follows the Machines until it is disposed of. */
+/** Watches the Machines until the returned value is disposed. */
 export function provide(
   client: KubeClient,
   cluster: Cluster,

@@ -37,7 +37,10 @@ import {
 } from './objects.ts';
 import { devClusters, provide } from './provider.ts';
 
-/** The limit of a wait in seconds. Three control planes, one after the other, need this long on two cores. */
+/**
+ * The limit of a wait in seconds. Three control planes that are upgraded one after the other need this long on two
+ * cores.
+ */
 const PATIENCE_S = 1200;
 const OPTIONS = { 'node-configuration': ALLOWED.join() };
 const MERGE = { type: 'merge', namespace: NAMESPACE } as const;
@@ -155,7 +158,7 @@ async function machinesAt(client: KubeClient, version: string, count: number): P
   });
 }
 
-/** What must survive an update in place. */
+/** Returns the properties of all Machines that must not change in an update in place. */
 async function identities(client: KubeClient): Promise<readonly string[]> {
   const machines = await machinesOf(client);
   return machines

@@ -1,6 +1,5 @@
 /**
- * Downloads as Debian packages the programs that no Go module contains. Unpacks the packages without installing
- * anything.
+ * Downloads the programs that no Go module contains, as Debian packages. Unpacks the packages without installing them.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';

@@ -58,7 +58,10 @@ export interface Programs {
   readonly standIn: string;
 }
 
-/** Makes the folders `bin`, and one with the name of each version of Kubernetes, below `parts`. */
+/**
+ * Makes folders below `parts`: the folder `bin`, and one folder for each version of Kubernetes, with the version as its
+ * name.
+ */
 export async function gatherPrograms(
   parts: string,
   versions: readonly string[],

@@ -44,8 +44,8 @@ export async function watched(
       if (lines.some((line) => line.endsWith(' kubeadm begun'))) began.push(machine.name);
       if (lines.some((line) => line.endsWith(' kubelet done'))) ended.push(machine.name);
     }
-    // Between two rounds the work on a host may end and the work on the next host may begin, in this order. A host that
-    // ended since the last round may have begun since then, too.
+    // Between two checks, the work on one host may end and then the work on the next host may begin, so ends are
+    // recorded first. If the work on a host has ended since the last check, it may also have begun since then.
     for (const name of ended) {
       add(name, 'began');
       add(name, 'ended');
@@ -71,8 +71,8 @@ export async function watched(
 }
 
 /**
- * Returns what is wrong with the order of the patch back. Workers must come first, then the control planes one at a
- * time, and the leader as the first control plane.
+ * Returns what is wrong with the order of the return to the previous patch version. The workers must be first, then the
+ * control planes one at a time. Of the control planes, the leader must be the first.
  */
 export function wrongOrder(
   { controlPlanes, workers, machines }: Cluster,

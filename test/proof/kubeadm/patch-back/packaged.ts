@@ -12,7 +12,7 @@ import type { Machine } from '../machine/machine.ts';
 
 export const NAMES = ['kubeadm', 'kubectl', 'kubelet'] as const;
 const HELD = 'kubelet';
-/** The folder of the repository on the machines. They get it only because it is in `parts`. */
+/** The folder of the repository on the machines. The machines have access to it only because it is in `parts`. */
 const REPOSITORY = '/opt/parts/repository';
 const SOURCES = '/etc/apt/sources.list';
 

@@ -29,16 +29,16 @@ const KINDS = [
   'clusterrolebindings.rbac.authorization.k8s.io',
 ];
 
-/** The source of the programs. */
+/** The place from which the hosts get the programs. */
 interface Source {
   readonly binaries: (version: string) => object;
-  /** What else must be right once all hosts have the version. */
+  /** Checks what else must be right after all hosts have the version. */
   readonly verifyMore: (title: string, version: string) => Promise<void>;
-  /** What else must be right before a return to the version begins. */
+  /** Checks what else must be right before the cluster returns to the version. */
   readonly beforeWayBack: (version: string) => Promise<void>;
 }
 
-/** Tests the patch back with programs from files on the hosts. */
+/** Tests the return to the previous patch version with programs from files on the hosts. */
 export async function goBack(scene: Scene): Promise<void> {
   const nothing = async (): Promise<void> => await Promise.resolve();
   await goThereAndBack(scene, {
@@ -48,7 +48,7 @@ export async function goBack(scene: Scene): Promise<void> {
   });
 }
 
-/** Tests the patch back with programs from packages. No file that the manifest names exists. */
+/** Tests the return to the previous patch version with programs from packages. No file that the manifest names exists. */
 export async function goBackByPackages(scene: Scene): Promise<void> {
   const { cluster, operator, checks } = scene;
   await goThereAndBack(scene, {
@@ -124,8 +124,8 @@ async function goThereAndBack(scene: Scene, source: Source): Promise<void> {
     return before.filter((each) => !after.has(each)).map((each) => `${each} is gone`);
   });
   await checks.check('apply --back once more: nothing is to be done', async () => {
-    // On a busy machine a static pod may have restarted since the last check. In this case the command is right to
-    // fail.
+    // On a busy machine a static pod may have restarted since the last check. In this case the command must fail, which
+    // is correct.
     const wrong = await staticPods(cluster, operator, from);
     if (wrong.length > 0) return wrong;
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--back', '--yes');
@@ -144,7 +144,7 @@ async function applyBack({ cluster, operator, checks, log }: Scene): Promise<See
   return seen;
 }
 
-/** Creates objects, which the newer API server writes. */
+/** Creates objects. The newer API server stores them. */
 async function makeObjects(operator: Operator): Promise<void> {
   const words = Array.from({ length: KEYS }, (_, index) => `--from-literal=key${index}=${index}`);
   await operator.administer('create', 'namespace', 'kept');

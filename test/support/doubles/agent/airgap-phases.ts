@@ -51,7 +51,7 @@ export function airgapControllers(parts: AgentParts): Controller[] {
     },
     cache,
   );
-  // The download is triggered by a signal without a status, although its own status is another one. For this reason an
-  // interrupted download never continues.
+  // The event that triggers the download is a signal without a status, although the step itself has another status. For
+  // this reason an interrupted download never continues.
   return [signal, { ...downloading, admits: signal.admits }];
 }

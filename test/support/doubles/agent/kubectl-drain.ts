@@ -1,4 +1,4 @@
-/** Drains as the library of kubectl does with the options of the original: without a pause after a refused eviction. */
+/** Drains as the library of kubectl does with the options of k0s Autopilot: without a pause after a refused eviction. */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { type Pod, pods, type Resource } from '../../../../src/kube/resources.ts';
 import { isNotFound, StatusError } from '../../../../src/kube/status-error.ts';
@@ -89,7 +89,7 @@ async function remove({ metadata }: Pod, parts: DrainParts): Promise<void> {
   while ((await find())?.metadata.uid === uid) await sleep(clock, times.podGone, abort);
 }
 
-/** False where the pod is gone already. */
+/** Returns false if the pod does not exist any more. */
 function wasRefused(error: unknown): boolean {
   if (isNotFound(error)) return false;
   if (error instanceof StatusError && error.code === 429) return true;

@@ -14,7 +14,7 @@ import type { Times } from '../times.ts';
 export interface Machine {
   /** The directory of the running executable. */
   readonly binaryDirectory: string;
-  /** Where bundles of images go. */
+  /** The directory of image bundles. */
   readonly imagesDirectory: string;
   /** Sent with every download. */
   readonly userAgent: string;

@@ -155,8 +155,8 @@ const withAllTargets = onceForEachAmong(
 );
 
 /**
- * Returns true if the counts belong to an earlier run. If the record has lost its description, its
- * run is unknown, and the counts count as current.
+ * Returns true if the counts belong to an earlier run. If the record has lost its description, its run is unknown, and
+ * the counts are treated as counts of the present run.
  */
 function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolean {
   const recorded = recordedRunIn(plan)?.run;
@@ -184,8 +184,8 @@ export function shardsOf(reference: ShardReference, world: World): (StatusShard 
 }
 
 /**
- * Returns the Plan with the targets of the StatusShards. An entry in the Plan takes precedence over
- * the one in its StatusShard, because the Plan is written after the StatusShard.
+ * Returns the Plan with the targets of the StatusShards. If a target has an entry in the Plan and in its StatusShard,
+ * the entry in the Plan is used, because the Plan is written after the StatusShard.
  */
 function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
   return withLists(plan, ({ command, list, entries }) => {

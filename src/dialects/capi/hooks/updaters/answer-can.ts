@@ -45,8 +45,8 @@ export interface CanParts extends CallParts {
 export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
 
 /**
- * The fraction of the time of a call that updaters may use. The remaining part of it is divided equally among the
- * updaters that Refit has not called yet. The rest of the time of the call is for the answer itself.
+ * The part of the time of a call that updaters may use together; the rest is for the answer of Refit itself. What
+ * remains of this part is divided equally among the updaters that Refit has not called yet.
  */
 const SHARED = 0.9;
 
@@ -65,7 +65,8 @@ export async function canUpdate(
   const shape = hook === 'CanUpdateMachine' ? MACHINE_SHAPE : SET_SHAPE;
   const { current, desired, settings } = request;
   const { machine, machineSet } = current;
-  // For a MachineSet the labels are those that its Machines get before they are updated.
+  // For a MachineSet, the labels in its template are used, because its Machines get these labels before they are
+  // updated.
   const ofTemplate =
     valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
   const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
@@ -83,7 +84,8 @@ export async function canUpdate(
   if (!set) {
     const { answer, missing } = await askRefit(request);
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
-    // The Machine may have the record of an accepted update that was never carried out. It must not be used for this update.
+    // The Machine may have the record of an accepted update that was never carried out. That record must not be used
+    // for this update, so it is removed.
     if (machine && recordOn(machine, '')) await saved(parts, machine);
     return answer;
   }
@@ -210,7 +212,7 @@ async function nodesOf(
   const listed = machine
     ? [await management.get(machines, name, { namespace, abort })]
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
-  // In a MachineSet, Machines that are being deleted do not count, because Cluster API does not update them. They must
+  // In a MachineSet, Machines that are being deleted are ignored, because Cluster API does not update them. They must
   // not influence the answer, which Cluster API caches for a day.
   const found = listed.filter((each) => machine || each.metadata.deletionTimestamp === undefined);
   const [cluster, other] = new Set(found.map(clusterOf));
@@ -239,8 +241,8 @@ function withUnchecked(message: string, unchecked: string | undefined): string {
 }
 
 /**
- * Returns in `problem` the reason why Refit's own updater cannot upgrade all these Nodes to the version; undefined if
- * it can.
+ * Returns an object whose `problem` is the reason why Refit's own updater cannot upgrade all these Nodes to the
+ * version. `problem` is undefined if the updater can upgrade all of them.
  */
 async function judgeNodes(
   parts: CanParts,

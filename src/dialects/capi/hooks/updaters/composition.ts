@@ -43,7 +43,7 @@ export interface Composition {
 
 /**
  * Asks each updater in order until no change remains. The objects in each request already contain the changes of the
- * updaters before.
+ * earlier updaters.
  */
 export async function compose(
   shape: Shape,

@@ -95,8 +95,8 @@ class Scene {
   }
 
   /**
-   * Returns the changes that are not covered. If all are covered, the patched objects must equal the desired ones, as
-   * Cluster API requires.
+   * Returns the changes that are not covered. If all changes are covered, the patched objects must equal the desired
+   * objects, as Cluster API requires.
    */
   async left(from: Json, to: Json): Promise<string[]> {
     const answer = await this.can(from, to);

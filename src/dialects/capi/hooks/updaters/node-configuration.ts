@@ -28,7 +28,7 @@ import { patchesTo, withChange } from './composition.ts';
 
 type Concerned = readonly { readonly node: Node }[];
 
-/** Returns the patch for the changes that the agents can make. `own` are the Nodes of the Machines. */
+/** Returns the patch for the changes that the agents can make. `own` contains the Nodes of the Machines. */
 export function claimConfiguration(
   hook: string,
   shape: Shape,

@@ -1,5 +1,5 @@
 /**
- * Proves which record of an update is valid and for which Machine, and which accepted changes are kept on a
+ * Proves when the record of an update is valid, for which Machine it is valid, and which accepted changes are kept on a
  * MachineDeployment.
  */
 import { describe, expect, test } from 'vitest';

@@ -40,7 +40,7 @@ class Scene {
   readonly api = new MemoryApi();
   /** The events in order, such as `call first` and `done first`. */
   readonly events: string[] = [];
-  /** The next answers of each updater. After the last one it answers that it is done. */
+  /** The next answers of each updater. After the last of these answers, the updater answers that it is done. */
   readonly answers: Record<string, (UpdaterAnswer | Error)[]>;
   effects = 0;
   #crashes: readonly CrashPoint[];
@@ -144,7 +144,7 @@ class Scene {
   }
 }
 
-/** Returns the faults in these events of a Machine that is reported as done. */
+/** Returns the faults in the events of a Machine. The Machine is reported as done. */
 function faultsIn(events: readonly string[]): string[] {
   return NAMES.flatMap((name, index) => {
     const called = events.indexOf(`call ${name}`);

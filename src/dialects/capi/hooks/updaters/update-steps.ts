@@ -86,9 +86,9 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepR
   const set = setFor(await listSets(parts), labels);
   if (!set) return { steps: [REFIT_ALONE.name] };
   const all = updatersFor(set, labels);
-  // There is no record here. The updater of the node configuration runs only if a record says that it accepted the
-  // change. However, if it is the only updater, it is called: it must have finished already, and its last answer was
-  // lost.
+  // No record exists at this point. Usually the updater of the node configuration runs only if a record says that it
+  // accepted the change. But if it is the only updater, it is called, because it must have finished before, and only
+  // its last answer was lost.
   const others = all.filter(({ nodeConfiguration }) => !nodeConfiguration);
   return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
 }
@@ -146,8 +146,7 @@ async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer
   if (updater.refit)
     return await updateMachine({ ...call, ...call.clusterOf(machine) }, asked, machine);
   if (!callUpdater) return new Error(UNPROVEN);
-  // The Machine does not contain the desired configuration, so it is read from the body of the
-  // call.
+  // The Machine does not contain the desired configuration, so the configuration is read from the body of the call.
   if (updater.nodeConfiguration)
     return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });

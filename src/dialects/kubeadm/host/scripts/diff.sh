@@ -5,7 +5,8 @@
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
 #   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where kubeadm comes from; see parts/binaries.sh.
 
-# The kubeadm that runs here is the staged one or a copy of the file on this host. So only root can change it.
+# The kubeadm that runs here is either the staged kubeadm or a copy of the kubeadm on this host. So only root can change
+# it.
 source_of kubeadm
 make_private
 kubeadm=$D/staged/kubeadm

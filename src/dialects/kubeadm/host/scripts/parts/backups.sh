@@ -36,7 +36,7 @@ is_ours() {
 }
 of_run() {
   is_ours || return 0
-  # kubeadm keeps the manifests that it did not install, unless it ends without an error. If it ended without an error,
+  # If kubeadm fails or is killed, it leaves the new manifests that it did not install. If no new manifest is left,
   # something other than kubeadm has removed the manifest.
   [ -n "$(find "$BACKUPS" -path "*/kubeadm-upgraded-manifests*/$1.yaml" -newer "$RUN")" ] || return 0
   file=$(new_backups)/$1.yaml

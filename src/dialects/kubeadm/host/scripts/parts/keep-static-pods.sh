@@ -17,8 +17,8 @@ copy_manifests() {
     sync "$PODS/$name.yaml"
   done
 }
-# The journal is written last. So if there is no journal, no manifests were kept. A repeated run keeps the manifests
-# from before its first start.
+# The journal is written last. So if there is no journal, no manifests were kept. If a run is repeated, the manifests
+# from before its first start stay.
 keep_static_pods() {
   if [ "$(written rollout)" = "$ROLLOUT" ] && [ "$(written state)" != 'done' ]; then return 0; fi
   rm -rf "$PODS"

@@ -1,5 +1,5 @@
 # `kubelet_facts` prints the version of the kubelet, its client certificate, and the number of its crashes. The facts
-# are about the running process, because the host may also have other files than those that this process uses.
+# are about the running process, because the host may also have kubelet files that this process does not use.
 # uses: parts/prelude.sh parts/packages.sh parts/in-use.sh parts/kubelet-process.sh parts/certificate-fact.sh
 
 version_in_use() {

@@ -12,8 +12,9 @@ fail() { printf '%s\n' "$*"; exit 1; }
 # `flag NAME MANIFEST` prints the value of a flag of a static pod; nothing if the flag or the manifest is missing.
 flag() { [ ! -e "$2" ] || sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
 # A copy of a file does not have its SELinux context, capabilities, ACL and other extended attributes. `preserved FILE`
-# prints the kinds of attributes that cp can set on this host. It tries this on FILE, which must be a file of Refit. The
-# try is needed because cp of BusyBox does not have the option, and other versions have it but may fail.
+# prints the kinds of attributes that cp can set on this host. It tests this with FILE, which must be a file of Refit.
+# The test is needed because cp of BusyBox does not have the option, and other versions of cp have the option but may
+# fail.
 preserved() {
   for kinds in mode,ownership,xattr,context mode,ownership,xattr mode,ownership; do
     case $kinds in *context) [ -e /sys/fs/selinux/enforce ] || continue ;; esac

@@ -1,6 +1,6 @@
-# `restore_manifests BACKUP` restores manifests that a killed kubeadm left out, because the next kubeadm does not
-# restore them. BACKUP is empty or the path of a backup from a kubeadm that a person ran. In the second case, a person
-# must have agreed to the restore.
+# `restore_manifests BACKUP` restores manifests that are missing because kubeadm was killed. The next kubeadm does not
+# restore them. BACKUP is empty or the path of a backup from a kubeadm that a person ran. If it is a path, a person must
+# have agreed to the restore.
 # uses: parts/prelude.sh parts/backups.sh
 
 restore_manifests() {
