@@ -58,7 +58,7 @@ const project = (
 const sharedProcess = { isolate: false };
 const builtRefit = 'test/support/built-refit.ts';
 /**
- * For tests that wait for real processes. A test that needs its second attempt is a bug. The last lines of a run name
+ * For tests that wait for real processes. A test that needs its second attempt has a bug. The last lines of a run name
  * each such test.
  */
 const secondAttempt = { retry: 1 };
@@ -107,7 +107,7 @@ export default defineConfig({
         ],
         { ...sharedProcess, exclude: SMALL_BENCHES },
       ),
-      // One exploration takes half a minute, and several times that on a busy machine.
+      // One exploration takes half a minute, and several times as long on a busy machine.
       project('model', 'computing', ['test/model/**/*.test.ts'], {
         testTimeout: 300_000,
         exclude: [LARGER_MODELS],

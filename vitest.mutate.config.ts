@@ -1,5 +1,5 @@
 /**
- * Defines how `npm run mutate` runs tests: one file stays alive, and runs the tests that tools/mutate.ts names for a
+ * Defines how `npm run mutate` runs tests: one file stays loaded, and runs the tests that tools/mutate.ts names for a
  * part of the product.
  */
 import { defineConfig } from 'vitest/config';

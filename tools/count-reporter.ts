@@ -52,7 +52,7 @@ function countOf(
     counts.failed += failedSetups(module);
     for (const test of module.children.allTests()) {
       const { state } = test.result();
-      // A test that did not run did not pass.
+      // A test that did not run counts as failed.
       counts[state === 'pending' ? 'failed' : state] += 1;
     }
   }
@@ -69,8 +69,8 @@ function failedSetups(module: TestModule): number {
 }
 
 /**
- * Returns the flaky tests, each in one line with the error of its first attempt. A rare failure may not appear again
- * soon.
+ * Returns the flaky tests, each in one line with the error of its first attempt. The error is shown because a rare
+ * failure may not appear again soon.
  */
 function flakyOnes(modules: readonly TestModule[]): string[] {
   const tests = modules.flatMap((module) => [...module.children.allTests()]);

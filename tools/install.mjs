@@ -67,8 +67,8 @@ async function npmCi() {
 }
 
 /**
- * Ends npm, with SIGKILL if npm is slow. This process ends after npm, because nothing may continue when the prompt is
- * back.
+ * Ends npm, with SIGKILL if npm is slow. This process ends after npm, because no process may still run when the shell
+ * shows its prompt again.
  */
 function interrupt(/** @type {import('node:child_process').ChildProcess} */ child) {
   interrupted = true;

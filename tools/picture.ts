@@ -21,7 +21,7 @@ async function main(_names: string[], abort: AbortSignal): Promise<number> {
   const output = (await run(command, args, abort)).map((piece) => piece.text).join('');
   write('picture.svg', pictureOf(['$ npm start', '…', ...endOf(output)], 'The end of npm start'));
   const shell = `stty cols ${COLUMNS} rows ${ROWS}; ${DEMONSTRATION.join(' ')}`;
-  // util-linux' script gives the command a terminal, as a person has one.
+  // The program `script` of util-linux gives the command a terminal, as if a person had started it.
   const written = await run('script', ['-qefc', shell, '/dev/null'], abort);
   const frames = framesOf(written).map(({ at, lines }) => ({ at, lines: [PROMPT, ...lines] }));
   write('status-watch.svg', filmOf(frames, 'refit status -w during an upgrade of 8 nodes'));

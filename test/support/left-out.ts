@@ -1,6 +1,6 @@
 /**
- * Shows a test that cannot run here as skipped, with its reason, because a run without this test must not look as if
- * the test had passed.
+ * Marks a test that cannot run here as skipped, with the reason. Otherwise the run would look as if the test had
+ * passed.
  */
 import { spawnSync } from 'node:child_process';
 import { test } from 'vitest';

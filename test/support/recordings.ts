@@ -65,8 +65,8 @@ export function recordedWrites(name: string): RecordedWrite[] {
 }
 
 /**
- * Returns a recording of k0s's own agent together with another agent, or of how k0s's agent is switched off. `name` is
- * the name of the file.
+ * Returns a recording of k0s's own agent that runs together with another agent, or a recording of how k0s's agent is
+ * switched off. `name` is the name of the file.
  */
 export function recordedBeside(name: string): unknown {
   return read(`beside/${name}.json`);
@@ -150,8 +150,9 @@ function text(name: string): string {
 }
 
 /**
- * Returns a CRD's spec in a form that can be compared: no descriptions, required members in order, no default of the server. It
- * also has no columns, because they only change what kubectl shows, and Refit shows more.
+ * Returns a CRD's spec in a form that can be compared: without descriptions, with the required members in a fixed
+ * order, and without defaults of the API server. The printer columns are also removed, because they only change what
+ * kubectl shows, and Refit has more columns.
  */
 export function canonicalSpec(spec: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { conversion: _, versions, ...rest } = structuredClone(spec);
@@ -165,8 +166,8 @@ export function canonicalSpec(spec: Readonly<Record<string, unknown>>): Record<s
 }
 
 /**
- * Returns the canonical shape of our definition. It accepts Plans without the fields that k0s requires, but its documents call
- * optional.
+ * Returns the canonical shape of our definition. The definition does not require the fields that k0s requires although
+ * the documentation of k0s calls them optional.
  */
 export function widenedSpec(spec: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const text = JSON.stringify(canonicalSpec(spec)).replace(

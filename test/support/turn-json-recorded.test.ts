@@ -47,7 +47,7 @@ class RecordedCluster {
     else if (isCordoned !== undefined) this.#cordoned.delete(name);
   }
 
-  /** Returns the turn of a leader that sees these objects. */
+  /** Returns the turn of a leader that reads these objects. */
   turn(plan: Plan, now: number): RecordedTurn {
     const controllers = [...this.#controllers].map(([name, annotations]) =>
       buildControlNode(name, { annotations }),

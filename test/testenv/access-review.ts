@@ -66,12 +66,12 @@ interface Rules {
   readonly nonResourceRules: readonly Rule[];
 }
 
-/** A namespace without roles. A right in this namespace is a right in the whole cluster. */
+/** A namespace that contains no Roles. So a right that applies in this namespace applies in the whole cluster. */
 const NOWHERE = 'access-review-nowhere';
 
 /**
  * Returns the same as `reviewAccess`, with one request for each namespace. It works only for rights that RBAC alone
- * decides, so not for nodes.
+ * decides. So it does not work for the users of nodes.
  */
 export async function accessByRules(
   kubectl: Kubectl,

@@ -83,8 +83,8 @@ async function applied({ metadata: { name, annotations }, ...plan }: Plan): Prom
 }
 
 /**
- * The API server enforces a policy some time after it was written. Each try writes a different Plan, because the policy
- * may let a write pass that changes nothing.
+ * The API server enforces a policy some time after it was written. Each attempt writes a different Plan, because the
+ * policy may allow a write that changes nothing.
  */
 async function enforcePolicy(): Promise<void> {
   await apply(await readFile(POLICY, 'utf8'));

@@ -15,7 +15,7 @@ import {
 import { NEW, Rig } from '../agent/rig.ts';
 import { apply, installKinds, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
-/** The annotations with requests. Their removal ends an update, or starts another attempt. */
+/** The annotations that contain requests. The removal of such an annotation ends an update, or starts another attempt. */
 const REQUESTS = ['upgrade.refit.dev/machine-update', 'upgrade.refit.dev/node-configuration'];
 const POLICY = 'deploy/admission-policy.yaml';
 let admin: KubeClient;
@@ -186,7 +186,7 @@ const UNGUARDED =
 
 test('it names every annotation of Refit', async () => {
   const policy = await readFile(POLICY, 'utf8');
-  // Tests are left out, because they also contain names that are not annotations of Refit.
+  // Test files are excluded, because they also contain names that are not annotations of Refit.
   const files = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] });
   const texts = await Promise.all(files.map(async (file) => await readFile(file, 'utf8')));
   const names = texts

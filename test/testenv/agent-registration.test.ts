@@ -1,4 +1,7 @@
-/** Tests how agents maintain their objects besides updates, on a real API server and with the documented rights only. */
+/**
+ * Tests how agents maintain their own objects apart from updates, on a real API server and with the documented rights
+ * only.
+ */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -141,8 +144,8 @@ test('the next agent writes nothing when nothing is wrong', async () => {
   const { resourceVersion } = (await read(name)).metadata;
   const next = await startAgent(host, { controlNode: name });
   await vi.waitFor(() => expect(next.log.join('\n')).toContain('agent started'), PATIENCE);
-  // Makes a change that the agent must repair. After the repair, the agent has certainly observed the object, so its
-  // earlier silence means that it had nothing to write.
+  // Makes a change that the agent must repair. After the repair, the agent has certainly observed the object. So it
+  // wrote nothing before because there was nothing to write.
   await admin.patch(
     controlNodes,
     name,
@@ -151,7 +154,7 @@ test('the next agent writes nothing when nothing is wrong', async () => {
   );
   await shows(name, registered(name));
   expect(next.log.filter((line) => /registered|registration updated/.test(line))).toEqual([]);
-  // The log line comes after the write.
+  // The agent logs the line after the write.
   const updates = (): string[] => next.log.filter((line) => line.includes('status updated'));
   await vi.waitFor(() => expect(updates()).toHaveLength(1), PATIENCE);
   expect(Number((await read(name)).metadata.resourceVersion)).toBeGreaterThan(

@@ -1,4 +1,7 @@
-/** Tests that an agent sees signals from its API server's downtime soon after the server is back. */
+/**
+ * Tests that soon after its API server is available again, an agent receives the signals that were written during the
+ * downtime.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

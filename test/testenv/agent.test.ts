@@ -45,7 +45,7 @@ test.each([
 ] as const)('%s is updated with few writes', async (_name, role, name, user, most) => {
   await using rig = await startRig(name, user, { role });
   rig.startAgent();
-  // Otherwise the count may include the writes of the agent about itself at its start.
+  // Otherwise the count could include the writes with which the agent announces itself at its start.
   await rig.announced();
   await rig.until(async () =>
     expect(role === 'worker' || versionIn(await rig.object())).toBeTruthy(),

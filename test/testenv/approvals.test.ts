@@ -84,7 +84,7 @@ test('wave 2 waits until somebody who may not change plans approves it', async (
     await leader.stop('SIGKILL');
   }
 
-  // Nobody leads, so the approval stays in the object until a leader reads it.
+  // No process leads, so the approval stays in the object until a leader reads it.
   const wave = ['approve', 'plan/autopilot/autopilot', '--wave', '2'];
   expect((await refitAs('approver', 'pause')).code).toBe(4);
   expect((await refitAs('viewer', ...wave)).code).toBe(4);

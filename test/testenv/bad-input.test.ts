@@ -1,4 +1,7 @@
-/** Tests that an invalid Plan touches no node and says why, once, in each place that people read. */
+/**
+ * Tests that an invalid Plan changes no node, and that the reason is reported exactly once in each place that people
+ * read.
+ */
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createControlNode, createNode } from '../../sandbox/cluster/objects.ts';
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';

@@ -95,7 +95,7 @@ async function completes(name: string): Promise<void> {
   await vi.waitFor(async () => {
     const node = await admin.get(nodes, name);
     const signal = decodeSignal(node.metadata.annotations);
-    // A completed signal is that of the previous plan. The signal of the next plan will follow.
+    // A completed signal belongs to the previous plan. The signal of the next plan is not written yet.
     if (!signal || signal.status?.status === 'Completed') throw new Error(`${name} has no signal`);
     const status = { status: 'Completed', timestamp: rfc3339(Date.now()) };
     await admin.replace(nodes, annotated(node, encodeSignal({ ...signal, status })));
@@ -126,8 +126,8 @@ async function waitsWith(plan: string, words: RegExp): Promise<void> {
 }
 
 /**
- * Returns a function for the greatest number of nodes that worked at the same time. Their order comes from the
- * resourceVersions of Nodes and Jobs. The watches end with `abort`.
+ * Returns a function that returns the greatest number of nodes that worked at the same time. The resourceVersions of
+ * Nodes and Jobs give the order of the changes. The watches end with `abort`.
  */
 async function followWork(abort: AbortSignal): Promise<() => number> {
   const steps: { readonly version: string; readonly who: string; readonly works: boolean }[] = [];
@@ -206,8 +206,8 @@ test('one budget: each waits for the node of the other, and says so', async () =
     `cattle/${NAMESPACE}/second`,
     /nodes (?:is|are) not Ready, unschedulable or at work \(both-2\)/,
   );
-  // If the watch of the controller was behind, it has recorded the node in `applying`. It removes the node again when
-  // its own claim shows it all earlier changes.
+  // If the watch of the controller was late, the controller has recorded the node in `applying`. The controller removes
+  // the node from `applying` after its own claim, because the claim shows it all earlier changes.
   await vi.waitFor(
     async () => expect((await cattlePlan('second')).status?.applying).toBeUndefined(),
     PATIENCE,

@@ -107,7 +107,7 @@ test('nodes start in the order of their numbers, as the preview shows before', a
   const { plans } = JSON.parse(await told('status', '-o', 'json')) as {
     plans: { next: string[] }[];
   };
-  // The status does not count covered pods, because the count lists every pod of the cluster.
+  // The status does not count the covered pods, because it would have to list every pod of the cluster for this.
   expect(plans[0]?.next).toEqual(Object.keys(COVERED).slice(0, 1));
 
   const path = await kubeconfigFor('controller');

@@ -1,4 +1,7 @@
-/** Builds a program that only some test files need. The pool of control planes builds each of them at once, after the control plane. */
+/**
+ * Builds a program that only some test files need. The pool of control planes builds all these programs immediately
+ * after the programs of the control plane.
+ */
 import { systemClock } from '../../src/util/clock.ts';
 import { ensureComponents } from '../../tools/controlplane/build.ts';
 

@@ -39,7 +39,9 @@ async function told(
   return { code, stdout: stdout.join('\n'), stderr: stderr.join('\n') };
 }
 
-/** Creates a policy that lets no update start until it is deleted. Commands can be run meanwhile. */
+/**
+ * Creates a policy that prevents the start of every update until the policy is deleted. Commands can be run meanwhile.
+ */
 async function shut(): Promise<void> {
   const policy = buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], paused: true });
   await scene.cluster.client.create(upgradePolicies, policy);

@@ -67,7 +67,7 @@ test('pods go first; the caller learns which budget blocks one, and the Machine 
       endedEarly,
     ]);
 
-  // This budget would block the drain forever: nothing starts.
+  // This budget would block the drain forever. So nothing starts.
   await tells(
     /^worker1 cannot be drained: .*it wants 2 of its 2 pods healthy at all times \(minAvailable: 2\)/,
   );

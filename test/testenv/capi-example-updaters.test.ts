@@ -177,7 +177,7 @@ test('certificates, memory, operating system and version of one Machine change i
   await restarted;
   expect(restarted, words.join('\n')).toBeDefined();
   const calls = await callsOnHost();
-  // After the kill, a second command may do the same as the first one, which still runs.
+  // After the kill, a second process may run the same command while the first process is still running it.
   expect(calls.filter((call, index) => call !== calls[index - 1])).toEqual([
     'kubeadm certs renew all',
     'crictl stop one',

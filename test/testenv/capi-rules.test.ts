@@ -48,7 +48,7 @@ function typeOf(resource: Resource): { readonly apiVersion: string; readonly kin
   return { apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
 
-/** Lets the pod end for which a drain waits. */
+/** Lets the pod for which a drain waits end. */
 async function release(): Promise<void> {
   await ifFound(
     scene.cluster.client.patch(

@@ -40,12 +40,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await scene.close());
 
-/** Writes that the node runs the version, as its kubelet would after the Job. */
+/** Reports that the node runs the version, as its kubelet would after the Job. */
 async function runs(name: string, version: string): Promise<void> {
   await reportReady(scene.admin, name, version, rfc3339(systemClock.now()));
 }
 
-/** Returns the lines as one, without the spaces that align a table. */
+/** Joins the lines into one text, without the spaces that align a table. */
 const flat = (lines: readonly string[]): string => lines.join(' ').replaceAll(/ +/g, ' ');
 
 async function refit(...args: readonly string[]) {

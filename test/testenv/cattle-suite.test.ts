@@ -1,6 +1,6 @@
 /**
- * Re-creates the original's own tests of a controller on a real API server. It also tests the risks when Refit takes
- * over from the original.
+ * Tests a controller on a real API server with re-created versions of the original's own tests. It also tests the risks
+ * when Refit takes over from the original.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Tests the cattle dialect on a real control plane: Plans from `kubectl apply` to their conditions, watched from outside. */
+/**
+ * Tests the cattle dialect on a real control plane: Plans from `kubectl apply` until they have their conditions. The
+ * test observes them from outside.
+ */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
@@ -287,7 +290,7 @@ test("a Job that the API server refuses is told in the server's words, holds no 
 
 test('a pod that cannot start says why', async () => {
   const label = { 'kubernetes.io/hostname': 'server-1' };
-  // The taint keeps the pod unscheduled, and kwok plays only pods that are on one of its nodes.
+  // The taint keeps the pod unscheduled, and kwok simulates only pods that are on one of its nodes.
   const spec = {
     version: 'v1',
     nodeSelector: { matchLabels: label },
@@ -373,8 +376,8 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   });
   void informer.run(stop.signal);
   await informer.whenSynced(stop.signal);
-  // Cordons the nodes in place of the kubectl of the Jobs. kwok plays the pods of the Jobs, so their kubectl does not
-  // run.
+  // Cordons the nodes instead of the kubectl in the Jobs. kwok only simulates the pods of the Jobs, so no kubectl runs
+  // in them.
   const made = createInformer(scene.admin, jobs, {
     namespace: NAMESPACE,
     labelSelector: 'upgrade.cattle.io/plan=delayed',
@@ -389,7 +392,7 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v3', cordon: true };
   await scene.apply(planOf('delayed', { ...spec, postCompleteDelay: '3s' }));
   await scene.until('delayed', 'Complete', 'True', 'Complete');
-  // The watch may be behind.
+  // The watch may deliver the changes later.
   await vi.waitFor(
     () => expect(seen).toEqual(expect.arrayContaining(FRAGILE.map((name) => `${name} done`))),
     PATIENCE,

@@ -3,7 +3,7 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 
 const ROLE = 'node-role.kubernetes.io/control-plane';
 
-/** Returns two Nodes that only the scheduler uses. kwok plays their kubelets. */
+/** Returns two Nodes that only the scheduler uses. kwok simulates their kubelets. */
 export function chartNodes(): object[] {
   const taints = [{ key: ROLE, effect: 'NoSchedule' }];
   return [chartNode('chart-cp', { [ROLE]: '' }, { taints }), chartNode('chart-worker', {}, {})];

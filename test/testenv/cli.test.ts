@@ -1,4 +1,4 @@
-/** Tests that each `refit` process says in one line why it cannot work, and continues when it can. */
+/** Tests that each `refit` process reports in one line why it cannot work, and continues as soon as it can work. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,7 +123,7 @@ test.each(FAILURES.map((failure, index) => [...failure, index] as const))(
   '%s: each command that is tried says so in one line',
   async (_name, kubeconfig, code, begin, nth) => {
     const path = await kubeconfig();
-    // The agent waits for a server that may come back, see the next test.
+    // The agent waits for a server that may become available again, see the next test.
     const isPatient = begin.startsWith('REFIT_UNREACHABLE') || begin.startsWith('REFIT_TLS');
     const some = commands(path).filter(
       ([name], index) => WHOLE || name === 'agent' || (index + nth) % 3 === 0,

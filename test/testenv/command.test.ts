@@ -1,4 +1,7 @@
-/** Tests `npm run testenv`: a working cluster while it runs, nothing left after it, one line for each usage error. */
+/**
+ * Tests `npm run testenv`: the cluster works while the command runs, nothing is left after its end, and each usage
+ * error is reported in one line.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';

@@ -12,8 +12,8 @@ import { createInterface } from 'node:readline';
 
 const CACHE = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'refit', 'runc');
 /**
- * Mounts a cgroup hierarchy of version 2 that only runc sees, whatever version the machine uses. runc may create a
- * group in it.
+ * Mounts a cgroup hierarchy of version 2 for runc alone, whatever version the machine uses. runc may create a group in
+ * it.
  */
 const WITH_CGROUPS = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"';
 

@@ -42,8 +42,8 @@ export class ControlPlanePool {
   #failure: string | undefined;
 
   /**
-   * Starts at most `size` control planes. Their programs are built at once, while the tests run that need no control
-   * plane.
+   * Starts at most `size` control planes. Their programs are built immediately, while tests that need no control plane
+   * are running.
    */
   constructor(size: number) {
     this.#size = size;

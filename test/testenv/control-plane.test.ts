@@ -1,6 +1,6 @@
 /**
  * Tests that the control plane of the tests is as docs/internals/testenv.md promises: it has an audit log, it can be
- * restarted, and nothing of it is left after its end.
+ * restarted, and after its end no part of it is left.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -44,7 +44,7 @@ declare module 'vitest' {
 }
 
 /**
- * The loopback addresses in the server certificate in addition to 127.0.0.1. A proxy at each address can play one
+ * The loopback addresses in the server certificate in addition to 127.0.0.1. A proxy at each address can act as one
  * controller.
  */
 export const CONTROLLER_ADDRESSES: readonly string[] = Array.from(

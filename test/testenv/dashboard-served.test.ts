@@ -150,7 +150,10 @@ async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Returns the other lines. The browser also logs the answer 401, after which the page asks the user to sign in. */
+/**
+ * Returns all lines except those about the answer 401. The browser logs this answer, after which the page asks the user
+ * to sign in.
+ */
 function others(strays: readonly string[]): string[] {
   return strays.filter((line) => !line.includes('status of 401'));
 }

@@ -1,4 +1,7 @@
-/** Tests `refit dashboard` in a browser on a real API server, with the documented rights of viewer and operator, and with fewer. */
+/**
+ * Tests `refit dashboard` in a browser on a real API server, with the documented rights of viewer and operator, and
+ * with fewer rights.
+ */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';

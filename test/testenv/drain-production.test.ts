@@ -1,6 +1,6 @@
 /**
- * Tests the drains of `drain.loadBalancers` and `drain.volumes` on a real API server: the content of the Node, the
- * output of `refit why`, and that nothing is left on the Node, however the plan ends.
+ * Tests drains with `drain.loadBalancers` and `drain.volumes` on a real API server: the content of the Node, the output
+ * of `refit why`, and that nothing is left on the Node, however the plan ends.
  */
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';

@@ -1,4 +1,7 @@
-/** Tests the rules for pods of an UpgradePolicy: the API server checks them, and a drain with the documented rights follows them. */
+/**
+ * Tests the pod rules of an UpgradePolicy: the API server checks them, and a drain with the documented rights follows
+ * them.
+ */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';

@@ -1,4 +1,7 @@
-/** Tests that a real API server accepts the examples, and carries out the Plans of system-upgrade-controller there. */
+/**
+ * Tests that a real API server accepts the examples, and that the Plans of system-upgrade-controller among the examples
+ * are carried out there.
+ */
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Tests with real Prometheus that exemplars of a real controller lead to the spans that a collector got. */
+/** Tests with a real Prometheus that the exemplars of a real controller refer to spans that a collector received. */
 import { spawnSync } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { KubeClient } from '../../src/kube/client.ts';

@@ -136,7 +136,10 @@ async function listens(port: number): Promise<boolean> {
   });
 }
 
-/** Exim writes the envelope and the headers of a message into one file, and the body into another. The first one is written last. */
+/**
+ * Exim writes the envelope and the headers of a message into one file, and the body into another file. The file with
+ * the headers is written last.
+ */
 async function spooled(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   const ids = names.filter((name) => name.endsWith('-H')).toSorted();

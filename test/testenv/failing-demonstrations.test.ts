@@ -1,4 +1,7 @@
-/** Runs the demonstrations of `npm start` that stop with a failure: each exits with 1, and its last lines name the cause. */
+/**
+ * Tests that the demonstrations of `npm start` that stop with a failure exit with 1, and that their last lines name the
+ * cause.
+ */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { run } from '../../tools/controlplane/run.ts';

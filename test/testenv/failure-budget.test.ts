@@ -1,4 +1,7 @@
-/** Tests the end of a plan that went on within its failure budget: status, Event, log, metric, exit code and advice. */
+/**
+ * Tests the end of a plan that continued after failures within its failure budget: status, Event, log, metric, exit
+ * code and advice.
+ */
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

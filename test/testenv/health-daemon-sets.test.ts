@@ -1,4 +1,7 @@
-/** Tests the health check of DaemonSets on a real API server, with the real DaemonSet controller. The test plays the kubelets. */
+/**
+ * Tests the health check of DaemonSets on a real API server, with the real DaemonSet controller. The test itself acts
+ * as the kubelets.
+ */
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { nodeRollouts, upgradePolicies } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

@@ -1,4 +1,7 @@
-/** Tests health checks that run Jobs on a real API server, with the real Job controller. The test plays the kubelet. */
+/**
+ * Tests health checks that run Jobs on a real API server, with the real Job controller. The test itself acts as the
+ * kubelet.
+ */
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

@@ -1,4 +1,4 @@
-/** Runs Helm against a running control plane, with a home of its own. */
+/** Runs Helm against a running control plane, with its own home directory. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type RunResult, run } from '../../tools/controlplane/run.ts';

@@ -26,8 +26,8 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Deletes the roles, because a test of another file may delete the namespace and would delete these roles with it.
-  // That test must not miss them then.
+  // Deletes the roles. If they stayed, a later test file could delete them together with the namespace, and would then
+  // fail because roles are missing.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });

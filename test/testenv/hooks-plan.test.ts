@@ -25,7 +25,8 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Another file may delete the namespace, and must not miss these roles then.
+  // A later test file may delete the namespace. If these roles were still in it, that file would fail because roles are
+  // missing.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });
@@ -89,7 +90,7 @@ test('nothing starts before the hook of the plan, which is retried, and the hook
   expect(variables).not.toContain('metadata.name');
   expect(await retryPlan()).toBe(1);
 
-  // The next leader goes on with the same Job, and creates no other.
+  // The next leader continues with the same Job, and creates no other Job.
   await first.stop('SIGKILL');
   await using second = await lead();
   await made.end(freeze, 'Failed');

@@ -1,4 +1,4 @@
-/** Tests webhooks of a policy on a real API server: with the receiver of the examples, and with one that fails. */
+/** Tests webhooks of a policy on a real API server, with the receiver of the examples and with a receiver that fails. */
 import { createHmac } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
@@ -48,7 +48,8 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Another file may delete the namespace, and must not miss these roles then.
+  // A later test file may delete the namespace. If these roles were still in it, that file would fail because roles are
+  // missing.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });

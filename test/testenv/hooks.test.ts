@@ -26,7 +26,8 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Another file may delete the namespace, and must not miss these roles then.
+  // A later test file may delete the namespace. If these roles were still in it, that file would fail because roles are
+  // missing.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });
@@ -107,7 +108,7 @@ test('a node starts after its hook, keeps its slot until the second one is done,
     ),
   );
 
-  // The next leader goes on with the same Job, and creates no other.
+  // The next leader continues with the same Job, and creates no other Job.
   await killed.stop('SIGKILL');
   await using leader = await lead();
   await made.end(first, 'Succeeded');

@@ -169,7 +169,7 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
     'clusterrole refit-controller left as it is: refit install did not make it',
   );
   expect(removed).toContain('clusterrolebinding refit-controller deleted');
-  // For a namespace that it leaves anyway, uninstall does not recommend --delete-plans.
+  // Uninstall does not recommend --delete-plans for a namespace that it does not delete in any case.
   expect(removed).toContain('namespace k0s-autopilot left as it is: refit install did not make it');
   expect(await ask('get', 'clusterrole', 'refit-controller', '-o', 'name')).toContain(
     'refit-controller',
@@ -417,7 +417,8 @@ describe('credentials of a controller', () => {
 
 test('uninstall stays away while a plan is open, and leaves what another component needs', async () => {
   const cluster = ['--kubeconfig', admin];
-  // Makes `refit-viewer` an object of Helm. The two components own the other objects that they share.
+  // Marks the binding `refit-viewer` as an object of Helm. The components `controller` and `cattle` own the other
+  // objects that they share.
   await ask('delete', 'clusterrolebinding', 'refit-viewer', '--ignore-not-found');
   await ask(
     'create',

@@ -1,4 +1,7 @@
-/** Follows the guide that restores a snapshot of etcd on k0s, with a real etcd: its commands are read from the guide itself. */
+/**
+ * Tests the guide that restores a snapshot of etcd on k0s, with a real etcd. The test reads the commands from the guide
+ * itself.
+ */
 import * as fsPromises from 'node:fs/promises';
 import { access, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -164,7 +167,7 @@ test('the guide restores what etcd had when the snapshot was taken, and nothing 
   const { path, sha256 } = await take();
   await put('early', 'overwritten');
   await put('late', 'lost');
-  // The upgrade has put a k0s in place that cannot restore.
+  // The upgrade has installed a k0s that cannot restore a snapshot.
   await writeFile(join(host, BINARY), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
 
   const commands = await commandsOfGuide();

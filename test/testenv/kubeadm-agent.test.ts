@@ -246,7 +246,8 @@ test('a control-plane host, whose API server is away while kubeadm works, with a
 test('a worker whose agent is killed in each step', async () => {
   const host = scene.cluster.host('w1');
   await request('w1');
-  // Each agent is blocked after its moment, so it does not get further before the test kills it.
+  // Each agent is blocked right after the moment at which the test kills it, so that it makes no further progress
+  // before that.
   const killedAt = async (moment: string): Promise<void> => {
     const agent = await startAgent('w1');
     await hasLogged(agent, moment);

@@ -1,5 +1,5 @@
 /**
- * Tests that a whole cluster goes back to the patch version before, with the system's ssh client and on a real API
+ * Tests that a whole cluster returns to its previous patch version, with the system's ssh client and on a real API
  * server.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';

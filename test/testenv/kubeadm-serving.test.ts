@@ -22,7 +22,10 @@ const CONFIG = { name: 'kubeadm-config', namespace: 'kube-system' };
 const MANIFEST = `{version: v1.36.3, approveServingCertificates: true,
   hosts: [{name: serving-cp1, role: controlPlane}, {name: ${NODE}, role: worker}],
   binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`;
-/** Addresses of the control plane that Node w1 reports for a while, by the place from which Refit knows them. */
+/**
+ * Addresses of the control plane that Node w1 reports for a while. The keys name the source from which Refit knows each
+ * address.
+ */
 const CONTROL_PLANE = { endpoint: '10.0.0.30', name: '10.0.0.31', kubeconfig: 'fd00::32' };
 let admin: KubeClient;
 let client: KubeClient;

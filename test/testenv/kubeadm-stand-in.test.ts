@@ -55,7 +55,7 @@ const reasonsIn = ({ output }: Recorded): string[] =>
 
 /**
  * Files that are not compared. The stand-in has no certificates and no kubeconfigs of components, and the configuration
- * files of its kubelets say what wrote them.
+ * files of its kubelets contain the name of the program that wrote them.
  */
 const OTHERS = /^\/etc\/kubernetes\/(?:pki\/|[a-z-]+\.conf$)|^\/var\/lib\/kubelet\//;
 const made = (changes: readonly Change[]): string[] =>

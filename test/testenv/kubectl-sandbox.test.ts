@@ -27,7 +27,7 @@ const PATIENCE = { timeout: 30_000, interval: 200 };
 let directory: string;
 let plane: Plane;
 
-/** Resolves with the output of kubectl; rejects with what it says where it fails. */
+/** Resolves with the output of kubectl. Rejects with the error output of kubectl if it fails. */
 async function kubectl(...args: string[]): Promise<string> {
   const env = { KUBECONFIG: await plane.kubeconfig('admin'), HOME: directory };
   const { stdout } = await promisify(execFile)(controlPlane().kubectl, args, { env });

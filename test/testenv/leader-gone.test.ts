@@ -74,7 +74,7 @@ test('a killed leader: late, then gone; the next leader continues', async () => 
   expect(await puppets.signal(W2)).toBeUndefined();
 
   await using second = await lead();
-  // On a busy machine this rarely took too long. The error then shows the reason.
+  // On a busy machine, this step has taken too long in rare cases. The error then shows the reason.
   await puppets.says(W2, 'Completed').catch(async (error: unknown) => {
     throw new Error([await told('why'), ...second.stderr.slice(-12)].join('\n'), { cause: error });
   });

@@ -81,7 +81,7 @@ test('each step of the drain and the upgrade, although the leader is killed in t
     reason: 'RefitUpgrade',
     message: expect.stringMatching(/^set by Refit for autopilot\/\/autopilot\//) as string,
   });
-  // The leader uncordons the node, and its answer says that the upgrade is complete.
+  // The leader uncordons the node, and then reports that the upgrade of the node is complete.
   await puppets.says('cond-w1', 'UnCordoning');
   await shows(puppets, { 'cond-w1': [], 'cond-w2': ['MaintenanceInProgress'] });
   await puppets.says('cond-w2', 'Completed');

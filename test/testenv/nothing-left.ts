@@ -148,7 +148,10 @@ async function listRoles(): Promise<string[]> {
   return (await Promise.all(lists)).flat().filter((each) => each.includes('refit'));
 }
 
-/** Returns the definitions that are being deleted. The next file could mistake such a definition for one that stays. */
+/**
+ * Returns the definitions that are being deleted. The next file could take such a definition for a definition that
+ * stays.
+ */
 async function definitionsThatGo(): Promise<string[]> {
   const { items } = await client.listAll(customResourceDefinitions);
   return items

@@ -22,7 +22,7 @@ const NAMESPACE = 'refit-system';
 /** The Secret that `deploy/rbac-notify.yaml` names. */
 const NAME = 'refit-notify';
 const RIGHTS = 'deploy/rbac-notify.yaml';
-/** A part of each address. Outside of the Secret, nobody may read it. */
+/** A part of each address. It must not be readable anywhere except in the Secret. */
 const TOKEN = 'T0K3N-0F-THESE-TESTS';
 const KEY = 'a key of these tests only';
 const SIGNING = 'signing-key';
@@ -38,8 +38,8 @@ beforeAll(async () => {
   await apply(await readFile(RIGHTS, 'utf8'));
 });
 afterAll(async () => {
-  // Deletes the roles, because a test of another file may delete the namespace and would delete these roles with it.
-  // That test must not miss them then.
+  // Deletes the roles. If they stayed, a later test file could delete them together with the namespace, and would then
+  // fail because roles are missing.
   await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', RIGHTS]);
   admin.close();
 });

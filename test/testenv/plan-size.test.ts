@@ -36,7 +36,7 @@ function namesOf(length: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => String(index).padStart(length, 'w'));
 }
 
-/** Returns as many names of this length as possible without status shards. */
+/** Returns as many names of this length as fit into a Plan without status shards. */
 function mostOf(length: number): string[] {
   let names = namesOf(length, 6_000);
   while (exceedPlan([names.map((name) => ({ name }))])) names = names.slice(0, -1);

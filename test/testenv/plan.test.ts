@@ -1,4 +1,7 @@
-/** Tests one documented Plan on a real API server, with the documented users, watched from outside. */
+/**
+ * Tests one documented Plan on a real API server, with the documented users. The test only observes the cluster from
+ * outside.
+ */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -183,8 +186,8 @@ describe('processes and files, seen on the hosts', () => {
     expect(host?.starts).toBe(1);
   });
 
-  // A node downloads the file a second time if its signal came while it tried out the file that it had downloaded in
-  // advance. Without a hash, only this trial proves the file.
+  // A node downloads the file a second time if its signal arrived while the node was trying out the file that it had
+  // downloaded in advance. Without a hash, only this trial shows that the file is usable.
   test('every node downloaded the file once, or twice if its turn came meanwhile', () => {
     const complete = cluster.downloads.requests
       .filter((request) => request.complete)

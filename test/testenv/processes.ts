@@ -1,7 +1,9 @@
 /** Finds processes of this machine by their command line. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Command lines that contain `text`. A process that has ended has none, even if no parent has waited for it. */
+/**
+ * Command lines that contain `text`. A process that has ended has no command line, even if no parent has waited for it.
+ */
 export function processesNaming(text: string): string[] {
   return readdirSync('/proc')
     .filter((entry) => Number.isInteger(Number(entry)))

@@ -136,7 +136,7 @@ export class Puppets implements AsyncDisposable {
   }
 
   /**
-   * Adds a pod that still exists after an eviction has started its deletion. It ends when the test releases it or
+   * Adds a pod that still exists after an eviction has started its deletion. The pod ends when the test releases it or
    * disposes of the puppets. Returns the namespace and name of the pod.
    */
   async addLastingPod(name: string): Promise<string> {

@@ -304,8 +304,8 @@ test.each([
     await kubectlAs(user, args, input);
   expect(await accessByRules(asUser, Object.keys(ACCESS))).toEqual(expected);
   // `accessByRules` compares the rules that the API server lists. `reviewAccess` tests what the API server really
-  // answers. It asks for all rights that the user has. For a right that the user lacks, it asks as one user in eight
-  // only.
+  // answers. It asks for all rights that the user has. Of the rights that the user lacks, it asks for only one in
+  // eight.
   const nth = COLUMNS.indexOf(column);
   const asked = Object.entries(expected).filter(
     ([, verbs], i) => WHOLE || verbs !== '' || i % COLUMNS.length === nth,

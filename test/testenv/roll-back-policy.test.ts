@@ -1,6 +1,6 @@
 /**
- * Tests `onFailure: RollBack` on a real API server: which nodes go back, that the roll-back happens only once if the
- * leader is killed, and when Refit starts none.
+ * Tests `onFailure: RollBack` on a real API server: which nodes are rolled back, that the roll-back happens only once
+ * if the leader is killed, and when Refit starts no roll-back.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { reportReady } from '../../sandbox/cluster/objects.ts';

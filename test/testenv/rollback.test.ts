@@ -1,6 +1,6 @@
 /**
- * Tests `refit rollback` on a real API server with the role of the operator: the order in which nodes go back, which
- * nodes go back, and that a forgery does not disable a version rule.
+ * Tests `refit rollback` on a real API server with the role of the operator: which nodes are rolled back, in which
+ * order, and that a forgery does not disable a version rule.
  */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createControlNode, deleteObjects, reportReady } from '../../sandbox/cluster/objects.ts';
@@ -23,7 +23,7 @@ const OLDER = 'v1.36.2+k0s.0';
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
 const CONTROLLERS = ['back-c1', 'back-c2'];
-/** The last status that a node reports for a signal. */
+/** The statuses that a node can report last for a signal. */
 const ENDS = ['Completed', 'Failed'];
 const KIND = 'plans.autopilot.k0sproject.io';
 const DOWNLOAD = [
@@ -39,7 +39,8 @@ let leader: RefitProcess;
 beforeAll(async () => {
   await installKinds();
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  // The leader asks each controller whether its API server is ready: here, both have the same one.
+  // The leader asks each controller whether its API server is ready. In this test, both controllers have the same API
+  // server.
   for (const name of CONTROLLERS) await createControlNode(admin, name, '127.0.0.1');
   const path = await kubeconfigFor('controller');
   leader = new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
@@ -57,7 +58,7 @@ beforeEach(async () => {
 
 const isController = (name: string): boolean => CONTROLLERS.includes(name);
 
-/** Writes that the node runs the version, as its kubelet or its controller would. */
+/** Reports that the node runs the version, as its kubelet or its controller would. */
 async function runs(name: string, k0sVersion: string): Promise<void> {
   if (!isController(name))
     return await reportReady(admin, name, k0sVersion, rfc3339(systemClock.now()));
@@ -71,11 +72,12 @@ async function versionOf(name: string): Promise<string | undefined> {
 }
 
 /**
- * Stand-ins for the agents of nodes. Each of them installs the version of its signal at once. They do not report the
- * previous version, so they start only after the leader has recorded it. They end before their nodes are deleted.
+ * Stand-ins for the agents of nodes. Each stand-in installs the version of its signal immediately. The stand-ins do not
+ * report the previous version, so they start only after the leader has recorded it. They end before their nodes are
+ * deleted.
  */
 class Agents implements AsyncDisposable {
-  /** The names of the nodes that have changed their version, in this order. */
+  /** The names of the nodes that have changed their version, in the order of these changes. */
   readonly moved: string[] = [];
   readonly #names: Set<string>;
   readonly #over = new AbortController();

@@ -129,7 +129,7 @@ test('a watch without a plan waits for one, shows each change once, and ends wit
   await create();
   await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
-  // Plans and Nodes have separate watches: either may come first.
+  // Plans and Nodes have separate watches, so the change of either may be observed first.
   await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is running');
   for (const status of [undefined, 'Downloading', 'Restart']) {
     await signal(status);

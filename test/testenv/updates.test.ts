@@ -1,6 +1,6 @@
 /**
- * Tests that a cluster upgrades itself from a channel: first the tests of k0s, then several releases in a row while
- * leaders are killed.
+ * Tests that a cluster upgrades itself from a channel: first in the scenarios of k0s's own tests, then to several
+ * releases in a row while leaders are killed.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -142,7 +142,8 @@ test('ap-updater-periodic (a): without an UpdateConfig a new version is told onc
 test('in the lead time before its window a Plan lets nodes download and touches none; withdrawn, it ends and says so', async () => {
   server.offer('stable', NEXT, cluster);
   const starts = cluster.hosts.map((host) => host.starts);
-  // The window opens soon, because the downloads begin within a hundredth of the time until then.
+  // The window opens in ten minutes, which is soon: the downloads begin within a hundredth of the time until the window
+  // opens.
   const startTime = new Date(Date.now() + 10 * 60_000).toISOString().slice(11, 16);
   await lead('early');
   const upgradeStrategy = { type: 'periodic' as const, periodic: { startTime, length: '1h' } };

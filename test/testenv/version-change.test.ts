@@ -81,14 +81,14 @@ test('a plan that is edited to skip a minor version starts no other node and end
 });
 
 test('nodes wait for an old API server until its object reports a version that is new enough', async () => {
-  // On a busy machine this test rarely made no progress. The log of the controller then shows the reason.
+  // On a busy machine, this test has made no progress in rare cases. The log of the controller then shows the reason.
   onTestFailed(() => console.error(controller.stderr.slice(-20).join('\n')));
   await using puppets = await Puppets.create(admin, 'version-w3', 'version-w4');
   await puppets.plan(1, { version: NEXT });
   await puppets.says('version-w3', 'Restart');
-  // Only changes of one kind arrive in order. So the test makes the second node not Ready. The leader observes this
-  // before it observes that the first node is done. So the second node is held until the leader knows the old version
-  // of the controller.
+  // Only changes of one kind arrive in order. So the test first makes the second node not Ready. The leader observes
+  // this before it observes that the first node is done. The second node is therefore held until the leader knows the
+  // old version of the controller.
   const notReady = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
   await admin.patch(nodes, 'version-w4', notReady, { type: 'merge', subresource: 'status' });
   await runs(NOW);

@@ -108,6 +108,6 @@ test('whichever kinds are there: something is shown, and nothing is denied', asy
   const shown = [...answers].filter(([kinds]) => hasPlans(kinds));
   const hidden = [...answers].filter(([kinds]) => !hasPlans(kinds));
   expect(shown.filter(([, text]) => !text.startsWith('There is no plan.'))).toEqual([]);
-  // Without any kind of plans, it says what to install.
+  // If the API server serves no kind of plan, `refit status` says what to install.
   expect(hidden.filter(([, text]) => !MISSING.test(text))).toEqual([]);
 });

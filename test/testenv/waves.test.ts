@@ -1,4 +1,7 @@
-/** Tests waves, `settle` and the end without held nodes on a real API server, with the controller and the commands of Refit. */
+/**
+ * Tests waves, `settle`, and plans that end without their held nodes on a real API server, with the controller and the
+ * commands of Refit.
+ */
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

@@ -91,7 +91,7 @@ async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<Controller
   };
 }
 
-/** Follows with watch events which signals the nodes get. */
+/** Records from watch events which signals the nodes get. */
 function followNodes(admin: KubeClient, abort: AbortSignal) {
   const informer = createInformer(admin, nodes);
   const paintOn = (name: string): string =>
@@ -124,7 +124,7 @@ async function until(condition: () => void | Promise<void>): Promise<void> {
   await vi.waitFor(condition, { timeout: 150_000, interval: 10 });
 }
 
-/** Returns the largest number of these nodes that were wet at the same moment. */
+/** Returns the largest number of these nodes that had an unanswered signal at the same moment. */
 function mostOf(moments: readonly string[][], names: readonly string[]): number {
   return Math.max(0, ...moments.map((wet) => wet.filter((name) => names.includes(name)).length));
 }

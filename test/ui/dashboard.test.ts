@@ -231,7 +231,7 @@ test('what the plan waits for is the first button and stands out, and a node tha
   ]);
 });
 
-/** Returns the names of all buttons but those that choose a plan. */
+/** Returns the names of all buttons except those that choose a plan. */
 async function buttonsOf(page: Page): Promise<string[]> {
   return await page.locator('button:not([aria-pressed])').allTextContents();
 }

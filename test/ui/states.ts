@@ -25,7 +25,10 @@ export function nodesNamed(count: number, nameOf = (index: number) => `w${index}
   });
 }
 
-/** Half of the nodes in each of two waves, and a third of them in each of two zones; the rest have none. */
+/**
+ * Returns nodes of which half are in each of two waves, and a third are in each of two zones. The last third is in no
+ * zone.
+ */
 export function nodesInWaves(count: number): NodeState[] {
   const zones = ['b2', 'b10', undefined];
   return nodesNamed(count).map((node, index) => {

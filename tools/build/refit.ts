@@ -16,7 +16,7 @@ export type Form = 'minified' | 'readable';
 
 /**
  * Empties `directory`, writes the command and its chunks into it, and resolves with the path of the command. Node can
- * run the source, too, but then its type stripper stays in memory, which costs 40 MiB in every agent. `input` is the
+ * also run the source, but then its type stripper stays in memory, which costs 40 MiB in every agent. `input` is the
  * path of another program to build in the same way.
  */
 export async function buildRefit(directory: string, form?: Form, input?: string): Promise<string> {
@@ -33,8 +33,8 @@ export async function buildRefit(directory: string, form?: Form, input?: string)
 
 /**
  * Empties `directory` and writes the program into it. Each subcommand loads only its own chunks. The format is CommonJS
- * for two reasons: Node's loader of ES modules needs 5 MiB in every agent, and a single executable application loads
- * nothing else by name.
+ * for two reasons: Node's loader of ES modules needs 5 MiB in every agent, and a single executable application can load
+ * only CommonJS by name.
  */
 export async function buildProgram(
   directory: string,

@@ -38,7 +38,7 @@ const CLIENTS: Readonly<Record<ClientComponent, Client>> = {
     ready: (port) => [`https://127.0.0.1:${port}/readyz`],
   },
   kwok: {
-    // kwok plays the kubelets of all nodes; a role for one node does not allow that.
+    // kwok simulates the kubelets of all nodes; a role for one node does not allow that.
     subject: { commonName: 'kwok', organization: 'system:masters' },
     args: (_directory, kubeconfig, port) => kwokArguments(kubeconfig, port),
     ready: (port) => [`http://127.0.0.1:${port}/healthz`],

@@ -32,7 +32,7 @@ export interface ControlPlaneOptions {
   readonly addresses?: readonly string[];
   /** Write one line to `auditLog` for each request. */
   readonly audit?: boolean;
-  /** How long certificates are valid that the cluster signs, such as 15s. Default: a year. */
+  /** How long the certificates that the cluster signs are valid, such as 15s. Default: a year. */
   readonly certificateLife?: string;
   /** Variables that are added to the environment of each process, such as settings of Go's runtime. */
   readonly environment?: Readonly<Record<string, string>>;

@@ -1,4 +1,7 @@
-/** Tests that one process holds the build lock, that the next one gets it, and that it is freed when its holder dies. */
+/**
+ * Tests that only one process holds the build lock, that the next process gets it, and that the lock is released when
+ * its holder dies.
+ */
 import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 
 /**
  * The range is below Linux's range for outgoing connections. Otherwise a client could occupy the port of a server that
- * restarts, even by its attempt to connect to it.
+ * restarts. Even a client that tries to connect to this server could do so.
  */
 const FIRST = 20_000;
 const LAST = 32_000;

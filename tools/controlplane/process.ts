@@ -27,7 +27,7 @@ export interface Process {
   stop(): Promise<void>;
 }
 
-/** A loaded machine with two cores needs a few seconds; this ends a start that hangs. */
+/** A loaded machine with two cores needs a few seconds. This limit ends a start that hangs. */
 const READY_MS = 120_000;
 const STOP_MS = 10_000;
 const POLL_MS = 200;

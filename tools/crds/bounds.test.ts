@@ -13,7 +13,7 @@ interface Shape {
   readonly additionalProperties?: Shape;
 }
 
-/** Returns the paths of all texts of any length. */
+/** Returns the paths of all texts without a maximum length. */
 function endless(shape: Shape, path: string): string[] {
   const isBounded =
     shape.enum !== undefined || shape.format === 'date-time' || shape.maxLength !== undefined;

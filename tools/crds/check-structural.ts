@@ -14,7 +14,7 @@ const KEYWORDS = new Set(
 /** The API server uses RE2, which has neither look-around nor back-references. */
 const NOT_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</;
 
-/** @throws Error naming the field, where Kubernetes would refuse the schema. */
+/** @throws Error that names the field, if Kubernetes would refuse the schema. */
 export function checkStructural(schema: StructuralSchema, path: readonly string[] = []): void {
   checkNode(schema, path);
   const { properties, additionalProperties, items } = schema;

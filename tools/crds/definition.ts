@@ -16,7 +16,10 @@ export interface DefinedKind extends CustomKind {
   readonly columns: readonly PrinterColumn[];
 }
 
-/** The definition with one version, served and stored; what the server fills in by itself is left out. */
+/**
+ * Returns the definition with one version, which is served and stored. Leaves out the fields that the API server sets
+ * itself.
+ */
 export function definitionOf({ resource, schema, columns }: DefinedKind) {
   const { group, version, kind, plural, namespaced } = resource;
   return {

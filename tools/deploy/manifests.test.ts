@@ -1,4 +1,7 @@
-/** Tests that the chart names the addresses of package.json, and none if there are none. */
+/**
+ * Tests that the chart contains the addresses in package.json, and that it contains no address if package.json has
+ * none.
+ */
 import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { chartOf } from './manifests.ts';

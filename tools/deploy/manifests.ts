@@ -117,7 +117,7 @@ function namespace(): object {
   };
 }
 
-/** Grafana's sidecar looks for the label. */
+/** Grafana's sidecar finds the ConfigMap by this label. */
 const EXTRAS: Readonly<Record<string, object>> = {
   monitoring: {
     configMapGenerator: [

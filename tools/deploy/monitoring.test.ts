@@ -1,4 +1,7 @@
-/** Tests alerts and dashboard: their metrics and labels exist, and each alert fires when it should, as promtool judges. */
+/**
+ * Tests alerts and dashboard: their metrics and labels exist, and promtool confirms that each alert fires when it
+ * should.
+ */
 import { existsSync } from 'node:fs';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

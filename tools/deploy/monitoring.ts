@@ -204,7 +204,7 @@ const PANELS: Readonly<Record<string, Panel>> = {
   },
 };
 
-/** For Grafana's import, and for its sidecar. */
+/** Returns the text of the dashboard, for Grafana's import and for Grafana's sidecar. */
 export function dashboard(): string {
   const source = { type: 'prometheus', uid: '${datasource}' };
   const variable = (more: object): object => ({ hide: 0, ...more });

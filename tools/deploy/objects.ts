@@ -1,7 +1,7 @@
 /** The values and functions that the manifests of deploy/chart share. */
 import { stringify } from 'yaml';
 
-/** Where controllers run. The chart puts the namespace of its release in its place. */
+/** The namespace in which controllers run. The chart replaces it by the namespace of the release. */
 export const REFIT_NAMESPACE = 'refit-system';
 
 /** The settings that the Pod Security Standard `restricted` requires. */

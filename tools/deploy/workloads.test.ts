@@ -1,4 +1,4 @@
-/** Tests that pods of Refit survive the drain of their node, by Refit and by the Jobs of Plans, also on a single node. */
+/** Tests that pods of Refit survive if Refit or the Job of a Plan drains their node, also on a single node. */
 import { afterEach, expect, test } from 'vitest';
 import { drainPreviewer } from '../../src/drain/drain-preview.ts';
 import { isOwnPod } from '../../src/drain/own-pods.ts';

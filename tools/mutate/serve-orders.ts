@@ -1,7 +1,7 @@
 /**
- * The only test file that Vitest sees during `npm run mutate`. It stays loaded, and runs the tests of each order that
- * Stryker's process sends.
- * A new Vitest run for each change would load all code again, which takes a hundred times as long as the tests.
+ * The only test file that Vitest finds during `npm run mutate`. It stays loaded, and runs the tests of each order that
+ * Stryker's process sends. A new Vitest run for each change would load all code again, which takes a hundred times as
+ * long as the tests.
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ type File = Awaited<ReturnType<typeof startTests>>[number];
 type Task = File['tasks'][number];
 type Test = Exclude<Task, { type: 'suite' }>;
 
-/** What Stryker's instrumented code reads and writes. */
+/** The data that Stryker's instrumented code reads and writes. */
 interface Namespace {
   activeMutant?: string | undefined;
   currentTestId?: string | undefined;

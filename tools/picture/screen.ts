@@ -33,8 +33,8 @@ const DEFAULT_COLOUR = 39;
 const COLOURS = { first: 30, last: 37, brightFirst: 90, brightLast: 97 };
 
 /**
- * Returns a frame for each complete drawing that differs from the one before. A frame begins at the
- * line where the first drawing began.
+ * Returns a frame for each complete drawing that differs from the previous drawing. A frame begins at the line where
+ * the first drawing began.
  */
 export function framesOf(output: readonly Written[]): Frame[] {
   const screen: Line[] = [];

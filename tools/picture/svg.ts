@@ -14,7 +14,7 @@ const COLOURS: Readonly<Record<number, string>> = {
   36: '#56d4dd',
   90: '#8b949e',
 };
-/** The time for which the last picture stays before the first picture comes again. */
+/** The time for which the last picture is shown before the animation starts again. */
 const REST_MS = 5000;
 
 export function pictureOf(lines: readonly string[], label: string): string {

@@ -1,4 +1,4 @@
-/** Writes the reference page of the custom kinds: one table of fields for each, from the schemas. */
+/** Writes the reference page of the custom kinds. For each kind, the page has one table of the fields in its schema. */
 import type { CustomKind } from '../../src/api/crd.ts';
 import { structural } from '../crds/definition.ts';
 

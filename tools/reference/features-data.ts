@@ -1,6 +1,6 @@
 /**
- * The rows of docs/reference/features.md: the features that people expect of a system that upgrades nodes, and how far
- * Refit has them.
+ * The rows of docs/reference/features.md: the features that people expect of a system that upgrades nodes, and to what
+ * extent Refit has them.
  */
 
 export interface Feature {

@@ -37,7 +37,7 @@ function headerOf(entry: TarEntry, size: number, time: number): Buffer {
     ...(entry.link === undefined ? {} : { linkpath: entry.link }),
   });
   const block = Buffer.alloc(BLOCK);
-  // Readers that know ustar alone would not find the rest of a name in an extended header.
+  // Programs that read only ustar would not find the rest of a long name, which is in an extended header.
   const needsExtendedHeader = header.encode(block);
   if (needsExtendedHeader)
     throw new RefitError('REFIT_FILE', `${entry.path} is too long for a tar archive`);

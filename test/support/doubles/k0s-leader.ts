@@ -28,7 +28,7 @@ export class K0sLeader {
     this.#options = options;
     const { centralCordoning } = quirksOf(VARIANTS[options.variant]);
     const identity = randomBytes(16).toString('hex');
-    // The client must still work after the order to stop, because the candidate then releases the Lease.
+    // The client must keep working after the signal to stop, because the candidate releases the Lease only then.
     const client = options.connect(new AbortController().signal);
     const candidate = { ...options, client, identity, centralCordoning };
     this.#turns = new Turns(
@@ -42,7 +42,7 @@ export class K0sLeader {
     this.#turns.start();
   }
 
-  /** True while the double leads and its controllers as leader are running. */
+  /** True while the double is the leader and the controllers of the leader are running. */
   get leads(): boolean {
     return this.#turns.state === 'leading';
   }

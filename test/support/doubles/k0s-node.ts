@@ -1,6 +1,6 @@
 /**
- * The double of the k0s of one machine. It starts and ends with the process on a stand-in host, and remembers nothing
- * from the process before.
+ * The double of the k0s of one machine. It starts and ends with the process on a stand-in host, and keeps no data of an
+ * earlier process.
  */
 import { dirname, join } from 'node:path';
 import type { Host } from '../../../sandbox/hosts/host.ts';
@@ -58,7 +58,7 @@ export class K0sNode {
     await this.#following;
   }
 
-  /** SIGTERM from outside, as the service manager sends it; the supervisor starts the process again. */
+  /** Sends SIGTERM from outside, as the service manager does. The supervisor starts the process again. */
   terminate(): void {
     const { pid } = this.#options.host;
     if (pid === undefined) return;

@@ -27,7 +27,7 @@ import { MANAGER_ATTEMPTS, type Times } from './times.ts';
 
 export type Role = 'controller' | 'controller+worker' | 'worker';
 
-/** The parts that every double needs to use the API. */
+/** Everything that a double needs to use the API. */
 export interface Surroundings {
   /** Returns a client with the user of the process. Its calls end when the signal aborts. */
   readonly connect: (abort: AbortSignal) => KubeClient;
@@ -133,7 +133,7 @@ export class K0sProcess {
     await sleep(clock, times.boot, abort);
     await this.#setUp();
     const identity = randomBytes(16).toString('hex');
-    // The client must still work after the order to stop, because the candidate then releases the Lease.
+    // The client must keep working after the signal to stop, because the candidate releases the Lease only then.
     const client = connect(new AbortController().signal);
     const candidate = {
       ...this.#parts,

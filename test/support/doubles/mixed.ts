@@ -1,6 +1,6 @@
 /**
- * Clusters in which Refit and k0s meet: the leader is from one project and the agents are from the other. Everything
- * else is as in clusters with Refit only.
+ * Clusters that run both Refit and k0s: the leader is from one project and the agents are from the other. Everything
+ * else is as in clusters that run only Refit.
  */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,8 +33,8 @@ import { surroundingsFor } from './surroundings.ts';
 import { type Times, timesOf } from './times.ts';
 
 /**
- * The project of the leader, and the project of the agents on the hosts. The version on its host determines the release
- * of a k0s agent.
+ * The project of the leader, and the project of the agents on the hosts. The release of a k0s agent is the version on
+ * its host.
  */
 export interface Combination {
   readonly leader: 'refit' | Variant;
@@ -105,7 +105,7 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   things.defer(() => client.close());
   // The Lease is deleted only after the leader has ended, because the leader would create it again.
   things.defer(async () => await clear(client));
-  // Plans for the original may name downloads with neither https nor a sha256.
+  // Plans for the original may contain downloads that use no https and have no sha256.
   const agentFlags = [...(wanted.agentFlags ?? []), '--unverified-downloads', 'allow'];
   const cluster = await startCluster({
     ...wanted,
@@ -152,7 +152,7 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   };
 }
 
-/** Starts doubles in a cluster, and stops them together with it. */
+/** Starts doubles in a cluster, and stops them when the cluster stops. */
 class Doubles {
   readonly recorder = new Recorder();
   readonly logs = new Map<string, string[]>();

@@ -1,8 +1,11 @@
-/** The differences between releases of k0s that another component could notice, by the version that runs. */
+/**
+ * The differences between releases of k0s that another component could notice. The version of the running k0s
+ * determines which behaviour applies.
+ */
 import { compareVersions, parseVersion } from '../../../src/util/version.ts';
 
 export interface Quirks {
-  /** True if nodes leave their cordon to the leader, and the leader announces that it cordons them. */
+  /** True if the leader cordons all nodes, and announces that it does so. Otherwise each node cordons itself. */
   readonly centralCordoning: boolean;
   /** True if the process remembers which restart it ordered, and orders no restart twice. */
   readonly restartTracker: boolean;
@@ -19,7 +22,7 @@ export interface Quirks {
   readonly whenGone: 'IncompleteTargets' | 'MissingSignalNode';
 }
 
-/** For each different behaviour, one version of k0s that can meet Refit in a cluster. */
+/** For each different behaviour, one version of k0s that can be in the same cluster as Refit. */
 export const VARIANTS = {
   /** As recorded. */
   'v1.36.3': 'v1.36.3+k0s.2',

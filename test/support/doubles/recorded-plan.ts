@@ -39,8 +39,9 @@ export function loadRecording(name: string): Recording {
 }
 
 /**
- * Points the URLs to the test's own server, and replaces the hashes. The recorded URLs also told their server which
- * fault to simulate. That part is removed, because a test sets the faults of its server itself.
+ * Points the URLs to the test's own server, and replaces the hashes. In the recorded URLs, a part of the path
+ * determines the fault that the recordings' server simulates. That part is removed, because a test sets the faults of
+ * its server itself.
  */
 function adapt(spec: string, downloads: DownloadServer): string {
   const urls = spec.replaceAll(

@@ -16,8 +16,8 @@ export interface RecordedRun extends AsyncDisposable {
 
 /**
  * Creates the Plan after `prepare` has ended. For each object, the test compares every write of autopilot since then:
- * its author (the node itself or the leader), the answer, and the status, states or patch in it. It does not compare
- * times, the order between objects, or the number of conflicts in a row.
+ * the author (the node itself or the leader), the answer of the API server, and the status, states or patch that was
+ * written. It does not compare times, the order of writes to different objects, or the number of conflicts in a row.
  */
 export async function runRecorded(
   name: string,

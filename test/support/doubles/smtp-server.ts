@@ -9,13 +9,13 @@ import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 
 export interface SmtpTraits {
-  /** Certificate and key. Without them, the server speaks no TLS. */
+  /** The certificate and the key. If absent, the server does not support TLS. */
   readonly identity?: { readonly cert: string; readonly key: string };
-  /** It speaks TLS from the first byte. */
+  /** True if the server uses TLS from the first byte. */
   readonly isImplicit?: boolean;
-  /** It does not offer STARTTLS, and refuses it. */
+  /** True if the server does not offer STARTTLS, and refuses it. */
   readonly hidesTls?: boolean;
-  /** It offers AUTH PLAIN. */
+  /** True if the server offers AUTH PLAIN. */
   readonly hasAuth?: boolean;
   /** Returns another answer to a command, without the line break; 'nothing' if the server must not answer. */
   readonly answer?: (command: string) => string | undefined;
@@ -78,7 +78,7 @@ interface Seen {
 
 const END_OF_DATA = '\r\n.\r\n';
 
-/** Talks with one client, until it upgrades the connection or ends it. */
+/** Answers the commands of one client until the client upgrades the connection or ends it. */
 function converse(socket: Socket, traits: SmtpTraits, seen: Seen): void {
   const isEncrypted = socket instanceof TLSSocket;
   let rest = '';

@@ -59,7 +59,10 @@ const TIMES: Times = { ...timesOf(SCALE), leaseDuration, renewDeadline, drain, r
 const RESTART_DELAY_MS = 10_000 * SCALE;
 const PLAYED = 'kwok.x-k8s.io/node';
 const PATIENCE = { timeout: 150_000, interval: 100 };
-/** For waits for a final state. Requests at a shorter interval were a tenth of all requests in tests. */
+/**
+ * Used if a test waits for a final state. With the shorter interval, these requests were a tenth of all requests in
+ * tests.
+ */
 const FOR_THE_END = { ...PATIENCE, interval: 200 };
 
 /** Starts a stage on the control plane of the test run. */
@@ -150,7 +153,10 @@ export class Stage implements AsyncDisposable {
     return (await this.client.get(plans, 'autopilot')).status?.state ?? '';
   }
 
-  /** Delays the next write of that process with the status `status` until `meanwhile` has ended. */
+  /**
+   * Delays the next write in which that process sets the status `status`. The write is sent after `meanwhile` has
+   * ended.
+   */
   holdStatus(name: string, status: string, meanwhile: () => Promise<void>): void {
     this.recorder.hold = async (write) => {
       if (write.via !== name || statusOf(write.annotations ?? {}) !== status) return;

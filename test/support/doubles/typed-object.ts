@@ -1,4 +1,7 @@
-/** Determines which members of an object survive the original's Go structs: only those that its release knows. */
+/**
+ * Returns an object as it is after the original has read it into its Go structs: without the members that its release
+ * does not know.
+ */
 import type { KubeObject } from '../../../src/kube/resources.ts';
 import { isRecord } from '../../../src/util/json.ts';
 

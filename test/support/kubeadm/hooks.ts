@@ -15,8 +15,8 @@ export async function holdAt(
 }
 
 /**
- * Returns the text with which the script of a step contains the name of the step. The quotes are escaped, because this
- * script is quoted in another script.
+ * Returns a text that the script of a step always contains: the assignment of the step's name. The quotes are escaped,
+ * because this script is quoted in another script.
  */
 export function textOf(step: string): string {
   return String.raw`STEP='\''${step}'\''`;
@@ -40,8 +40,8 @@ export async function release({ root }: StandInHost): Promise<void> {
 }
 
 /**
- * Drops the script that is held, or its answer: either it never ran, or nobody receives its answer. Resolves when that
- * is done.
+ * Drops the script that is held, or its answer. If the script has not run yet, it never runs. If it has run, nobody
+ * receives its answer. Resolves when that is done.
  */
 export async function lose({ root }: StandInHost): Promise<void> {
   await rename(join(root, 'hooks/held'), join(root, 'hooks/lost'));

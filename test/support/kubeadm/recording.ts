@@ -23,7 +23,7 @@ export interface Recorded {
 export interface KubeadmHosts {
   readonly from: string;
   readonly to: string;
-  /** The folder that is `/` of the host. */
+  /** Returns the folder that serves as `/` of the host. */
   root(host: Recorded['host']): string;
   /** Returns the path of this version of kubeadm, as `sh` below finds it. */
   kubeadm(host: Recorded['host'], version: string): string;

@@ -14,7 +14,7 @@ import { pods } from '../../../src/kube/resources.ts';
 type Annotations = Readonly<Record<string, string>> | undefined;
 
 /**
- * Plays the static pods of a host. It logs each start, and each time at which a manifest is missing, to
+ * Simulates the static pods of a host. It logs each start, and each time at which a manifest is missing, to
  * `var/log/static-pods` of the host.
  */
 export function playStaticPods(client: KubeClient, { name: node, root }: StandInHost): Disposable {

@@ -1,4 +1,7 @@
-/** A cluster with hosts over SSH on the real API server, and runs of `refit kubeadm` with its documented rights. */
+/**
+ * Starts a cluster on the real API server with hosts that are reached over SSH, and runs `refit kubeadm` with its
+ * documented rights.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
@@ -33,7 +36,7 @@ export interface Run {
 }
 
 export interface SceneOptions {
-  /** True if kwok plays pods on the Nodes. */
+  /** True if kwok simulates the pods on the Nodes. */
   readonly played?: boolean;
   /** The version of every host at the start. */
   readonly version?: string;

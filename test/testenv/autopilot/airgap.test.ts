@@ -1,4 +1,7 @@
-/** Plays both ap-airgap scenarios: bundles for a worker with its update, and for a controller that is also a worker. */
+/**
+ * Tests both ap-airgap scenarios of k0s: bundles for a worker together with its update, and for a controller that is
+ * also a worker.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

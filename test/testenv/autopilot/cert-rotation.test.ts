@@ -1,4 +1,6 @@
-/** Plays autopilot's part of kubeletcertrotate: a worker is updated although its certificate was replaced. */
+/**
+ * Tests autopilot's part of the k0s test kubeletcertrotate: a worker is updated although its certificate was replaced.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

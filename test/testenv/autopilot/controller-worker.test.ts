@@ -1,4 +1,7 @@
-/** Plays ap-controllerworker: controllers that run pods, a budget that allows no eviction, and a process that writes all the time. */
+/**
+ * Tests the k0s scenario ap-controllerworker: controllers that run pods, a budget that allows no eviction, and a
+ * process that writes all the time.
+ */
 import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';

@@ -1,4 +1,7 @@
-/** Plays GitOps: somebody edits a Plan that has ended, and a policy allows the edit to start a second rollout. */
+/**
+ * Tests a common situation with GitOps: somebody edits a Plan that has ended, and a policy allows the edit to start a
+ * second rollout.
+ */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../../src/api/kinds.ts';

@@ -1,4 +1,7 @@
-/** Plays autopilot's part of capitalhostnames: a host with capital letters in its name gets a ControlNode without them. */
+/**
+ * Tests autopilot's part of the k0s test capitalhostnames: the ControlNode of a host with capital letters in its name
+ * has a name without capital letters.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';

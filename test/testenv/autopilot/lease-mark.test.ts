@@ -1,6 +1,6 @@
 /**
- * Tests nodes that may not mark their Leases, under leaders that cordon nodes. The agents, the rights of their
- * kubelets, and the admission policy are real.
+ * Tests nodes that are not allowed to mark their Leases, in clusters whose leader cordons nodes. The agents, the rights
+ * of their kubelets, and the admission policy are real.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { upgradePolicies } from '../../../src/api/kinds.ts';

@@ -1,6 +1,6 @@
 /**
- * Opens a second address for each controller's API server, because endpoints may not be on loopback. The port is open
- * while the service of the controller runs.
+ * Opens a second address for each controller's API server, because endpoints must not have loopback addresses. The port
+ * is open while the service of the controller runs.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -9,8 +9,8 @@ import { endpointSlices } from '../../../src/kube/resources.ts';
 import { freePort } from '../../../tools/controlplane/ports.ts';
 
 /**
- * Returns an address of this machine that endpoints may have, because the API server refuses endpoints on loopback.
- * Undefined if this machine has no other address.
+ * Returns an address of this machine that endpoints can have, because the API server refuses endpoints with loopback
+ * addresses. Undefined if this machine has only loopback addresses.
  */
 export function addressOfMachine(): string | undefined {
   return Object.values(networkInterfaces())

@@ -1,4 +1,7 @@
-/** Plays ap-platformselect, ap-quorum, ap-quorumsafety, ap-selector and ap-ha3x3: three controllers and three workers. */
+/**
+ * Tests five scenarios of k0s on three controllers and three workers: ap-platformselect, ap-quorum, ap-quorumsafety,
+ * ap-selector and ap-ha3x3.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { PlanCommand } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
@@ -13,7 +16,10 @@ const CONTROLLERS = ['controller1', 'controller2', 'controller3'];
 const WORKERS = ['worker1', 'worker2', 'worker3'];
 const completed = (...names: string[]): string[] => names.map((name) => `${name} SignalCompleted`);
 
-/** The scenarios that not all pairs play. Refit alone plays all of them, and every other pair plays one of them. */
+/**
+ * The scenarios that do not run with every pair. Each of them runs with Refit alone. With every other pair, only one of
+ * them runs.
+ */
 const SHARED = ['ap-ha3x3', 'ap-platformselect', 'ap-quorum', 'ap-selector'];
 
 describe.each(PAIRS.map((pair, index) => [...pair, index] as const))(
@@ -175,7 +181,7 @@ describe.each(PAIRS.map((pair, index) => [...pair, index] as const))(
   },
 );
 
-/** Names the holder in the Lease of a Node as a kubelet does. Stand-ins of k0s have no kubelet. */
+/** Writes the holder into the Lease of a Node, as a kubelet does. Stand-ins of k0s have no kubelet. */
 async function nameHolder(at: Scene, name: string): Promise<void> {
   const namespace = 'kube-node-lease';
   await at.client.patch(

@@ -1,4 +1,4 @@
-/** A stand-in cluster that plays the original's integration tests, and observers of it. */
+/** A stand-in cluster for the scenarios of the original's integration tests, and observers of this cluster. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { payloadPath } from '../../../sandbox/cluster/served-versions.ts';
@@ -38,12 +38,12 @@ const PLAYED: Readonly<Record<string, Combination>> = {
   'our leader, our agents': { leader: 'refit', agents: 'refit' },
   ...COMBINATIONS,
 };
-/** For `describe.each`: the combinations in which a scenario is played. */
+/** For `describe.each`: the combinations with which a scenario runs. */
 export const PAIRS: readonly (readonly [name: string, combination: Combination])[] =
   Object.entries(PLAYED);
 
 /**
- * Returns Refit alone and the n-th of the other pairs. The scenarios use different pairs. quorum.test.ts plays their
+ * Returns Refit alone and the n-th of the other pairs. The scenarios use different pairs. quorum.test.ts runs their
  * common parts with all pairs.
  */
 export function pairsWith(nth: 1 | 2 | 3): typeof PAIRS {

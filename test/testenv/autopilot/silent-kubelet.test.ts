@@ -1,5 +1,5 @@
 /**
- * Plays a release whose service answers, but whose kubelet never starts. One node is rolled back, and no other node is
+ * Tests a release whose service answers, but whose kubelet never starts. One node is rolled back, and no other node is
  * changed.
  */
 import { expect, test } from 'vitest';

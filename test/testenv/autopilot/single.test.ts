@@ -1,4 +1,4 @@
-/** Plays ap-removedapis and ap-single: the whole cluster is one host. */
+/** Tests the k0s scenarios ap-removedapis and ap-single, in which one host is the whole cluster. */
 import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { listed } from '../../support/builders/plans.ts';

@@ -40,7 +40,7 @@ afterAll(async () => {
   admin.close();
 });
 
-/** Spreads pods over all workers before any is cordoned. */
+/** Spreads pods over all workers before the first worker is cordoned. */
 async function deploy(
   replicas: number,
   until: (condition: () => Promise<void>) => Promise<void>,

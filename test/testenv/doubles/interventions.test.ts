@@ -139,7 +139,7 @@ test('14d: a conflict after the binary was put in place wedges the node for ever
   ]);
   stage.double('w2').terminate();
   await stage.until(async () => expect(await wedged.version()).toBe(NEW));
-  // After a restart it runs the wanted build and still cannot continue.
+  // After a restart, the node runs the wanted build and still cannot continue.
   const said = stage.logs.get('w2')?.splice(0);
   expect(said?.join('')).toContain('k0s.tmp');
   await stage.until(() => expect(stage.logs.get('w2')?.join('')).toContain('k0s.tmp'));

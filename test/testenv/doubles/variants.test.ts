@@ -52,10 +52,7 @@ async function update(stage: Stage, controllers: readonly string[], workers: rea
 const CORDON = 'patch 200 {"spec":{"unschedulable":true}}';
 const UNCORDON = 'patch 200 {"spec":{"unschedulable":null}}';
 
-/**
- * Returns the lines for a worker whose cordon comes from `cordons`, and whose new release leaves the uncordon to the
- * leader.
- */
+/** Returns the lines for a worker that `cordons` cordons. The worker's new release leaves the uncordon to the leader. */
 const workerLines = (cordons: string): string[] => [
   'leader update 200 none',
   'node update 200 Downloading',
@@ -117,7 +114,7 @@ test('a controller that is a worker, too, is updated through its ControlNode, an
   expect((await stage.client.get(controlNodes, 'c1')).metadata.annotations).toMatchObject({
     'autopilot.k0sproject.io/mode': 'controller+worker',
   });
-  // The plan also lists it as a worker, but the leader excludes it there.
+  // The plan also lists c1 as a worker, but the leader excludes it from the workers.
   const lines = await update(stage, ['c1'], ['c1']);
   expect(lines['plan']?.at(-1)).toBe('leader update 200 Completed #0 Completed c1=SignalCompleted');
   expect(lines['c1']).toEqual([

@@ -1,4 +1,7 @@
-/** Follows docs/guides/cluster-api.md on stand-in hosts and the real API server; a stand-in manager plays Cluster API. */
+/**
+ * Tests docs/guides/cluster-api.md: follows the page on stand-in hosts and the real API server. A stand-in manager acts
+ * as Cluster API.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

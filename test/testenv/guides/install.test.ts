@@ -1,4 +1,7 @@
-/** Follows docs/guides/install.md with Helm on the real API server: install, update, remove. */
+/**
+ * Tests docs/guides/install.md: installs, updates and removes Refit with Helm on the real API server, as the page
+ * describes.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The parts that all steps of a node share: the selection of events, what is read again, and the writes. */
+/**
+ * The parts that all steps of a node share: which events they handle, how they read the object again, and how they
+ * write it.
+ */
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../../../src/signal/annotations.ts';

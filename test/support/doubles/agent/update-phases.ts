@@ -1,6 +1,6 @@
 /**
- * The steps of a k0supdate that a node takes itself: from the new signal to the download, the replacement of the
- * binary, and the restart.
+ * The steps of a k0supdate that the node itself carries out: from the new signal to the download, the replacement of
+ * the binary, and the restart.
  */
 import { chmod, link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -148,8 +148,8 @@ const restart: Step = async (parts, resource, object, signal) => {
 };
 
 /**
- * Handles the objects that exist at the start of the process. If the running version is not the wanted one, it does
- * nothing and logs nothing.
+ * Handles the objects that exist at the start of the process. If the running version is not the wanted version and the
+ * update is not forced, it does nothing and logs nothing.
  */
 const comeBack: Step = async (parts, resource, object, signal) => {
   const { machine, quirks, tracker } = parts;

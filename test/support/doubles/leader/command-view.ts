@@ -1,6 +1,6 @@
 /**
- * A common view of both kinds of commands: what they request, their groups of targets, and the status entries of these
- * targets.
+ * A common view of both kinds of commands: what a command requests, its groups of targets, and the status entries of
+ * these targets.
  */
 import type {
   CommandStatus,
@@ -30,8 +30,8 @@ export interface CommandView {
 }
 
 /**
- * Returns the view of the first member that the command has, in the order of the original's struct. Ignores all other
- * members. Undefined if the command has no known member.
+ * Returns the view of the first member that the command has. The members are checked in the order of the original's
+ * struct, and all members after the first are ignored. Undefined if the command has no known member.
  */
 export function viewOf(command: PlanCommand, status: CommandStatus): CommandView | undefined {
   const { k0supdate, airgapupdate } = command;

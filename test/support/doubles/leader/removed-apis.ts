@@ -12,7 +12,7 @@ interface RemovedApi {
   readonly version: string;
   readonly kind: string;
   readonly removedIn: string;
-  /** Version that still serves the objects. */
+  /** The API version that still serves the objects. */
   readonly successor?: string;
 }
 
@@ -68,7 +68,8 @@ export class RemovedApiCheck {
     const wanted = version.startsWith('v') ? parseVersion(version) : undefined;
     for (const api of REMOVED) {
       const removedIn = parseVersion(api.removedIn);
-      // Compares them as versions, not as texts. A text that is not a version counts as older than every version.
+      // Compares the two values as versions, not as texts. A text that is not a version counts as older than every
+      // version.
       if (wanted === undefined || removedIn === undefined || compareVersions(wanted, removedIn) < 0)
         continue;
       const resource = await this.#find(client, api);

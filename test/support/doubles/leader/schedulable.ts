@@ -1,4 +1,4 @@
-/** The pass that picks one target at random and signals it. Only then the status of the plan shows the signal. */
+/** The pass that picks one target at random and signals it. The status of the plan shows the signal only after that. */
 import type { TargetStatus } from '../../../../src/api/autopilot/plan.ts';
 import { type KubeObject, type Node, nodes } from '../../../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../../../src/kube/status-error.ts';

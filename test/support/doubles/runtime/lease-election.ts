@@ -25,7 +25,7 @@ export interface CandidateParts {
 export class Candidate {
   readonly #parts: CandidateParts;
   readonly #onChange: (leads: boolean) => void;
-  /** The Lease as last read, and the time at which this state of it was first read. */
+  /** The state of the Lease at the last read, and the time at which this state was first read. */
   #seen: { readonly lease: Lease; readonly text: string; readonly at: number } | undefined;
   #leads = false;
 
@@ -38,7 +38,7 @@ export class Candidate {
     this.#onChange = onChange;
   }
 
-  /** Takes part in the election until `signal` aborts. A leader keeps the Lease then, like a process that is killed. */
+  /** Takes part in the election until `signal` aborts. A leader then keeps the Lease, like a process that is killed. */
   async run(abort: AbortSignal): Promise<void> {
     const { clock, times, random } = this.#parts;
     let renewedAt = clock.monotonic();

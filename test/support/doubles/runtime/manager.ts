@@ -65,7 +65,7 @@ export class Manager implements Cache {
       for (const { controller, loop } of loops) this.#connect(controller, loop);
       this.#begun = true;
     });
-    // It rejects only if the signal aborts, because otherwise every cache becomes complete at some time.
+    // The promise rejects only if the signal aborts, because otherwise every cache becomes complete at some time.
     this.#runs.push(begun.catch(() => undefined));
   }
 
@@ -89,7 +89,7 @@ export class Manager implements Cache {
     );
   }
 
-  /** Resolves when nothing of the manager is running any more. The signal must have aborted before. */
+  /** Resolves when all work of the manager has ended. Call it only after the signal has aborted. */
   async ended(): Promise<void> {
     await Promise.all([...this.#runs, ...this.#loops.map(async (loop) => await loop.settled())]);
   }

@@ -44,7 +44,7 @@ type Note = <T>(
 export class Recorder {
   readonly #writes: { -readonly [Key in keyof Write]: Write[Key] }[] = [];
 
-  /** Awaited before a write is sent: a test may hold it until something else has happened. */
+  /** Awaited before a write is sent. A test can use it to delay the write until something else has happened. */
   hold: (write: Omit<Write, 'code'>) => Promise<void> = () => Promise.resolve();
 
   get writes(): readonly Write[] {
@@ -68,8 +68,9 @@ export class Recorder {
 }
 
 /**
- * Returns a client of `author` that records its writes, and whose reads end when `abort` does. `abort` does not cancel
- * a write that was sent: the API server has received it even if the process ends, and the record contains the answer.
+ * Returns a client that records its writes as writes of `author`. Its reads end when `abort` aborts. A write that was
+ * already sent is not cancelled: the API server has received it even if the process ends, and the record contains the
+ * answer.
  */
 export function recorded(
   client: KubeClient,
@@ -82,7 +83,7 @@ export function recorded(
     abort: options?.abort === undefined ? abort : AbortSignal.any([abort, options.abort]),
   });
   const note: Note = async (verb, resource, name, body, call) => {
-    // A process that was told to stop sends no further writes.
+    // A process that is stopping sends no further writes.
     abort.throwIfAborted();
     return await recorder.note({ ...author, verb, resource, name, ...contentOf(verb, body) }, call);
   };
