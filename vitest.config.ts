@@ -77,7 +77,15 @@ const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'o
  * Tests that run many upgrades with real processes one after the other. Each of them takes longer than half a minute, so
  * they belong to the second tier.
  */
-const LONG_RUNS = ['crash-points', 'demonstrations'].map((name) => `test/agent/${name}.test.ts`);
+const LONG_RUNS = [
+  'configuration',
+  'crash-points',
+  'cut-runs',
+  'demonstrations',
+  'kill-runs',
+  'kubeadm-static-pods',
+  'procedure',
+].map((name) => `test/agent/${name}.test.ts`);
 /**
  * The second tier contains the tests that compute for a long time, so that the first tier takes at most five minutes on
  * two cores.

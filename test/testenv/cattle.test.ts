@@ -1,7 +1,4 @@
-/**
- * Tests the cattle dialect on a real control plane: Plans from `kubectl apply` until they have their conditions. The
- * test observes them from outside.
- */
+/** Tests Plans of Rancher on a real control plane, from `kubectl apply` until they have their conditions. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';

@@ -142,8 +142,7 @@ test('ap-updater-periodic (a): without an UpdateConfig a new version is told onc
 test('in the lead time before its window a Plan lets nodes download and touches none; withdrawn, it ends and says so', async () => {
   server.offer('stable', NEXT, cluster);
   const starts = cluster.hosts.map((host) => host.starts);
-  // The window opens in ten minutes, which is soon: the downloads begin within a hundredth of the time until the window
-  // opens.
+  // The window opens soon. The downloads begin within a hundredth of the time until it opens.
   const startTime = new Date(Date.now() + 10 * 60_000).toISOString().slice(11, 16);
   await lead('early');
   const upgradeStrategy = { type: 'periodic' as const, periodic: { startTime, length: '1h' } };
