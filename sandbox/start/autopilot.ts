@@ -172,7 +172,7 @@ async function rollBack(cluster: Cluster, plane: Plane, ground: Ground): Promise
 }
 
 const REMOVAL =
-  'The cluster will be removed. With --keep it keeps running, so that you can look at it and fix it.';
+  'The cluster will be removed. With --keep it keeps running, so you can fix it.';
 
 interface Shown {
   readonly version: string;

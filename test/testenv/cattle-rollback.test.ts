@@ -106,7 +106,7 @@ test('the workers go back before the servers, and a node that never moved stays'
   expect(await refit('unhold', LATE)).toMatchObject({ code: 0 });
 
   const stuck = await rollBack('back-agents');
-  expect(stuck).toMatchObject({ code: 1, stderr: expect.stringContaining('with --image') });
+  expect(stuck).toMatchObject({ code: 1, stderr: expect.stringContaining('Use --image') });
   const early = await rollBack('back-servers', ...imageOf);
   expect(early).toMatchObject({
     code: 1,

@@ -148,7 +148,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
     `cp1   control plane  ${FROM} → ${MINOR}  kubelet, once every API server has the version`,
   );
   expect(run.stdout).toContain(
-    `On hosts with another version of containerd, ${CONTAINERD} before the kubelet; no container`,
+    `On hosts with another version of containerd, ${CONTAINERD} is installed before the kubelet; no container`,
   );
   expect(run.stdout).toContain(
     'Requests of kubelets for serving certificates are approved, if manifest and host',

@@ -177,7 +177,7 @@ test('a run that is killed beside its canary leaves a pause that the next one en
   second.child.kill('SIGINT');
   expect([await second.ended, second.stdout]).toEqual([
     130,
-    expect.stringContaining('pool stays paused, until kubectl'),
+    expect.stringContaining('pool stays paused, until you run kubectl'),
   ]);
   expect((await poolNow('pool')).spec.paused).toBe(true);
 
@@ -199,7 +199,7 @@ test('a canary that fails stops everything: its pool stays paused, the next one 
   const report = join(manifest, '../report.md');
   const applied = applyAll('--report', report);
   const why =
-    /MachineDeployment a failed: a-\S+: CreateMachineError: the cloud has no room; it stays paused, until kubectl -n kube-system patch machinedeployment a /;
+    /MachineDeployment a failed: a-\S+: CreateMachineError: the cloud has no room; it stays paused, until you run kubectl -n kube-system patch machinedeployment a /;
   expect([await applied.ended, applied.stdout]).toEqual([1, expect.stringMatching(why)]);
   const lines = (await readFile(report, 'utf8')).split('\n');
   expect(lines.filter((line) => line.startsWith('| MachineDeployment'))).toEqual([
