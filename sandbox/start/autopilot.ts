@@ -171,8 +171,7 @@ async function rollBack(cluster: Cluster, plane: Plane, ground: Ground): Promise
   return await showPlan(cluster, plane, ground, { version: CRASHES, concurrent: CONCURRENT });
 }
 
-const REMOVAL =
-  'The cluster will be removed. With --keep it keeps running, so you can fix it.';
+const REMOVAL = 'The cluster will be removed. With --keep it keeps running, so you can fix it.';
 
 interface Shown {
   readonly version: string;
