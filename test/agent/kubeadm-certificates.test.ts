@@ -257,7 +257,7 @@ test('a host without curl is told, and is done all the same', async () => {
   );
 });
 
-test('what kubeadm did not make is not rolled back: its authority has no key here', async () => {
+test('what kubeadm did not make is left alone: its authority has no key here', async () => {
   await rm(join(root, 'etc/kubernetes/pki/ca.key'));
   await renewed('r1', () => true).work;
   expect(await asked()).toEqual(ALL.filter((line) => /etcd|front-proxy/.test(line)));

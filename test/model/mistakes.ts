@@ -312,7 +312,12 @@ export const MISTAKES: readonly Mistake[] = [
     { leader: back.seesItsOwnWorkersOnly },
     'no-worker-newer',
   ),
-  mistake('done on a return too early', goesBack, { leader: back.backTooEarly }, 'back-runs-it'),
+  mistake(
+    'done on the way back too early',
+    goesBack,
+    { leader: back.backTooEarly },
+    'back-runs-it',
+  ),
   mistake(
     'a roll-back is rolled back',
     failsAgain,

@@ -118,7 +118,7 @@ async function cordon(name: string): Promise<void> {
 const isCordoned = async (name: string): Promise<boolean> =>
   (await admin.get(nodes, name)).spec?.unschedulable === true;
 
-test('a node that keeps its slot for longer than its Job lives is upgraded once', async () => {
+test('a node that rests for longer than its Job lives is upgraded once', async () => {
   const release = await hold('edge-1');
   await create('rest');
   await untilVersions('rest', 'v1');

@@ -59,7 +59,7 @@ export const domainAvailable = {
     const allowed = nodesAllowedAway(limit, names.length);
     if (count < allowed) return PASS;
     const others = away.filter((each) => each !== node);
-    const message = `${count} of ${names.length} nodes with ${label}=${domain} are unschedulable, at work or not Ready (${listed(others)}); UpgradePolicy ${name} allows ${allowed}`;
+    const message = `${count} of ${names.length} nodes with ${label}=${domain} are not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${allowed}`;
     const ends =
       'one of those nodes is available again, or perDomain.maxUnavailable of the UpgradePolicy is raised';
     return wait('DomainFull', message, ends);

@@ -19,7 +19,7 @@ test('its node is not Ready for longer than a finished Job lives', async () => {
   expect([made(), isDone()]).toEqual([[], true]);
 });
 
-test('its node keeps its slot for longer than that', async () => {
+test('its node rests for longer than that', async () => {
   const { look, made, complete, lose, isDone } = await begin({ postCompleteDelay: '10m' });
   complete('a');
   await look();
