@@ -35,7 +35,8 @@ export const serverUrlSchema = z
 const forSchema = duration(
   'How long the check must pass without a break, such as `2m`; one good answer by default.',
 );
-const secretSchema = nameOfObject(
+/** The Secret with the credentials for a server of the user, and with the authority of its certificate. */
+export const serverSecretSchema = nameOfObject(
   'The name of a Secret in the namespace of the controller. The Secret contains `token`, or `username` and `password`, and, if needed, `ca.crt`.',
 ).exactOptional();
 
@@ -81,7 +82,7 @@ const alertSchema = object('One check.', {
     .record(z.string().max(LONGEST.labelKey), z.string().max(1024))
     .meta({ maxProperties: MOST_CHECKS, minProperties: 1 })
     .describe('The labels of the alerts that must not fire, such as `severity: critical`.'),
-  secretName: secretSchema,
+  secretName: serverSecretSchema,
   for: forSchema,
 });
 
@@ -109,7 +110,7 @@ const metricSchema = object('One check.', {
     .describe('An instant query in PromQL. It must return at least one value.'),
   min: bound('The lowest value that is good, as a text such as `"0.99"`.'),
   max: bound('The highest value that is good, as a text such as `"0.01"`.'),
-  secretName: secretSchema,
+  secretName: serverSecretSchema,
   for: forSchema,
 }).meta(rules(['has(self.min) || has(self.max)', 'must have min, max or both']));
 
@@ -118,7 +119,7 @@ const httpSchema = object('One check.', {
   url: serverUrlSchema.describe(
     'The address that must answer a GET request with a status from 200 to 299.',
   ),
-  secretName: secretSchema,
+  secretName: serverSecretSchema,
   for: forSchema,
 });
 

@@ -1,7 +1,7 @@
 /** Defines the schema of `silences` of an UpgradePolicy. */
 import { z } from 'zod';
-import { LONGEST, nameOfObject, object, optional } from '../crd.ts';
-import { serverUrlSchema } from './health-rules.ts';
+import { LONGEST, object, optional } from '../crd.ts';
+import { serverSecretSchema, serverUrlSchema } from './health-rules.ts';
 import { durationSchema, rules } from './policy-values.ts';
 
 /**
@@ -53,9 +53,7 @@ const silenceSchema = object('One silence for each node in progress.', {
   url: serverUrlSchema.describe(
     'The address of Alertmanager, such as `http://alertmanager.monitoring:9093`.',
   ),
-  secretName: nameOfObject(
-    'The name of a Secret in the namespace of the controller. The Secret contains `token`, or `username` and `password`, and, if needed, `ca.crt`.',
-  ).exactOptional(),
+  secretName: serverSecretSchema,
   matchers: optional(
     'Which alerts are silenced; by default those whose label `node` is the name of the Node. At least one matcher must have `{node}` in its value.',
     z.array(matcherSchema).min(1).max(MOST_MATCHERS).meta({ 'x-kubernetes-list-type': 'atomic' }),
