@@ -74,8 +74,8 @@ const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'o
   (name) => `test/agent/${name}.test.ts`,
 );
 /**
- * Tests that run many upgrades with real processes one after the other. Each of them takes longer than half a minute, so
- * they belong to the second tier.
+ * Tests that wait for many whole upgrades with real processes. They run in the second tier, so that the first tier takes
+ * less time.
  */
 const LONG_RUNS = [
   'configuration',
