@@ -14,7 +14,7 @@ export const REASONS = {
   NodeIncluded: 'a node joined after the plan began, and the plan upgrades it, too',
   NodeLeftOut: 'a node joined after the plan began, and the plan does not upgrade it',
   KeptBinaryRemoved:
-    'the agent removed the binary that the node kept for a rollback, because the disk had no room for it and a new download',
+    'the agent removed the binary that the node kept for a roll-back, because the disk had no room for it and a new download',
   KeptBundleRemoved:
     'the agent removed the airgap bundle of the previous version, because the disk had no room for it and a new download',
   RestartedAfterEdit: 'the plan was edited after it ended, and starts again, as its policy says',

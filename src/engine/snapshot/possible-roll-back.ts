@@ -19,7 +19,7 @@ interface Scene {
 const NOBODY = 'only a person can roll back plans of this dialect';
 
 /**
- * Returns how the leader could roll the run back; undefined if the dialect supports a rollback by the leader but the
+ * Returns how the leader could roll the run back; undefined if the dialect supports a roll-back by the leader but the
  * rollout has not failed. `now` is in milliseconds.
  */
 export function possibleRollBack(

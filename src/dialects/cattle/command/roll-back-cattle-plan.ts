@@ -40,7 +40,7 @@ export interface CattleScene {
   readonly nodes: readonly Node[];
   /** All Plans of the cluster. */
   readonly plans: readonly CattlePlan[];
-  /** The image that the user named for the rollback, because it can install an older version. */
+  /** The image that the user named for the roll-back, because it can install an older version. */
   readonly image?: string | undefined;
 }
 
@@ -54,9 +54,9 @@ export interface CattleMove {
 export interface CattleWayBack {
   readonly moves: readonly CattleMove[];
   readonly version: string;
-  /** The fields of the spec that the rollback writes, as a merge patch. `null` removes a field. */
+  /** The fields of the spec that the roll-back writes, as a merge patch. `null` removes a field. */
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Sentences about nodes that the rollback does not change. */
+  /** Sentences about nodes that the roll-back does not change. */
   readonly left: readonly string[];
   /** Sentences with further information that the user needs. */
   readonly notes: readonly string[];
@@ -242,7 +242,7 @@ function awaits(args: readonly string[] = [], name: string): boolean {
 
 /**
  * Returns the nodes that the changed Plan must exclude. The Plan selects these nodes and would upgrade them, but the
- * rollback does not include them. If the label of a node already has the hash of the older version, the node needs no
+ * roll-back does not include them. If the label of a node already has the hash of the older version, the node needs no
  * exclusion. Operators cannot read Secrets. So if the hash includes Secrets, the hash is unknown, and all these nodes
  * are excluded.
  */
