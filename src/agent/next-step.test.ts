@@ -19,18 +19,11 @@ import {
   workFor,
 } from '../../test/support/builders/agent-situations.ts';
 import type { SignalData } from '../signal/annotations.ts';
-import {
-  type BundleJournal,
-  IDLE,
-  type Journal,
-  type UpdateJournal,
-  type Work,
-} from './journal.ts';
-import { asksForCordon, asksForService, asksWhoCordons, isAtRest, nextStep } from './next-step.ts';
+import { type BundleJournal, type Journal, type UpdateJournal, type Work } from './journal.ts';
+import { nextStep } from './next-step.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
 
-const oldRuns = running(OLD, before);
 /** The old process still runs, although its file has been replaced by the new file. */
 const oldLeft = running(OLD, before, false);
 const newRuns = running(NEW, after);
@@ -76,7 +69,7 @@ describe('a new signal', () => {
     ['service down', { host: silent }, { kind: 'await-service' }],
     ['for what runs', { signal: same }, report('Completed', { from: OLD })],
     [
-      'for what runs, on a cordon of ours',
+      'a new signal for the running version uncordons a node that Refit had cordoned',
       { signal: same, node: { isCordoned: true } },
       report('UnCordoning', { from: OLD }),
     ],
@@ -235,10 +228,14 @@ describe('a signal whose journal was lost', () => {
       { signal: signalAt('Restart'), host: silent },
       { kind: 'await-service' },
     ],
-    ['UnCordoning, old one runs', { signal: signalAt('UnCordoning') }, lost('UnCordoning')],
+    [
+      'a signal in status UnCordoning fails if the journal is lost and the old version runs',
+      { signal: signalAt('UnCordoning') },
+      lost('UnCordoning'),
+    ],
   ]);
 
-  test('forced: a version alone proves nothing before UnCordoning', () => {
+  test('if the journal is lost, the running version proves a forced update only in status UnCordoning', () => {
     const at = (status: string): Step =>
       nextStep(situation({ signal: signalAt(status, forced), host: newRuns }));
     expect(at('Restart')).toMatchObject({ kind: 'begin', as: { phase: 'failed' } });
@@ -337,7 +334,11 @@ describe('the signal is gone, over or another one', () => {
       ],
     ),
     ['object deleted', { signal: undefined, journal: journalAt('ready') }, CLEAN_UP],
-    ['same plan, other command', { signal: otherCommand, journal: journalAt('ready') }, CLEAN_UP],
+    [
+      'the agent cleans up its work when a signal of the same plan has another command',
+      { signal: otherCommand, journal: journalAt('ready') },
+      CLEAN_UP,
+    ],
     [
       'somebody wrote Failed',
       { signal: signalAt('Failed'), journal: journalAt('started') },
@@ -414,73 +415,6 @@ describe('the signal is gone, over or another one', () => {
       { kind: 'kill', process: after },
     ],
   ]);
-});
-
-describe('nobody is asked what cannot matter', () => {
-  const done = journalAt('proven');
-  test.each<[string, SignalData | undefined, Journal, boolean]>([
-    ['no signal', undefined, IDLE, true],
-    ['a signal that is over', signalAt('Completed'), IDLE, true],
-    ['a new signal', key, IDLE, false],
-    ['work to clean up after', signalAt('Completed'), done, false],
-  ])('at rest: %s', (_name, signal, journal, expected) =>
-    expect(isAtRest(signal, journal)).toBe(expected),
-  );
-
-  test.each<[string, SignalData, Journal, boolean]>([
-    ['Cordoning', signalAt('Cordoning'), journalAt('ready'), true],
-    ['Cordoning, way made', signalAt('Cordoning'), journalAt('ready', { drain: 'done' }), false],
-    ['Downloading', signalAt('Downloading'), journalAt('ready'), false],
-    ['ApplyingUpdate', signalAt('ApplyingUpdate'), journalAt('ready'), false],
-    ['UnCordoning', signalAt('UnCordoning'), done, true],
-    ['Restart', signalAt('Restart'), done, false],
-    ['no status yet', key, journalAt('ready'), false],
-    [
-      'UnCordoning, before the new version is proven',
-      signalAt('UnCordoning'),
-      journalAt('restarted'),
-      false,
-    ],
-    [
-      'another signal',
-      signalAt('Cordoning', { ...key, created: 'later' }),
-      journalAt('ready'),
-      false,
-    ],
-    ['over', signalAt('Completed'), done, false],
-    ['nothing begun', signalAt('Cordoning'), IDLE, false],
-  ])('who cordons: %s', (_name, signal, journal, expected) =>
-    expect(asksWhoCordons(signal, journal)).toBe(expected),
-  );
-
-  test.each<[string, SignalData, Journal, boolean]>([
-    ['for what runs', key, IDLE, true],
-    ['forced', forced, IDLE, false],
-    ['a bundle', airgap, IDLE, false],
-    ['already at work', key, done, false],
-  ])('our cordon: %s', (_name, signal, journal, expected) => {
-    expect(asksForCordon(signal, journal, newRuns)).toBe(expected);
-    expect(asksForCordon(signal, journal, oldRuns)).toBe(false);
-    expect(asksForCordon(signal, journal, silent)).toBe(false);
-  });
-
-  test('the service: for bundles never', () => {
-    expect(asksForService(key, IDLE)).toBe(true);
-    expect(asksForService(key, done)).toBe(true);
-    expect(asksForService(airgap, IDLE)).toBe(false);
-    const bundle: Journal = { phase: 'wanted', work: { signal: airgap }, spent: {} };
-    expect(asksForService(airgap, bundle)).toBe(false);
-    expect(asksForService(key, bundle)).toBe(false);
-  });
-
-  test('without a signal: the service while an update is under way, the cordon never', () => {
-    expect([asksForService(undefined, IDLE), asksForService(undefined, done)]).toEqual([
-      false,
-      true,
-    ]);
-    expect(asksForCordon(undefined, IDLE, newRuns)).toBe(false);
-    expect(asksForCordon(undefined, IDLE, silent)).toBe(false);
-  });
 });
 
 test('the step is the same for equal input, whatever the identity of the objects', () => {

@@ -64,7 +64,7 @@ test('downloads without sha256: a warning for each', async () => {
   );
 });
 
-test('a plan without id and timestamp: what the definition of k0s demands', async () => {
+test('refit validate warns about a Plan without id and timestamp, which k0s requires', async () => {
   const { spec: _spec, ...plan } = buildPlan({});
   const path = await file(
     stringify({ ...plan, spec: { commands: [{ k0supdate: buildUpdate() }] } }),
@@ -201,7 +201,7 @@ test('an UpgradePolicy: it is valid, or every wrong field is listed', async () =
   );
 });
 
-test('an UpdateConfig as the documentation of k0s has it: what would be right', async () => {
+test('refit validate names the right value for each mistake in the k0s example of an UpdateConfig', async () => {
   const text = (kind: string, metadata: string, day: string): string =>
     `apiVersion: autopilot.k0sproject.io/v1beta2\nkind: ${kind}\nmetadata: {${metadata}}\nspec: {upgradeStrategy: {type: periodic, periodic: {days: [${day}], startTime: "00:00", length: 24h}}}\n`;
   let told = '';
@@ -231,7 +231,7 @@ test('an UpdaterConfig in a folder is a problem, not an object of another produc
   expect(await lineOf(folder)).toContain('use UpdateConfig');
 });
 
-test('cron given as an object: the message names periodic', async () => {
+test('refit validate suggests periodic when an UpdateConfig gives cron as an object', async () => {
   const config = {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'UpdateConfig',
@@ -247,7 +247,7 @@ test('cron given as an object: the message names periodic', async () => {
   );
 });
 
-test('targets.workers of an airgapupdate: the message names workers', async () => {
+test('refit validate says where to move targets.workers of an airgapupdate', async () => {
   const { workers = { discovery: {} } } = buildUpdate().targets;
   const { version, platforms } = buildUpdate();
   const bundle = { version, platforms, targets: { workers } };

@@ -164,7 +164,7 @@ test('two budgets over one pod stand in the way even where each has something to
   ]);
 });
 
-test('each budget is named once, with all its pods, in order', () => {
+test('Refit lists each PodDisruptionBudget that never allows an eviction once, with all its pods', () => {
   const budgets = [
     buildBudget('web', { maxUnavailable: 0 }, ALL),
     buildBudget('db', { minAvailable: 3 }, ALL),

@@ -153,7 +153,11 @@ test.each<[string, (node: Node) => Node, Node]>([
   ['no cordon of ours, no label', withExclusion, node(undefined, { unschedulable: true })],
   ['the label of kubeadm', withExclusion, labelled(node(MARK, { unschedulable: true }), '')],
   ['our label', withExclusion, labelled(node(MARK, { unschedulable: true }), 'refit')],
-  ["somebody else's cordon stays", withoutCordon, node({ a: 'b' }, { unschedulable: true })],
+  [
+    'a cordon that Refit did not set stays',
+    withoutCordon,
+    node({ a: 'b' }, { unschedulable: true }),
+  ],
   ['no cordon at all', withoutCordon, node(undefined)],
   [
     'the taint of another is there',

@@ -29,7 +29,7 @@ describe('a budget with nothing to spare', () => {
     { labels: { app: 'web' } },
   ]);
 
-  test('is asked by one pod at a time, with growing pauses, and by each in turn', async () => {
+  test('while a PodDisruptionBudget blocks, Refit retries one pod at a time, in turn, with growing pauses', async () => {
     const rig = await drain(SIX, {}, closed);
     expect(rig.api.evictions).toHaveLength(6);
     const counts: number[] = [];

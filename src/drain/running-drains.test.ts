@@ -43,7 +43,7 @@ afterEach(async () => {
   expect({ watching: api.watching, timers: clock.pending }).toEqual({ watching: 0, timers: 0 });
 });
 
-test('nodes drain side by side, and each tells how far it is', async () => {
+test('nodes drain in parallel, and Refit reports the progress of each node', async () => {
   begin([['a'], ['b', { node: 'n2' }]], 'n1', 'n2', 'n3');
   expect(drains.stateOf('n1', OWNER)).toEqual({
     kind: 'draining',

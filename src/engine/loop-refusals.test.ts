@@ -206,7 +206,7 @@ test.each([
   ['one that failed is recorded as failed', failed('why'), ['failed', 'failed'], FORBIDDEN],
   ['one whose webhook does not answer waits', succeeded(), ['intended', 'done'], NO_WEBHOOK],
 ])(
-  'a write beside the record is refused: %s; the other one is recorded',
+  'the API server refuses to change one node: %s; the other node is recorded',
   async (_name, answer, expected, answered) => {
     const beside: Signal<TablePlan>['finish'] = (world, _rollout, _stage, { name }) => {
       const object = world.get(nodes, name);

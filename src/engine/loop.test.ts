@@ -118,7 +118,7 @@ describe('a plan from its creation to its end', () => {
   const api = apiWith(buildTablePlan({ controllers: ['c1'], workers: ['w1', 'w2'] }));
   const leader = new Leader(api);
 
-  test('the intent is recorded before the first signal, after every API server was asked', async () => {
+  test('Refit asks every API server and records the intent before it sends the first signal', async () => {
     await leader.see();
     expect(api.calls).toEqual([RECORD, SIGNAL_C1]);
     expect(leader.asked).toEqual([['c1', 'c2', 'c3']]);
@@ -130,7 +130,7 @@ describe('a plan from its creation to its end', () => {
     expect(writes(api)).toHaveLength(2);
   });
 
-  test('one write records a finished controller and the next intent', async () => {
+  test('one write records a finished controller and the intent for the next node', async () => {
     done(api, 'controller', 'c1');
     await leader.see();
     expect(statesOf(api)).toEqual({ c1: 'done', w1: 'intended', w2: 'pending' });
@@ -178,7 +178,7 @@ describe('what is not there', () => {
 });
 
 describe('the health of the API servers', () => {
-  test('one that is not ready: recorded once, asked again after a second, no signal', async () => {
+  test('if an API server is not ready, Refit records this once, asks again after 1 s and sends no signal', async () => {
     const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
     const leader = new Leader(api);
     leader.notReady = ['c3'];
@@ -231,7 +231,7 @@ describe('a view that lags behind', () => {
     expect(writes(api)).toEqual([RECORD, SIGNAL_C1]);
   });
 
-  test('of a new leader: its record conflicts with the newer plan, and nothing is signalled', async () => {
+  test('a new leader with an old view of the plan gets a conflict when it records, and signals no node', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
     const slow = new Leader(api);
     slow.catchUp();
@@ -243,7 +243,7 @@ describe('a view that lags behind', () => {
     expect(slow.told).toEqual([]);
   });
 
-  test('of a new leader, with an intent: a plan that has changed is noticed before the signal', async () => {
+  test('a new leader with an old view of the plan notices the change before it sends a signal', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
     api.before(SIGNAL_W1, () => {
       throw new TransportError('cut off', { maybeApplied: false });
@@ -282,7 +282,7 @@ describe('a write that is lost', () => {
     expect(await leader.see()).toEqual({});
   });
 
-  test('the signal: the same targets are signalled, once the plan has been read again', async () => {
+  test('after a lost write of a signal, Refit reads the plan again and signals the same node', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1', 'w2'] }));
     const clock = new FakeClock(T0);
     const leader = new Leader(api, clock);
@@ -304,7 +304,7 @@ describe('a write that is lost', () => {
     expect(statesOf(api)).toEqual({ w1: 'intended', w2: 'pending' });
   });
 
-  test('the signal, since the object is gone: the target has failed', async () => {
+  test('a node fails if its object is deleted before Refit writes the signal', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1'] }));
     const leader = new Leader(api);
     api.before(SIGNAL_W1, () => api.remove(TABLE_OBJECTS.worker, 'w1'));
@@ -317,7 +317,7 @@ describe('a write that is lost', () => {
     ]);
   });
 
-  test('the signal, for another reason: an error, retried with backoff', async () => {
+  test('if the write of a signal gets an internal server error, the reconcile ends with this error', async () => {
     const api = apiWith(buildTablePlan({ workers: ['w1'] }));
     api.before(SIGNAL_W1, () => {
       throw refusal(500, 'InternalError');

@@ -107,7 +107,11 @@ const answer = { kind: 'sent', attempt: later(0), since: later(0) } as const;
 test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
   ['nothing', {}, []],
   ['the plan was changed', { plans: [changed(newer(buildTablePlan({})))] }, ['plan']],
-  ['a worker answered', { nodes: [changed(newer(withAnswer(buildNode('w1'), answer)))] }, ['plan']],
+  [
+    'Refit reconciles the plan when a worker answers',
+    { nodes: [changed(newer(withAnswer(buildNode('w1'), answer)))] },
+    ['plan'],
+  ],
   [
     'a controller answered',
     { hosts: [changed(newer(withAnswer(buildControlNode('c1'), answer)))] },

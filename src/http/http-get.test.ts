@@ -29,7 +29,7 @@ async function askAs(
   return (await promisify(execFile)(process.execPath, args, { env: { ...trust } })).stdout;
 }
 
-test('a server is believed whose authority is installed on the host, and no other', async () => {
+test('Refit trusts an https server only if the CA of the server is installed on the host', async () => {
   await using mirror = await startHttpsMirror((_request, response) => response.end('k0s'));
   await using other = await startHttpsMirror((_request, response) => response.end('k0s'));
   const { server: url } = mirror.server.config;
@@ -74,7 +74,7 @@ test('a redirect from https to plain http is refused for good, unless a flag all
   );
 });
 
-test('user and password of the URL are told to its host, after a redirect too, and to no other', async () => {
+test('Refit sends user and password of a URL only to the host of that URL, also after a redirect', async () => {
   await using other = await startStubServer((_request, response) => response.end());
   await using server = await startStubServer(({ url }, response) => {
     const location = url === '/' ? '/next' : `${other.config.server}/k0s`;

@@ -222,7 +222,7 @@ test('a process that is refused its lease is not ready, and says why', () => {
   expect(manager.waitingFor()).toContain('lease lease (leases is forbidden)');
 });
 
-test('a part that fails ends the process, with its error', async () => {
+test('if one component fails, the process ends with the error of this component', async () => {
   const { diary, manager, sync, stop } = rig();
   const gate = Promise.withResolvers<void>();
   manager.addRunnable({ name: 'broken', run: async () => await gate.promise });

@@ -17,7 +17,7 @@ async function phasesOf(metrics: Metrics): Promise<string[]> {
   return (await linesOf(metrics)).filter((line) => line.startsWith('refit_plans'));
 }
 
-test('a plan is exposed as it stands, with what holds it back', async () => {
+test('the metrics of a plan show its state and the gates that hold it back', async () => {
   const metrics = createMetrics();
   const waits = [{ gate: 'node-ready', reason: 'NodeNotReady' }];
   metrics.plan({

@@ -92,7 +92,7 @@ test('a reconcile that throws at once, without a promise, is contained too', asy
   expect(rig.outcomes).toEqual(['error']);
 });
 
-test('a key that fails is retried until it succeeds', async () => {
+test('Refit retries a failed reconcile until it succeeds', async () => {
   let failures = 0;
   const rig = start(async () => {
     if (failures++ < 2) throw new Error('not yet');

@@ -95,7 +95,7 @@ test.each<[string, unknown]>([
   ['a status without a name', { ...valid, status: { ...status, status: '' } }],
   ['a status without a time', { ...valid, status: { status: 'Downloading' } }],
   ['a status that is no object', { ...valid, status: 'Downloading' }],
-])('%s: no signal', (_name, value) => {
+])('Refit finds no signal in %s', (_name, value) => {
   expect(decode({ ...valid, status })).toBeDefined();
   expect(decode(value)).toBeUndefined();
 });
@@ -106,12 +106,12 @@ test.each<[string, Record<string, string> | undefined]>([
   ['another version', { ...annotations(JSON.stringify(valid)), [SIGNAL_VERSION_ANNOTATION]: 'v1' }],
   ['no data', { [SIGNAL_VERSION_ANNOTATION]: 'v2' }],
   ['empty data', annotations('')],
-  ['half the data', annotations(JSON.stringify(valid).slice(0, -1))],
-])('%s: no signal', (_name, given) => {
+  ['signal data that lacks its last character', annotations(JSON.stringify(valid).slice(0, -1))],
+])('Refit finds no signal in %s', (_name, given) => {
   expect(decodeSignal(given)).toBeUndefined();
 });
 
-test('the same annotations are decoded once, however often they are looked at', () => {
+test('Refit decodes the same annotations only once', () => {
   const given = annotations(JSON.stringify(valid));
   expect(decodeSignal(given)).toBe(decodeSignal(given));
   expect(decodeSignal({ ...given })).not.toBe(decodeSignal(given));

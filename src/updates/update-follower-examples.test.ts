@@ -46,7 +46,7 @@ test.each<[example: string, index: string, path: string, begins: string, kinds: 
     ['update-config', 'public-stable', '/stable/index.yaml', '2027-01-01T22:00:00Z', ['k0supdate']],
   ],
 )(
-  '%s.yaml: the Plan is created when its time has come, and not a minute before',
+  '%s.yaml: the leader creates the Plan at its planned time and not a minute earlier',
   async (example, index, path, begins, kinds) => {
     const text = readFileSync(`examples/k0s/${example}.yaml`, 'utf8');
     const { spec, metadata } = parse(text) as UpdateConfig;

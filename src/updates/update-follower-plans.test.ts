@@ -77,7 +77,7 @@ test.each<[string, (seen: UpdateConfig) => unknown]>([
   },
 );
 
-test('two leaders at the seam of an election create one Plan, and agree on it', async () => {
+test('two leaders that are active at the same time create one Plan, and neither replaces it', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')));
   const first = lead();
   const second = lead();
@@ -160,7 +160,7 @@ test('a Plan that ended and left a controller behind: a warning and the metric n
   expect((await metrics.expose()).body).not.toContain('reason="NotUpgraded"');
 });
 
-test('a person may ask for a check at any time; the token is read each time', async () => {
+test('a person can request a check at any time, and each check reads the token again', async () => {
   const tokens: (string | undefined)[] = [];
   follow(
     await serve(({ headers }, response) => {

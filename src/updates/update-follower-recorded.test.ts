@@ -58,7 +58,7 @@ describe('the public update server', () => {
     ['edge_release, with a window', 'edge_release', edge, ALWAYS, '/edge_release/index.yaml'],
     ['edge_release, with a schedule', 'edge_release', edge, CRON, '/edge_release'],
     ['edge_release in its older form', 'edge_release', older, CRON, '/edge_release'],
-  ])('the channel %s becomes a Plan for each of its platforms', async (...row) => {
+  ])('a channel becomes one Plan with a download for each platform: %s', async (...row) => {
     const [_title, channel, text, upgradeStrategy, path] = row;
     const { server, asked } = await serving({ [path]: text });
     runs('v1.29.3+k0s.0');
@@ -104,7 +104,7 @@ describe('a recorded k0s', () => {
   }
 
   test.each(['periodic', 'cron'])(
-    '%s: the same request, and a Plan with the same commands',
+    '%s: Refit sends the request of a recorded k0s and creates a Plan with the same commands',
     async (name) => {
       const recorded = JSON.parse(fixture(`k0s-${name}.json`)) as Recorded;
       const [, path = '', query = ''] = /^GET ([^?]*)\??(.*)$/.exec(recorded.request) ?? [];

@@ -86,7 +86,7 @@ const YEARS: readonly (readonly [zone: string, type: string, strategy: Strategy]
 ];
 
 test.each(YEARS)(
-  'a year in %s, %s: no window is missed, none counts twice, in both nights of the clock change',
+  'a year in %s, %s: one Plan starts each day, also on days when the clock changes',
   async (zone, _type, strategy) => {
     const starts = await aYear(zone, strategy);
     const days = starts.map((start) => start.toPlainDate().toString());

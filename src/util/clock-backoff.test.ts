@@ -18,7 +18,7 @@ test.each([
   expect(backoffDelay(attempt, { ...options, random: () => 1 })).toBe(most);
 });
 
-test('whatever the numbers: at least half of what is due, and never more than the cap', () => {
+test('a retry waits at least half of the base delay (or of a smaller cap), and at most the cap', () => {
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
     fc.property(

@@ -92,7 +92,12 @@ test.each<[string, Timetable, string, string]>([
 test.each<[string, Timetable, string, string]>([
   ['before it opens', NIGHT, '2026-06-10T19:59:00Z', 'closed until 2026-06-10T20:00'],
   ['the moment it opens', NIGHT, '2026-06-10T20:00:00Z', 'open until 2026-06-11T00:00'],
-  ['across midnight', NIGHT, '2026-06-10T23:30:00Z', 'open until 2026-06-11T00:00'],
+  [
+    'a maintenance window that opens at 22:00 is still open after midnight',
+    NIGHT,
+    '2026-06-10T23:30:00Z',
+    'open until 2026-06-11T00:00',
+  ],
   ['the moment it closes', NIGHT, '2026-06-11T00:00:00Z', 'closed until 2026-06-11T20:00'],
   [
     'in winter an hour later in UTC',
@@ -107,7 +112,12 @@ test.each<[string, Timetable, string, string]>([
     'open until 2026-03-29T01:00',
   ],
   ['the evening after it', NIGHT, '2026-03-29T20:00:00Z', 'open until 2026-03-30T00:00'],
-  ['Berlin skips 02:30', SUNDAY, '2026-03-29T00:59:00Z', 'closed until 2026-03-29T01:00'],
+  [
+    'a window at 02:30 opens at 03:00 on the night when Berlin skips 02:30',
+    SUNDAY,
+    '2026-03-29T00:59:00Z',
+    'closed until 2026-03-29T01:00',
+  ],
   ['Berlin has skipped to 03:00', SUNDAY, '2026-03-29T01:00:00Z', 'open until 2026-03-29T03:00'],
   [
     'Berlin shows 02:30 twice: the first counts',
@@ -128,7 +138,7 @@ test.each<[string, Timetable, string, string]>([
     'closed until 2026-03-08T07:00',
   ],
   [
-    'New York shows 01:30 twice',
+    'a window at 01:30 opens at the first 01:30 on the night when New York shows it twice',
     only(daily('01:30', 1, 'America/New_York')),
     '2026-11-01T05:30:00Z',
     'open until 2026-11-01T06:30',

@@ -96,7 +96,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     ],
   ],
   [
-    'an older patch',
+    'a plan that takes a node back to an older patch version is refused',
     [controllers('v1.36.2+x.0', { c1: NOW, c2: 'v1.36.1+x.0' })],
     ALL_NOW,
     [
@@ -120,7 +120,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     ],
   ],
   [
-    'a minor version left out',
+    'a plan that skips a minor version is refused',
     [controllers(NEXT, { c1: OLD, c2: NOW })],
     { c1: OLD, c2: NOW },
     [
@@ -171,7 +171,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     ],
   ],
   [
-    'workers after two of three API servers',
+    'a plan is refused if it upgrades workers while one of three API servers stays older',
     [controllers(NEXT, { c1: NOW, c2: NOW }), workers(NEXT, { w1: NOW })],
     ALL_NOW,
     [
@@ -263,7 +263,7 @@ test.each<[VersionRule, VersionStage[]]>([
   ['SkippedMinor', [controllers(NEXT, { c1: OLD })]],
   ['Downgrade', [workers(OLD, { w1: NOW })]],
   ['KubeletAhead', [workers(NEXT, { w1: NOW })]],
-])('%s is allowed by its own name only', (rule, stages) => {
+])('a policy lifts the rule %s only if it names exactly that rule', (rule, stages) => {
   const others = (['SkippedMinor', 'Downgrade', 'KubeletAhead'] as const).filter(
     (each) => each !== rule,
   );

@@ -122,7 +122,11 @@ test.each<[string, VersionFacts, string]>([
     'warn containerd',
   ],
   ['containerd that cannot be read for 1.38', host('1.38', { containerd: '?' }), 'no containerd'],
-  ['the first version that is not known', to(['1.37.0'], '1.38.0'), 'force R14'],
+  [
+    'an upgrade to the first minor version that Refit does not know is refused unless forced',
+    to(['1.37.0'], '1.38.0'),
+    'force R14',
+  ],
   ['a kernel that cannot be read', host('1.33', { kernel: '?' }), 'no kernel'],
   ['cgroups that cannot be read', host('1.35', { cgroup: 'unknown' }), 'no cgroup'],
   ['cgroups that cannot be read, before they count', host('1.34', { cgroup: '?' }), 'yes'],

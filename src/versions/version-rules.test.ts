@@ -38,7 +38,7 @@ const disks = (
 type Row = readonly [number, string, VersionFacts, string, string];
 
 const API_SERVERS: readonly Row[] = [
-  [1, 'a patch', to(['1.35.2'], '1.35.6'), 'yes', 'yes'],
+  [1, 'an upgrade to a newer patch version is allowed', to(['1.35.2'], '1.35.6'), 'yes', 'yes'],
   [2, 'the next minor', to(['1.35.0'], '1.36.0'), 'yes', 'yes'],
   [3, 'a skip, several', to(['1.34.9', '1.34.9'], '1.36.1'), 'no', 'no R2'],
   [4, 'a skip, one instance', to(['1.34.9'], '1.36.1'), 'no', 'no R2'],
@@ -205,7 +205,13 @@ const OTHERS: readonly Row[] = [
 
 const KUBEADM: readonly Row[] = [
   [64, 'the next minor', apply('1.36.1', '1.35.4', '1.36.1'), 'yes', 'yes'],
-  [65, 'a patch', apply('1.36.1', '1.36.0', '1.36.1'), 'yes', 'yes'],
+  [
+    65,
+    'an upgrade to a newer patch version is allowed',
+    apply('1.36.1', '1.36.0', '1.36.1'),
+    'yes',
+    'yes',
+  ],
   [66, 'an older patch of kubeadm', apply('1.36.0', '1.35.4', '1.36.1'), 'force', 'force Ks1'],
   [67, 'an older minor of kubeadm', apply('1.35.4', '1.35.4', '1.36.1'), 'no', 'no Km5'],
   [68, 'a skip', apply('1.36.1', '1.34.2', '1.36.1'), 'no', 'no Km3'],
@@ -352,7 +358,7 @@ describe.each(Object.entries(SECTIONS))('%s', (_section, rows) => {
   });
 });
 
-test('every row of 1 to 108 is decided here, or said to be decided elsewhere', () => {
+test('each of the 108 version questions has a row in this test or a reason why it has none', () => {
   const decided = Object.values(SECTIONS).flatMap((rows) => rows.map(([number]) => number));
   const numbers = [...decided, ...Object.keys(ELSEWHERE).map(Number)].toSorted((a, b) => a - b);
   expect(numbers).toEqual(Array.from({ length: 108 }, (_, index) => index + 1));

@@ -40,7 +40,7 @@ async function expectUpdated(rig: Rig, version = NEW, file = '/new'): Promise<vo
 }
 
 describe('an update', () => {
-  test('goes through six statuses with eight writes, cordon and its end among them, and changes nothing else', async () => {
+  test('an update makes eight writes for six statuses, cordon and uncordon, and changes nothing else', async () => {
     await using rig = await startRig();
     const before = await rig.object();
     rig.startAgent();
@@ -65,7 +65,7 @@ describe('an update', () => {
     expect(Object.keys(report?.spent ?? {})).toEqual(SIGNAL_STATUSES.slice(0, -1));
   });
 
-  test('of a signal that was there first, then another, the running version, and that forced', async () => {
+  test('the agent obeys an older signal, skips the version that runs, and installs it again only if forced', async () => {
     await using rig = await startRig();
     await rig.send('/new', NEW);
     rig.startAgent();
@@ -127,7 +127,7 @@ describe('an update', () => {
     await expectUpdated(rig);
   });
 
-  test('survives transient faults of the download server', async () => {
+  test('an update succeeds although the download server fails for a short time', async () => {
     await using rig = await startRig({ faults: [{ status: 503 }, { resetAfterBytes: 1_000 }] });
     rig.startAgent();
     await rig.send('/new', NEW);
@@ -190,7 +190,7 @@ describe('a failure leaves the old version running', () => {
       /bigger than 100 bytes/,
     ],
     [
-      'another version in the file',
+      'a download that reports another version than the signal fails, and the old version keeps running',
       {},
       '/new',
       NEXT,
@@ -234,34 +234,37 @@ describe('a failure leaves the old version running', () => {
       /^the service did not show v1.36.3\+k0s.2 within 3 s of its restart$/,
     ],
     ['wrong-version', '3s', [], /runs v1.36.3\+k0s.2.wrong instead of v1.36.3\+k0s.2/],
-  ] as const)('a build that %s is rolled back', async (broken, timeout, first, reason) => {
-    await using rig = await startRig({
-      broken,
-      flags: ['--restart-timeout', timeout],
-      restartDelayMs: 100,
-    });
-    rig.startAgent();
-    await rig.send('/new', NEW);
-    await rig.end();
-    expect(rig.statuses).toEqual([
-      'Downloading',
-      'Cordoning',
-      'ApplyingUpdate',
-      'Restart',
-      ...first,
-      'Failed',
-    ]);
-    expect(await rig.report()).toMatchObject({
-      from: OLD,
-      rolledBack: true,
-      reason: expect.stringMatching(reason),
-    });
-    expect(await rig.host.version()).toBe(OLD);
-    expect(await rig.installed()).toBe(rig.server.sha256('/old'));
-    expect(await rig.leftovers()).toEqual([]);
-    await rig.send('/next', NEXT);
-    await expectUpdated(rig, NEXT, '/next');
-  });
+  ] as const)(
+    'the agent rolls back a k0s build that fails after the restart: %s',
+    async (broken, timeout, first, reason) => {
+      await using rig = await startRig({
+        broken,
+        flags: ['--restart-timeout', timeout],
+        restartDelayMs: 100,
+      });
+      rig.startAgent();
+      await rig.send('/new', NEW);
+      await rig.end();
+      expect(rig.statuses).toEqual([
+        'Downloading',
+        'Cordoning',
+        'ApplyingUpdate',
+        'Restart',
+        ...first,
+        'Failed',
+      ]);
+      expect(await rig.report()).toMatchObject({
+        from: OLD,
+        rolledBack: true,
+        reason: expect.stringMatching(reason),
+      });
+      expect(await rig.host.version()).toBe(OLD);
+      expect(await rig.installed()).toBe(rig.server.sha256('/old'));
+      expect(await rig.leftovers()).toEqual([]);
+      await rig.send('/next', NEXT);
+      await expectUpdated(rig, NEXT, '/next');
+    },
+  );
 });
 
 describe('in the soak', () => {

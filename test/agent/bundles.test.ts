@@ -37,7 +37,7 @@ async function expectPlaced(rig: Rig, ...names: string[]): Promise<void> {
   ]);
 }
 
-test('a bundle is placed with two writes, and the service is left alone', async () => {
+test('the agent places an airgap bundle with two writes and does not restart the service', async () => {
   await using rig = await startRig();
   const { pid } = rig.host;
   rig.startAgent();
@@ -50,7 +50,7 @@ test('a bundle is placed with two writes, and the service is left alone', async 
   expect(await rig.host.version()).toBe(OLD);
 });
 
-test('an update follows its bundle on the same node', async () => {
+test('a node that has received its airgap bundle can then take the update', async () => {
   await using rig = await startRig();
   rig.startAgent();
   await rig.send('/new', NEW, AIRGAP);
@@ -69,7 +69,7 @@ test('a bundle needs no service that answers', async () => {
   await expectPlaced(rig, 'new');
 });
 
-test('kill -9 in the middle: the next agent continues where the first one was', async () => {
+test('if the agent is killed during the download of a bundle, the next agent resumes the download', async () => {
   await using rig = await startRig({ bytes: 640_000, faults: [{ paceMs: 20 }] });
   const first = rig.startAgent();
   await rig.send('/new', NEW, AIRGAP);
@@ -96,7 +96,7 @@ test('somebody who writes the Node all the time costs no second download', async
   expect(rig.server.requests).toMatchObject([{ complete: true }]);
 });
 
-test('a second signal for the same bundle fetches nothing, and the third bundle takes the place of the one that never ran', async () => {
+test('the agent downloads a bundle only once, and replaces a bundle whose version never ran', async () => {
   await using rig = await startRig();
   rig.startAgent();
   await rig.send('/old', OLD, AIRGAP);

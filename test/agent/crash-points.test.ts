@@ -138,7 +138,7 @@ test.each([
     expectRolledBack(/^crash loop: the process of .* ended/, 3),
   ],
 ] as const)(
-  '%s survives a crash before each of its effects',
+  '%s ends correctly although the agent crashes before any of its actions',
   { timeout: 300_000 },
   async (_name, path, expectEnd) => {
     await surviveEveryCrash(path, 30, async (place) => {
@@ -148,7 +148,7 @@ test.each([
   },
 );
 
-test('an airgap bundle survives a crash before each of its effects', {
+test('an airgap bundle is placed correctly although the agent crashes before any of its actions', {
   timeout: 300_000,
 }, async () => {
   await surviveEveryCrash('/bundle.tar', 7, async (place) => {

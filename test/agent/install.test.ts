@@ -211,14 +211,14 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
   if (whyNoPod !== undefined) leftOut('the DaemonSet', whyNoPod);
   else
     describe('pods of the DaemonSet, from the image of Refit alone', () => {
-      test('upgrade k0s, where the agent is no service', () => {
+      test('a DaemonSet pod upgrades k0s on a host where the agent is not a service', () => {
         expect(seen.byPod?.end[0], `${seen.byPod?.end[1]}\n${seen.byPod?.output}`).toBe(
           'Completed',
         );
         expect(seen.versions[4]).toBe('v1.36.5+k0s.0');
       });
 
-      test('that end in the middle leave no agent, and the next one goes on with the upgrade', () => {
+      test('a DaemonSet pod that ends during an upgrade leaves no agent, and the next pod resumes the upgrade', () => {
         expect(seen.byPod?.endedAt).toContain('Restart');
         expect(seen.byPod?.left).toEqual([]);
         expect(seen.byPod?.output).toContain('resuming');

@@ -229,7 +229,7 @@ test.each([
     expect(await readFile(pathOf(component), 'utf8')).not.toContain(RENEWED);
 });
 
-test('an API server that still serves the old certificate is told', async () => {
+test('the renewal fails if the API server still serves the old certificate', async () => {
   await expect(renewed('r1', () => true, false).work).rejects.toThrow(
     /^the API server does not serve \/etc\/kubernetes\/pki\/apiserver\.crt; the certificate that it serves ends on: \w/,
   );

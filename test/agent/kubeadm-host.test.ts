@@ -50,7 +50,7 @@ else
         await onHost(options, 'true', probeScript(manifest, host, Date.now())),
       ).problems.map(({ severity, message }) => `${severity} ${message}`);
 
-    test('with too little room, and a mount that runs no programs', async () => {
+    test('the check of a host finds too little disk space and a mount that runs no programs', async () => {
       const problems = await problemsWith('size=8m,noexec');
       expect(problems).toContain(`hard ${root}/var/lib has 8 MiB free, the upgrade needs 256 MiB`);
       expect(problems).toContain(

@@ -301,13 +301,13 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
     expect(found.filter((message) => /\/none|knows no/.test(message))).toEqual([]);
   });
 
-  test('a plan refuses a version that no repository has', async () => {
+  test('a plan refuses a version that no package repository has', async () => {
     expect(await messages('v1.37.0')).toContain(
       `hard ${manager} knows no kubelet 1.37.0: set up the repository of that minor version, then run ${refresh}`,
     );
   });
 
-  test('all steps: the packages have the version, and a hold stays', async () => {
+  test('the upgrade steps install the packages of the new version and keep the package hold', async () => {
     expect(await here(stepScript({ ...context, step: 'stage' }, stageBody(manifest)))).toBe('');
     expect(await here(state)).toBe(stateAt(OLD));
     await upgrade('r');
@@ -322,7 +322,7 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
     expect(await here(state)).toBe(stateAt(NEW));
   });
 
-  test('the same steps take the packages back to the patch before, and a hold stays', async () => {
+  test('the upgrade steps can return the packages to the previous patch version and keep the package hold', async () => {
     await upgrade('r3', OLD);
     expect(await here(state)).toBe(stateAt(OLD));
     await upgrade('r4');

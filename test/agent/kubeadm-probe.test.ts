@@ -261,7 +261,7 @@ test('the containerd of systemd says nothing about a kubelet that uses another o
   expect(await said('unix:///var/run/containerd/containerd.sock')).toEqual(['1.6.9', true]);
 });
 
-test('little room for images is a warning', async () => {
+test('too little disk space for images causes a warning', async () => {
   await put('var/lib/containerd/x', '');
   await program(
     'df',
@@ -380,7 +380,7 @@ test.each<[string, Record<string, string>, boolean]>([
   ['off', { 'proc/swaps': SWAPS }, false],
   ['on', { 'proc/swaps': `${SWAPS}/dev/sda2 partition 1 0 -2\n` }, true],
   [
-    'on, and allowed',
+    'on, but allowed by failSwapOn of the kubelet: swap causes no warning',
     {
       'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`,
       'var/lib/kubelet/config.yaml': 'failSwapOn: false\n',
@@ -491,7 +491,7 @@ test.each<[string, Record<string, string>, string[]]>([
     },
     [],
   ],
-])('a network plugin %s', async (_, files, warnings) => {
+])('Refit checks the files and the version of a network plugin %s', async (_, files, warnings) => {
   for (const [path, text] of Object.entries(files)) await put(path, text);
   for (const path of Object.keys(files).filter((each) => each.includes('/cni/')))
     await chmod(join(root, path), 0o755);

@@ -71,7 +71,7 @@ const FILES = [
 const contents = async (): Promise<string[]> =>
   await Promise.all(FILES.map(async (path) => await readFile(join(root, path), 'utf8')));
 
-test('binaries and configuration are as before; the next run does all steps anew', async () => {
+test('a roll-back restores binaries and configuration, and the next run does all steps again', async () => {
   const before = await contents();
   await upgrade('r');
   const after = await contents();

@@ -128,7 +128,7 @@ const realAgain = async (name: string): Promise<void> => await rm(join(root, 'us
 
 const RESTORED = `etcd 3.6.10-0\n${SERVERS.map((name) => `${name} ${OLD}`).join('\n')}`;
 
-test('all manifests are as before, only root can read them, and the next run does the step anew', async () => {
+test('a roll-back restores all static pod manifests for root only, and the next run repeats the step', async () => {
   const before = await manifests();
   await chmod(join(root, path('kube-scheduler')), 0o644);
   await upgrade();

@@ -27,7 +27,7 @@ function suite(): void {
     seen = JSON.parse(stdout) as Seen;
   });
 
-  test('the new process starts at once, not after the respawn delay', () => {
+  test('under OpenRC, a restarted service starts at once and does not wait for the respawn delay', () => {
     expect(seen.tookMs).toBeLessThan(seen.respawnDelayMs / 2);
     expect(seen.said[0]).toMatchObject({ msg: 'restart ordered', of: 'OpenRC service k0sworker' });
   });

@@ -59,7 +59,7 @@ const says = (rig: Rig, text: string): boolean =>
 const untilSaid = async (rig: Rig, text: string): Promise<void> =>
   await rig.until(() => expect(says(rig, text)).toBe(true));
 
-test('it is downloaded, verified and tried out; the signal then finds it there', async () => {
+test('a node downloads, verifies and tests a payload before its signal and does not download it again', async () => {
   await using rig = await start();
   rig.startAgent();
   await ask(rig);

@@ -56,7 +56,7 @@ describe('a leader that cordons', () => {
     expect(await leftovers(place)).toEqual([]);
   });
 
-  test('that comes and goes is asked about until somebody acts', async () => {
+  test('while it is unknown who cordons the node, the agent asks again until this is known', async () => {
     await using place = await startPlace();
     const { store, node } = place;
     node.cordoner = 'unknown';
@@ -122,7 +122,7 @@ describe('a leader that cordons', () => {
 });
 
 describe('a cordon of ours', () => {
-  test('that an earlier update left behind goes with one that is none', async () => {
+  test('an update to the running version removes a cordon that an earlier update left behind', async () => {
     await using place = await startPlace();
     const { store, node, host } = place;
     node.isCordoned = true;
@@ -135,7 +135,7 @@ describe('a cordon of ours', () => {
     expect(host.pid).toBe(pid);
   });
 
-  test('goes before a failure is told', async () => {
+  test('an update that is rolled back leaves no cordon of the agent on the node', async () => {
     await using place = await startPlace();
     place.startAgent();
     place.send('/wrong');
@@ -202,7 +202,7 @@ describe('a build that is', () => {
     expect(place.node.isCordoned).toBe(false);
   };
 
-  test('well at first and then ends is rolled back, with a count of its ends', async () => {
+  test('a build that works at first and then crashes is rolled back, and the reason counts its starts', async () => {
     await using place = await startPlace();
     place.startAgent();
     place.send('/crashes-later');
@@ -237,7 +237,7 @@ describe('a build that is', () => {
     expect(place.store.statuses).toEqual([...SIGNAL_STATUSES]);
   });
 
-  test('the running one, forced, counts from the new process only', async () => {
+  test('a forced update to the running version completes only with a new process', async () => {
     await using place = await startPlace();
     place.startAgent();
     place.send('/old', { forceupdate: true });
@@ -259,7 +259,7 @@ describe('the node', () => {
     reason: expect.stringContaining('no kubelet heartbeat within'),
   };
 
-  test('that is not Ready in time has its new version rolled back', async () => {
+  test('the new version is rolled back if its node is not Ready in time', async () => {
     await using place = await startPlace();
     place.store.change(condition('True'));
     place.store.change({ annotations: encodeAgentPolicy({ readyTimeoutMs: 500 }) });
@@ -347,7 +347,7 @@ describe('the node', () => {
 });
 
 describe('an object that', () => {
-  test('somebody else changes before every write costs a second write, and nothing else', async () => {
+  test('another client that changes the object before each write costs one more write and nothing else', async () => {
     await using place = await startPlace();
     const { store, host } = place;
     let overtaken = 0;
@@ -366,7 +366,7 @@ describe('an object that', () => {
     expect(await host.version()).toBe(NEW);
   });
 
-  test('loses its signal to garbage cleans up, and takes the next one', async () => {
+  test('an agent whose signal is overwritten with garbage cleans up and takes the next signal', async () => {
     await using place = await startPlace();
     const { store, node } = place;
     node.cordoner = 'leader';
@@ -382,7 +382,7 @@ describe('an object that', () => {
     expect(await place.host.version()).toBe(NEW);
   });
 
-  test('gets the signal anew at a late status has it begun from the start', async () => {
+  test('a new signal that replaces a signal in status Cordoning starts the update from the beginning', async () => {
     await using place = await startPlace();
     const { store, node } = place;
     node.cordoner = 'leader';

@@ -150,7 +150,7 @@ describe('a control-plane host that misses its scheduler', () => {
     expect(await readFile(manifestOf('kube-scheduler'), 'utf8')).toContain(OLD);
   });
 
-  test('the next run restores it before its own kubeadm', async () => {
+  test('after an interrupted run, the next run restores the scheduler manifest before it starts kubeadm', async () => {
     await cutKubeadm('2');
     await step();
     await cutKubeadm('3');

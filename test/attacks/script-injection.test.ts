@@ -166,7 +166,7 @@ async function expectHarmless(script: string, manager?: string): Promise<string>
   return stdout;
 }
 
-test('any values in any script run nothing and leave its syntax whole', async () => {
+test('hostile values in a manifest run no code in the scripts and leave their syntax intact', async () => {
   const property = asyncProperty(values, async (given) => {
     const { rollout, version, byHand } = given;
     await expectHarmless(repairScript(byHand));

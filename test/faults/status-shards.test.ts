@@ -96,7 +96,7 @@ async function wrongsWith(shards: StatusSharding<Plan>, lag: Lag): Promise<Set<s
 describe.each(LAGS)(
   'the leader dies between any two requests, and its successor %s',
   (_name, lag) => {
-    test('no intent is lost, no node is started twice, and the plan ends', async () => {
+    test('after the death of a leader, no intent is lost, no node is started twice, and the plan ends', async () => {
       const all = await deaths();
       expect(all.length).toBeGreaterThan(60);
       for (const death of all.filter((_, index) => index % SHARE === 0)) {

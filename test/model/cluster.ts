@@ -115,7 +115,7 @@ export interface Configuration {
   readonly times: readonly number[];
   /** The milliseconds for which leaders allow a target to be in progress. */
   readonly targetDeadlineMs: number;
-  /** True if the agents fetch ahead the versions that the leader requests. */
+  /** True if the agents download, before their turn, the versions that the leader requests. */
   readonly fetchesAhead: boolean;
   /** The number of workers that may fail before no more targets start. */
   readonly maxFailures: number;

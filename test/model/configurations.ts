@@ -20,7 +20,7 @@ const CRASHES = { faults: 0, crashesEach: 1 };
 export const CONFIGURATIONS: readonly Configuration[] = [
   configure('1 controller, 2 workers', 'c1 w1 w2'),
   configure('2 controllers, 1 worker', 'c1 c2 w1'),
-  configure('2 workers at once', 'w1 w2', { concurrent: 2 }),
+  configure('2 workers, 2 at once', 'w1 w2', { concurrent: 2 }),
   configure('2 controllers, 2 faults', 'c1 c2', { faults: 2 }),
   configure('1 worker, 2 commands', 'w1', { versions: [V2, V3] }),
   configure('1 controller, 1 worker, 2 commands, no fault', 'c1 w1', {
@@ -33,169 +33,266 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     leaders: 'one',
     faults: 0,
   }),
-  configure('payload cannot be executed', 'c1:garbage w1:garbage w2:garbage', { faults: 2 }),
-  configure('payload never comes up on controllers', 'c1:dead c2:dead w1', { faults: 2 }),
-  configure('payload never comes up on 1 of 2 workers, 2 at once', 'w1:dead w2', {
+  configure(
+    '1 controller, 2 workers, the new binary cannot run, 2 faults',
+    'c1:garbage w1:garbage w2:garbage',
+    { faults: 2 },
+  ),
+  configure(
+    '2 controllers, 1 worker, the new service never answers on the controllers, 2 faults',
+    'c1:dead c2:dead w1',
+    { faults: 2 },
+  ),
+  configure('2 workers, the new service never answers on 1 of them, 2 at once', 'w1:dead w2', {
     concurrent: 2,
     faults: 0,
   }),
-  configure('payload never comes up on 1 of 2 workers, 1 may fail', 'w1:dead w2', {
-    maxFailures: 1,
+  configure(
+    '2 workers, the new service never answers on 1 of them, 1 worker may fail',
+    'w1:dead w2',
+    {
+      maxFailures: 1,
+    },
+  ),
+  configure(
+    '2 controllers, 1 worker, the new service of the controllers reports another version, 2 faults',
+    'c1:impostor c2:impostor w1',
+    { faults: 2 },
+  ),
+  configure(
+    '1 controller, 1 worker, the new service can stop while the agent watches it',
+    'c1:brief w1:brief',
+  ),
+  configure('1 worker, the node has a deadline and may lose its power permanently', 'w1', {
+    power: 'may stay off',
+    ...DEADLINE,
   }),
-  configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
-  configure('payload falls while it is watched', 'c1:brief w1:brief'),
-  configure('deadline, nodes may stay off', 'w1', { power: 'may stay off', ...DEADLINE }),
-  configure("k0s's own agent beside ours", 'w1', { theirs: 'on', faults: 0 }),
-  configure("k0s's own agent beside ours, the power stays, 1 crash", 'w1', {
+  configure("1 worker, k0s's own agent also runs", 'w1', { theirs: 'on', faults: 0 }),
+  configure("1 worker, k0s's own agent also runs, the power never fails, 1 crash", 'w1', {
     theirs: 'on',
     power: 'stays',
     faults: 0,
     crashesEach: 1,
   }),
-  configure("k0s's own agent beside ours, 1 crash", 'w1', {
+  configure("1 worker, k0s's own agent also runs, 1 crash", 'w1', {
     theirs: 'on',
     faults: 0,
     crashesEach: 1,
   }),
-  configure("k0s's own agent is known to be on, fetched ahead", 'w1 w2', {
-    theirs: 'on',
-    ownAgent: 'on',
-    fetchesAhead: true,
-  }),
-  configure("k0s's own agent may be on, fetched ahead", 'w1 w2', {
-    theirs: 'on',
-    ownAgent: 'in doubt',
-    fetchesAhead: true,
-  }),
-  configure("k0s's own agent is on after the restart, fetched ahead", 'w1 w2', {
-    theirs: 'on',
-    ownAgent: 'on after the restart',
-    fetchesAhead: true,
-  }),
-  configure("k0s's own agent is on after the restart, fetched ahead, 2 faults", 'w1', {
-    theirs: 'on',
-    ownAgent: 'on after the restart',
-    fetchesAhead: true,
-    faults: 2,
-  }),
-  configure('workers cordon themselves', 'w1 w2', { cordoner: 'self' }),
-  configure('1 worker cordons itself, 2 faults', 'w1', { cordoner: 'self', faults: 2 }),
-  configure('1 worker cordons itself, its payload falls', 'w1:brief', {
+  configure(
+    "2 workers asked to download before their turn, Refit knows that k0s's own agent runs",
+    'w1 w2',
+    {
+      theirs: 'on',
+      ownAgent: 'on',
+      fetchesAhead: true,
+    },
+  ),
+  configure(
+    "2 workers asked to download before their turn, Refit cannot find out whether k0s's own agent runs",
+    'w1 w2',
+    {
+      theirs: 'on',
+      ownAgent: 'in doubt',
+      fetchesAhead: true,
+    },
+  ),
+  configure(
+    "2 workers asked to download before their turn, k0s's own agent runs only in the new version",
+    'w1 w2',
+    {
+      theirs: 'on',
+      ownAgent: 'on after the restart',
+      fetchesAhead: true,
+    },
+  ),
+  configure(
+    "1 worker asked to download before its turn, k0s's own agent runs only in the new version, 2 faults",
+    'w1',
+    {
+      theirs: 'on',
+      ownAgent: 'on after the restart',
+      fetchesAhead: true,
+      faults: 2,
+    },
+  ),
+  configure('2 workers, each agent cordons its Node', 'w1 w2', { cordoner: 'self' }),
+  configure('1 worker, the agent cordons its Node, 2 faults', 'w1', {
     cordoner: 'self',
     faults: 2,
   }),
+  configure(
+    '1 worker, the agent cordons its Node, the new service can stop while the agent watches it',
+    'w1:brief',
+    {
+      cordoner: 'self',
+      faults: 2,
+    },
+  ),
   configure('1 of 2 workers is cordoned by somebody else', 'w1! w2', { othersCordon: true }),
-  configure('others cordon nodes that cordon themselves', 'w1', {
+  configure('1 worker, its agent and somebody else cordon the Node, 2 faults', 'w1', {
     othersCordon: true,
     cordoner: 'self',
     faults: 2,
   }),
-  configure('2 workers fetch ahead', 'w1 w2', { fetchesAhead: true }),
-  configure('a controller and a worker fetch ahead, paused and aborted', 'c1 w1', {
-    fetchesAhead: true,
-    controls: ['pause', 'abort'],
+  configure('2 workers asked to download before their turn', 'w1 w2', { fetchesAhead: true }),
+  configure(
+    '1 controller and 1 worker asked to download before their turn, the plan is paused and aborted',
+    'c1 w1',
+    {
+      fetchesAhead: true,
+      controls: ['pause', 'abort'],
+      faults: 0,
+    },
+  ),
+  configure(
+    '2 workers asked to download before their turn, the new binary cannot run on 1 of them',
+    'w1 w2:garbage',
+    {
+      fetchesAhead: true,
+    },
+  ),
+  configure('1 controller, 1 worker, the plan is aborted', 'c1 w1', { controls: ['abort'] }),
+  configure('2 workers, the plan is aborted, 2 at once', 'w1 w2', {
+    controls: ['abort'],
+    concurrent: 2,
     faults: 0,
   }),
-  configure('2 workers fetch ahead what cannot be executed on 1 of them', 'w1 w2:garbage', {
-    fetchesAhead: true,
-  }),
-  configure('aborted', 'c1 w1', { controls: ['abort'] }),
-  configure('aborted, 2 at once', 'w1 w2', { controls: ['abort'], concurrent: 2, faults: 0 }),
-  configure('aborted, workers cordon themselves', 'w1', { controls: ['abort'], cordoner: 'self' }),
-  configure('paused and aborted', 'w1', { controls: ['pause', 'abort'] }),
-  configure('tried again after it never came up', 'w1:dead', {
-    controls: ['retry'],
-    times: A_MOMENT_LATER,
-  }),
-  configure('tried again after it fell', 'w1:brief', {
-    controls: ['retry'],
-    times: A_MOMENT_LATER,
+  configure('1 worker, the agent cordons its Node, the plan is aborted', 'w1', {
+    controls: ['abort'],
     cordoner: 'self',
   }),
-  configure('2 waves', 'w1@1 w2@2', { rules: { waves: 'in turn' }, concurrent: 2 }),
-  configure('2 waves, crashes', 'w1@1 w2@2', {
+  configure('1 worker, the plan is paused and aborted', 'w1', { controls: ['pause', 'abort'] }),
+  configure('1 worker, retried after its new service never answered', 'w1:dead', {
+    controls: ['retry'],
+    times: A_MOMENT_LATER,
+  }),
+  configure(
+    '1 worker, the agent cordons its Node, retried after its new service stopped',
+    'w1:brief',
+    {
+      controls: ['retry'],
+      times: A_MOMENT_LATER,
+      cordoner: 'self',
+    },
+  ),
+  configure('2 waves of 1 worker each, 2 at once', 'w1@1 w2@2', {
+    rules: { waves: 'in turn' },
+    concurrent: 2,
+  }),
+  configure('2 waves of 1 worker each, 2 at once, 1 crash per node', 'w1@1 w2@2', {
     rules: { waves: 'in turn' },
     concurrent: 2,
     ...CRASHES,
   }),
-  configure('the second wave needs approval', 'w1@1 w2@2', {
+  configure('2 waves of 1 worker each, the second wave needs approval', 'w1@1 w2@2', {
     rules: { waves: 'approved' },
     concurrent: 2,
     controls: ['approve'],
   }),
-  configure('2 waves, 1 of the first is held', 'w1@1^ w2@1 w3@2', {
-    rules: { waves: 'in turn' },
-    controls: ['unhold'],
-    faults: 0,
-  }),
-  configure('2 waves, 1 of the first may fail', 'w1:garbage@1 w2@2', {
-    rules: { waves: 'in turn' },
-    concurrent: 2,
-    maxFailures: 1,
-  }),
-  configure('2 waves, 1 of the first never comes up', 'w1:dead@1 w2@2', {
-    rules: { waves: 'in turn' },
-    concurrent: 2,
-  }),
-  configure('it pauses where 1 falls', 'w1:brief w2', {
-    rules: { pausesOnFailure: true },
-    controls: ['retry'],
-    times: A_MOMENT_LATER,
-    faults: 0,
-  }),
-  configure('a Job before the drain and after the upgrade', 'w1', {
+  configure(
+    '2 workers in the first wave and 1 worker in the second wave, 1 worker of the first wave is held',
+    'w1@1^ w2@1 w3@2',
+    {
+      rules: { waves: 'in turn' },
+      controls: ['unhold'],
+      faults: 0,
+    },
+  ),
+  configure(
+    '2 waves of 1 worker each, the new binary cannot run in the first wave, 1 worker may fail',
+    'w1:garbage@1 w2@2',
+    {
+      rules: { waves: 'in turn' },
+      concurrent: 2,
+      maxFailures: 1,
+    },
+  ),
+  configure(
+    '2 waves of 1 worker each, the new service never answers in the first wave',
+    'w1:dead@1 w2@2',
+    {
+      rules: { waves: 'in turn' },
+      concurrent: 2,
+    },
+  ),
+  configure(
+    '2 workers, the new service of 1 worker can stop while the agent watches it, the plan pauses after a failure',
+    'w1:brief w2',
+    {
+      rules: { pausesOnFailure: true },
+      controls: ['retry'],
+      times: A_MOMENT_LATER,
+      faults: 0,
+    },
+  ),
+  configure('1 worker, a Job before the drain and a Job after the upgrade', 'w1', {
     rules: { hooks: ['beforeDrain', 'afterVerified'] },
   }),
-  configure('a Job takes minutes, longer than an intent is fresh', 'w1', {
-    rules: { hooks: ['beforeDrain', 'afterVerified'] },
-    times: [NOW, NOW + 180_000],
-    faults: 0,
-  }),
-  configure('Jobs between the drain and the restart', 'w1', {
+  configure(
+    '1 worker, a Job before the drain and a Job after the upgrade, a Job can take 3 minutes',
+    'w1',
+    {
+      rules: { hooks: ['beforeDrain', 'afterVerified'] },
+      times: [NOW, NOW + 180_000],
+      faults: 0,
+    },
+  ),
+  configure('1 worker, Jobs between the drain and the restart', 'w1', {
     rules: { hooks: ['afterDrain', 'beforeRestart'] },
   }),
-  configure('a Job before the drain of 2 workers', 'w1 w2', {
+  configure('2 workers, a Job before the drain of each worker, 2 at once', 'w1 w2', {
     rules: { hooks: ['beforeDrain'] },
     concurrent: 2,
     faults: 0,
   }),
-  configure('tried twice by policy, with Jobs', 'w1:dead', {
-    rules: { hooks: ['beforeDrain', 'afterVerified'], retry: TWICE },
-    times: A_MOMENT_LATER,
-    faults: 0,
-  }),
+  configure(
+    '1 worker with Jobs, the new service never answers, the policy allows 2 attempts',
+    'w1:dead',
+    {
+      rules: { hooks: ['beforeDrain', 'afterVerified'], retry: TWICE },
+      times: A_MOMENT_LATER,
+      faults: 0,
+    },
+  ),
   configure('1 of 2 workers is held', 'w1^ w2', { controls: ['unhold'] }),
-  configure('1 of 2 workers is held and left out', 'w1^ w2', {
+  configure('2 workers, 1 of them is held, the plan may end without this worker', 'w1^ w2', {
     rules: { leavesOutHeld: true },
     controls: ['unhold'],
     faults: 0,
   }),
-  configure('1 of 2 controllers is held', 'c1^ c2 w1', {
+  configure('2 controllers, 1 worker, 1 controller is held', 'c1^ c2 w1', {
     rules: { leavesOutHeld: true },
     controls: ['unhold'],
   }),
-  configure('1 of 2 workers is pinned', 'w1= w2', { rules: { leavesOutHeld: true } }),
-  configure('tried twice by policy, it cannot be executed', 'w1:garbage', {
+  configure('2 workers, the policy pins 1 of them to its old version', 'w1= w2', {
+    rules: { leavesOutHeld: true },
+  }),
+  configure('1 worker, the new binary cannot run, the policy allows 2 attempts', 'w1:garbage', {
     rules: { retry: TWICE },
     times: THREE_MOMENTS,
     faults: 0,
   }),
-  configure('tried twice by policy, it never comes up', 'w1:dead', {
+  configure('1 worker, the new service never answers, the policy allows 2 attempts', 'w1:dead', {
     rules: { retry: TWICE },
     times: A_MOMENT_LATER,
   }),
-  configure('Jobs before and after the plan', 'w1', {
+  configure('1 worker, a Job before the plan and a Job after the plan', 'w1', {
     rules: { hooks: ['beforePlan', 'afterPlan'] },
   }),
-  configure('a Job before the plan of 2 workers at once', 'w1 w2', {
+  configure('2 workers, a Job before the plan, 2 at once', 'w1 w2', {
     rules: { hooks: ['beforePlan'] },
     concurrent: 2,
     faults: 0,
   }),
-  configure('the leader takes 1 worker back, another one has failed, 1 fault', 'w1 w2:garbage', {
-    rules: { rollsBackOnFailure: true },
-    startsUpgraded: true,
-  }),
+  configure(
+    '2 workers, 1 of them has failed, the leader rolls the other one back, 1 fault',
+    'w1 w2:garbage',
+    {
+      rules: { rollsBackOnFailure: true },
+      startsUpgraded: true,
+    },
+  ),
   ...TURNED_BACK,
 ];
 
@@ -205,22 +302,36 @@ const SEVEN = 'c1 c2 c3 w1 w2 w3 w4';
 /** The large configurations, which only `npm run safety` explores. All together they take minutes. */
 export const LARGE: readonly Configuration[] = [
   configure('3 controllers, 4 workers', SEVEN),
-  configure('3 controllers, 4 workers, crashes', SEVEN, CRASHES),
-  configure('3 controllers, 4 workers, 2 at once, crashes', SEVEN, { ...CRASHES, concurrent: 2 }),
-  configure('3 controllers, 4 workers, 2 at once, crashes, workers cordon themselves', SEVEN, {
+  configure('3 controllers, 4 workers, 1 crash per node', SEVEN, CRASHES),
+  configure('3 controllers, 4 workers, 2 at once, 1 crash per node', SEVEN, {
     ...CRASHES,
     concurrent: 2,
-    cordoner: 'self',
   }),
-  configure('3 controllers, 4 workers, aborted', SEVEN, { ...CRASHES, controls: ['abort'] }),
+  configure(
+    '3 controllers, 4 workers, 2 at once, 1 crash per node, each worker agent cordons its Node',
+    SEVEN,
+    {
+      ...CRASHES,
+      concurrent: 2,
+      cordoner: 'self',
+    },
+  ),
+  configure('3 controllers, 4 workers, the plan is aborted, 1 crash per node', SEVEN, {
+    ...CRASHES,
+    controls: ['abort'],
+  }),
   configure('3 workers, 2 at once', 'w1 w2 w3', { concurrent: 2 }),
   configure('1 controller, 2 workers, 2 at once', 'c1 w1 w2', {
     concurrent: 2,
     faults: 0,
     crashesEach: 1,
   }),
-  configure('payload falls while it is watched, 2 faults', 'c1:brief w1:brief', { faults: 2 }),
-  configure('aborted, workers cordon themselves, 2 faults', 'w1', {
+  configure(
+    '1 controller, 1 worker, the new service can stop while the agent watches it, 2 faults',
+    'c1:brief w1:brief',
+    { faults: 2 },
+  ),
+  configure('1 worker, the agent cordons its Node, the plan is aborted, 2 faults', 'w1', {
     controls: ['abort'],
     cordoner: 'self',
     faults: 2,
@@ -238,86 +349,121 @@ export const LARGE: readonly Configuration[] = [
     leaders: 'one',
     faults: 0,
   }),
-  configure('1 worker, its payload never comes up, the plan is replaced', 'w1:dead', {
+  configure('1 worker, the new service never answers, the plan is replaced', 'w1:dead', {
     replacedBy: [V3],
     faults: 0,
     ...DEADLINE,
   }),
-  configure('payload never comes up on 1 of 3 workers, 2 at once', 'w1 w2:dead w3', {
+  configure('3 workers, the new service never answers on 1 of them, 2 at once', 'w1 w2:dead w3', {
     concurrent: 2,
   }),
-  configure('tried again, paused and aborted', 'w1:dead', {
-    controls: ['retry', 'pause', 'abort'],
-    times: A_MOMENT_LATER,
-  }),
-  configure('1 of 2 workers is tried again, aborted, 2 at once', 'w1:dead w2', {
-    controls: ['retry', 'abort'],
-    times: A_MOMENT_LATER,
-    concurrent: 2,
-    faults: 0,
-  }),
-  configure("k0s's own agent beside ours, the power stays, 2 crashes", 'w1', {
+  configure(
+    '1 worker, retried after its new service never answered, the plan is paused and aborted',
+    'w1:dead',
+    {
+      controls: ['retry', 'pause', 'abort'],
+      times: A_MOMENT_LATER,
+    },
+  ),
+  configure(
+    '2 workers, the new service never answers on 1 of them, this worker is retried, the plan is aborted, 2 at once',
+    'w1:dead w2',
+    {
+      controls: ['retry', 'abort'],
+      times: A_MOMENT_LATER,
+      concurrent: 2,
+      faults: 0,
+    },
+  ),
+  configure("1 worker, k0s's own agent also runs, the power never fails, 2 crashes", 'w1', {
     theirs: 'on',
     power: 'stays',
     faults: 0,
     crashesEach: 2,
   }),
-  configure("k0s's own agent beside ours, the power stays, 3 crashes", 'w1', {
+  configure("1 worker, k0s's own agent also runs, the power never fails, 3 crashes", 'w1', {
     theirs: 'on',
     power: 'stays',
     faults: 0,
     crashesEach: 3,
   }),
-  configure("k0s's own agent beside ours, 1 fault", 'w1', {
+  configure("1 worker, k0s's own agent also runs, 1 fault", 'w1', {
     theirs: 'on',
   }),
-  configure("k0s's own agent beside ours, 2 faults", 'w1', {
+  configure("1 worker, k0s's own agent also runs, 2 faults", 'w1', {
     theirs: 'on',
     faults: 2,
   }),
-  configure("k0s's own agent beside ours, 2 crashes", 'w1', {
+  configure("1 worker, k0s's own agent also runs, 2 crashes", 'w1', {
     theirs: 'on',
     faults: 0,
     crashesEach: 2,
   }),
-  configure("k0s's own agent beside ours, its payload comes up as another version", 'w1:impostor', {
+  configure(
+    "1 worker, k0s's own agent also runs, the new service reports another version",
+    'w1:impostor',
+    {
+      theirs: 'on',
+      faults: 0,
+      ...DEADLINE,
+    },
+  ),
+  configure(
+    "2 workers asked to download before their turn, k0s's own agent runs only in the new version, 2 faults",
+    'w1 w2',
+    {
+      theirs: 'on',
+      ownAgent: 'on after the restart',
+      fetchesAhead: true,
+      faults: 2,
+    },
+  ),
+  configure("2 workers asked to download before their turn, k0s's own agent also runs", 'w1 w2', {
     theirs: 'on',
+    fetchesAhead: true,
     faults: 0,
+  }),
+  configure('2 workers, each node has a deadline and may lose its power permanently', 'w1 w2', {
+    power: 'may stay off',
     ...DEADLINE,
   }),
-  configure("k0s's own agent is on after the restart, 2 workers fetch ahead, 2 faults", 'w1 w2', {
-    theirs: 'on',
-    ownAgent: 'on after the restart',
-    fetchesAhead: true,
-    faults: 2,
-  }),
-  configure("k0s's own agent beside ours, fetched ahead", 'w1 w2', {
-    theirs: 'on',
-    fetchesAhead: true,
-    faults: 0,
-  }),
-  configure('deadline, 2 workers may stay off', 'w1 w2', { power: 'may stay off', ...DEADLINE }),
-  configure('the leader takes 1 worker back, another one failed', 'w1 w2:garbage', {
-    rules: { rollsBackOnFailure: true },
-    faults: 0,
-  }),
-  configure('1 controller, 1 worker, done, then taken back, 1 crash', 'c1 w1', {
-    wayBack: 'once it has ended',
-    startsUpgraded: true,
-    ...CRASHES,
-  }),
-  configure('2 controllers, 1 worker, done, then taken back', 'c1 c2 w1', {
+  configure(
+    '2 workers, the new binary cannot run on 1 of them, the leader rolls the other one back',
+    'w1 w2:garbage',
+    {
+      rules: { rollsBackOnFailure: true },
+      faults: 0,
+    },
+  ),
+  configure(
+    '1 controller, 1 worker, the completed plan is rolled back, 1 crash per node',
+    'c1 w1',
+    {
+      wayBack: 'once it has ended',
+      startsUpgraded: true,
+      ...CRASHES,
+    },
+  ),
+  configure('2 controllers, 1 worker, the completed plan is rolled back', 'c1 c2 w1', {
     wayBack: 'once it has ended',
     startsUpgraded: true,
     faults: 0,
   }),
-  configure('1 controller, 1 worker, taken back right after their upgrade, 1 leader', 'c1 w1', {
-    wayBack: 'once it has ended',
-    leaders: 'one',
-    faults: 0,
-  }),
-  configure('the leader takes 1 controller back, its worker cannot be upgraded', 'c1 w1:garbage', {
-    rules: { rollsBackOnFailure: true },
-  }),
+  configure(
+    '1 controller, 1 worker, the plan is rolled back immediately after the upgrade, 1 leader',
+    'c1 w1',
+    {
+      wayBack: 'once it has ended',
+      leaders: 'one',
+      faults: 0,
+    },
+  ),
+  configure(
+    '1 controller, 1 worker, the new binary cannot run on the worker, the leader rolls the controller back',
+    'c1 w1:garbage',
+    {
+      rules: { rollsBackOnFailure: true },
+    },
+  ),
   ...TURNED_BACK_LARGE,
 ];

@@ -26,7 +26,7 @@ test.each(FORWARD_PHASES)('agents crash where a plan is turned back at %s', (pha
   expect(Math.max(0, ...crashes)).toBeGreaterThan(0);
 });
 
-test.each(FORWARD_PHASES)('any leaders act where a plan is turned back at %s', (phase) => {
+test.each(FORWARD_PHASES)('several leaders act when a plan is rolled back at phase %s', (phase) => {
   const withAny = turnedBackAt(phase).filter(({ leaders }) => leaders === 'any');
   expect(withAny).not.toEqual([]);
   const withController = withAny.filter(({ nodes }) =>

@@ -86,7 +86,8 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
   {
     name: 'ahead-within-slots',
-    sentence: 'Never more nodes that wait are asked to fetch ahead than may be in motion at once.',
+    sentence:
+      'The number of waiting nodes that are asked to download before their turn is never higher than the number of nodes that may be in motion at the same time.',
     upheldBy:
       '`src/engine/turn/prefetch.ts`: counts every node that was asked, wherever it is in the list',
     alsoSeenBy: '`test/testenv/autopilot/prefetch.test.ts`',
@@ -111,7 +112,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     sentence:
       "Where k0s's own agent runs, or may run, the agent of Refit begins no work and keeps no file beside the binary.",
     upheldBy:
-      '`src/agent/steps/beside-k0s.ts`: before the first report; `src/agent/download/prefetcher.ts`: before it fetches ahead',
+      '`src/agent/steps/beside-k0s.ts`: before the first report; `src/agent/download/prefetcher.ts`: before it downloads a version before its turn',
     alsoSeenBy: '`test/attacks/second-k0s-agent.test.ts`',
     holds: ({ nodes }, { theirs, ownAgent }) =>
       theirs === 'off' ||

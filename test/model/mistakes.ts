@@ -26,9 +26,9 @@ const mixed = configure('1 controller, 1 worker', 'c1 w1', { faults: 0 });
 const single = configure('1 worker', 'w1');
 /** The first command has the version that already runs, so that the second command is reached within a few steps. */
 const twoCommands = configure('1 controller, 2 commands', 'c1', { versions: [OLD, V2], faults: 0 });
-const garbage = configure('1 worker, payload cannot be executed', 'w1:garbage');
-const alone = configure('1 worker that cordons itself', 'w1', { cordoner: 'self' });
-const mayFail = configure('1 worker, its payload cannot be executed, 1 may fail', 'w1:garbage', {
+const garbage = configure('1 worker, the new binary cannot run', 'w1:garbage');
+const alone = configure('1 worker, the agent cordons its Node', 'w1', { cordoner: 'self' });
+const mayFail = configure('1 worker, the new binary cannot run, 1 worker may fail', 'w1:garbage', {
   faults: 0,
   maxFailures: 1,
 });
@@ -42,21 +42,32 @@ const replaced = configure('2 controllers, the plan is replaced', 'c1 c2', {
   leaders: 'one',
   faults: 0,
 });
-const ahead = configure('3 workers fetch ahead', 'w1 w2 w3', { fetchesAhead: true, faults: 0 });
-const besideKnown = configure('2 workers fetch ahead, k0s runs its own agent', 'w1 w2', {
-  theirs: 'on',
-  ownAgent: 'on',
+const ahead = configure('3 workers asked to download before their turn', 'w1 w2 w3', {
   fetchesAhead: true,
   faults: 0,
 });
-const besideDoubtful = configure('2 workers fetch ahead, k0s may run its own agent', 'w1 w2', {
-  theirs: 'on',
-  ownAgent: 'in doubt',
-  fetchesAhead: true,
-  faults: 0,
-});
+const besideKnown = configure(
+  '2 workers asked to download before their turn, k0s runs its own agent',
+  'w1 w2',
+  {
+    theirs: 'on',
+    ownAgent: 'on',
+    fetchesAhead: true,
+    faults: 0,
+  },
+);
+const besideDoubtful = configure(
+  '2 workers asked to download before their turn, k0s may run its own agent',
+  'w1 w2',
+  {
+    theirs: 'on',
+    ownAgent: 'in doubt',
+    fetchesAhead: true,
+    faults: 0,
+  },
+);
 
-const inWaves = configure('2 waves of 1 worker, 2 at once', 'w1@1 w2@2', {
+const inWaves = configure('2 waves of 1 worker each, 2 at once', 'w1@1 w2@2', {
   rules: { waves: 'in turn' },
   concurrent: 2,
 });
@@ -64,15 +75,23 @@ const unapproved = configure('1 worker whose wave needs approval', 'w1@2', {
   rules: { waves: 'approved' },
   controls: ['approve'],
 });
-const firstFails = configure('2 waves, 1 of the first cannot be executed', 'w1:garbage@1 w2@2', {
-  rules: { waves: 'in turn' },
-  concurrent: 2,
-  faults: 0,
-});
-const pausing = configure('it pauses where 1 cannot be executed', 'w1:garbage w2', {
-  rules: { pausesOnFailure: true },
-  faults: 0,
-});
+const firstFails = configure(
+  '2 waves of 1 worker each, the new binary cannot run in the first wave',
+  'w1:garbage@1 w2@2',
+  {
+    rules: { waves: 'in turn' },
+    concurrent: 2,
+    faults: 0,
+  },
+);
+const pausing = configure(
+  '2 workers, the new binary cannot run on 1 of them, the plan pauses after a failure',
+  'w1:garbage w2',
+  {
+    rules: { pausesOnFailure: true },
+    faults: 0,
+  },
+);
 const before = configure('1 worker with a Job before its drain', 'w1', {
   rules: { hooks: ['beforeDrain'] },
   faults: 0,
@@ -86,16 +105,20 @@ const after = configure('1 worker with a Job after its upgrade', 'w1', {
   faults: 0,
 });
 const held = configure('1 worker that is held', 'w1^', { controls: ['unhold'] });
-const pinned = configure('1 worker that is pinned', 'w1=');
+const pinned = configure('1 worker that the policy pins to its old version', 'w1=');
 const heldController = configure('1 controller that is held, 1 worker', 'c1^ w1', {
   rules: { leavesOutHeld: true },
   faults: 0,
 });
-const triedOnce = configure('1 worker, tried once by policy, it cannot be executed', 'w1:garbage', {
-  rules: { retry: { attempts: 1, backoffMs: 1000 } },
-  times: A_MOMENT_LATER,
-  faults: 0,
-});
+const triedOnce = configure(
+  '1 worker, the new binary cannot run, the policy allows 1 attempt',
+  'w1:garbage',
+  {
+    rules: { retry: { attempts: 1, backoffMs: 1000 } },
+    times: A_MOMENT_LATER,
+    faults: 0,
+  },
+);
 
 const beforePlan = configure('1 worker with a Job before the plan', 'w1', {
   rules: { hooks: ['beforePlan'] },
@@ -106,14 +129,14 @@ const afterPlan = configure('1 worker with a Job after the plan', 'w1', {
   faults: 0,
 });
 /** The plan has the version that already runs, so that nothing changes except in the roll-back to the version before. */
-const goesBack = configure('1 controller, 1 worker, taken back once it has ended', 'c1 w1', {
+const goesBack = configure('1 controller, 1 worker, the completed plan is rolled back', 'c1 w1', {
   wayBack: 'once it has ended',
   startsUpgraded: true,
   leaders: 'one',
   faults: 0,
 });
 const turnedWhileDrained = configure(
-  '1 upgraded controller, 1 worker, replaced by its way back',
+  '1 upgraded controller, 1 worker, the plan is rolled back when the worker reports ApplyingUpdate',
   'c1 w1',
   {
     startsAtWorkers: true,
@@ -123,203 +146,282 @@ const turnedWhileDrained = configure(
     faults: 0,
   },
 );
-const failsAgain = configure('the leader takes 1 worker back, 1 fault', 'w1 w2:garbage', {
-  rules: { rollsBackOnFailure: true },
-  startsUpgraded: true,
-  leaders: 'one',
-  times: A_MOMENT_LATER,
-});
+const failsAgain = configure(
+  '2 workers, 1 of them has failed, the leader rolls the other one back, 1 fault',
+  'w1 w2:garbage',
+  {
+    rules: { rollsBackOnFailure: true },
+    startsUpgraded: true,
+    leaders: 'one',
+    times: A_MOMENT_LATER,
+  },
+);
 
 const unaware = { leader: leaders.ignoresForeignWork };
 const random = { leader: leaders.randomChoiceAfterLostWrite };
 
 export const MISTAKES: readonly Mistake[] = [
   mistake(
-    'a decision on a stale view',
+    'the leader trusts its cache and does not read the plan again before it writes',
     twoCommands,
     { leader: leaders.onStaleView },
     'no-signal-for-what-is-done',
   ),
   mistake(
-    'a signal before its intent',
+    'the leader sends a signal before the plan records the intent',
     mixed,
     { leader: leaders.signalBeforeIntent },
     'intent-before-signal',
   ),
-  mistake('a random choice after a lost write', controllers, random, 'signals-within-slots'),
-  mistake('a random choice after a lost write', controllers, random, 'one-controller-in-motion'),
-  mistake('a random choice after a lost write', workers, random, 'concurrent-workers'),
-  mistake('no limit on workers', workers, { leader: leaders.withoutLimit }, 'concurrent-workers'),
-  mistake('everyone fetches ahead', ahead, { leader: leaders.asksEveryone }, 'ahead-within-slots'),
   mistake(
-    'stages in any order',
+    'the leader chooses any target, and continues although no answer confirms the record',
+    controllers,
+    random,
+    'signals-within-slots',
+  ),
+  mistake(
+    'the leader chooses any target, and continues although no answer confirms the record',
+    controllers,
+    random,
+    'one-controller-in-motion',
+  ),
+  mistake(
+    'the leader chooses any target, and continues although no answer confirms the record',
+    workers,
+    random,
+    'concurrent-workers',
+  ),
+  mistake(
+    'the leader starts workers without a limit',
+    workers,
+    { leader: leaders.withoutLimit },
+    'concurrent-workers',
+  ),
+  mistake(
+    'the leader asks every waiting node to download before its turn',
+    ahead,
+    { leader: leaders.asksEveryone },
+    'ahead-within-slots',
+  ),
+  mistake(
+    'the leader starts workers before all controllers are done',
     mixed,
     { leader: leaders.stagesInAnyOrder },
     'controllers-before-workers',
   ),
-  mistake('foreign work does not count', replaced, unaware, 'signals-within-slots'),
   mistake(
-    'a restart taken for the end',
+    'the leader ignores the work that nodes still do for a replaced plan',
+    replaced,
+    unaware,
+    'signals-within-slots',
+  ),
+  mistake(
+    'the leader treats a node that reports Restart as done',
     controllers,
     { leader: leaders.doneTooEarly },
     'done-runs-it',
   ),
   mistake(
-    'failures within the budget are forgotten',
+    'the leader ends a plan with allowed failures as Completed',
     mayFail,
     { leader: leaders.forgetsFailures },
     'completed-is-done',
   ),
-  mistake('a signal that is never sent', single, { leader: leaders.neverSignals }, EVERY_RUN_ENDS),
-  mistake('no trial run', garbage, { afterStep: hosts.noTrialRun }, 'runnable-binary'),
   mistake(
-    'the previous binary is not kept',
+    'the leader never sends a signal',
+    single,
+    { leader: leaders.neverSignals },
+    EVERY_RUN_ENDS,
+  ),
+  mistake(
+    'the agent skips the trial run of the new binary',
+    garbage,
+    { afterStep: hosts.noTrialRun },
+    'runnable-binary',
+  ),
+  mistake(
+    'the agent does not keep the previous binary',
     single,
     { afterStep: hosts.previousIsNotKept },
     'way-back',
   ),
   mistake(
-    'what is staged is fetched anew',
+    'the agent downloads a binary again although the file is already staged',
     single,
     { afterStep: hosts.downloadsAnew },
     'downloaded-once',
   ),
   mistake(
-    'a roll-back ends the service',
+    'the agent stops the service during a roll-back although the new binary never ran',
     single,
     { afterStep: hosts.rollsBackRoughly },
     'rolled-back-rests',
   ),
   mistake(
-    'drains that nobody waits for',
+    'the leader cordons a node and continues without a drain',
     single,
     { leader: leaders.drainsNobody },
     'emptied-before-swap',
   ),
   mistake(
-    'an agent that evicts nobody',
+    'the agent reports a finished drain without evicting any pod',
     alone,
     { afterStep: hosts.evictsNobody },
     'emptied-before-swap',
   ),
   mistake(
-    "an agent that does not ask whether k0s's own one runs",
+    "the agent does not check whether k0s's own agent runs",
     besideKnown,
     { ownAgentFacts: hosts.asksNobody },
     'one-agent-acts',
   ),
   mistake(
-    "fetched ahead beside k0s's own agent",
+    "the agent downloads before its turn although k0s's own agent may run",
     besideDoubtful,
     { placeToFetch: hosts.fetchesBeside },
     'one-agent-acts',
   ),
-  mistake('any cordon is lifted', closed, { leader: leaders.liftsAnyCordon }, 'closed-by-others'),
-  mistake('nothing is cleaned up', aborted, { leader: leaders.neverTidies }, 'no-cordon-left'),
   mistake(
-    'an aborted plan is abandoned',
+    'the leader also removes cordons that somebody else set',
+    closed,
+    { leader: leaders.liftsAnyCordon },
+    'closed-by-others',
+  ),
+  mistake(
+    'the leader removes its cordon only together with an answer to the agent',
+    aborted,
+    { leader: leaders.neverTidies },
+    'no-cordon-left',
+  ),
+  mistake(
+    'the leader ends an aborted plan without cancelling the signals',
     aborted,
     { leader: leaders.abandons },
     'nothing-half-done',
   ),
   mistake(
-    'a cordon is lifted too early',
+    'the leader uncordons a node as soon as the node reports Restart',
     single,
     { leader: leaders.liftsTooEarly },
     'closed-while-swapped',
   ),
-  mistake('waves side by side', inWaves, { leader: leaders.knowsNoWaves }, 'waves-in-turn'),
   mistake(
-    'an approval that nobody asks for',
+    'the leader starts all waves at the same time',
+    inWaves,
+    { leader: leaders.knowsNoWaves },
+    'waves-in-turn',
+  ),
+  mistake(
+    'the leader starts a wave without waiting for the approval',
     unapproved,
     { leader: leaders.asksForNoApproval },
     'approved-before-start',
   ),
   mistake(
-    'a failure that stops nothing',
+    'the leader allows any number of failures',
     firstFails,
     { leader: leaders.allowsAnyFailure },
     'failures-stop-waves',
   ),
   mistake(
-    'an end instead of a pause',
+    'the leader ends a plan that must pause after a failure',
     pausing,
     { leader: leaders.endsAtFailure },
     'pauses-on-failure',
   ),
   mistake(
-    'each leader names its Job itself',
+    'a leader that sees no Job creates a Job with another name',
     before,
     { leader: leaders.namesJobsAnew },
     'one-job-per-attempt',
   ),
   mistake(
-    'a Job that nobody waits for',
+    'the leader does not wait for the end of a Job',
     before,
     { leader: leaders.awaitsNoJob },
     'job-before-drain',
   ),
-  mistake('a Job taken for done', between, { leader: leaders.awaitsNoJob }, 'job-before-work'),
-  mistake('hooks that nobody runs', between, { leader: leaders.runsNoHooks }, 'job-before-work'),
-  mistake('hooks that nobody runs', after, { leader: leaders.runsNoHooks }, 'job-before-done'),
-  mistake('holds that nobody sees', held, { leader: leaders.seesNoHolds }, 'held-never-starts'),
-  mistake('pins that nobody reads', pinned, { leader: leaders.readsNoPins }, 'pinned-never-starts'),
   mistake(
-    'a held controller is left out',
+    'the leader treats a running Job as succeeded',
+    between,
+    { leader: leaders.awaitsNoJob },
+    'job-before-work',
+  ),
+  mistake(
+    'the leader ignores the hooks of the policy',
+    between,
+    { leader: leaders.runsNoHooks },
+    'job-before-work',
+  ),
+  mistake(
+    'the leader ignores the hooks of the policy',
+    after,
+    { leader: leaders.runsNoHooks },
+    'job-before-done',
+  ),
+  mistake('the leader ignores holds', held, { leader: leaders.seesNoHolds }, 'held-never-starts'),
+  mistake(
+    'the leader ignores the pins of the policy',
+    pinned,
+    { leader: leaders.readsNoPins },
+    'pinned-never-starts',
+  ),
+  mistake(
+    'the leader continues without a held controller',
     heldController,
     { leader: leaders.leavesOutControllers },
     'no-worker-past-a-controller',
   ),
   mistake(
-    'one attempt more than allowed',
+    'the leader makes one attempt more than the policy allows',
     triedOnce,
     { leader: leaders.triesOnceMore },
     'attempts-within-policy',
   ),
   mistake(
-    'a Job that nobody waits for',
+    'the leader does not wait for the end of a Job',
     beforePlan,
     { leader: leaders.awaitsNoJob },
     'job-before-plan',
   ),
   mistake(
-    'each leader names its Job itself',
+    'a leader that sees no Job creates a Job with another name',
     beforePlan,
     { leader: leaders.namesJobsAnew },
     'one-job-per-plan',
   ),
   mistake(
-    'the Job after the plan runs at its begin',
+    'the leader creates the Job after the plan when the plan begins',
     afterPlan,
     { leader: back.runsHooksAfterPlanFirst },
     'end-before-job',
   ),
   mistake(
-    'controllers go back first',
+    'the leader rolls the controllers back before the workers',
     goesBack,
     { leader: back.controllersGoBackFirst },
     'workers-back-first',
   ),
   mistake(
-    'controllers go back first',
+    'the leader rolls the controllers back before the workers',
     goesBack,
     { leader: back.controllersGoBackFirst },
     'no-worker-newer',
   ),
   mistake(
-    'a worker that the way back does not list is overlooked',
+    'the leader ignores a completed worker that the roll-back plan does not list',
     turnedWhileDrained,
     { leader: back.seesItsOwnWorkersOnly },
     'no-worker-newer',
   ),
   mistake(
-    'done on the way back too early',
+    'the leader records a target of a roll-back as done as soon as the target starts',
     goesBack,
     { leader: back.backTooEarly },
     'back-runs-it',
   ),
   mistake(
-    'a roll-back is rolled back',
+    'the leader rolls back a failed roll-back',
     failsAgain,
     { leader: back.forgetsItsWayBack },
     'rolled-back-once',

@@ -19,7 +19,7 @@ export const ABOUT_PLAN_HOOKS: readonly StatedInvariant[] = [
   {
     name: 'one-job-per-plan',
     sentence:
-      'Each hook for a whole plan gets one Job for each run, and one for each request to run it again, however many leaders there are.',
+      'Each hook for a whole plan gets one Job for each run, and one for each request to run it again, even if there are several leaders.',
     upheldBy: '`src/engine/gates/hook-runs.ts`: every leader gives the Job of a run the same name',
     alsoSeenBy: '`test/testenv/hooks-plan.test.ts`',
     holds: (glance) =>

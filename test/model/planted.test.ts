@@ -19,7 +19,7 @@ test('every invariant is broken by some mistake', () => {
   expect(INVARIANTS.map(({ name }) => name).filter((name) => !broken.has(name))).toEqual([]);
 });
 
-test('the same lost write with a fixed choice starts only the first target', async () => {
+test('after a lost write, a leader that chooses in a fixed order starts only the first target', async () => {
   const configuration = configure('2 controllers', 'c1 c2', { faults: 0 });
   const parts = { leader: signalBeforeIntent };
   const found = await counterexample({

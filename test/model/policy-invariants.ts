@@ -66,7 +66,8 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   },
   {
     name: 'one-job-per-attempt',
-    sentence: 'Each hook gets one Job for each attempt of a node, however many leaders there are.',
+    sentence:
+      'Each hook gets one Job for each attempt of a node, even if there are several leaders.',
     upheldBy:
       '`src/engine/gates/hook-runs.ts`: every leader gives the Job of an attempt the same name',
     alsoSeenBy: '`test/testenv/hooks.test.ts`',
@@ -96,7 +97,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'job-before-work',
     sentence:
-      'No drained node is told to go on before the Jobs `afterDrain` and `beforeRestart` of that attempt have succeeded.',
+      'No drained node continues before the Jobs `afterDrain` and `beforeRestart` of that attempt have succeeded.',
     upheldBy: '`src/engine/gates/registry.ts`: `BEFORE_WORK`',
     alsoSeenBy: '`test/testenv/hooks-drain.test.ts`',
     holds: ({ nodes, run }, { rules }) =>

@@ -127,7 +127,8 @@ class RecordedTurn {
     const { fetchesAhead, placeToFetch } = this.#rules;
     if (!fetchesAhead || host.staged === version) return;
     if (version !== undefined && placeToFetch(this.facts, this.beside) === undefined) return;
-    const label = version === undefined ? 'discards what it fetched' : 'fetches ahead';
+    const label =
+      version === undefined ? 'discards what it downloaded' : 'downloads before its turn';
     this.#reach(label, { ...this.#node, host: { ...host, staged: version } });
   }
 

@@ -20,6 +20,19 @@ const MAYBE_K0S = { theirs: 'on', power: 'stays', ownAgent: 'on after the restar
  */
 const TWO_COMMANDS = { versions: [V2, V3] };
 
+/** The moments of the phases that are not statuses. All other phases are statuses that the worker reports. */
+const MOMENTS: Partial<Readonly<Record<ForwardPhase, string>>> = {
+  pending: 'before the worker is started',
+  intended: 'before the signal to the worker is sent',
+  asked: 'before the signal to the worker arrives',
+  signalled: 'before the agent of the worker answers',
+  restoring: 'while the agent restores the old file',
+};
+
+function momentOf(phase: ForwardPhase): string {
+  return MOMENTS[phase] ?? `when the worker reports ${phase}`;
+}
+
 /**
  * Returns a configuration in which the roll-back plan replaces the plan while the plan upgrades w1. If the cluster has
  * a controller, the controller is already upgraded, and the roll-back plan rolls it back. Without a controller, the
@@ -35,9 +48,9 @@ function replacedAt(
   const words = [
     cluster,
     ...(versions.length > 1 ? [`${versions.length} commands`] : []),
-    `its roll-back replaces the plan at ${phase} of the worker`,
+    `the plan is rolled back ${momentOf(phase)}`,
     ...(crashesEach > 0 ? ['1 crash'] : []),
-    leaders === 'any' ? 'any leaders' : '1 leader',
+    leaders === 'any' ? 'several leaders' : '1 leader',
   ];
   return configure(words.join(', '), nodes, {
     startsAtWorkers: nodes.startsWith('c1'),

@@ -55,7 +55,7 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
   {
     name: 'rolled-back-once',
     sentence:
-      'With `onFailure: RollBack`, the leader takes a failed run back once, however many leaders there are, and never takes a roll-back back.',
+      'With `onFailure: RollBack`, the leader takes a failed run back once, even if there are several leaders, and never takes a roll-back back.',
     upheldBy:
       '`src/engine/assess/roll-back.ts`; `src/engine/execute/restart.ts`: one write, with the resourceVersion of the decision',
     holds: ({ rollsBack, generation }) =>

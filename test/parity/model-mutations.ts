@@ -21,13 +21,23 @@ function explored(weakness: number, without: string, name: string, breaks: strin
 }
 
 export const MODEL_MUTATIONS = [
-  explored(1, 'the trial run of what was downloaded', 'no trial run', 'runnable-binary'),
-  explored(1, 'the previous binary', 'the previous binary is not kept', 'way-back'),
+  explored(
+    1,
+    'the trial run of what was downloaded',
+    'the agent skips the trial run of the new binary',
+    'runnable-binary',
+  ),
+  explored(1, 'the previous binary', 'the agent does not keep the previous binary', 'way-back'),
   explored(
     3,
     'the recorded intent and the fixed order',
-    'a random choice after a lost write',
+    'the leader chooses any target, and continues although no answer confirms the record',
     'one-controller-in-motion',
   ),
-  explored(38, 'the check of what is staged', 'what is staged is fetched anew', 'downloaded-once'),
+  explored(
+    38,
+    'the check of what is staged',
+    'the agent downloads a binary again although the file is already staged',
+    'downloaded-once',
+  ),
 ];

@@ -109,7 +109,7 @@ test.each(FILES)('$path says what it does, what to change and how to apply it', 
   expect(header).toMatch(/^# Apply: +\S/m);
 });
 
-test.each(OBJECTS)('$path: refit validate accepts it and warns of nothing', async ({ path }) => {
+test.each(OBJECTS)('refit validate accepts $path without a warning', async ({ path }) => {
   let shown = '';
   await validate([`${ROOT}${path}`], (text) => {
     shown += text;
@@ -118,7 +118,7 @@ test.each(OBJECTS)('$path: refit validate accepts it and warns of nothing', asyn
   expect(shown).not.toContain('warning');
 });
 
-test.each(PLANS)('$path: refit preview shows each of its Plans', async ({ path, text }) => {
+test.each(PLANS)('refit preview shows each Plan in $path', async ({ path, text }) => {
   const { shown, refusal } = await previewOf(path);
   const names = [...text.matchAll(/^kind: Plan\nmetadata:\n {2}name: (\S+)$/gm)];
   expect(names.length).toBeGreaterThan(0);

@@ -58,12 +58,12 @@ const modules = globSync('tools/**/go.mod', { cwd: ROOT }).flatMap((path) =>
   usedIn(path, readFileSync(`${ROOT}${path}`, 'utf8')),
 );
 
-test('the table knows every Kubernetes of the Go modules and of the tests', () => {
+test('the version table knows every Kubernetes version that the Go modules and the tests use', () => {
   expect(modules.filter(({ etcd }) => etcd !== undefined).length).toBeGreaterThanOrEqual(5);
   expect(lacking([...modules, ...usedByPrograms()], NEWEST_KNOWN)).toEqual([]);
 });
 
-test('a table that is behind is found', () => {
+test('a version table that lacks a used Kubernetes version is reported', () => {
   const next = NEWEST_KNOWN + 1;
   const text = `require (\n\tgo.etcd.io/etcd/client/v3 v3.9.1 // indirect\n\tk8s.io/kubernetes v1.${next}.0 // indirect\n)\n`;
   expect(lacking(usedIn('tools/kube/go.mod', text), NEWEST_KNOWN)).toEqual([

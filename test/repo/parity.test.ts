@@ -56,7 +56,7 @@ test.each(PAGES)(
   },
 );
 
-test('system-upgrade-controller: each of its own tests and each hazard has its row, and the tests that it names exist', () => {
+test('system-upgrade-controller: each original test and each hazard has a row with tests that exist', () => {
   const rows = [...page('parity-suc.md').matchAll(/^\| ([UEH]\d+) \|.*$/gm)];
   expect(rows.map(([, name]) => name)).toEqual(SUC_ROWS);
   for (const [text, name] of rows) {

@@ -69,7 +69,7 @@ function inTable(column: number): ReadonlyMap<string, string> {
   return new Map(entries.filter(([, verbs]) => verbs !== NONE));
 }
 
-test('the table has the rows that the documents of k0s have', () => {
+test('the table of rights repeats the rights in the documentation of k0s', () => {
   expect(Object.fromEntries(inTable(2))).toEqual({
     plans: 'list, watch',
     'plans/status': 'update',
@@ -80,10 +80,10 @@ test('the table has the rows that the documents of k0s have', () => {
   });
 });
 
-test('the leader has the rights of the table', () => {
+test('the leader has exactly the rights that the table of rights shows', () => {
   expect(Object.fromEntries(inTable(3))).toEqual(Object.fromEntries(grantedTo(LEADER)));
 });
 
-test('an agent on a controller has the rights of the table', () => {
+test('an agent on a controller has exactly the rights that the table of rights shows', () => {
   expect(Object.fromEntries(inTable(4))).toEqual(Object.fromEntries(grantedTo(AGENT)));
 });

@@ -217,7 +217,7 @@ const roles = globSync('deploy/rbac*.yaml', { cwd: ROOT }).map((file) =>
   readFileSync(`${ROOT}${file}`, 'utf8'),
 );
 
-test('at most one grant in ten is left unused, and each of them has its reason', async (context) => {
+test('at most one granted right in ten is unused, and each unused right has a stated reason', async (context) => {
   const lines = (await readFile(inject('loans'), 'utf8')).trim().split('\n');
   const loans = lines.map((line) => JSON.parse(line) as RecordedLoan);
   const files = new Set(loans.map(({ file }) => relative(ROOT, file)));

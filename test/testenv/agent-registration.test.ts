@@ -88,7 +88,7 @@ const registered = (name: string): object => ({
   },
 });
 
-test('a controller that starts before its CRD exists registers when it does', async () => {
+test('an agent that starts before the ControlNode CRD exists registers when the CRD is created', async () => {
   const name = 'reg-early';
   await kubectlAs('admin', [
     'delete',
@@ -179,7 +179,7 @@ test.each([
   });
 });
 
-test('the service gives mode, Node name and bundle directory; a bundle is signalled on that Node', async () => {
+test('the agent reads Node name and bundle directory from the service, and gets a bundle on that Node', async () => {
   await installKinds();
   const name = 'reg-both';
   const node = 'reg-both-edge';

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => admin.close());
 
-test("a worker gets a signal from its controller's restart sooner than the restart took", async () => {
+test('after a controller restart, a worker gets a signal in less time than the restart took', async () => {
   await using things = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-away-'));
   things.defer(async () => await rm(directory, { recursive: true }));

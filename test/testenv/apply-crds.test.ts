@@ -68,7 +68,7 @@ async function definition(): Promise<CustomResourceDefinition> {
   return await admin.get(customResourceDefinitions, PLANS);
 }
 
-test('a cluster without definitions gets all of them; a second start changes nothing', async () => {
+test('Refit installs all missing CRDs at its start, and a second start changes nothing', async () => {
   expect(await applied('0.2.0')).toEqual(NAMES.map((name) => `applied a definition ${name}`));
   const first = await definition();
   expect(first.metadata.annotations).toMatchObject({ [APPLIED_BY_ANNOTATION]: '0.2.0' });
@@ -76,7 +76,7 @@ test('a cluster without definitions gets all of them; a second start changes not
   expect((await definition()).metadata.resourceVersion).toBe(first.metadata.resourceVersion);
 });
 
-test('a newer Refit applies its definitions, an older one then leaves them as they are', async () => {
+test('a newer Refit applies its CRDs, and an older Refit then leaves them unchanged', async () => {
   await applied('0.2.0');
   expect(await applied('0.10.0')).toEqual(NAMES.map((name) => `applied a definition ${name}`));
   const newest = await definition();

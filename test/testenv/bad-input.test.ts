@@ -123,12 +123,12 @@ const CASES: readonly (readonly [string, Plan, string])[] = [
     'spec.id: "" is empty; use for example 2026-11-20',
   ],
   [
-    'a label selector that does not parse',
+    'a Plan with a label selector that does not parse is refused',
     workersOf(selected('pool in (')),
     `${AT}.targets.workers.discovery.selector.labels: "pool in (" is not a label selector ("pool in (" is not a label requirement); use for example pool=blue`,
   ],
   [
-    'a field selector that does not parse',
+    'a Plan with a field selector that does not parse is refused',
     workersOf(selected('', 'metadata.name')),
     `${AT}.targets.workers.discovery.selector.fields: "metadata.name" is not a field selector ("metadata.name" is not a field requirement); use for example metadata.name=w1`,
   ],
@@ -138,7 +138,7 @@ const CASES: readonly (readonly [string, Plan, string])[] = [
     `${AT}.platforms.linux-amd64.url: "" is not a URL with http or https; use for example https://example.com/k0s`,
   ],
   [
-    'concurrent 0',
+    'a Plan with concurrent 0 is refused',
     workersOf({ ...selected('pool=bad-input'), limits: { concurrent: 0 } }),
     `${AT}.targets.workers.limits.concurrent: 0 is less than 1; use 1 or more`,
   ],

@@ -180,7 +180,7 @@ async function followNodes(
   return seen;
 }
 
-test('one budget: each waits for the node of the other, and says so', async () => {
+test('with one budget, a k0s Plan and a Rancher Plan each wait for the node of the other and say so', async () => {
   await policy({ maxUnavailable: 1, virtualNodes: 'Count' });
   await kubectlAs('admin', ['taint', 'node', 'both-1', 'example.com/held=yes:NoSchedule']);
   const only = { ...HERE, nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'both-1' } } };
@@ -220,7 +220,7 @@ test('one budget: each waits for the node of the other, and says so', async () =
 });
 
 test.each([0, 60, 150])(
-  'one budget, whoever comes first: the plan of k0s comes %i ms later',
+  'a k0s Plan that comes %i ms after a Rancher Plan shares its budget of one node',
   async (laterMs) => {
     await policy({ maxUnavailable: 1, virtualNodes: 'Count' });
     const stop = new AbortController();
@@ -241,7 +241,7 @@ test.each([0, 60, 150])(
   },
 );
 
-test('never two plans on one node, whoever comes first', async () => {
+test('a k0s Plan and a Rancher Plan never work on the same node at the same time', async () => {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   const seen = await followNodes(stop.signal);

@@ -59,7 +59,7 @@ afterAll(async () => {
 const read = async (): Promise<string | undefined> =>
   await readFile(join(root, 'etc/demo/x'), 'utf8').catch(() => undefined);
 
-test('what no agent may change is not claimed, and said', async () => {
+test('Refit refuses an update with a file that no agent may change, and names the field', async () => {
   const asked = askCanUpdate(scene.manager('h2'), wanted('two', '/etc/other'));
   await expect(asked).rejects.toThrow(
     /refused, because it covers machine.spec.version \(refit\); not covered: bootstrap.spec.files$/,
@@ -103,7 +103,7 @@ test('file, then version, although extension and agent are killed: neither is le
   expect(configurationRequestOn(await client.get(nodes, 'worker1'))?.items).toHaveLength(1);
 });
 
-test('the file alone: the service is not restarted, and no node is drained', async () => {
+test('an update of a file alone restarts no service and drains no node', async () => {
   const { client, hosts } = scene.cluster;
   const starts = hosts[0]?.starts;
   const manager = scene.manager('h2');

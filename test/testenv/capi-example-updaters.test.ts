@@ -160,7 +160,7 @@ test('a command that fails: the update fails with its last words, and goes on wh
   ]);
 });
 
-test('certificates, memory, operating system and version of one Machine change in place, in order, although an updater is killed', async () => {
+test('certificates, memory, OS and version change in place, in order, although an updater is killed', async () => {
   const os = updaters[2];
   const words: string[] = [];
   let restarted: Promise<void> | undefined;

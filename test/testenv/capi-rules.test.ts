@@ -88,7 +88,7 @@ async function podsThere(): Promise<string[]> {
     .map(({ metadata }) => metadata.name);
 }
 
-test('pods stay where rules or labels say so, a pause holds the drain, and no MachineHealthCheck looks meanwhile', async () => {
+test('a drain obeys drain rules, labels and a pause, and remediation is off during the update', async () => {
   const { client } = scene.cluster;
   await client.create(clusters, {
     ...typeOf(clusters),

@@ -57,7 +57,7 @@ async function allow(): Promise<void> {
   ]);
 }
 
-test('without that choice its update fails, and it stays', async () => {
+test('if deletion of stuck Machines is off, the update of a silent Machine fails and the Machine stays', async () => {
   const { client, agents } = scene.cluster;
   await agents.get(NODE)?.stop();
   await writeDesired(scene.manager('h2'), wanted);

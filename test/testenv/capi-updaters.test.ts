@@ -69,7 +69,7 @@ async function setUpdaters(
   await scene.cluster.client.patch(updaterSets, NAME, { spec }, { type: 'merge' });
 }
 
-test('what the updaters cover together is accepted; what nobody covers is named, or refused', async () => {
+test('Refit accepts a change that the updaters cover together, and names or refuses an uncovered part', async () => {
   const { files, ntp } = updaters;
   await setUpdaters([files.updater, ntp.updater, REFIT]);
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
@@ -94,7 +94,7 @@ test('what the updaters cover together is accepted; what nobody covers is named,
   expect(await covered()).toMatchObject({ status: 'True', reason: 'Covered' });
 });
 
-test('with Ask, the command of the message lets Cluster API replace the Machine', async () => {
+test('with Ask, the command in the message lets Cluster API replace the Machine', async () => {
   const { files } = updaters;
   await setUpdaters([files.updater, REFIT], 'Ask');
   const asked = await askCanUpdate(scene.manager('h2'), wanted).then(String, messageOf);

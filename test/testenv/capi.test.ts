@@ -117,7 +117,7 @@ test('a Machine whose agent ended: claimed while its last heartbeat is new, then
 });
 
 describe('a change that no updater covers', () => {
-  test('is named, and neither the Machine nor its Node is touched', async () => {
+  test('a change that no updater covers is named, and neither the Machine nor its Node is touched', async () => {
     const node = 'worker1';
     const { client } = scene.cluster;
     await scene.whenCallable('h2');
@@ -141,7 +141,7 @@ describe('a change that no updater covers', () => {
   });
 });
 
-test('a Machine from the first call to the end, over HTTP/2', async () => {
+test('repeated UpdateMachine calls over HTTP/2 bring a Machine to its new version', async () => {
   const answers: UpdateMachineResponse[] = [];
   await scene.whenCallable('h2');
   const record = (answer: UpdateMachineResponse | Error): void => {
@@ -170,7 +170,7 @@ async function toldOf(node: string, reason: string): Promise<string[]> {
   return items.map(({ message, count }) => `${count} × ${message}`);
 }
 
-test('asked again, and asked of another replica: still done, and nothing starts', async () => {
+test('if Cluster API calls another replica after the update, the answer is done and nothing starts', async () => {
   await scene.running.stop();
   scene.running = await scene.extension.start('extension-again');
   await scene.whenCallable('h2');
@@ -189,7 +189,7 @@ test('asked again, and asked of another replica: still done, and nothing starts'
   }, PATIENCE);
 });
 
-test('the extension is killed after each of the first answers: the calls continue, and the update is done once', async () => {
+test('if the extension is killed after its first answers, the calls continue and the update runs once', async () => {
   await scene.whenCallable('http/1.1');
   let kills = 0;
   const restarts: Promise<unknown>[] = [];

@@ -55,17 +55,20 @@ test.each([
   ['http', '404', /404/],
   ['http', '503', /503/],
   ['https', 'stable', /./],
-])('a channel without a version says why: %s, %s', async (scheme, path, words) => {
-  const { port } = channel.address() as AddressInfo;
-  const name = `broken-${scheme}-${path}`;
-  await scene.apply(planOf(name, { channel: `${scheme}://127.0.0.1:${port}/${path}` }));
-  const failed = await scene.until(name, 'LatestResolved', 'False', 'Error');
-  expect(conditionOf(failed, 'LatestResolved').message).toMatch(words);
-  expect(conditionOf(failed, 'Complete').reason).toBe('NotReady');
-  expect(failed.status?.latestVersion).toBeUndefined();
-});
+])(
+  'a Plan whose channel gives no version reports the reason: %s, %s',
+  async (scheme, path, words) => {
+    const { port } = channel.address() as AddressInfo;
+    const name = `broken-${scheme}-${path}`;
+    await scene.apply(planOf(name, { channel: `${scheme}://127.0.0.1:${port}/${path}` }));
+    const failed = await scene.until(name, 'LatestResolved', 'False', 'Error');
+    expect(conditionOf(failed, 'LatestResolved').message).toMatch(words);
+    expect(conditionOf(failed, 'Complete').reason).toBe('NotReady');
+    expect(failed.status?.latestVersion).toBeUndefined();
+  },
+);
 
-test('neither channel nor version', async () => {
+test('a Plan with neither channel nor version reports an error', async () => {
   await scene.apply(planOf('neither', {}));
   const failed = await scene.until('neither', 'LatestResolved', 'False', 'Error');
   expect(conditionOf(failed, 'LatestResolved').message).toBe(
@@ -74,7 +77,7 @@ test('neither channel nor version', async () => {
   expect([failed.status?.latestVersion, failed.status?.latestHash]).toEqual([undefined, undefined]);
 });
 
-test('a Secret that no role names holds up its own plan only', async () => {
+test('a Secret that no role lets Refit read blocks only the Plan that uses it', async () => {
   const metadata = { name: 'unnamed', namespace: NAMESPACE };
   await scene.admin.create(secrets, { metadata });
   const pool = { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' };

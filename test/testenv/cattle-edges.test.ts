@@ -118,7 +118,7 @@ async function cordon(name: string): Promise<void> {
 const isCordoned = async (name: string): Promise<boolean> =>
   (await admin.get(nodes, name)).spec?.unschedulable === true;
 
-test('a node that rests for longer than its Job lives is upgraded once', async () => {
+test('a node gets only one Job, even if postCompleteDelay is longer than the TTL of the finished Job', async () => {
   const release = await hold('edge-1');
   await create('rest');
   await untilVersions('rest', 'v1');
@@ -136,7 +136,7 @@ test('a node that rests for longer than its Job lives is upgraded once', async (
   expect(seen.size).toBe(1);
 });
 
-test('a Plan that goes back while a later version is at work lets that end, and upgrades the node again', async () => {
+test('a Plan set back to an earlier version lets the running Job end, then upgrades the node again', async () => {
   await create('back', { cordon: true });
   await complete('back');
   const release = await hold('edge-1');
@@ -161,7 +161,7 @@ test('a Plan that goes back while a later version is at work lets that end, and 
   expect(await isCordoned('edge-1')).toBe(false);
 });
 
-test('a cordon ends with its Job, though the Plan does not cordon any more', async () => {
+test('after an edit to cordon: false, a node is still uncordoned when its Job ends', async () => {
   const release = await hold('edge-1');
   await create('cordon', { cordon: true });
   await untilVersions('cordon', 'v1');
@@ -172,7 +172,7 @@ test('a cordon ends with its Job, though the Plan does not cordon any more', asy
   expect(await isCordoned('edge-1')).toBe(false);
 });
 
-test('Nodes with the same host name wait until each has its own, and refit why names them', async () => {
+test('Nodes with the same hostname label get no Job until the labels differ, and refit why names these Nodes', async () => {
   await kubectlAs('admin', [
     'label',
     'node',

@@ -136,7 +136,7 @@ describe.each([
 ])('drained by %s', (_who, environment, init) => {
   // The names differ, because the label of an earlier Plan with the same name would still be on its node.
   const name = `with-${init.length}`;
-  test('a Plan drains a machine, swaps its file across a reboot, and makes it schedulable again', async () => {
+  test('a Plan drains a node, replaces its binary across a reboot, and makes the node schedulable again', async () => {
     const [first] = kubelets as [Kubelet, Kubelet];
     for (const { root } of kubelets) {
       await rm(root, { recursive: true, force: true });

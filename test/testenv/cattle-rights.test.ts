@@ -68,7 +68,7 @@ async function grantOriginalRights(): Promise<void> {
   await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
-test('with the rights of the original it upgrades a node, says once that UpgradePolicies are off, and ends well', async () => {
+test('with the rights of the original, Refit upgrades a node and logs once that it cannot read UpgradePolicies', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'refit-rights-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   const path = join(directory, 'kubeconfig');

@@ -69,7 +69,7 @@ describe('a policy', () => {
     expect(await scene.jobsOf('budget')).toHaveLength(2);
   });
 
-  test('starts the control plane first, then zone after zone, and a preview shows that', async () => {
+  test('an UpgradePolicy starts the control plane first, then zone after zone, and refit preview shows this order', async () => {
     const labels = [
       'suite-1 zone=b',
       'suite-2 zone=a',

@@ -50,11 +50,11 @@ describe('what the original asks of itself', () => {
   test.each<[string, object, RegExp]>([
     ['a day that is none', { window: { days: ['never'] } }, /spec\.window\.days/],
     ['no upgrade', { upgrade: null }, /spec\.upgrade/],
-  ])('the API server refuses %s', async (_name, spec, words) => {
+  ])('the API server refuses a Plan with %s', async (_name, spec, words) => {
     await expect(apply('refused', { ...NOBODY, ...spec })).rejects.toThrow(words);
   });
 
-  test('a negative delay is refused until it is positive', async () => {
+  test('a Plan with a negative postCompleteDelay is invalid until an edit makes the delay positive', async () => {
     await apply('delay', { ...only('suite-1'), postCompleteDelay: '-30s' });
     const refused = await scene.until('delay', 'Validated', 'False', 'Error');
     expect(conditionOf(refused, 'Validated').message).toBe('spec.postCompleteDelay is negative');
@@ -63,7 +63,7 @@ describe('what the original asks of itself', () => {
     expect(await scene.jobsOf('delay')).toMatchObject([{ status: { succeeded: 1 } }]);
   });
 
-  test('a drain has one container, with the selector of the Plan and of the controller', async () => {
+  test('a Job with a drain has one init container, with the pod selectors of the Plan and of the controller', async () => {
     const matchExpressions = [{ key: 'component', operator: 'NotIn', values: ['sonobuoy'] }];
     await apply('drains', { ...only('suite-1'), drain: { podSelector: { matchExpressions } } });
     await scene.until('drains', 'Complete', 'True', 'Complete');
@@ -79,17 +79,20 @@ describe('what the original asks of itself', () => {
   test.each([
     ['v1.2.3+test', 'v1.2.3-test'],
     ['test', 'test'],
-  ])('version %s is resolved', async (version, latestVersion) => {
-    const name = `version-${latestVersion.length}`;
-    await apply(name, { ...NOBODY, version });
-    const { status } = await scene.until(name, 'LatestResolved', 'True', 'Version');
-    expect(status).toMatchObject({
-      latestVersion,
-      latestHash: expect.stringMatching(/^[0-9a-f]{56}$/) as string,
-    });
-  });
+  ])(
+    'a Plan with version %s gets a latestVersion and a latestHash in its status',
+    async (version, latestVersion) => {
+      const name = `version-${latestVersion.length}`;
+      await apply(name, { ...NOBODY, version });
+      const { status } = await scene.until(name, 'LatestResolved', 'True', 'Version');
+      expect(status).toMatchObject({
+        latestVersion,
+        latestHash: expect.stringMatching(/^[0-9a-f]{56}$/) as string,
+      });
+    },
+  );
 
-  test('a Secret with ignoreUpdates does not count into the hash', async () => {
+  test('a Secret with ignoreUpdates does not change the hash of the Plan', async () => {
     await applyManifest(
       JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'ignored') }),
     );
@@ -118,7 +121,7 @@ describe('what the original asks of itself', () => {
     expect(await hashOf('ignoring')).toBe(plain);
   });
 
-  test('its Job has the metadata, images, environment, Secrets and rights that the Plan asks for', async () => {
+  test('a Job has the metadata, images, environment, Secrets and rights that its Plan asks for', async () => {
     const long = `${'a'.repeat(60)}-secret`;
     const given = [
       { name: 'given', path: '/etc/given' },
@@ -183,17 +186,20 @@ describe('what the original asks of itself', () => {
     [undefined, { timeout: '90s', skipWaitForDeleteTimeout: 0 }, 600, ['--timeout', '90s']],
     [0, { skipWaitForDeleteTimeout: 1 }, undefined, ['--skip-wait-for-delete-timeout', '1']],
     [-1, { timeout: 1_500_000_000 }, 600, ['--timeout', '1.5s']],
-  ])('a deadline of %s, and a drain with %j', async (wanted, drain, deadline, words) => {
-    const name = `deadline-${wanted ?? 'none'}`.replace('--', '-minus-');
-    const limit = wanted === undefined ? {} : { jobActiveDeadlineSecs: wanted };
-    await apply(name, { ...only('suite-2'), ...limit, drain });
-    const job = await scene.onlyJobOf(name);
-    expect(job.spec?.['activeDeadlineSeconds']).toBe(deadline);
-    const { initContainers = [] } = templateOf(job).spec;
-    expect(initContainers[0]?.args.slice(6)).toEqual(words);
-  });
+  ])(
+    'a Plan with deadline %s and drain %j makes a Job with the right deadline and drain arguments',
+    async (wanted, drain, deadline, words) => {
+      const name = `deadline-${wanted ?? 'none'}`.replace('--', '-minus-');
+      const limit = wanted === undefined ? {} : { jobActiveDeadlineSecs: wanted };
+      await apply(name, { ...only('suite-2'), ...limit, drain });
+      const job = await scene.onlyJobOf(name);
+      expect(job.spec?.['activeDeadlineSeconds']).toBe(deadline);
+      const { initContainers = [] } = templateOf(job).spec;
+      expect(initContainers[0]?.args.slice(6)).toEqual(words);
+    },
+  );
 
-  test('a Job over its deadline says so, and an edit makes exactly one fresh Job', async () => {
+  test('a Plan reports that its Job exceeded the deadline, and an edit of the Plan makes exactly one new Job', async () => {
     const release = await scene.hold('suite-2');
     await apply('late', { ...only('suite-2'), jobActiveDeadlineSecs: 1 });
     const failed = await scene.until('late', 'Complete', 'False', 'JobFailed');
@@ -211,7 +217,7 @@ describe('what the original asks of itself', () => {
     expect(after.metadata.uid).not.toBe(before?.metadata.uid);
   });
 
-  test('labels after the end are those of the status', async () => {
+  test('after an upgrade, postCompleteLabels put the version and the hash of the Plan status on the node', async () => {
     const labels = {
       'example.com/v': '$(LATEST_VERSION)',
       'example.com/h': '$(LATEST_HASH)',
@@ -273,7 +279,7 @@ describe('at a take-over', () => {
     return metadata.uid ?? '';
   }
 
-  test('a Job that runs is waited for, not made again', async () => {
+  test('if a Job of the original still runs, Refit waits for it and makes no second Job', async () => {
     const release = await scene.hold('suite-1');
     const uid = await leftBehind('running', {});
     await release();
@@ -285,7 +291,7 @@ describe('at a take-over', () => {
     expect((await scene.jobsOf('running')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
   });
 
-  test('one that has ended marks its node', async () => {
+  test('if a Job of the original has completed, Refit labels the node and makes no second Job', async () => {
     const uid = await leftBehind('ended', {}, 'Complete');
     const label = ['metadata', 'labels', 'plan.upgrade.cattle.io/ended'];
     await vi.waitFor(
@@ -295,14 +301,14 @@ describe('at a take-over', () => {
     expect((await scene.jobsOf('ended')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
   });
 
-  test('one that has failed counts as failed', async () => {
+  test('if a Job of the original has failed, Refit counts the node as failed and makes no second Job', async () => {
     const uid = await leftBehind('broken', { 'example.com/outcome': 'failure' }, 'Failed');
     const { status } = await scene.until('broken', 'Complete', 'False', 'JobFailed');
     expect(status?.applying).toEqual(['suite-1']);
     expect((await scene.jobsOf('broken')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
   });
 
-  test('a Plan without spec, and one with a drain of 64 bits, hold up nobody', async () => {
+  test('a Plan without spec does not block another Plan, even one whose drain timeout needs 64 bits', async () => {
     const metadata = { name: 'empty', namespace: NAMESPACE };
     await scene.admin.create(cattlePlans, {
       apiVersion: 'upgrade.cattle.io/v1',
@@ -319,7 +325,7 @@ describe('at a take-over', () => {
     expect(await scene.jobsOf('empty')).toEqual([]);
   });
 
-  test('a second controller in the namespace makes no second Job', async () => {
+  test('with a second controller in the namespace, each node still gets only one Job', async () => {
     await mkdir(join(scene.directory, 'second', 'logs'), { recursive: true });
     await mkdir(join(scene.directory, 'second', 'pids'));
     const second = await startController(join(scene.directory, 'second'), {

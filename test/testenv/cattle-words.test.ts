@@ -66,7 +66,7 @@ async function plan(name: string): Promise<CattlePlan> {
   return await admin.get(cattlePlans, name, { namespace: NAMESPACE });
 }
 
-test('a Job that a quota forbids is told in a condition, an Event and status, and is made when there is room', async () => {
+test('a Job that a quota forbids shows in a condition, an Event and refit status, until the quota is deleted', async () => {
   const quota = {
     apiVersion: 'v1',
     kind: 'ResourceQuota',
@@ -168,7 +168,7 @@ test('a node whose last write is refused is not done, and status says why', asyn
   );
 });
 
-test('two Plans take turns on a node, and the second says which one it waits for', async () => {
+test('two Plans take turns on a node, and the second Plan names the Plan that it waits for', async () => {
   const stop = new AbortController();
   const seen = await followUnfinished(admin, jobs, NAMESPACE, stop.signal);
   // The pod cannot be scheduled, so the first Job does not finish.
@@ -208,7 +208,7 @@ test('two Plans take turns on a node, and the second says which one it waits for
   expect(seen.most()).toBe(1);
 });
 
-test('a Job has no longer deadline than the most that is allowed, and the pull policy of the controller', async () => {
+test('the settings of the controller limit the deadline of a Job and set its image pull policy', async () => {
   const { items } = await admin.list(jobs, {
     namespace: NAMESPACE,
     labelSelector: 'upgrade.cattle.io/plan=first',
@@ -218,7 +218,7 @@ test('a Job has no longer deadline than the most that is allowed, and the pull p
   expect(items).toMatchObject([{ spec }]);
 });
 
-test("it serves health, and metrics with the engine's names", async () => {
+test('the controller of cattle Plans serves health endpoints and the metrics of Refit', async () => {
   const ask = async (path: string): Promise<Response> => await fetch(`http://${health}${path}`);
   for (const path of ['/healthz', '/readyz']) expect((await ask(path)).status).toBe(200);
   const metrics = async (): Promise<string> => await (await ask('/metrics')).text();

@@ -88,14 +88,14 @@ describe('eleven nodes, three at a time', () => {
     }, PATIENCE);
   });
 
-  test('at most three Jobs run, and three at some time', () => {
+  test('with concurrency 3, three Jobs run at the same time, and never more', () => {
     expect(seen.most()).toBe(CONCURRENCY);
     // kwok may finish a pod before the next one is created.
     expect(pieces.most()).toBeGreaterThan(0);
     expect(pieces.most()).toBeLessThanOrEqual(CONCURRENCY);
   });
 
-  test('a Job has the name and the labels of the original', async () => {
+  test('a Job has the same name and labels as a Job of the original', async () => {
     const job = (await scene.jobsOf('server-plan')).find(
       ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'] === 'turing-node-1',
     );
@@ -119,7 +119,7 @@ describe('eleven nodes, three at a time', () => {
     });
   });
 
-  test('each node got one Job, except the excluded one', async () => {
+  test('each node gets exactly one Job, except a node with the label value disabled, which gets none', async () => {
     const touched = (await scene.jobsOf('server-plan')).map(
       ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'] ?? '',
     );
@@ -127,7 +127,7 @@ describe('eleven nodes, three at a time', () => {
     expect(seen.created()).toBe(SERVERS.length - 1);
   });
 
-  test('each finished node is labelled, and cordoned only where somebody else had cordoned it', async () => {
+  test('each finished node is labelled, and is cordoned only if it was already cordoned before the Plan', async () => {
     const found = await Promise.all(
       SERVERS.map(async (name) => await scene.admin.get(nodes, name)),
     );
@@ -176,7 +176,7 @@ test("conflicting drain options are refused with the original's message until on
 describe('a Job that fails', () => {
   const fragile = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v1' };
 
-  test('is reported with its reason and keeps the slot: no other node starts', async () => {
+  test('a failed Job is reported with its reason and keeps its slot, so no other node starts', async () => {
     await scene.apply(planOf('fragile', fragile, { 'example.com/outcome': 'failure' }));
     const failed = await scene.until('fragile', 'Complete', 'False', 'JobFailed');
     const [job, ...others] = await scene.jobsOf('fragile');
@@ -199,7 +199,7 @@ describe('a Job that fails', () => {
     expect(conditionOf(await scene.plan('fragile'), 'Complete').reason).toBe('JobFailed');
   });
 
-  test('is tried again after its deletion, after a retry, and after an edit of its template', async () => {
+  test('a failed Job is replaced after its deletion, after refit retry, and after an edit of the Plan', async () => {
     const name = 'again';
     await scene.apply(planOf(name, fragile, { 'example.com/outcome': 'failure' }));
     const attempts = new Set<string>();
@@ -257,7 +257,7 @@ describe('a Job that fails', () => {
   });
 });
 
-test("a Job that the API server refuses is told in the server's words, holds no slot, and is made after an edit", async () => {
+test('a Job that the API server refuses is reported, uses no slot, and is made after an edit of the Plan', async () => {
   const volumes = [{ name: 'own', source: '/a', destination: '/a' }];
   const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v1' };
   await scene.apply(
@@ -285,7 +285,7 @@ test("a Job that the API server refuses is told in the server's words, holds no 
   expect(await scene.jobsOf('refused')).toHaveLength(FRAGILE.length);
 });
 
-test('a pod that cannot start says why', async () => {
+test('if the pod of a Job cannot be scheduled, an Event and refit status say why', async () => {
   const label = { 'kubernetes.io/hostname': 'server-1' };
   // The taint keeps the pod unscheduled, and kwok simulates only pods that are on one of its nodes.
   const spec = {
@@ -324,7 +324,7 @@ describe('a window', () => {
       .toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' })
       .toLowerCase();
 
-  test("holds a Plan with the original's message until one opens", async () => {
+  test('a Plan outside its window waits with the message of the original, until a window opens', async () => {
     await scene.apply(
       planOf('windowed', {
         ...one,
@@ -345,7 +345,7 @@ describe('a window', () => {
     expect(await scene.jobsOf('windowed')).toHaveLength(1);
   });
 
-  test('that cannot be read is reported', async () => {
+  test('a Plan whose window has an invalid start time is reported as invalid', async () => {
     await scene.apply(
       planOf('unreadable', {
         ...one,
@@ -417,7 +417,7 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   }
 });
 
-test('a policy holds a Plan and reports that', async () => {
+test('a paused UpgradePolicy holds a Plan, and its status lists this Plan', async () => {
   const policy = {
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'UpgradePolicy',
@@ -446,7 +446,7 @@ test('a policy holds a Plan and reports that', async () => {
   await scene.until('calm', 'Complete', 'True', 'Complete');
 });
 
-test('a Job that the original left paused is adopted and resumed', async () => {
+test('Refit adopts and resumes a Job that the original left paused', async () => {
   await scene.apply(
     planOf('taken', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }),
   );
@@ -478,7 +478,7 @@ test('a Job that the original left paused is adopted and resumed', async () => {
   await scene.until('taken', 'Complete', 'True', 'Complete');
 });
 
-test('refit status shows Plans of all namespaces to the viewer', async () => {
+test('refit status shows the Plans of all namespaces to a user with the viewer role', async () => {
   const flags = ['-o', 'json', '--kubeconfig', await kubeconfigFor('viewer')];
   const { code, stdout, stderr } = await runRefit('status', ...flags);
   expect({ code, stderr }).toEqual({ code: 0, stderr: [] });

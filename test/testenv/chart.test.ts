@@ -248,7 +248,7 @@ test('a Certificate for cert-manager: as with kustomize, and for the Secret that
   ]);
 });
 
-test('agents as a DaemonSet: Helm and kustomize install the same, and the API server takes it', async () => {
+test('Helm and kustomize install the same DaemonSet of agents, and the API server accepts it', async () => {
   const args = ['--set=agent.daemonSet=true'];
   const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');
   expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/agent')));

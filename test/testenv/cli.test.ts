@@ -182,7 +182,7 @@ test('an API server without our kinds: every command says what to apply; an agen
   }
 });
 
-test('a controller continues when its API server is back', async () => {
+test('a controller that lost its API server leads again when the API server is back', async () => {
   const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: controlPlane().port } });
   const kubeconfig = await kubeconfigVia(
     directory,

@@ -59,7 +59,7 @@ describe('while a controller leads', () => {
   });
   afterAll(async () => expect(await controller.stop('SIGTERM')).toBe(0));
 
-  test('with a pause, started nodes finish and no other starts; resume continues', async () => {
+  test('while a plan is paused, nodes in progress finish and no other node starts, until refit resume', async () => {
     await using puppets = await Puppets.create(admin, 'controls-w1', 'controls-w2');
     await puppets.plan(1);
     await puppets.says('controls-w1', 'Restart');
@@ -100,7 +100,7 @@ describe('while a controller leads', () => {
     );
   });
 
-  test('an abort cancels signals that no node has started, removes our cordons only, and lets the rest finish', async () => {
+  test('refit abort cancels downloads and drains, removes only cordons of Refit, and lets other nodes finish', async () => {
     await using puppets = await Puppets.create(
       admin,
       'controls-a1',
@@ -164,7 +164,7 @@ describe('while a controller leads', () => {
     expect(await refused('resume')).toContain('was aborted (wrong release) and cannot be resumed');
   });
 
-  test('a failed node runs again, and so does the plan; a node that has not failed is refused', async () => {
+  test('refit retry runs a failed node and its plan again, and refuses a node that has not failed', async () => {
     await using puppets = await Puppets.create(admin, 'controls-r1', 'controls-r2');
     await puppets.plan(1);
     await puppets.says('controls-r1', 'FailedDownload');
@@ -195,7 +195,7 @@ describe('while a controller leads', () => {
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   });
 
-  test('a Plan that is deleted while it runs leaves no active signal and no cordon of ours', async () => {
+  test('a Plan that is deleted while it runs leaves no active signal and no cordon of Refit', async () => {
     await using puppets = await Puppets.create(
       admin,
       'controls-d1',
@@ -359,7 +359,7 @@ const SPOILT: readonly Spoilt[] = [
 ];
 
 test.each(SPOILT)(
-  '$name: told by why and by events, fixed in the plan, and tried again by a real agent',
+  '$name: refit why and Events report the failure; after a fix in the plan, refit retry completes it',
   async ({ field, wrong, why }) => {
     const directory = await mkdtemp(join(tmpdir(), 'refit-controls-'));
     const from = 'v1.36.3+k0s.0';

@@ -86,7 +86,7 @@ async function roundTrip(
 }
 
 test.each(recordedShapes())(
-  '$name is established in the shape that real clusters have',
+  'the CRD $name is established in the same form as in real k0s clusters, or with fewer required fields',
   async ({ name, spec }) => {
     const stored = await client.get(customResourceDefinitions, name);
     const holds = stored.status?.conditions
@@ -98,11 +98,14 @@ test.each(recordedShapes())(
   },
 );
 
-test.each(recordedObjects())('a recorded $kind comes back unchanged', async (object) => {
-  const { metadata, spec, status } = await roundTrip(object.kind ?? '', object);
-  expect(metadata.annotations).toEqual(object.metadata.annotations);
-  expect({ spec, status }).toEqual({ spec: object.spec, status: object.status });
-});
+test.each(recordedObjects())(
+  'the API server returns a recorded $kind unchanged',
+  async (object) => {
+    const { metadata, spec, status } = await roundTrip(object.kind ?? '', object);
+    expect(metadata.annotations).toEqual(object.metadata.annotations);
+    expect({ spec, status }).toEqual({ spec: object.spec, status: object.status });
+  },
+);
 
 test.each<[string, string, unknown, CustomObject['status']?]>([
   ['Plan', 'an empty id', { id: '', timestamp: '', commands: [{ k0supdate: K0S_UPDATE }] }],
@@ -227,7 +230,7 @@ test('a Plan needs neither id nor timestamp', async () => {
   expect(read.spec).toEqual(spec);
 });
 
-test('what the schema does not name is pruned', async () => {
+test('the API server removes fields of a Plan that the schema does not define', async () => {
   const spec = { id: 'a', timestamp: '', commands: [], surprise: true };
   const read = await roundTrip('Plan', { metadata: { name: 'pruned' }, spec });
   expect(read.spec).toEqual({ id: 'a', timestamp: '', commands: [] });

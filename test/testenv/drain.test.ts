@@ -75,7 +75,7 @@ test('pods go side by side and are waited for; those of the node itself, and tho
   );
 });
 
-test('nodes drain side by side, however long each takes', async () => {
+test('three nodes drain at the same time, and no drain waits for the end of another', async () => {
   const names = ['drain-one', 'drain-two', 'drain-three'];
   const found: string[] = [];
   for (const name of names)
@@ -111,7 +111,7 @@ test('a cordon of ours is taken away with its mark, and the API server keeps nei
   expect([free.spec?.unschedulable, cordonOwner(free)]).toEqual([undefined, undefined]);
 });
 
-test('a budget that never allows it is found before, asked seldom while it lasts, and forgotten once it is gone', async () => {
+test('a budget that allows no eviction is found before the drain; during it, Refit retries more and more slowly', async () => {
   const set = at('drain-budget');
   const workloads = [
     set.of('Deployment', 'held', { replicas: 6 }),

@@ -110,7 +110,7 @@ async function watchRegister(name: string): Promise<{ terms: string[]; writes: (
   return { terms, writes: () => count.writes };
 }
 
-test('a leader behind a partition stops, its successor leads, and the returned one follows', async () => {
+test('a leader that loses the API server stops, another candidate leads, and the first one returns as follower', async () => {
   const { terms, writes } = await watchRegister('partition-register');
   const one = await stand('one', 'partition', SHORT);
   await expect.poll(() => terms, PATIENCE).toEqual(['one@0']);
@@ -127,7 +127,7 @@ test('a leader behind a partition stops, its successor leads, and the returned o
   expect(terms).toEqual(['one@0', 'two@1']);
 });
 
-test('who stops hands over at once, not when the lease runs out', async () => {
+test('a leader that stops hands over leadership at once, not when the Lease expires', async () => {
   const { terms } = await watchRegister('handover-register');
   const one = await stand('one', 'handover', LONG);
   await expect.poll(() => terms, PATIENCE).toEqual(['one@0']);

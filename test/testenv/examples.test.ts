@@ -81,20 +81,23 @@ test.each<[example: string, nodesOfEachPlan: readonly (readonly string[])[]]>([
   ['os-image', [['example-worker-1']]],
   ['certificate', [[SERVER, ...WORKERS]]],
   ['opt-in-channel', [['example-worker-1']]],
-])('%s: its Plans are complete, on exactly these nodes', async (example, expected) => {
-  const text = await textOf(example);
-  const plans = plansIn(text);
-  await apply(text);
-  for (const [index, { metadata, spec }] of plans.entries()) {
-    const plan = await scene.until(metadata.name, 'Complete', 'True', 'Complete');
-    const version = (spec?.version ?? 'v2.0.0').replaceAll('+', '-');
-    expect(plan.status?.latestVersion).toBe(version);
-    const jobs = await scene.jobsOf(metadata.name);
-    expect(jobs.map(nodeNameOf).toSorted()).toEqual(expected[index]);
-  }
-});
+])(
+  '%s: the Plans of the example complete, and each Plan runs on exactly the expected nodes',
+  async (example, expected) => {
+    const text = await textOf(example);
+    const plans = plansIn(text);
+    await apply(text);
+    for (const [index, { metadata, spec }] of plans.entries()) {
+      const plan = await scene.until(metadata.name, 'Complete', 'True', 'Complete');
+      const version = (spec?.version ?? 'v2.0.0').replaceAll('+', '-');
+      expect(plan.status?.latestVersion).toBe(version);
+      const jobs = await scene.jobsOf(metadata.name);
+      expect(jobs.map(nodeNameOf).toSorted()).toEqual(expected[index]);
+    }
+  },
+);
 
-test('os-image: the node is drained, then the image of the release runs with its version as tag', async () => {
+test('os-image: the Job drains the node, then runs the image whose tag is the version of the Plan', async () => {
   await apply(await textOf('os-image'));
   await scene.until('os-image', 'Complete', 'True', 'Complete');
   const [job] = await scene.jobsOf('os-image');
@@ -130,7 +133,7 @@ test.each([
   'policies/nightly',
   'policies/production',
   'policies/roll-back',
-])('the API server takes %s as it is', async (example) => {
+])('the API server accepts the example %s unchanged', async (example) => {
   const text = await readFile(`examples/${example}.yaml`, 'utf8');
   const dryRun = [...ON_SERVER, '--dry-run=server'];
   const { ok, stdout, stderr } = await kubectlAs('admin', dryRun, text);

@@ -78,7 +78,7 @@ function suite(): void {
     expect(await holder()).toBe('');
   });
 
-  test('it takes the place of the original by its command', async () => {
+  test('the image also starts Refit with the command of the original, system-upgrade-controller', async () => {
     const entrypoint = ['/bin/system-upgrade-controller'];
     await using controller = new Container(image, directory, { entrypoint, args: [] });
     expect(await controller.ended).toBe(2);

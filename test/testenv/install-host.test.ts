@@ -68,7 +68,7 @@ function suite(): void {
     expect(seen.left).toEqual(['/etc/refit']);
   });
 
-  test('uninstall prints the commands that remove what the agent has in the cluster', () => {
+  test('uninstall prints the commands that remove the objects of the agent from the cluster', () => {
     expect(seen.removed).toContain(
       `did not remove the objects of this agent from the cluster; to remove them, run:\nkubectl delete controlnode/${seen.name} clusterrole/refit-controlnode:${seen.name} `,
     );

@@ -93,7 +93,7 @@ async function applied(path: string): Promise<string[]> {
 }
 
 describe.each(MANIFESTS)('$name', ({ name, text }) => {
-  test('kubectl apply -f takes it as it is, and has nothing to change after that', async () => {
+  test('kubectl apply -f installs a release manifest as it is, and kubectl diff then finds no change', async () => {
     const path = join(directory, name);
     await writeFile(path, text);
     const lines = await applied(path);
@@ -103,7 +103,7 @@ describe.each(MANIFESTS)('$name', ({ name, text }) => {
     expect({ ok, stdout }).toEqual({ ok: true, stdout: '' });
   });
 
-  test('kustomize by URL builds the same from a tag', async () => {
+  test('kustomize with the URL of a tag builds the same objects as the release manifest', async () => {
     const dialect = name.replace(/^install-|\.yaml$/g, '');
     const url = `file://${repository}//deploy/kustomize/${dialect}?ref=${TAG}`;
     const { ok, stdout, stderr } = await run(plane.kubectl, ['kustomize', url]);

@@ -30,7 +30,7 @@ afterAll(async () => {
   admin.close();
 });
 
-test('a node follows its own object with no right but its own, and no other', async () => {
+test('with the rights of a node, a client can watch its Node object but cannot list all Nodes', async () => {
   const client = await clientOf({ node: NODE });
   const informer = createInformer(client, nodes, { fieldSelector: `metadata.name=${NODE}` });
   const stop = new AbortController();

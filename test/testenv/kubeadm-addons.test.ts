@@ -109,7 +109,7 @@ const deployment = {
 };
 const deployments = namespaced<KubeObject & { status?: object }>('apps/v1', 'Deployment');
 
-test('is planned without a change, applied whatever its order, and then has nothing to do', async () => {
+test('plan changes no addon, apply creates its objects in any file order, and a rerun has nothing to do', async () => {
   // The definition of the kind and the namespace come after the objects that need them.
   await write('a.yaml', thing, config('a', '1'), config('b', '1'));
   await write('z.yaml', definition, namespace, deployment);
@@ -141,7 +141,7 @@ test('is planned without a change, applied whatever its order, and then has noth
   ]);
 }, 300_000);
 
-test('deletes nothing, and tells what is in no file any more', async () => {
+test('Refit deletes no object of an addon, and reports an applied object that is in no file any more', async () => {
   const { namespace: _, ...inPlace } = config('a', '2').metadata;
   await write('a.yaml', config('a', '2'), { ...config('a', '1'), metadata: inPlace }, deployment);
   expect(await run('apply', '--yes').ended).toBe(0);
@@ -171,7 +171,7 @@ test('deletes nothing, and tells what is in no file any more', async () => {
   await kubectlAs('admin', ['delete', 'configmaps', 'a', '-n', 'default']);
 }, 300_000);
 
-test('a conflict leaves an addon out until it is forced', async () => {
+test('an addon with a field conflict is not applied until --force-conflicts is given', async () => {
   const { client } = scene.cluster;
   const theirs = { namespace: NAMESPACE, type: 'merge', fieldManager: 'somebody' } as const;
   await client.patch(configMaps, 'a', { data: { value: 'theirs' } }, theirs);
@@ -194,7 +194,7 @@ test('a conflict leaves an addon out until it is forced', async () => {
   expect([await valueOf('a'), await valueOf('c')]).toEqual(['3', '3']);
 }, 300_000);
 
-test('what is no YAML is refused before anything else', async () => {
+test('apply refuses an addon file that is not YAML', async () => {
   await writeFile(join(folder, 'a.yaml'), 'a: {{ .b }');
   const refused = run('apply', '--yes');
   expect([await refused.ended, refused.stderr]).toEqual([

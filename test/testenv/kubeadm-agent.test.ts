@@ -220,7 +220,7 @@ test('rules of the agent hold for every file of the list', async () => {
   expect((await ended('w2'))[1]).toContain('this agent downloads nothing from 127.0.0.1');
 });
 
-test('a control-plane host, whose API server is away while kubeadm works, with an agent that is killed then', async () => {
+test('a control-plane host is updated although its agent is killed and its API server is down during kubeadm', async () => {
   const host = scene.cluster.host('cp1');
   const release = await holdUp(host, 'kubeadm');
   const first = await startAgent('cp1');
@@ -243,7 +243,7 @@ test('a control-plane host, whose API server is away while kubeadm works, with a
   expect(await logOf(host, 'kubeadm')).toEqual(['upgrade node']);
 });
 
-test('a worker whose agent is killed in each step', async () => {
+test('a worker completes its update although its agent is killed in each step', async () => {
   const host = scene.cluster.host('w1');
   await request('w1');
   // Each agent is blocked right after the moment at which the test kills it, so that it makes no further progress

@@ -32,7 +32,7 @@ const log = async (name: string, of: 'kubeadm' | 'static-pods') =>
 const manifest = async (more: object = {}): Promise<string> =>
   await scene.cluster.manifest(FROM, (fields) => Object.assign(fields, more));
 
-test('a plan says which hosts get new certificates, and why, and that the kubeconfig of the operator ends', async () => {
+test('a plan says which hosts get new certificates and why, and warns that the kubeconfig expires soon', async () => {
   const path = await writeKubeconfig(
     controlPlane(),
     join(controlPlane().directory, 'kubeconfigs/ending.yaml'),
@@ -78,7 +78,7 @@ describe('where kubeadm may not renew them', () => {
   });
 });
 
-test('a run that ends amid the renewal leaves the others alone; the same command finishes it', async () => {
+test('a certificate renewal that fails on one host does not start on the next; the same command completes it', async () => {
   const path = await manifest();
   const hook = join(scene.cluster.host('cp1').root, 'hooks/die-without');
   await mkdir(hook, { recursive: true });

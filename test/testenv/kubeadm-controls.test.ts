@@ -69,7 +69,7 @@ test('retry refuses a failed host and says what to do', async () => {
   );
 });
 
-test('with a pause, the current host finishes and no other starts; why says what ends the pause; resume continues', async () => {
+test('after a pause only the current host finishes, refit why says how to resume, and resume continues', async () => {
   const cp1 = scene.cluster.host('cp1');
   const cp2 = scene.cluster.host('cp2');
   await holdAt(cp1, 'before', textOf('kubelet'));
@@ -103,7 +103,7 @@ test('with a pause, the current host finishes and no other starts; why says what
   await isHeld(cp2, run);
 });
 
-test('with an abort, the current host finishes and the run ends; the next run starts again', async () => {
+test('after an abort the current host finishes and the run ends, and the next run upgrades the other hosts', async () => {
   const aborted = await told('abort', '--reason', 'wrong release');
   expect(aborted).toMatchObject({ code: 0, stderr: '' });
   expect(aborted.stdout).toMatch(

@@ -117,7 +117,7 @@ async function tells(run: Run, pattern: RegExp): Promise<void> {
   await Promise.race([vi.waitFor(() => expect(run.stdout).toMatch(pattern), PATIENCE), ended]);
 }
 
-test('what a drain would wait for stands in the plan, and nothing is touched', async () => {
+test('a plan warns of a PodDisruptionBudget that blocks a drain and of a webhook without a ready endpoint', async () => {
   for (const name of ['cp1', 'cp2', 'w2']) await setCordon(name, true);
   const spec = { nodeSelector: { 'kubernetes.io/os': 'linux' } };
   await apply(JSON.stringify(WORKLOADS.of('Deployment', 'web', { replicas: 2 }, { spec })));
@@ -164,7 +164,7 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 1 })));
 });
 
-test('a drain that does not end in time fails its host, which was not touched and may carry pods again', async () => {
+test('a host whose drain passes its deadline has failed, is uncordoned, and kubeadm did not run on it', async () => {
   const spec = { plans: [{ dialect: 'kubeadm' }], deadlines: { drain: '20s' } };
   const metadata = { name: POLICY };
   await apply(
@@ -192,7 +192,7 @@ test('a drain that does not end in time fails its host, which was not touched an
   await vi.waitFor(async () => expect(await podsOn('w1')).toHaveLength(2), PATIENCE);
 });
 
-test('kubelets of the control plane moved after every API server, and before those of workers', () => {
+test('kubelets of the control plane are upgraded after every API server and before those of workers', () => {
   expect(kubelets).toEqual(['cp1', 'cp2']);
   expect(apiServers).toEqual([MINOR, MINOR]);
 });
@@ -252,7 +252,7 @@ test('what the kubelet of a host asks for to serve with is approved, and nothing
   expect(warnings).toEqual([expect.stringContaining('of-w9')]);
 });
 
-test('cordons that were found stay, ours are gone', async () => {
+test('after the run, cordons of other users stay and the cordons of Refit are removed', async () => {
   const found = await Promise.all(['cp1', 'cp2', 'w1', 'w2'].map(node));
   expect(found.map(({ metadata, spec }) => [metadata.name, spec?.unschedulable ?? false])).toEqual([
     ['cp1', false],

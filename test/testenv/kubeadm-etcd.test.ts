@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await members[Symbol.asyncDispose]());
 
-test('three members are healthy, and their certificates are read without keys, also in a directory of their own', async () => {
+test('Refit finds three etcd members healthy and reads their certificates, also in a custom directory', async () => {
   const answers = await etcdAnswers(members.shells, hosts());
   expect([...answers.keys()]).toEqual(NAMES);
   expect(etcdProblems(answers)).toEqual([]);
@@ -53,7 +53,7 @@ describe('a snapshot', () => {
     return await members.shells.run(host, snapshotScript('v1.36.3', 1, certificate));
   };
 
-  test('has the hash of its content at its end; the last one is kept', async () => {
+  test('an etcd snapshot ends with the hash of its content, and only the last snapshot is kept', async () => {
     const { code, stdout } = await take();
     const [, path = '', hash] = /^(\S+) with SHA-256 (\S+)\n$/.exec(stdout) ?? [];
     expect([code, path]).toEqual([
@@ -73,7 +73,7 @@ describe('a snapshot', () => {
     expect(await readdir(snapshots())).toEqual([expect.stringContaining('v1.36.3')]);
   });
 
-  test('for a certificate: only its key opens the file, and nothing readable stays', async () => {
+  test('an encrypted etcd snapshot opens with the key of its certificate, and no plain file stays', async () => {
     const { certificate, key } = createAuthority({ commonName: 'backups' }, validFrom(Date.now()));
     const { code, stdout } = await take(certificate);
     const [path = ''] = stdout.split(' ');
@@ -101,7 +101,7 @@ describe('a snapshot', () => {
     await rm(join(folderOf('cp1'), path));
   });
 
-  test('that is cut off is refused, and leaves what was there', async () => {
+  test('an etcd snapshot that is cut off is refused, and the folder of snapshots stays as it was', async () => {
     const before = await readdir(snapshots());
     const curl = (await run('sh', ['-c', 'command -v curl'])).stdout.trim();
     const bin = join(folderOf('cp1'), 'usr/bin');
@@ -117,7 +117,7 @@ describe('a snapshot', () => {
   });
 });
 
-test('the leader moves to another member', async () => {
+test('Refit moves the leadership of etcd to another member', async () => {
   const answers = await etcdAnswers(members.shells, hosts());
   const leads = hosts().find(
     ({ name }) => nextLeader(answers.get(name), answers.values()) !== undefined,

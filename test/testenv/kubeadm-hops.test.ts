@@ -20,7 +20,7 @@ const binaries = (version: string): object => ({
   kubelet: { path: `/opt/kubernetes/${version}/kubelet` },
 });
 
-test('a plan goes to the first minor version with its own binaries, and says what comes next', async () => {
+test('a plan over several minor versions goes to the first one with its binaries and names the next ones', async () => {
   const path = await scene.cluster.manifest('v1.38.1', (manifest) => {
     manifest['hops'] = [HOP, LAST].map((version) => ({ version, binaries: binaries(version) }));
   });
@@ -57,7 +57,7 @@ test('the same command, once for each hop, brings every host to the last version
   ]);
 });
 
-test('workers that may skip minor versions stay for a hop, and go straight to the last version', async () => {
+test('workers that may skip minor versions wait during the first hop and then go to the last version', async () => {
   const from = 'v1.34.3';
   const hop = 'v1.35.7';
   const last = 'v1.36.3';

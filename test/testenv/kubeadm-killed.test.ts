@@ -109,7 +109,7 @@ function killed(startServer: StartServer, kills: Kills): void {
 
   if (kills.cp2) describe('on cp2', () => follower(kills.cp2 ?? []));
 
-  test('on w1, while kubeadm runs: it continues by itself', async () => {
+  test('on w1, kubeadm continues by itself when the run is killed', async () => {
     const run = apply();
     const begun = async (): Promise<void> =>
       expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toHaveLength(1);
@@ -122,7 +122,7 @@ function killed(startServer: StartServer, kills: Kills): void {
     async (moment, step) => void (await killAt('w2', moment, step)),
   );
 
-  test('is finished by the last run without a flag, and no kubeadm and no restart ran twice', async () => {
+  test('after killed runs, the same command finishes the upgrade and repeats no completed step', async () => {
     const run = apply();
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     expect(await versions(scene)).toEqual(HOSTS.map((name) => [name, TO]));

@@ -60,7 +60,7 @@ function suite(): void {
     return scene.refit('plan', '-m', path, '--kubeconfig', await kubeconfigFor('kubeadm'));
   }
 
-  test('is planned: hosts say their names, through a bastion; what is not touched is one line', async () => {
+  test('a plan from a KubeOne manifest reads names on hosts through a bastion and lists what Refit leaves alone', async () => {
     const run = await plan({});
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     expect(run.stdout).toMatch(/^Refit does not touch these parts of \S+kubeone\.yaml: addons\n/);

@@ -72,7 +72,7 @@ async function ready(name: string, count: number): Promise<void> {
   );
 }
 
-test('after all hosts: one pool at a time in the order of names, within its budget; paused ones stay', async () => {
+test('after all hosts, one MachineDeployment at a time is upgraded within its budget; paused ones stay', async () => {
   const { client } = scene.cluster;
   await createPool(client, 'b-surge', OLD, { replicas: 3 });
   await createPool(client, 'a-instead', OLD, { replicas: 2, maxSurge: 0, maxUnavailable: 1 });
@@ -155,7 +155,7 @@ test('after all hosts: one pool at a time in the order of names, within its budg
   expect((await poolNow('c-paused')).spec.template.spec.versions.kubelet).toBe(OLD);
 }, 300_000);
 
-test('a run that is killed beside its canary leaves a pause that the next one ends; an interrupted one says so', async () => {
+test('a killed run leaves its MachineDeployment paused, the next run continues it, an interrupted run says so', async () => {
   const { client } = scene.cluster;
   await createPool(client, 'pool', OLD);
   await ready('pool', 2);
@@ -189,7 +189,7 @@ test('a run that is killed beside its canary leaves a pause that the next one en
   expect((await poolNow('pool')).spec.paused).toBe(false);
 }, 300_000);
 
-test('a canary that fails stops everything: its pool stays paused, the next one is not started', async () => {
+test('a failed canary stops the run: its MachineDeployment stays paused and the next one is not started', async () => {
   const { client } = scene.cluster;
   await createPool(client, 'a', OLD);
   await createPool(client, 'b', OLD);

@@ -45,7 +45,7 @@ async function run(command: string, kubeadm: object): Promise<Run> {
   return started;
 }
 
-test('a plan shows what an upgrade takes away from manifests, and asks for patches unless the manifest has them', async () => {
+test('a plan shows the lines that an upgrade removes from manifests, and asks for patches if none are set', async () => {
   await appendFile(inRoot('cp1', 'etc/kubernetes/manifests/kube-apiserver.yaml'), FLAG);
   const question =
     'The upgrade removes lines from manifests. If patches added these lines, set kubeadm.patches in the manifest; otherwise they are lost.\n';
@@ -122,7 +122,7 @@ test('a ConfigMap of kubeadm that is no YAML is named, with its field', async ()
   expect([await refused.ended, refused.stderr]).toEqual([1, expect.stringContaining(line)]);
 });
 
-test('where kubeadm upgrade plan fails, nothing was changed', async () => {
+test('a run changes nothing if kubeadm upgrade plan fails', async () => {
   await writeFile(
     inRoot('cp1', 'plan-fails'),
     'klog noise\nthe ConfigMap kube-proxy cannot be read',
@@ -137,7 +137,7 @@ test('where kubeadm upgrade plan fails, nothing was changed', async () => {
   await rm(inRoot('cp1', 'plan-fails'));
 });
 
-test('kubeadm says from the staged binary what a person must convert, before its first change', async () => {
+test('before its first change, the staged kubeadm reports configuration that a person must convert', async () => {
   await writeFile(inRoot('cp1', 'manual-upgrade'), 'kubeproxy.config.k8s.io');
   const kubelet = stringify(KUBELETS);
   const { namespace } = PLACE;
@@ -158,7 +158,7 @@ test('kubeadm says from the staged binary what a person must convert, before its
   expect(await versions(scene)).toEqual(['cp1', 'w1'].map((name) => [name, TO]));
 });
 
-test('settings of kubelets in ConfigMap kubelet-config are on each host', async () => {
+test('after the upgrade each host has the kubelet settings of the ConfigMap kubelet-config', async () => {
   for (const name of ['cp1', 'w1'])
     expect([name, await readFile(inRoot(name, 'var/lib/kubelet/config.yaml'), 'utf8')]).toEqual([
       name,
@@ -166,7 +166,7 @@ test('settings of kubelets in ConfigMap kubelet-config are on each host', async 
     ]);
 });
 
-test('an UpgradeConfiguration, with the time-outs of kubeadm, reaches its preflight and its upgrade', async () => {
+test('Refit passes an UpgradeConfiguration to the preflight and to the upgrade of kubeadm', async () => {
   const ofPreflight = await logOf(scene.cluster.host('cp1'), 'kubeadm-preflight');
   expect(ofPreflight).toContain(`upgrade apply phase preflight ${TO} --yes --config=${config}`);
   for (const [name, verb] of [
@@ -179,7 +179,7 @@ test('an UpgradeConfiguration, with the time-outs of kubeadm, reaches its prefli
     ]);
 });
 
-test('the last Event of the last host is there when the run has ended', async () => {
+test('when a run ends, the Completed Events of every host and of the plan are in the cluster', async () => {
   const { items } = await scene.cluster.client.list(events);
   const own = items.filter(
     ({ reason, metadata }) => reason === 'Completed' && !earlier.has(metadata.uid),

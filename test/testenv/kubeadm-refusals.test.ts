@@ -51,7 +51,7 @@ function refusals(startServer: StartServer): void {
 
   test.each<[string, string, Spoil, number, RegExp]>([
     [
-      'a skipped minor version, by the name of its rule',
+      'Refit refuses to skip a minor version and names the rule',
       'v1.38.0',
       () => undefined,
       1,
@@ -96,7 +96,7 @@ function refusals(startServer: StartServer): void {
     await kubectlAs('admin', ['label', 'node', 'w1', `${label}-`]);
   });
 
-  test('a minor version where a policy forbids drains', async () => {
+  test('Refit refuses an upgrade to a new minor version if a policy forbids drains', async () => {
     const spec = { plans: [{ dialect: 'kubeadm' }], drain: { enabled: false } };
     const name = 'kubeadm-undrained';
     await apply(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
@@ -147,7 +147,7 @@ function refusals(startServer: StartServer): void {
     await rename(join(folder, 'kube-scheduler.yaml'), manifest);
   });
 
-  test('what apply would stumble over on hosts, all at once', async () => {
+  test('a plan lists at once all problems on hosts that would stop apply', async () => {
     const path = await scene.cluster.manifest(TO, (each) => {
       const [first, ...rest] = each['hosts'] as object[];
       each['hosts'] = [{ ...first, kubeadm: { patches: '/nowhere' } }, ...rest];
@@ -206,7 +206,7 @@ function refusals(startServer: StartServer): void {
       await rename(manifestFile(), away);
     });
 
-    test('a plan says why, and what apply would do first', async () => {
+    test('if the API server does not answer, a plan says why and what apply would do first', async () => {
       const run = scene.refit('plan', '-m', path);
       const cure = 'The API server does not answer without that manifest: restore it first.\n';
       expect([await run.ended, run.stderr, run.stdout]).toEqual([
@@ -217,7 +217,7 @@ function refusals(startServer: StartServer): void {
       await rename(away, manifestFile());
     });
 
-    test('a run waits while kubeadm replaces it, and then shows the plan', async () => {
+    test('plan waits while kubeadm replaces the API server, and then shows the upgrade of each host', async () => {
       const { root } = scene.cluster.host('cp1');
       await mkdir(join(root, 'var/lib/refit'), { recursive: true });
       const hold = spawn('flock', [join(root, 'var/lib/refit/kubeadm.lock'), 'cat'], {
@@ -237,7 +237,7 @@ function refusals(startServer: StartServer): void {
     });
   });
 
-  test('hosts that cannot be logged in to: each says why', async () => {
+  test('if Refit cannot log in to hosts, it says why for each of them', async () => {
     const own: Readonly<Record<string, object>> = {
       cp1: { port: 1 },
       w1: { identityFile: 'cp1/host-key' },
@@ -279,7 +279,7 @@ function refusals(startServer: StartServer): void {
     expect(run.stdout).toContain(`cp1   leader    ${FROM} → ${TO}  kubeadm upgrade apply ${TO}`);
   });
 
-  test('another plan than the one that somebody agreed to', async () => {
+  test('apply refuses a plan that does not have the digest given with --digest', async () => {
     const run = scene.refit(
       'apply',
       '--yes',
@@ -293,7 +293,7 @@ function refusals(startServer: StartServer): void {
     expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
   });
 
-  test('a host whose kubeadm refuses, before any host is cordoned', async () => {
+  test('if the preflight of kubeadm fails on one host, the run ends before any host is cordoned', async () => {
     const { hosts, client } = scene.cluster;
     await writeFile(
       join(scene.cluster.host('cp2').root, 'images-missing'),

@@ -253,7 +253,7 @@ function suite(): void {
     await expectUntouched();
   });
 
-  test('is restored on all members, also on one that lost its data and one where a run was cut off: a new cluster with the data of then', async () => {
+  test('a snapshot is restored on all etcd members, even after data loss and after a run that was cut off', async () => {
     const before = await clusterOf();
     await members.stop('cp3');
     await rm(join(members.folderOf('cp3'), DATA, 'member'), { recursive: true });

@@ -94,7 +94,7 @@ function approvals() {
   return { approve: async () => await approve([host]), lines };
 }
 
-test('what is right is approved and signed; what is not stays pending, and is named once', async () => {
+test('valid requests for serving certificates are approved and signed; others stay pending and are named once', async () => {
   await requestServing('right', NODE, `DNS:${NODE},IP:10.0.0.21`);
   await requestServing('wrong', NODE, `DNS:${NODE},IP:10.96.0.1`);
   await requestServing('foreign', 'serving-w9', 'DNS:serving-w9');

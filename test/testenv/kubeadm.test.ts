@@ -79,7 +79,7 @@ function upgrade(startServer: StartServer): void {
   });
   afterAll(async () => await scene[Symbol.asyncDispose]());
 
-  test('ends well, and every host has the version in everything', async () => {
+  test('an upgrade succeeds, is verified on every host, and every kubelet has the new version', async () => {
     expect([await runs[0]?.ended, runs[0]?.stdout]).toEqual([
       0,
       expect.stringMatching(/is done\n(Verified .*\n){4}$/),
@@ -94,7 +94,7 @@ function upgrade(startServer: StartServer): void {
     expect(second?.stdout).toContain('Nothing to do: another run has done it.');
   });
 
-  test('goes by leader, follower and then workers, two at a time', () => {
+  test('an upgrade goes to the leader, then to the follower, then to two workers at a time', () => {
     const [leader, follower, ...workers] = intervals;
     expect([leader?.name, follower?.name, ...workers.map(({ name }) => name).toSorted()]).toEqual(
       HOSTS,
@@ -106,7 +106,7 @@ function upgrade(startServer: StartServer): void {
     expect(greatestOverlap(workers)).toBe(2);
   });
 
-  test('says what it found on each host at the end', () => {
+  test('at its end an upgrade prints the versions that it found on each host', () => {
     const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map(
       (name) => `${name} ${TO}`,
     );
@@ -120,7 +120,7 @@ function upgrade(startServer: StartServer): void {
     expect(runs[0]?.stdout).toContain(`Verified cp2: ${own}`);
   });
 
-  test('writes a report', async () => {
+  test('an upgrade writes a report with the state, the versions and the steps of each host', async () => {
     const { outcome, hosts } = JSON.parse(await readFile(report, 'utf8')) as UpgradeReport;
     const steps = ['Stage', 'Drain', 'Kubeadm', 'Kubelet', 'Verify'];
     expect([outcome, hosts.map(({ name, state }) => `${name} ${state}`)]).toEqual([
@@ -134,7 +134,7 @@ function upgrade(startServer: StartServer): void {
     expect(Object.keys(hosts[1]?.spent ?? {})).toEqual(steps);
   });
 
-  test('runs kubeadm once on each host, apply on the first only, and restarts each kubelet once', async () => {
+  test('an upgrade runs kubeadm once on each host, apply only on the first, and restarts each kubelet once', async () => {
     for (const host of scene.cluster.hosts) {
       const verb = host.name === 'cp1' ? `upgrade apply --yes ${TO}` : 'upgrade node';
       const own = host.name === 'cp2' ? ` --patches=${patches} --certificate-renewal=false` : '';
@@ -150,19 +150,19 @@ function upgrade(startServer: StartServer): void {
     expect(runs[0]?.stdout).toContain(line);
   });
 
-  test("keeps the newest of kubeadm's copies of etcd", async () => {
+  test('an upgrade keeps only the newest etcd backup that kubeadm made', async () => {
     const folders = await readdir(join(scene.cluster.host('cp1').root, 'etc/kubernetes/tmp'));
     expect(folders.filter((name) => name.startsWith('kubeadm-backup-etcd-'))).toEqual([
       expect.stringMatching(/^kubeadm-backup-etcd-2/),
     ]);
   });
 
-  test('has the label of KubeOne on every Node of the rollout until it ends', async () => {
+  test('during an upgrade every Node has the label of KubeOne, and after the upgrade no Node has it', async () => {
     expect(duringRun).toEqual(HOSTS);
     expect(await labelledNodes(scene)).toEqual([]);
   });
 
-  test('leaves only foreign cordons', async () => {
+  test('an upgrade leaves only the cordons that were there before', async () => {
     const { items } = await scene.cluster.client.list(nodes);
     const cordoned = items
       .filter(({ spec }) => spec?.unschedulable)
@@ -186,7 +186,7 @@ function upgrade(startServer: StartServer): void {
     ]);
   });
 
-  test('another run has nothing to do', async () => {
+  test('a run after a completed upgrade has nothing to do', async () => {
     const run = scene.refit('apply', '-m', await scene.cluster.manifest(TO));
     expect([await run.ended, run.stderr]).toEqual([0, '']);
     expect(run.stdout).toMatch(

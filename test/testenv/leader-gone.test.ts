@@ -54,7 +54,7 @@ async function leader(): Promise<StatusView['leader']> {
   return (JSON.parse(await told('status', '-o', 'json')) as StatusView).leader;
 }
 
-test('a killed leader: late, then gone; the next leader continues', async () => {
+test('Refit reports a killed leader as late, then as gone, and the next leader continues the plan', async () => {
   await using puppets = await Puppets.create(admin, W1, W2);
   const first = await lead();
   await puppets.plan(1);

@@ -117,7 +117,7 @@ describe('a leader that is killed in the middle of a drain', () => {
     return (await kubectlAs('viewer', args)).stdout.replaceAll(/ +/g, ' ');
   }
 
-  test('its successor waits until the lease expires, ends the drain and the plan, and leaves nothing', async () => {
+  test('after a leader is killed in a drain, the next leader completes the plan and leaves no cordon or taint', async () => {
     const { leader, held } = await drainUnder('loss-first', NEXT);
     const killed = await kill(leader);
     expect(killed).toMatch(/./);

@@ -80,7 +80,7 @@ test.each([[10], [42], [63], [253]])(
   },
 );
 
-test('of the longest names 5,000 are too many; with status shards, those in flight and those that failed have room', async () => {
+test('5,000 targets with the longest names are too large for a Plan, but with status shards the Plan fits', async () => {
   const names = namesOf(253, 5_000);
   const inFlight = mostInFlight(names.map((name) => ({ name })));
   const plan = await createPlan(selected('pool=blue'));

@@ -124,18 +124,23 @@ async function sha256Of(path: string): Promise<string> {
 }
 
 describe('order, seen by a watch', () => {
-  test.each([...CONTROLLERS, ...WORKERS])('%s shows every status once, in order', (name) => {
-    const seen = sightings.filter((sighting) => sighting.name === name).map(({ status }) => status);
-    const [first] = CONTROLLERS;
-    // Every node but the first may have downloaded the file in advance. Such a node does not report Downloading.
-    const ways =
-      name === first
-        ? [STATUSES]
-        : [STATUSES, STATUSES.filter((status) => status !== 'Downloading')];
-    expect(ways).toContainEqual(seen);
-  });
+  test.each([...CONTROLLERS, ...WORKERS])(
+    'node %s reports the statuses of its signal in order, each at most once',
+    (name) => {
+      const seen = sightings
+        .filter((sighting) => sighting.name === name)
+        .map(({ status }) => status);
+      const [first] = CONTROLLERS;
+      // Every node but the first may have downloaded the file in advance. Such a node does not report Downloading.
+      const ways =
+        name === first
+          ? [STATUSES]
+          : [STATUSES, STATUSES.filter((status) => status !== 'Downloading')];
+      expect(ways).toContainEqual(seen);
+    },
+  );
 
-  test('controllers move one by one, in the order of the list', () => {
+  test('controllers are upgraded one by one, in the order of the list', () => {
     const intervals = inMotion(CONTROLLERS);
     for (const [index, next] of intervals.slice(1).entries())
       expect(next.from).toBeGreaterThan(intervals[index]?.to ?? 0);
@@ -156,7 +161,7 @@ describe('order, seen by a watch', () => {
 });
 
 describe('processes and files, seen on the hosts', () => {
-  test('one controller is down at a time, and no worker while one is', () => {
+  test('only one controller is down at a time, and no worker goes down before all controllers are upgraded', () => {
     const down = outages.intervals();
     const controllers = down.filter(({ name }) => CONTROLLERS.includes(name));
     expect(controllers.map(({ name }) => name)).toEqual(CONTROLLERS);
@@ -167,7 +172,7 @@ describe('processes and files, seen on the hosts', () => {
   });
 
   test.each([...CONTROLLERS, ...WORKERS])(
-    '%s runs the new binary, started once more, and keeps the previous one',
+    'node %s restarts k0s once, runs the new binary and keeps the previous one',
     async (name) => {
       const host = cluster.hosts.find((each) => each.name === name);
       const untouched = cluster.hosts.find((each) => each.name === LEFT_OUT);
@@ -199,7 +204,7 @@ describe('processes and files, seen on the hosts', () => {
 });
 
 describe('the API', () => {
-  test('the status is what scripts for the original wait for', () => {
+  test('the status of a completed Plan has the states that scripts for the original wait for', () => {
     const [command] = finished.status?.commands ?? [];
     const states = (entries: readonly { name: string; state: string }[] = []): string[][] =>
       entries.map(({ name, state }) => [name, state]);
@@ -216,7 +221,7 @@ describe('the API', () => {
     );
   });
 
-  test('only the documented users wrote, each what it may, and few times a node', async () => {
+  test('only the documented users write, each only what it may, and with few writes per node', async () => {
     const writes = (await mutations()).filter(({ resource }) => resource !== 'leases');
     const allowed: Readonly<Record<string, RegExp>> = {
       'refit-controller':

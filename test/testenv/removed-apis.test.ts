@@ -23,7 +23,7 @@ async function ask(version: string): Promise<string | undefined> {
   return await askRemovedApis({ client }, version);
 }
 
-test('a kind that is newer than the process is found while an object of it exists', async () => {
+test('a kind that was added after Refit first asked is found while an object of this kind exists', async () => {
   expect(await ask('v99.99.99')).toBeUndefined();
   await using _ = await installRemovedKind();
   await vi.waitFor(async () => expect(await ask('v99.99.99')).toBe(REMOVED_KIND_FOUND), {

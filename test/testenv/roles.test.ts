@@ -357,9 +357,9 @@ describe.each([
   test.each([
     ['reads its own object', ['get', kind, 'roles-a'], ALLOWED],
     ['does not read another', ['get', kind, 'roles-b'], FORBIDDEN],
-    ['does not list all', ['get', kind], FORBIDDEN],
+    ['an agent may not list the objects of all nodes', ['get', kind], FORBIDDEN],
     ['watches its own object', watch(path, 'roles-a'), ALLOWED],
-    ['does not watch another', watch(path, 'roles-b'), FORBIDDEN],
+    ['an agent may not watch the object of another node', watch(path, 'roles-b'), FORBIDDEN],
     ['does not delete its own object', ['delete', kind, 'roles-a'], FORBIDDEN],
     ['does not annotate another', [...ANNOTATE, kind, 'roles-b', 'refit-test=1'], FORBIDDEN],
     ['does not read secrets', ['get', 'secrets', '-A'], FORBIDDEN],

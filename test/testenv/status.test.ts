@@ -97,7 +97,7 @@ function changesOf({ stdout }: RefitProcess): string[] {
     .filter((line) => !line.includes('controller'));
 }
 
-test('json and yaml agree with each other and with the objects', async () => {
+test('refit status prints the same data as JSON and as YAML, and both match the objects', async () => {
   await create();
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
   await signal('Restart');

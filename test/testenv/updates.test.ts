@@ -100,7 +100,7 @@ async function follow(
   await cluster.client.create(updateConfigs, config);
 }
 
-test('ap-updater-periodic (a): without an UpdateConfig a new version is told once, with what k0s tells the server', async () => {
+test('ap-updater-periodic (a): with no UpdateConfig, Refit reports a new version once and sends k0s headers', async () => {
   server.offer('latest', 'v5.6.7', cluster);
   await lead('probing', '--cluster-info', 'etcd,kuberouter');
   const told = async () =>
@@ -235,7 +235,7 @@ test('before the first node starts, agents try the download: while one cannot, n
   });
 });
 
-test('ap-updater: a schedule of every second creates a Plan, which completes; the server is told the protocol of cron', async () => {
+test('ap-updater: a cron schedule creates a Plan that completes, and Refit asks the update server as k0s does', async () => {
   const [version = ''] = RELEASES;
   server.offerWithoutHash('stable', version, cluster);
   const token = {
@@ -290,7 +290,7 @@ const MOMENTS: readonly ((version: string) => Promise<void>)[] = [
   async (version) => void (await isInstalled(cluster, version)),
 ];
 
-test('ap-updater-periodic (b), five releases in a row: leaders die between and during them, no minor version is skipped', async () => {
+test('ap-updater-periodic (b), five releases in a row: all are installed in order although leaders are killed', async () => {
   const [first = '', ...rest] = RELEASES;
   expect(rest).toHaveLength(5);
   const leaders = new Map<string, Process>();
@@ -346,7 +346,7 @@ async function offerBetween(): Promise<string> {
   return (await spec())?.id ?? '';
 }
 
-test('a Plan of a person stays; a second UpdateConfig waits; a deleted one goes, with the finalizer of k0s', async () => {
+test('Refit keeps a Plan of a person, lets a second UpdateConfig wait, and removes the finalizer of k0s', async () => {
   server.offer('stable', 'v1.38.9+k0s.0', cluster);
   const mine = cluster.plan({ id: 'mine', version: RELEASES.at(-1) ?? '', concurrent: 1 });
   const { metadata } = await cluster.client.create(plans, mine);

@@ -80,7 +80,7 @@ test('a plan that is edited to skip a minor version starts no other node and end
   expect(await puppets.signal('version-w2')).toBeUndefined();
 });
 
-test('nodes wait for an old API server until its object reports a version that is new enough', async () => {
+test('a node waits while the ControlNode of a controller reports a version older than its new kubelet', async () => {
   // On a busy machine, this test has made no progress in rare cases. The log of the controller then shows the reason.
   onTestFailed(() => console.error(controller.stderr.slice(-20).join('\n')));
   await using puppets = await Puppets.create(admin, 'version-w3', 'version-w4');

@@ -199,7 +199,7 @@ function suite(): void {
       .toEqual([CONTROLLER]);
   });
 
-  test('the controller upgrades both with the rights of its account and no other', async () => {
+  test('the Refit controller upgrades a controller and a worker with only the rights of its ServiceAccount', async () => {
     await startControllers();
     const url = `${downloads.url}/k0s`;
     const sha256 = downloads.sha256('/k0s');
@@ -227,7 +227,7 @@ function suite(): void {
     expect(refused).toEqual([]);
   });
 
-  test('the agents go, and leave k0s as it is', async () => {
+  test('removal of the agents leaves no file of Refit on the hosts and does not change k0s', async () => {
     for (const name of hosts.keys()) await writeFile(join(exchangeOf(name), FINISH), '');
     for (const [name, host] of hosts) {
       const { error, installed, removed, left, version } = await host;

@@ -83,7 +83,9 @@ test.each<[string, UpgradePolicySpec, string[]]>([
   ],
   ['a label by its value', { order: ['canary'] }, ['c1', 'c2', 'w2', 'w4', 'w1 w3', 'w5']],
   ['an empty order: the control plane first', { order: [] }, ['c1', 'c2', 'w1 w2', 'w3 w4', 'w5']],
-])('order %s', (_name, spec, starts) => expect(startsOf(spec)).toEqual(starts));
+])('nodes start in the order of the UpgradePolicy: %s', (_name, spec, starts) =>
+  expect(startsOf(spec)).toEqual(starts),
+);
 
 const DONE = { c1: 'done', c2: 'done' } as const;
 

@@ -295,7 +295,7 @@ test('a wrong hash three times is final, though each answer was cut', async () =
   expect(asked).toHaveLength(6);
 });
 
-test('a wrong hash of a download in one piece is final, and its bytes are dropped', async () => {
+test('a download with a wrong sha256 fails after one request, and its bytes are deleted', async () => {
   const wrong = 'f'.repeat(64);
   const url = await serve(whole());
   await expect(fetchFrom(url, { sha256: wrong })).rejects.toThrow(

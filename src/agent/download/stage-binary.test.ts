@@ -126,7 +126,7 @@ test('a payload is staged whole, executable and under its own name only', async 
 });
 
 describe('transient faults', () => {
-  test('connections that break are continued', async () => {
+  test('a download continues after its connection breaks twice', async () => {
     const server = await serveFile({ faults: [{ resetAfterBytes: 100_000, times: 2 }] });
     const request = requestFor(`${server.url}/k0s`);
     await fetchNow(request);
@@ -134,13 +134,16 @@ describe('transient faults', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test.each([500, 503, 429, 408])('an answer %i is asked again', async (status) => {
-    const server = await serveFile({ faults: [{ status, times: 2 }] });
-    const request = requestFor(`${server.url}/k0s`);
-    await fetchNow(request);
-    await expectStaged(request);
-    expect(server.requests).toHaveLength(3);
-  });
+  test.each([500, 503, 429, 408])(
+    'the agent repeats a download request that is answered with %i',
+    async (status) => {
+      const server = await serveFile({ faults: [{ status, times: 2 }] });
+      const request = requestFor(`${server.url}/k0s`);
+      await fetchNow(request);
+      await expectStaged(request);
+      expect(server.requests).toHaveLength(3);
+    },
+  );
 
   test('stalled connections are given up and cost no byte twice', async () => {
     const server = await serveFile({ faults: [{ stallAfterBytes: 100_000, times: 2 }] });
@@ -168,7 +171,7 @@ describe('transient faults', () => {
     expect(asked).toBe(2);
   });
 
-  test('a server that never recovers is given up, with the last reason', async () => {
+  test('the agent gives up after 8 attempts and names the last error of the server', async () => {
     const server = await serveFile({ faults: [{ status: 503, times: 1_000 }] });
     await expect(fetchNow(requestFor(`${server.url}/k0s`))).rejects.toMatchObject({
       message: 'gave up after 8 attempts',
@@ -191,7 +194,7 @@ describe('transient faults', () => {
     await expect(fetchNow(request)).rejects.toThrow('took too long');
   });
 
-  test('a refused connection is asked again', async () => {
+  test('the agent tries again after a refused connection, and gives up only after several attempts', async () => {
     const server = await serveFile();
     await server.stop();
     open.length = 0;
@@ -200,7 +203,7 @@ describe('transient faults', () => {
 });
 
 describe('faults for good', () => {
-  test('a wrong sha256 is told with both, after one request, and nothing stays', async () => {
+  test('a download with a wrong sha256 fails after one request, names both hashes and stages no file', async () => {
     const server = await serveFile({ breakFor: ['worker1'] });
     const request = requestFor(`${server.url}/k0s`);
     await expect(fetchNow(request)).rejects.toThrow(
@@ -231,7 +234,7 @@ describe('faults for good', () => {
     expect((await stat(request.paths.part)).size).toBeLessThanOrEqual(70_000);
   });
 
-  test('a payload for which there is no room is not begun', async () => {
+  test('a download does not start if the disk has too little free space', async () => {
     const url = await serve((_request, response) => {
       response.writeHead(200, { 'content-length': 1e15 }).flushHeaders();
     });
@@ -273,7 +276,7 @@ test('redirects are followed, relative ones and those to other hosts', async () 
 });
 
 describe('after a crash', () => {
-  test('the missing bytes are fetched, and only they', async () => {
+  test('after a crash, the agent downloads only the missing bytes', async () => {
     const server = await serveFile();
     const request = requestFor(`${server.url}/k0s`);
     await leavePart(request, BYTES.subarray(0, 123_456), { validator: `"${SHA256}"` });
@@ -310,7 +313,7 @@ describe('after a crash', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('without sha256, too', async () => {
+  test('a staged payload without sha256 is not downloaded again', async () => {
     const server = await serveFile();
     const request = requestFor(`${server.url}/k0s`, { sha256: undefined });
     await fetchNow(request);
@@ -354,7 +357,7 @@ describe('after a crash', () => {
     expect(server.requests.map(({ from }) => from)).toEqual([0]);
   });
 
-  test('a part longer than the payload is thrown away', async () => {
+  test('a partial file that is longer than the payload is replaced by a new download', async () => {
     const server = await serveFile();
     const request = requestFor(`${server.url}/k0s`);
     await leavePart(request, Buffer.concat([BYTES, BYTES]), { validator: `"${SHA256}"` });
@@ -432,7 +435,7 @@ describe('symbolic links beside the binary', () => {
   });
 });
 
-test('no log has more of the URL than its host', async () => {
+test('no log line shows the password or the signature in a download URL', async () => {
   const server = await serveFile({ faults: [{ status: 503 }] });
   const request = requestFor(`${server.url.replace('//', '//me:secret@')}/k0s?signature=secret`);
   const lines: string[] = [];

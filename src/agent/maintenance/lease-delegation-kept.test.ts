@@ -64,7 +64,7 @@ test('a node that joins again is marked again', async () => {
   expect(stamps).toEqual(['a', 'b']);
 });
 
-test('a failure is retried with growing pauses until it succeeds', async () => {
+test('the agent tries to label the Lease of its node with growing pauses until it succeeds', async () => {
   failures = 12;
   cell.set('a');
   await clock.advance(10_000);

@@ -45,7 +45,10 @@ function leaseOf({ holder, label, renewed, seconds = 60 }: Look): Lease {
 test.each<[string, Look[]]>([
   ['a leader that says it does', [held(0, -2, 'leader')]],
   ['a leader that says nothing', [{ at: 0, holder: 'a', renewed: -2, expected: 'self' }]],
-  ['the label of an earlier leader', [held(0, -2, 'self', { label: 'b' })]],
+  [
+    'the agent itself cordons the node if the Lease has the label of an earlier leader',
+    [held(0, -2, 'self', { label: 'b' })],
+  ],
   ['an empty label', [held(0, -2, 'self', { label: '' })]],
   [
     'a lease that was released, with its old label',
@@ -67,7 +70,7 @@ test.each<[string, Look[]]>([
     [held(0, 3600, 'leader'), held(59, 3600, 'leader'), held(61, 3600, 'unknown')],
   ],
   [
-    'the next leader after it',
+    'the agent itself cordons the node when a new leader that has not set its label holds the Lease',
     [held(0, -2, 'leader'), held(61, -2, 'unknown'), held(65, 64, 'self', { holder: 'b' })],
   ],
   [

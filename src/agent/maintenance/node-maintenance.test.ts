@@ -141,7 +141,7 @@ test('the node is read as it is now', async () => {
   ).rejects.toThrow('reset');
 });
 
-test("somebody else's cordon stays", async () => {
+test('the agent does not remove a cordon that somebody else set', async () => {
   await cluster.admin.replace(nodes, { ...(await nodeNow()), spec: { unschedulable: true } });
   const maintenance = maintenanceWith(cluster.admin);
   await maintenance.cordonAndDrain('uid/1', {}, abort);

@@ -94,7 +94,7 @@ test('an object that does not exist is known not to', async () => {
   await shows(object, undefined);
 });
 
-test('an API server that is away for hours is asked on and on, and the object is seen when it is back', async () => {
+test('the agent keeps asking an API server that is away for hours, and then sees its object', async () => {
   const clock = new FakeClock();
   const { client } = scripted([at('5')]);
   const inner = { ...client };

@@ -11,7 +11,13 @@ test.each<[string, object, Record<string, string>, string, string]>([
   ['the agent was told', {}, { AUTOPILOT_HOSTNAME: ' Edge-1 ' }, 'edge-1', 'edge-1'],
   ['the service was told', { hostname: 'Edge-2' }, {}, 'edge-2', 'edge-2'],
   ['both were told', { hostname: 'edge-2' }, { AUTOPILOT_HOSTNAME: 'edge-1' }, 'edge-1', 'edge-1'],
-  ['the kubelet was told', { hostnameOverride: 'W-7' }, {}, OWN, 'w-7'],
+  [
+    'the agent takes the Node name from the option --hostname-override of the kubelet',
+    { hostnameOverride: 'W-7' },
+    {},
+    OWN,
+    'w-7',
+  ],
   [
     'kubelet and agent were told',
     { hostnameOverride: 'w-7' },

@@ -83,7 +83,7 @@ const whole = (): object => ({
   },
 });
 
-test('an object that is missing is created, and not written again by the next agent', async () => {
+test('the agent creates a missing ControlNode, and the next agent does not write it again', async () => {
   start();
   await shows(whole());
   expect(writes()).toEqual(['patch', 'update']);

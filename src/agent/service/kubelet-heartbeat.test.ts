@@ -80,7 +80,12 @@ test.each<[string, Node | undefined, object, number]>([
   ['Ready, and told since', told('True', 1_500), { isReady: true }, 0],
   ['not Ready, and told since', told('False', 1_500), { isReady: false }, 0],
   ['Ready, of the same second, as no finer time is told', told('True', 100), { isReady: true }, 0],
-  ['Ready, of the second before', told('True', -800), SILENT, 1],
+  [
+    'a Ready condition from the second before the restart does not count as a heartbeat',
+    told('True', -800),
+    SILENT,
+    1,
+  ],
   ['Ready, as the last report of the kubelet before', told('True', -1_500), SILENT, 1],
   ['not Ready, of before', told('False', -60_000), SILENT, 1],
   ['what Kubernetes makes of a node that it hears no more', told('Unknown', -40_000), SILENT, 1],
@@ -89,7 +94,7 @@ test.each<[string, Node | undefined, object, number]>([
   ['not Ready, by somebody who does not tell when', told('False'), { isReady: false }, 0],
   ['nothing about Ready', { metadata: { name: 'n' } }, {}, 1],
   ['no node', undefined, {}, 1],
-])('a node tells %s', async (_what, node, facts, asked) => {
+])('the answer of a Node: %s', async (_what, node, facts, asked) => {
   const place = new Place(node);
   expect(await place.check()).toEqual(facts);
   expect(place.asked).toBe(asked);

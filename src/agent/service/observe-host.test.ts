@@ -86,7 +86,7 @@ const foreignTarget = (): ProcessId => ({
   parent: process.pid,
 });
 
-test('the binary is found from the service that runs it', async () => {
+test('the agent finds the path of the k0s binary through the running service', async () => {
   const running = { version: VERSION, process: id, current: true };
   expect(await observeHost(hostPlace(), IDLE)).toEqual({
     running,
@@ -96,7 +96,7 @@ test('the binary is found from the service that runs it', async () => {
   });
 });
 
-test('a binary that was replaced under the service is found, and told from the one that runs', async () => {
+test('the agent sees that the k0s binary was replaced while the service still runs the old file', async () => {
   await copyFile(process.execPath, `${binary}.new`);
   await rename(`${binary}.new`, binary);
   const running = { version: VERSION, process: id, current: false };
@@ -118,7 +118,7 @@ test('the flag wins, then the journal', async () => {
   });
 });
 
-test('a service that was started with another socket is found', async () => {
+test('the agent finds a service that was started with another status socket', async () => {
   const current = { statusSocket: `${statusSocket}.old`, dataDirectory: directory };
   const search = async (): Promise<ServicePlace> =>
     await Promise.resolve({ ...current, statusSocket });

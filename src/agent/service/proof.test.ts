@@ -45,7 +45,11 @@ describe('after the restart', () => {
     ['new one starts', { journal: inTime, host: hanging(after) }, wait(until)],
     ['new one runs', { journal: inTime, host: newRuns }, SOAK],
     ['too late, but there', { journal: tooLate, host: newRuns }, SOAK],
-    ['another version', { journal: inTime, host: running('v9', after) }, back('v9')],
+    [
+      'the agent rolls back if another version than planned runs after the restart',
+      { journal: inTime, host: running('v9', after) },
+      back('v9'),
+    ],
     [
       'another version from another file',
       { journal: inTime, host: running('v9', after, false) },
@@ -56,7 +60,7 @@ describe('after the restart', () => {
     ['too late, old one never ended', { journal: tooLate, host: oldLeft }, back(NEW)],
   ])('%s', (_name, more, step) => expect(at(more)).toEqual(step));
 
-  test('a forced update counts only from its very file', () => {
+  test('after a forced update, only a process that runs the new file counts', () => {
     const journal = { ...inTime, work: workFor(forced) };
     const signal = signalAt('Restart', forced);
     expect(at({ signal, journal, host: newRuns })).toEqual(SOAK);
@@ -76,7 +80,7 @@ describe('after the restart', () => {
     expect(at({ signal, journal: soaking, host: running(OLD, after) })).toEqual(UNCORDON);
   });
 
-  test('a forced update to the version that ran before counts only from another process', () => {
+  test('after a forced update to the running version, only a new process counts', () => {
     const signal = signalAt('Restart', { ...forced, command: { ...forced.command, version: OLD } });
     const journal = { ...inTime, work: workFor(signal) };
     expect(at({ signal, journal, host: running(OLD, before) })).toEqual(wait(until));

@@ -78,7 +78,7 @@ test.each<[string, Host, PlaceFlags, object, string]>([
     'no process',
   ],
   [
-    'it runs',
+    'the agent finds status socket and data directory in the command line of a running service',
     { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } },
     {},
     CUSTOM,
@@ -129,7 +129,7 @@ test.each<[string, Host, PlaceFlags, object, string]>([
     'PID 7',
   ],
   [
-    'with names',
+    'the agent takes the host name and the hostname override from the k0s process',
     { services: [service(7, { hostnameOverride: 'w-7', hostname: 'edge' })], sockets: {} },
     {},
     { ...DEFAULTS, hostnameOverride: 'w-7', hostname: 'edge' },
@@ -150,7 +150,7 @@ test('before anybody looked, flags and defaults hold', () => {
   expect(places.current).toEqual({ ...DEFAULTS, dataDirectory: '/flag' });
 });
 
-test('a service that is restarted with other flags is found anew, and told once', async () => {
+test('the agent finds a service again after a restart with other flags, and reports it once', async () => {
   const host: Host = { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } };
   const { places, said, clock } = placesOn(host);
   const later = async (): Promise<object> => {

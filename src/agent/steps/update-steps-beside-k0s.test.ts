@@ -277,7 +277,7 @@ describe("beside k0s's own agent", () => {
       { kind: 'uncordon' },
     ],
     [
-      'our own status',
+      'after its own swap the agent restarts the service, although k0s also has an agent',
       'Restart',
       { ...observed, journal: journalAt('swapped') },
       { kind: 'restart', process: before },

@@ -141,7 +141,7 @@ describe('up to the swap', () => {
       { kind: 'swap' },
     ],
     [
-      'crashed within the swap, behind',
+      'an agent that crashed right after the swap of the binary does the swap again',
       'ApplyingUpdate',
       { journal: journalAt('swapping'), host: oldLeft },
       { kind: 'swap' },

@@ -105,7 +105,7 @@ test('no plan, and a node of none', async () => {
     );
 });
 
-test('a plan that runs: what is under way, what waits since when, what ends it', async () => {
+test('refit why shows the step of a node, how long other workers wait, and what ends the wait', async () => {
   expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
     `Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
   now     w1 Restart (30 s)

@@ -119,7 +119,7 @@ test('an abort needs neither an answer nor a policy that can be read', () => {
 });
 
 describe('refused', () => {
-  test('every refusal is reported at once: those targets get their state, the others stay', () => {
+  test('Refit reports all refused targets at once and records their states; the others stay pending', () => {
     const rollout = admitted({
       c2: { exists: false },
       w1: { platform: 'windows-amd64' },

@@ -117,7 +117,7 @@ describe('how it ends', () => {
       { phase: 'done', reason: 'NoTargets' },
     ],
     [
-      'after a failure nothing new starts while another is in flight',
+      'after a failure, the rollout waits for the node in progress and starts no other node',
       {
         stages: [
           buildStage('worker', [c('w1', 'failed'), c('w2', 'intended'), 'w3'], { maxInFlight: 2 }),
@@ -137,7 +137,7 @@ describe('how it ends', () => {
       { w1: 'failed', w2: 'done', w3: 'pending', phase: 'failed' },
     ],
     [
-      'a failure within the budget lets the others go on',
+      'a failed node within the failure budget does not stop the other nodes',
       { stages: two(c('w1', 'failed'), 'w2'), policy: { maxFailures: 1 } },
       { w1: 'failed', w2: 'intended', ...running },
     ],
@@ -178,7 +178,7 @@ describe('how it ends', () => {
       { w1: 'pending', w2: 'missing', phase: 'incomplete', reason: 'TargetMissing' },
     ],
     [
-      'a target that is found missing within the budget: the others start',
+      'if a node is missing within the failure budget, the other nodes start',
       {
         stages: [buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 2 })],
         facts: { w2: { exists: false } },

@@ -88,7 +88,7 @@ describe('who starts', () => {
       { w1: 'intended', w2: 'intended', w3: 'pending', ...running, recorded: 'nothing' },
     ],
     [
-      'the ones behind a worker that is not Ready',
+      'the next workers start in place of a worker that is not Ready',
       { stages: [workers(2, 'w1', 'w2', 'w3')], facts: { w1: { ready: false } } },
       { w1: 'pending', w2: 'intended', w3: 'intended', ...running },
     ],
@@ -170,7 +170,7 @@ describe('the step that follows from a report', () => {
       { w1: 'intended', ...running, recorded: 'nothing' },
     ],
     [
-      'failure: failed, and the rollout with it',
+      'a node that reports a failure fails, and its rollout fails with it',
       { stages: intended(), facts: { w1: { observation: failed('404') } } },
       { w1: 'failed', phase: 'failed', reason: 'TargetFailed' },
     ],

@@ -61,7 +61,7 @@ const ATWORK = { version: NOW, observation: working('Restart') };
 
 test.each<[string, Situation, string[]]>([
   [
-    'the next one would skip a minor version: the plan ends, as it would have before it began',
+    'a running plan ends as invalid if its next node would skip a minor version',
     { stages: stage(done, 'w2', 'w3'), facts: { w2: { version: OLD }, w3: { version: NOW } } },
     ['invalid SkippedMinor', 'w1 done', 'w2 pending', 'w3 pending'],
   ],

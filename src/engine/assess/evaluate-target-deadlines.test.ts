@@ -36,10 +36,24 @@ test.each<[string, Observation, number, number | undefined, boolean, number]>([
     false,
     0,
   ],
-  ['a step that takes too long', RESTART, 30 * MINUTE, restart, true, 0],
+  [
+    'a node is late if one step takes longer than the deadline of the step',
+    RESTART,
+    30 * MINUTE,
+    restart,
+    true,
+    0,
+  ],
   ['a step that does not', RESTART, 30 * MINUTE, restart - 1, false, 1],
   ['a clock that jumped ahead', RESTART, 59 * MINUTE, 1000, false, restart - 1000],
-  ['an agent that never answered', sent(), 30 * MINUTE, answer, true, 0],
+  [
+    'a node is late if its agent does not answer the signal in time',
+    sent(),
+    30 * MINUTE,
+    answer,
+    true,
+    0,
+  ],
 ])('%s', (_name, observation, sinceMs, watchedMs, late, left) => {
   const facts = { ...buildFacts({ observation }), watchedMs };
   expect([

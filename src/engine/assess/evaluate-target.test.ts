@@ -90,7 +90,7 @@ describe('the deadline of a target in flight', () => {
       { waits: 'working: InFlight', until: end, recheckAfterMs: 1 },
     ],
     [
-      'at work when it comes: failed',
+      'a node that is in progress when its deadline passes has failed',
       { ...atWork, facts: { ...atWork.facts, ...WATCHED }, now: 2 * HOUR },
       { recorded: 'failed', since: end, reason: 'DeadlineExceeded' },
     ],
@@ -100,7 +100,7 @@ describe('the deadline of a target in flight', () => {
       { waits: 'working: InFlight', until: end },
     ],
     [
-      'never answered when it comes: failed',
+      'a node whose agent has not answered the signal when the deadline passes has failed',
       { state: 'intended', facts: { observation: sent(), ...WATCHED }, now: 2 * HOUR },
       { recorded: 'failed', since: end, reason: 'DeadlineExceeded' },
     ],
@@ -124,7 +124,7 @@ describe('the deadline of a target in flight', () => {
       { recorded: 'failed', since: end, reason: 'NodeNotReady' },
     ],
     [
-      'a controller whose API server is not ready when it comes: failed for that reason',
+      'a controller fails if an API server is not ready at its deadline, and the reason says so',
       {
         role: 'controller',
         state: 'intended',

@@ -125,7 +125,7 @@ describe('what has not begun', () => {
     expect(waitsOf(buildRollout([stage]), facts).at(-1)?.since).toBe(later(7 * MINUTE));
   });
 
-  test('a node that is not Ready: the wait counts from its last transition', () => {
+  test('the wait for a node that is not Ready starts at the last change of its Ready condition', () => {
     const stage = buildStage('worker', [
       buildTarget('w1', 'done', { since: later(50 * MINUTE) }),
       'w2',
@@ -220,7 +220,7 @@ describe('where each target is', () => {
     buildTarget('w8', 'missing'),
     buildTarget('w9', 'unsupported'),
   ]);
-  test('comes from the record and the observation together', () => {
+  test('the phase of each target comes from the recorded state and the observed state', () => {
     const facts: Facts = {
       w3: { observation: sent() },
       w4: { observation: working('Restart') },

@@ -175,7 +175,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [
     platformSupported,
-    'another platform',
+    'Refit refuses a node if the plan has no download for its platform',
     input('worker', { platform: 'windows-amd64' }),
     'stop PlatformUnsupported: n1 is windows-amd64; the plan has downloads for linux-amd64, linux-arm64: add the platform of the node to the plan, or leave the node out',
   ],
@@ -213,7 +213,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [
     apiServersReady,
-    'a controller, some not ready: all of them are named',
+    'the wait of a controller names every API server that is not ready',
     input('controller', {}, [READY, DOWN, SILENT]),
     'wait ControlPlaneNotReady: the API server of c2 (/readyz says 500), c3 (not ready) is not ready',
   ],
@@ -352,7 +352,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [
     windowOpen,
-    'a blackout',
+    'no node starts during a blackout of an UpgradePolicy',
     {
       ...input('worker'),
       policy: buildPolicy({ name: 'xmas', blackouts: [{ from: T0 - 1, to: T0 + 1000 }] }),
@@ -412,7 +412,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [
     drainPossible,
-    'a budget that never lets go',
+    'a node waits if a PodDisruptionBudget can never allow the eviction of its pod',
     input('worker', { node: NODE, drainPreview: { ...CLEAR, obstacles: [OBSTACLE] } }),
     'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web blocks default/web-1: it wants all of them',
   ],
@@ -486,7 +486,7 @@ test.each(
   expect(said(gate.evaluate(given))).toBe(answer),
 );
 
-test('every gate of the registry has rows here, for passing and for not passing', () => {
+test('each gate has at least one test in which it passes and one in which it does not pass', () => {
   for (const gate of new Set([...BEFORE_ROLLOUT, ...BEFORE_SIGNAL, ...AFTER_TARGET])) {
     const answers = rows
       .filter(([each]) => each === gate)

@@ -37,7 +37,7 @@ describe('the lists', () => {
     expect(evaluate(AFTER_TARGET, input('worker'))).toEqual({ kind: 'pass' });
   });
 
-  test('after a target the same health is asked as before it', () => {
+  test('after the upgrade of a node, Refit repeats the health checks from before the upgrade', () => {
     expect([
       ...names(BEFORE_TARGET).filter((name) => names(AFTER_TARGET).includes(name)),
       'still-healthy',

@@ -21,7 +21,7 @@ test('a plan without them changes nothing', () => {
   expect(read()).toBe(DEFAULT_POLICY);
 });
 
-test('windows are those of an UpgradePolicy', () => {
+test('the windows of a plan have the same format as the windows of an UpgradePolicy', () => {
   const windows = [{ days: ['Sunday'], start: '23:00', length: '2h', timeZone: 'Europe/Berlin' }];
   expect(read(JSON.stringify(windows)).planWindows).toEqual([
     { days: [7], startMinute: 23 * 60, lengthMs: 7_200_000, timeZone: 'Europe/Berlin' },

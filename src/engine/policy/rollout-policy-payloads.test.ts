@@ -44,14 +44,24 @@ test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
     stages({ 'linux-amd64': GOOD }),
     [],
   ],
-  ['a hash is missing', HASH, stages({ 'linux-amd64': UNHASHED }), [hashless(of(0))]],
+  [
+    'a policy that requires a hash reports a download without a hash',
+    HASH,
+    stages({ 'linux-amd64': UNHASHED }),
+    [hashless(of(0))],
+  ],
   [
     'a hash makes up for plain http, where only a hash is asked',
     HASH,
     stages({ 'linux-amd64': PLAIN }),
     [],
   ],
-  ['plain http, whatever its case', HTTPS, stages({ 'linux-amd64': PLAIN }), [plain(of(0))]],
+  [
+    'a policy that requires https reports a download over plain http, also in upper case',
+    HTTPS,
+    stages({ 'linux-amd64': PLAIN }),
+    [plain(of(0))],
+  ],
   [
     'neither',
     { ...HASH, ...HTTPS },

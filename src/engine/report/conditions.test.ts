@@ -33,7 +33,7 @@ test.each<[string, Rollout, readonly Wait[], string[]]>([
     ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
   ],
   [
-    'a gate holds it back',
+    'a rollout that is held back by a gate has the condition Blocked',
     RUNNING,
     [wait('node-ready', 'NodeNotReady')],
     ['Blocked=True NodeNotReady', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],

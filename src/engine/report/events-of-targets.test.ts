@@ -99,7 +99,7 @@ test('a stage after which nodes have the version that they had, such as one of i
   ]);
 });
 
-test('a signal, a cordon and a cancel before the service is touched', () => {
+test('Refit writes Events for a signal, a drain and a cancelled upgrade of a node', () => {
   const rollout = rolloutOf('intended');
   const [stage] = rollout.stages;
   const [target] = stage?.targets ?? [];

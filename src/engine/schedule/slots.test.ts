@@ -28,7 +28,13 @@ test.each<[string, Role, number, RecordedState[], { limit: number; free: number 
     ['failed', 'missing', 'unsupported', 'done'],
     { limit: 2, free: 2 },
   ],
-  ['controllers, one at a time', 'controller', 1, ['done', 'pending'], { limit: 1, free: 1 }],
+  [
+    'controllers are upgraded one at a time',
+    'controller',
+    1,
+    ['done', 'pending'],
+    { limit: 1, free: 1 },
+  ],
   ['controllers, one in flight', 'controller', 1, ['intended', 'pending'], { limit: 1, free: 0 }],
   [
     'controllers, whatever is asked for',
@@ -57,7 +63,7 @@ test('a failed node at work takes one slot, also when failures hold their slots'
   expect([extra(false), extra(true)]).toEqual([1, 0]);
 });
 
-test('failed nodes that hold their slots give them up within a failure budget; beyond it nothing starts', () => {
+test('failed nodes that hold slots release them only while maxFailures is not exceeded', () => {
   const targets = [
     buildTarget('w1', 'failed'),
     buildTarget('w2', 'failed'),

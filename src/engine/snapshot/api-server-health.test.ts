@@ -41,7 +41,7 @@ describe('one API server', () => {
   });
 });
 
-test('all are asked at once: a silent one does not delay the others', async () => {
+test('Refit asks all API servers at once, so a silent API server does not delay the others', async () => {
   const started: string[] = [];
   const silent = Promise.withResolvers<number>();
   const ask = async (host: string): Promise<number> => {

@@ -66,7 +66,7 @@ test.each([
   [PLAN_HOLDS, 250],
   [PLAN_HOLDS + 1, 1_000],
   [3 * PLAN_HOLDS, 1_000],
-])('a rollout of %d targets rests between two decisions for %s ms', (count, ms) => {
+])('in a rollout of %d nodes, the pause between two decisions is %s ms', (count, ms) => {
   expect(restOf(running(count))).toBe(ms);
 });
 

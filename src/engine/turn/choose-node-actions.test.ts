@@ -170,7 +170,11 @@ describe('a node that asks to be drained', () => {
     ],
     ['the cordon comes first', {}, { nodeActions: 'cordon' }],
     ['then the drain', { facts: { node: OURS } }, { nodeActions: 'drain' }],
-    ["on somebody else's cordon too", { facts: { node: THEIRS } }, { nodeActions: 'drain' }],
+    [
+      'Refit also drains a node that somebody else has cordoned',
+      { facts: { node: THEIRS } },
+      { nodeActions: 'drain' },
+    ],
     [
       'it goes on once it is drained',
       { facts: { node: OURS, drain: { kind: 'drained', since: T0 } } },
@@ -178,12 +182,12 @@ describe('a node that asks to be drained', () => {
     ],
     ['what blocks it is told', { facts: { node: OURS, drain: LEFT } }, { waits: 'DrainBlocked' }],
     [
-      'one that takes too long has failed',
+      'a node fails if its drain takes too long',
       { facts: { node: OURS, drain: LEFT }, now: 2 * HOUR - 1 },
       { recorded: 'failed', reason: 'DrainTooLong' },
     ],
     [
-      'or is waited for without end',
+      'with onDeadline set to wait, Refit still waits for a drain after the drain deadline',
       {
         facts: { node: OURS, drain: LEFT },
         now: 2 * HOUR - 1,
@@ -203,7 +207,7 @@ describe('a node that asks to be drained', () => {
     ],
     ['nothing to drain', { facts: { node: undefined } }, { nodeActions: 'acknowledge' }],
     [
-      'drain switched off',
+      'if drains are turned off, Refit lets the node continue without a drain',
       { policy: { drain: { ...buildPolicy().drain, enabled: false } } },
       { nodeActions: 'acknowledge' },
     ],
@@ -293,7 +297,7 @@ describe('what is left on a node', () => {
       { nodeActions: 'clean-up' },
     ],
     [
-      "somebody else's stays",
+      'Refit leaves the cordon of somebody else on a failed node',
       { state: 'failed', facts: { observation: failed('404'), node: THEIRS } },
       {},
     ],
@@ -336,7 +340,7 @@ describe('what is left on a node', () => {
   });
 });
 
-test('nodes that are still to be done carry a taint while pods are evicted, and not before', () => {
+test('Refit taints the nodes still to be upgraded only while pods are evicted from another node', () => {
   const stage = buildStage('worker', [
     buildTarget('w1', 'intended'),
     buildTarget('w2'),

@@ -155,12 +155,15 @@ describe('a decision', () => {
 });
 
 describe('what starts', () => {
-  property('never exceeds the limit, with all that is in flight', (situation, decision) => {
-    for (const { stage } of startedBy(situation, decision)) {
-      const inFlight = stage.targets.filter(({ state }) => state === 'intended').length;
-      expect(inFlight).toBeLessThanOrEqual(stage.role === 'controller' ? 1 : stage.maxInFlight);
-    }
-  });
+  property(
+    'the nodes that Refit starts and the nodes in progress together never exceed the limit',
+    (situation, decision) => {
+      for (const { stage } of startedBy(situation, decision)) {
+        const inFlight = stage.targets.filter(({ state }) => state === 'intended').length;
+        expect(inFlight).toBeLessThanOrEqual(stage.role === 'controller' ? 1 : stage.maxInFlight);
+      }
+    },
+  );
 
   property(
     'comes after everything before it is settled: no worker before the last controller',
@@ -220,13 +223,16 @@ describe('what starts', () => {
 });
 
 describe('what is signalled', () => {
-  property('was recorded as intended before, and says nothing yet', ({ snapshot }, { signals }) => {
-    const intended = new Set(targetsIn(snapshot.rollout, 'intended').map(({ key }) => key));
-    for (const { target } of signals) {
-      expect(intended.has(target.key)).toBe(true);
-      expect(factsOf(snapshot, target).observation.kind).toBe('none');
-    }
-  });
+  property(
+    'Refit signals a node only if its intent is recorded and the node has no signal yet',
+    ({ snapshot }, { signals }) => {
+      const intended = new Set(targetsIn(snapshot.rollout, 'intended').map(({ key }) => key));
+      for (const { target } of signals) {
+        expect(intended.has(target.key)).toBe(true);
+        expect(factsOf(snapshot, target).observation.kind).toBe('none');
+      }
+    },
+  );
 });
 
 describe('what is recorded', () => {

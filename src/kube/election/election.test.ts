@@ -77,7 +77,7 @@ test('a graceful stop leaves the lease as the recorded original does, and the ne
   expect([one.heard, two.heard]).toEqual([[0, 'end'], [1]]);
 });
 
-test('a silent holder keeps the lease for its whole duration as we saw it, whatever the times in it say', async () => {
+test('a candidate takes the Lease of a silent holder only after the full duration by the local clock', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();
   const times = {

@@ -86,7 +86,7 @@ test.each(['', ' ', '999.999.1.1', 'a/b', 'user@127.0.0.1', '127.0.0.1?', ':', '
   },
 );
 
-test('a server that takes the question and stays silent is none that answers, once its time is over', async () => {
+test('a /readyz request fails at its deadline if the API server accepts it and stays silent', async () => {
   await using server = await startStubServer(() => undefined);
   await expect(askerOf(server.config)('127.0.0.1', { deadlineMs: 500 })).rejects.toThrow('/readyz');
   expect(server.requests).toHaveLength(1);

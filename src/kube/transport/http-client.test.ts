@@ -145,7 +145,7 @@ test('a watch asks for bookmarks and gives events until the server ends it', asy
   });
 });
 
-test('unknown fields survive, and items of lists know their kind', async () => {
+test('the client keeps unknown fields, and gives each item of a list its apiVersion and kind', async () => {
   await using server = await startStubServer((_request, response) => {
     sendJson(response, 200, { metadata: { resourceVersion: '7' }, items: [OBJECT] });
   });

@@ -59,7 +59,7 @@ test.each<readonly [string, Listener, string]>([
 });
 
 test.each(['x', ''])(
-  'an answer that comes too slowly is given up: %j each second',
+  'Refit ends a request after 10 s if the update server sends only %j each second',
   async (each) => {
     const clock = new FakeClock();
     await using server = await startStubServer((_, response) => {

@@ -38,7 +38,7 @@ test('a list of downloads, as the public index has it', () => {
   });
 });
 
-test('a map of downloads, as the cron strategy gets it; the version gets its v', () => {
+test('Refit reads a map of downloads, as for the cron strategy, and adds the missing v to the version', () => {
   expect(readIndex(MAPPED)).toEqual({
     version: 'v1.36.4+k0s.0',
     k0s: { 'linux-amd64': { url: 'https://example.com/k0s' } },
@@ -47,7 +47,7 @@ test('a map of downloads, as the cron strategy gets it; the version gets its v',
   });
 });
 
-test('names of files in a map, as the channel edge_release has them, become platforms; other names stay', () => {
+test('Refit turns the file names of the channel edge_release into platforms, and keeps other names', () => {
   const url = 'https://example.com/file';
   const names = [
     'linux-airgap-bundle-amd64',

@@ -91,7 +91,7 @@ test('an answer that has not changed need not be sent again; a 304 that nobody a
 });
 
 test.each([301, 303, 307, 308])(
-  'a %i leads to another place of the channel, and is never a version',
+  'a redirect with status %i leads to a new address of the channel, and never gives a version',
   async (status) => {
     const questions: string[] = [];
     const channel = await serve(({ url, headers }, response) => {

@@ -26,7 +26,7 @@ const periodic = (fields: Record<string, unknown>): Spec => ({
 });
 const cron = (text: string): Spec => ({ upgradeStrategy: { type: 'cron', cron: text } });
 
-test('a window, in the zone of the annotation', () => {
+test('the window of an UpdateConfig uses the time zone of the annotation', () => {
   const { settings, problems } = read(PERIODIC, { 'upgrade.refit.dev/time-zone': 'Europe/Berlin' });
   expect(problems).toEqual([]);
   expect(settings).toMatchObject({
@@ -67,7 +67,7 @@ test('a server without a scheme is asked over https, and windows are in UTC', ()
 
 test.each<readonly [string, Spec, string]>([
   [
-    'Tuesdsay of the documentation',
+    'Refit refuses Tuesdsay, a wrong weekday in the documentation of k0s, and suggests Tuesday',
     periodic({ days: ['Tuesdsay'] }),
     'days[0]: "Tuesdsay" is not a weekday; use Tuesday',
   ],
@@ -91,7 +91,7 @@ test.each<readonly [string, Spec, string]>([
   ['a month', periodic({ length: '720h' }), 'length: "720h" is not a duration up to 168h'],
   ['no strategy', {}, 'spec.upgradeStrategy.type: nothing is not a strategy; use periodic or cron'],
   [
-    'five fields',
+    'Refit refuses a cron schedule of five fields that k0s and crontab read differently',
     cron('0 3 * * *'),
     '"0 3 * * *" has two meanings: k0s takes the first field as seconds (2026-01-01T00:03',
   ],

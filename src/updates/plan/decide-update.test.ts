@@ -75,7 +75,12 @@ test.each<readonly [string, UpdateDecision, string, string]>([
   ['a newer patch', decide('v1.36.4+k0s.0'), 'create', 'UpdateStarted'],
   ['a newer build', decide('v1.36.3+k0s.10'), 'create', 'UpdateStarted'],
   ['the next minor version', decide('v1.37.0+k0s.0'), 'create', 'UpdateStarted'],
-  ['the running version', decide('v1.36.3+k0s.0'), 'none', 'UpToDate'],
+  [
+    'Refit creates no Plan for the release that already runs',
+    decide('v1.36.3+k0s.0'),
+    'none',
+    'UpToDate',
+  ],
   [
     'a worker behind',
     decide('v1.36.3+k0s.0', { kubelets: ['v1.36.3+k0s', 'v1.36.2+k0s'] }),
@@ -97,7 +102,7 @@ test.each<readonly [string, UpdateDecision, string, string]>([
     'none',
     'NotUpgraded',
   ],
-  ['an older one', decide('v1.36.2+k0s.0'), 'none', 'Downgrade'],
+  ['Refit does not downgrade to an older release', decide('v1.36.2+k0s.0'), 'none', 'Downgrade'],
   [
     'one controller behind',
     decide('v1.36.3+k0s.0', { versions: ['v1.36.3+k0s.0', 'v1.36.2+k0s.0'] }),
@@ -125,7 +130,12 @@ test.each<readonly [string, UpdateDecision, string, string]>([
     'none',
     'Withdrawn',
   ],
-  ['neither https nor a hash', decide('v1.36.4+k0s.0', {}, { k0s: http }), 'none', 'Unverified'],
+  [
+    'Refit creates no Plan for a download over plain http without a hash',
+    decide('v1.36.4+k0s.0', {}, { k0s: http }),
+    'none',
+    'Unverified',
+  ],
   [
     'neither, allowed',
     decide('v1.36.4+k0s.0', { allowUnverified: true }, { k0s: http }),
@@ -134,7 +144,12 @@ test.each<readonly [string, UpdateDecision, string, string]>([
   ],
   ['https without a hash', decide('v1.36.4+k0s.0', {}, { k0s: https }), 'create', 'UpdateStarted'],
   ['no binary', decide('v1.36.4+k0s.0', {}, { k0s: {} }), 'none', 'NoDownload'],
-  ['no bundle, but one is planned', decide('v1.36.4+k0s.0', airgap), 'none', 'NoDownload'],
+  [
+    'Refit creates no Plan if a planned airgap bundle has no download',
+    decide('v1.36.4+k0s.0', airgap),
+    'none',
+    'NoDownload',
+  ],
   [
     'no binary, and none is planned',
     decide('v1.36.4+k0s.0', airgap, { k0s: {}, airgap: https }),
@@ -162,10 +177,22 @@ test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
   ],
   ['our Plan, not seen yet', planFor('v1.36.4+k0s.0'), {}, 'none', 'PlanRunning'],
   ['our Plan, running', planFor('v1.36.4+k0s.0', 'SchedulableWait'), newer, 'none', 'PlanRunning'],
-  ['our Plan, done', planFor('v1.36.4+k0s.0', 'Completed'), {}, 'create', 'UpdateStarted'],
-  ['our Plan, failed', planFor('v1.36.4+k0s.0', 'ApplyFailed'), {}, 'none', 'PlanFailed'],
   [
-    'our Plan, failed, and a newer release may follow',
+    'a Plan of Refit that is done: Refit creates the next Plan',
+    planFor('v1.36.4+k0s.0', 'Completed'),
+    {},
+    'create',
+    'UpdateStarted',
+  ],
+  [
+    'a failed Plan of Refit: Refit creates no new Plan',
+    planFor('v1.36.4+k0s.0', 'ApplyFailed'),
+    {},
+    'none',
+    'PlanFailed',
+  ],
+  [
+    'a failed Plan of Refit with after-failure set to Newer: Refit creates a Plan for a newer release',
     planFor('v1.36.4+k0s.0', 'ApplyFailed'),
     newer,
     'create',
@@ -173,7 +200,7 @@ test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
   ],
   ['our newer Plan, failed', planFor('v1.36.6+k0s.0', 'ApplyFailed'), newer, 'none', 'PlanFailed'],
   [
-    'our Plan for this release, failed',
+    'a failed Plan of Refit for the same release: Refit creates no new Plan',
     planFor('v1.36.5+k0s.0', 'IncompleteTargets'),
     newer,
     'none',
@@ -264,7 +291,7 @@ test('in the lead time the Plan is there before its window, and says so to the l
   expect(annotations?.['upgrade.refit.dev/lead-time']).toBe('2h');
 });
 
-test('the Plan can be carried out, and says where it comes from; the next one gets another id', () => {
+test('Refit creates a valid Plan that records its UpdateConfig, and the next Plan gets another id', () => {
   const first = planFor('v1.36.4+k0s.0');
   expect(problemsOf(first)).toEqual([]);
   expect(originOf(first)).toEqual({ config: 'u', version: 'v1.36.4+k0s.0' });
@@ -279,7 +306,7 @@ test('the Plan can be carried out, and says where it comes from; the next one ge
   expect([again.spec.id === first.spec.id, after.spec.id === first.spec.id]).toEqual([true, false]);
 });
 
-test('commands of the UpdateConfig are filled in', () => {
+test('Refit adds version and downloads to the commands of an UpdateConfig', () => {
   const discovery = { static: { nodes: ['c1'] } };
   const commands = [
     { k0supdate: { forceupdate: true, targets: { controllers: { discovery } } } },

@@ -15,15 +15,18 @@ const MIXTURES = 3;
 const CORDONS: JobScenario = SCENARIOS['Jobs that cordon'];
 const FIXED: JobScenario = SCENARIOS['a template that is fixed'];
 
-test.each(JOB_SWEEPS)(`${TRIALS} faults: $name`, async ({ trials }) => {
-  const all = await trials(SEED);
-  const random = seededRandom(SEED);
-  const some = Array.from({ length: TRIALS }, () => pick(random, all));
-  for (const trial of some) expect((await tryJobs(trial, SEED)).wrong).toBe('');
-});
+test.each(JOB_SWEEPS)(
+  `${TRIALS} random runs with a fault violate no invariant: $name`,
+  async ({ trials }) => {
+    const all = await trials(SEED);
+    const random = seededRandom(SEED);
+    const some = Array.from({ length: TRIALS }, () => pick(random, all));
+    for (const trial of some) expect((await tryJobs(trial, SEED)).wrong).toBe('');
+  },
+);
 
 test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))(
-  'mixture %i',
+  'a random mixture of faults violates no invariant: seed %i',
   async (seed) => {
     expect((await tryJobs(await throwJobDice(seed), seed)).wrong).toBe('');
   },
@@ -49,7 +52,7 @@ describe('found by the lab', () => {
 
   test.each([
     [
-      'an end that is not recorded before the version changes leaves no cordon',
+      'a Job whose end is not recorded before the version changes leaves no cordon',
       CORDONS,
       versionChangesIn(4),
     ],

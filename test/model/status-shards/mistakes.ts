@@ -101,45 +101,45 @@ const failing = configureShards('w1 w2:bad', 2, 0);
 
 export const SHARD_MISTAKES: readonly ShardMistake[] = [
   {
-    name: 'an end is reverted',
+    name: 'the leader changes a recorded end in a status shard back to pending',
     configuration: together,
     leader: takesBack,
     breaks: 'nothing-reverted',
   },
   {
-    name: 'no status shard is asked for',
+    name: 'the leader does not read the status shards again before it records an intent',
     configuration: oneByOne,
     leader: asksNoShard,
     breaks: 'started-once',
   },
   {
-    name: 'the plan before its status shards',
+    name: 'the leader writes the plan before its status shards',
     configuration: oneByOne,
     leader: planFirst,
     breaks: 'started-once',
   },
   {
-    name: 'a signal before its intent',
+    name: 'the leader sends a signal before the plan records the intent',
     configuration: oneByOne,
     leader: ahead,
     breaks: 'intent-before-signal',
   },
   {
-    name: 'no limit on workers',
+    name: 'the leader starts workers without a limit',
     configuration: oneByOne,
     leader: withoutLimit,
     breaks: 'signals-within-slots',
   },
   {
-    name: 'a signal is taken for its end',
+    name: 'the leader treats a signalled node as done',
     configuration: failing,
     leader: tooEarly,
     breaks: 'no-signal-for-what-is-done',
   },
   {
-    name: 'a signal is taken for its end',
+    name: 'the leader treats a signalled node as done',
     configuration: failing,
     leader: tooEarly,
-    breaks: 'told-as-it-is',
+    breaks: 'states-match-signals',
   },
 ];

@@ -99,7 +99,7 @@ export const SHARD_INVARIANTS: readonly ShardInvariant[] = [
     holds: ({ shards }) => shards.every(takesNothingBack),
   },
   {
-    name: 'told-as-it-is',
+    name: 'states-match-signals',
     atRest: true,
     holds: (glance) => everyNode(glance, (states, signal) => states.join() === endOf(signal)),
   },

@@ -23,7 +23,7 @@ export function qualitiesOf(targets: string): Qualities {
 export function countOf(qualities: Qualities, noun: string): string {
   const all = Object.values(qualities);
   const bad = all.filter((quality) => quality === 'bad').length;
-  return `${all.length} ${noun}${bad === 0 ? '' : `, ${bad} ${bad === 1 ? 'fails' : 'fail'}`}`;
+  return `${all.length} ${noun}${bad === 0 ? '' : `, ${bad} of them ${bad === 1 ? 'fails' : 'fail'}`}`;
 }
 
 export function configureWorks(

@@ -59,7 +59,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
 
 /** Works like Jobs. A Job has the name of its target, so an existing Job is never created again. */
 export const JOBS: WorkFamily = {
-  name: 'Jobs; failed Jobs hold their slots',
+  name: '1 Job for each target, a failed Job keeps its slot',
   answers: jobs,
   failedHoldSlots: true,
   answerOf: (target, work) =>
@@ -82,7 +82,7 @@ export const JOBS: WorkFamily = {
 
 /** Works like a procedure over SSH. The host reports the progress on the Node, and never begins the same work twice. */
 export const ELSEWHERE: WorkFamily = {
-  name: 'work elsewhere',
+  name: '1 procedure on the host of each target',
   answers: nodes,
   failedHoldSlots: false,
   answerOf: (target, work) => telling(buildNode(target), work),

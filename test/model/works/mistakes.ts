@@ -53,31 +53,31 @@ const tooEarly: WorkLeader = async (family, view) => {
 
 export const WORK_MISTAKES: readonly WorkMistake[] = [
   {
-    name: 'a Job before its intent',
+    name: 'the leader creates a Job before the plan records the intent',
     configuration: configureWorks(JOBS, 'a b', 1, 0),
     leader: ahead,
     breaks: 'intent-before-signal',
   },
   {
-    name: 'work before its intent',
+    name: 'the leader starts work before the plan records the intent',
     configuration: configureWorks(ELSEWHERE, 'a b', 1, 0),
     leader: ahead,
     breaks: 'intent-before-signal',
   },
   {
-    name: 'a failed Job that holds no slot',
+    name: 'the leader uses more slots than the limit allows',
     configuration: configureWorks(JOBS, 'a:bad b c', 1, 0),
     leader: freesSlots,
     breaks: 'concurrent-workers',
   },
   {
-    name: 'work that was begun is taken for done',
+    name: 'the leader treats work that has begun as done',
     configuration: configureWorks(ELSEWHERE, 'a b', 1, 0),
     leader: tooEarly,
     breaks: 'done-runs-it',
   },
   {
-    name: 'a Job that was begun is taken for done',
+    name: 'the leader treats a Job that has begun as done',
     configuration: configureWorks(JOBS, 'a b', 1, 0),
     leader: tooEarly,
     breaks: 'no-signal-for-what-is-done',

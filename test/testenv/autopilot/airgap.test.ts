@@ -39,7 +39,7 @@ describe.each(pairsWith(1))('%s', (_name, combination) => {
     const scene = useScene(combination, { controllers: 1, workers: 1, files });
     const title = isOurs ? 'fetched once' : 'differs: fetched once or more';
 
-    test(`the bundle is there before anything is restarted, ${title}`, async () => {
+    test(`a node has its airgap bundle before any service restarts, ${title}`, async () => {
       const at = scene();
       const update = at.forced({ controllers: listed('controller1'), workers: listed('worker1') });
       await at.create('airgap', bundleFor(at, 'worker1'), update);

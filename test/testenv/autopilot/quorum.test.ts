@@ -77,7 +77,7 @@ describe.each(PAIRS.map((pair, index) => [...pair, index] as const))(
       });
 
     if (plays('ap-selector'))
-      test('ap-selector: labels and fields together select exactly one of each', async () => {
+      test('ap-selector: labels and fields together select exactly one controller and one worker', async () => {
         await played(
           async (at) => {
             const labels = { metadata: { labels: { foo: 'bar' } } };
@@ -117,7 +117,7 @@ describe.each(PAIRS.map((pair, index) => [...pair, index] as const))(
           expect(statuses()).toEqual([]);
         });
       } else {
-        test('no node is signalled before it is back, and the plan is Schedulable', async () => {
+        test('while a controller is down, no node is signalled and the plan stays Schedulable', async () => {
           const from = scene().seen.states.length;
           await scene().create('safety', update(scene()));
           await scene().until(() => expect(scene().seen.states.at(-1)).toBe('Schedulable'));

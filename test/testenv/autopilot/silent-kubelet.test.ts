@@ -22,7 +22,7 @@ const scene = useScene(
   },
 );
 
-test('the plan fails with the first node, which is rolled back, and touches no other', async () => {
+test('a node without kubelet heartbeats is rolled back, the plan fails, and no other node changes', async () => {
   const at = scene();
   // Heartbeats have a resolution of one second. So a heartbeat in the same second as the restart could count as a
   // heartbeat after the restart.

@@ -94,7 +94,7 @@ async function podsThere(): Promise<Pod[]> {
  * Compares, in addition to recordings.test.ts, how the leader cordoned and drained all Nodes, in the leader's order.
  * Evictions in a row count as one, because the scheduler decides how many pods a node has.
  */
-test('#46: three workers at once: drained one after the other, and none goes on before the last is empty', async () => {
+test('#46: k0s drains three workers one after the other, and none continues before all are drained', async () => {
   const recording = loadRecording('plan-3w-drain-concurrent3');
   const workers = ['w1', 'w2', 'w3'];
   // The leader waits as long as the original before it checks evicted pods. Meanwhile, it cordons all other nodes.
@@ -124,7 +124,7 @@ test('#46: three workers at once: drained one after the other, and none goes on 
   expect(writes.filter(({ resource }) => resource === 'pods/eviction').length).toBeGreaterThan(6);
 });
 
-test('#47: a budget that allows nothing is asked without a pause', async () => {
+test('#47: while a PodDisruptionBudget allows no eviction, k0s repeats the eviction without a pause', async () => {
   await using stage = await startStage({ controllers: ['c1'], workers: ['w1'] });
   await using _ = await deploy(1, async (condition) => await stage.until(condition));
   const budget = await forbidEvictions();
@@ -140,7 +140,7 @@ test('#47: a budget that allows nothing is asked without a pause', async () => {
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
 });
 
-test('#28: a drain that takes too long is begun again and again, and the node stays cordoned', async () => {
+test('#28: if a drain exceeds its time limit, k0s starts it again and again, and the node stays cordoned', async () => {
   await using stage = await startStage({
     controllers: ['c1'],
     workers: ['w1'],

@@ -16,7 +16,7 @@ const test = testOneIn(2);
 
 const C3 = { controllers: ['c3'] };
 
-test('03a: one failed download ends the plan at once, though another worker might have started', async () => {
+test('03a: in k0s, one failed download ends the plan at once, although other workers have not started', async () => {
   const faults = [{ node: 'w1', status: 404 }];
   await using run = await runRecorded(
     '03a-download-404',
@@ -34,7 +34,7 @@ test('03a: one failed download ends the plan at once, though another worker migh
   expect(run.stage.downloads.requests).toMatchObject([{ node: 'w1', status: 404 }]);
 });
 
-test('04: a build of another version than the plan names blocks the plan, also after an edit', async () => {
+test('04: a binary of another version than the plan names blocks a k0s plan, even after an edit of the version', async () => {
   await using run = await runRecorded('04-wrong-version', { ...C3, workers: ['w3'] });
   const { stage } = run;
   await run.untilAsRecorded();
@@ -47,7 +47,7 @@ test('04: a build of another version than the plan names blocks the plan, also a
   );
 });
 
-test('05c: a download of a bundle that a restart interrupts is never taken up again', async () => {
+test('05c: if a restart interrupts the download of a bundle, k0s never resumes the download', async () => {
   const cast = { ...C3, workers: ['w1', 'w2'], faults: [{ paceMs: 60_000, times: 4 }] };
   await using run = await runRecorded('05c-airgap-restart-mid-download', cast);
   const { stage } = run;
@@ -64,7 +64,7 @@ test('05c: a download of a bundle that a restart interrupts is never taken up ag
   expect(stage.downloads.requests).toHaveLength(2);
 });
 
-test('06 and 07a: a plan with the id of an earlier one is over before it has begun', async () => {
+test('06 and 07a: in k0s, a plan with the id of an earlier completed plan completes at once', async () => {
   await using run = await runRecorded('06-two-k0supdates', { ...C3, workers: ['w1'] });
   const { stage } = run;
   await stage.untilPlan('Completed');
@@ -78,7 +78,7 @@ test('06 and 07a: a plan with the id of an earlier one is over before it has beg
   expect(await stage.host('w1').version()).toBe(NEW);
 });
 
-test('07b: a failed download fails the next plan of the same id, too', async () => {
+test('07b: in k0s, a failed download makes the next plan with the same id fail', async () => {
   const name = '07b-reuse-id-after-failed-download';
   await using run = await runRecorded(name, { ...C3, workers: ['w1'], versions: { w1: NEW } });
   const { stage, recording } = run;
@@ -92,7 +92,7 @@ test('07b: a failed download fails the next plan of the same id, too', async () 
   await run.untilAsRecorded();
 });
 
-test('09: a node that an administrator had cordoned is schedulable afterwards', async () => {
+test('09: k0s uncordons a node after its update although an administrator had cordoned it', async () => {
   await using run = await runRecorded(
     '09-admin-cordoned',
     { ...C3, workers: ['w1'], versions: { w1: NEW } },
@@ -115,7 +115,7 @@ test('09: a node that an administrator had cordoned is schedulable afterwards', 
   expect(await run.stage.isCordoned('w1')).toBe(false);
 });
 
-test('14d: a conflict after the binary was put in place wedges the node for ever', async () => {
+test('14d: in k0s, a write conflict after the new binary is in place blocks the node forever', async () => {
   await using run = await runRecorded(
     '14d-conflict-after-rename',
     { ...C3, workers: ['w1', 'w2'] },
@@ -146,7 +146,7 @@ test('14d: a conflict after the binary was put in place wedges the node for ever
   expect(await stage.status('w2')).toBe('ApplyingUpdate');
 });
 
-test('17: a node goes on although its plan is deleted', async () => {
+test('17: in k0s, a node finishes its update although its plan is deleted', async () => {
   await using run = await runRecorded(
     '17-delete-plan-midflight',
     { ...C3, workers: ['w1', 'w2'], versions: { w1: NEW, w2: NEW } },
@@ -157,7 +157,7 @@ test('17: a node goes on although its plan is deleted', async () => {
   expect(await run.stage.status('w2')).toBe('');
 });
 
-test('19: a node that is deleted while it downloads is waited for in vain', async () => {
+test('19: k0s waits forever for a node that is deleted while it downloads', async () => {
   await using run = await runRecorded(
     '19-node-deleted-while-sent',
     { ...C3, workers: ['w3'], versions: { w3: NEW } },
@@ -175,7 +175,7 @@ test('19: a node that is deleted while it downloads is waited for in vain', asyn
   expect(await stage.planState()).toBe('SchedulableWait');
 });
 
-test('12a: a leader that is killed is replaced when its lease has run out, and its successor takes everything up', async () => {
+test('12a: if a k0s leader is killed, the next leader takes over when the Lease expires, and completes the plan', async () => {
   const cast = { controllers: ['c3', 'c1', 'c2'], reluctant: ['c1'], workers: ['w2', 'w3'] };
   const times = { leaseDuration: 2_000, renewDeadline: 1_500 };
   await using run = await runRecorded(
@@ -191,7 +191,7 @@ test('12a: a leader that is killed is replaced when its lease has run out, and i
   await run.untilAsRecorded();
 });
 
-test('15: a kind that came after the leader had asked for the first time is not found, until another process leads', async () => {
+test('15: a k0s leader does not find an API kind that is added after its first check, until it restarts', async () => {
   const cast = { ...C3, workers: ['w1'] };
   await using things = new AsyncDisposableStack();
   await using run = await runRecorded('15-removed-api', cast, async (stage) => {

@@ -18,7 +18,7 @@ test.each<Case>([
   ),
   ['our leader, agents of k0s <= 1.34', ...OLD_RELEASE, { leader: 'refit', agents: 'k0s' }],
   [
-    'our leader, agents that cordon themselves and are uncordoned like ones that do not',
+    'a Refit leader updates k0s from 1.34, whose agents cordon their node, to 1.35, whose agents do not',
     OLD_RELEASE[0],
     'v1.35.4+k0s.0',
     { leader: 'refit', agents: 'k0s' },

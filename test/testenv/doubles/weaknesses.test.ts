@@ -39,7 +39,7 @@ function conflictWhenSent(stage: Stage, times: number): void {
   };
 }
 
-test('#3: a conflict after the signal makes the leader signal another worker, though only one may move', async () => {
+test('#3: after a conflict on the plan status, the k0s leader signals another worker, although concurrent is 1', async () => {
   const recording = loadRecording('03x-plan-status-conflict-oversignals');
   // In the recording, three workers are in progress although `concurrent` is 1.
   expect(new Set(signalled(recording.writes))).toEqual(new Set(['w1', 'w2', 'w3']));
@@ -57,7 +57,7 @@ test('#3: a conflict after the signal makes the leader signal another worker, th
   await stage.until(() => expect(stage.downloads.requests).toHaveLength(3));
 });
 
-test('#3: in the same way all controllers restart together', async () => {
+test('#3: after conflicts on the plan status, all k0s controllers restart at the same time', async () => {
   const recording = loadRecording('03z-plan-status-conflict-controllers');
   const controllers = ['c3', 'c1', 'c2'];
   expect(new Set(signalled(recording.writes))).toEqual(new Set(controllers));
@@ -85,7 +85,7 @@ test('#3: in the same way all controllers restart together', async () => {
   );
 });
 
-test('#11: a controller that is down and not in the plan keeps nobody from taking down another one', async () => {
+test('#11: k0s restarts a controller of the plan although another controller, not in the plan, is down', async () => {
   await using stage = await startStage({ controllers: ['c3', 'c1'] });
   await stage.host('c1').powerOff();
   const plan = loadRecording('08e-controllers-unparsable').plan(stage.downloads);
@@ -98,7 +98,7 @@ test('#11: a controller that is down and not in the plan keeps nobody from takin
   await stage.until(() => expect(stage.host('c3').starts).toBe(2));
 });
 
-test('#20: an edit of a plan that has failed does nothing', async () => {
+test('#20: in k0s, an edit of a failed plan has no effect', async () => {
   await using run = await runRecorded('03b-wrong-sha', { ...C3, workers: ['w3'] });
   const { stage, recording } = run;
   await stage.untilPlan('ApplyFailed');
@@ -123,7 +123,7 @@ test('#20: an edit of a plan that has failed does nothing', async () => {
   expect(stage.logs.get('w3')?.join('')).toContain('the hash is another one');
 });
 
-test('#32: a command of no known kind leaves the plan without any status', async () => {
+test('#32: in k0s, a plan with a command of unknown kind gets no status', async () => {
   await using run = await runRecorded('10c-item-with-neither', C3);
   await run.stage.until(() =>
     expect(run.stage.logs.get('c3')?.join('')).toContain('of no known kind'),
@@ -141,7 +141,7 @@ test('a plan without commands is refused by the API server again and again', asy
   await run.stage.until(() => expect(refused().length).toBeGreaterThan(5));
 });
 
-test('#38: each conflict at the end of a download costs another download', async () => {
+test('#38: in k0s, each write conflict at the end of a download causes another download', async () => {
   await using stage = await startStage({ ...C3, workers: ['w1'] });
   let left = 3;
   stage.recorder.hold = async ({ via, annotations = {} }) => {
@@ -174,7 +174,7 @@ test('#41: a killed download leaves its file behind for good', async () => {
   expect(stage.downloads.requests.map(({ from }) => from)).toEqual([0, 0]);
 });
 
-test('#63: what the original does not know in a signal is gone after the next status', async () => {
+test('#63: k0s removes unknown fields from a signal when it writes the next status', async () => {
   await using stage = await startStage({ ...C3, workers: ['w1'], versions: { w1: OLD } });
   const command = { id: 0, k0supdate: { url: `${stage.downloads.url}/x`, version: OLD, later: 1 } };
   const data = JSON.stringify({ planId: 'p', created: 'now', command, extra: true });
@@ -190,7 +190,7 @@ test('#63: what the original does not know in a signal is gone after the next st
   expect(metadata.annotations?.['mine']).toBe('kept');
 });
 
-test('#64: after the dead end a plan with the right version completes, and leaves the node cordoned', async () => {
+test('#64: after a plan with a wrong version, a correct k0s plan completes but leaves the node cordoned', async () => {
   await using run = await runRecorded('04-wrong-version', {
     ...C3,
     workers: ['w3'],
@@ -204,7 +204,7 @@ test('#64: after the dead end a plan with the right version completes, and leave
   expect(await stage.isCordoned('w3')).toBe(true);
 });
 
-test('#1: what is no program at all is installed all the same, and the plan waits', async () => {
+test('#1: k0s installs a downloaded file that is not a program, and the plan waits', async () => {
   await using stage = await startStage({ ...C3, workers: ['w3'] });
   const plan = loadRecording('03b-wrong-sha').plan(stage.downloads);
   const platforms = { 'linux-amd64': { url: `${stage.downloads.url}/w/garbage` } };
@@ -218,7 +218,7 @@ test('#1: what is no program at all is installed all the same, and the plan wait
   expect(await stage.planState()).toBe('SchedulableWait');
 });
 
-test('#24: one worker that is not ready holds the plan, and the failure of another is not even looked at', async () => {
+test('#24: in k0s, a worker that is not Ready holds the plan, and the failure of another worker is ignored', async () => {
   const faults = [{ node: 'w1', status: 503 }];
   const versions = { w1: NEW };
   await using stage = await startStage({
@@ -257,7 +257,7 @@ test('airgap: a bundle is called what the server calls it, made harmless', async
   expect(await readdir(join(stage.host('w3').dataDirectory, 'images'))).toEqual(['my na_me.tar']);
 });
 
-test('#22 and #34: a worker whose Node has another name gives up after 120 refusals, and says nothing but in its log', async () => {
+test('#22 and #34: a k0s worker whose Node has another name stops after 120 refusals, and only logs this', async () => {
   await using stage = await startStage(C3);
   const stray = await stage.addStray('w4', 'node4');
   await stage.until(() => expect(stage.logs.get('w4')?.join('')).toContain('given up'));

@@ -96,7 +96,7 @@ function manager() {
   return { client: cluster.client, caller, clock: systemClock, onCall: () => undefined };
 }
 
-test('the page can be followed', () => {
+test('the Cluster API guide has exactly the four steps that the test follows', () => {
   expect(blocks.map(({ use }) => use)).toEqual(['worker', 'run', 'service', 'run']);
 });
 
@@ -106,7 +106,7 @@ test.each(blocks.slice(0, -1))('$title', async (block) => {
   expect(shell.ended).toEqual([]);
 });
 
-test('then the version of a Machine is changed, and status follows it to its end', async () => {
+test('after the steps of the guide, a Machine gets a new version, and refit status follows the update', async () => {
   const { caller } = manager();
   const discover = async (): Promise<void> =>
     expect(await callHook(caller, 'Discovery', {})).toMatchObject({ status: 'Success' });

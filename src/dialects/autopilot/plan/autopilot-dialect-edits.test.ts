@@ -64,7 +64,7 @@ test.each([
   expect(sent('w2')).toMatchObject({ version });
 });
 
-test('an edit that makes the Plan invalid, or changes its id, is ignored too', async () => {
+test('if the policy ignores edits, an edit that is invalid or changes the id is ignored too', async () => {
   const { reconcile, edit, complete, sent, read } = scene();
   await reconcile();
   edit({ k0supdate: { ...update, version: 'latest', platforms: {} } }, 2, 'id2');

@@ -55,7 +55,7 @@ function scene(targets: K0sUpdate['targets'], excludedRoles: readonly Role[] = [
   return { reconcile, exclude, complete, signals, read };
 }
 
-test('a worker that its agent excludes, listed or selected', async () => {
+test('a Plan is Restricted if it lists or selects a worker whose agent excludes itself from plans', async () => {
   for (const workers of [listed('w1', 'w2'), selected()]) {
     const { reconcile, exclude, signals, read } = scene({ workers });
     exclude('w2');
@@ -84,7 +84,7 @@ test.each<[string, K0sUpdate['targets'], Role, string]>([
   expect(read()?.state).toBe(state);
 });
 
-test('a worker that is excluded while the Plan runs ends it once nothing is in progress', async () => {
+test('after a worker is excluded, a running Plan ends as Restricted when no node is in progress', async () => {
   const { reconcile, exclude, complete, signals, read } = scene({
     workers: listed('w1', 'w2'),
   });

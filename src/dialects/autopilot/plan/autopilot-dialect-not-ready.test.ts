@@ -56,7 +56,7 @@ test('by default the Plan waits until every API server is ready', async () => {
   expect(signalOf('c1')).toBeDefined();
 });
 
-test('if the policy says so, the Plan ends as InconsistentTargets before any controller is signalled', async () => {
+test('if an API server is not ready, a policy can end the new Plan as InconsistentTargets', async () => {
   const { reconcile, signalOf, read } = scene();
   await reconcile('c2');
   expect(read()?.state).toBe('InconsistentTargets');

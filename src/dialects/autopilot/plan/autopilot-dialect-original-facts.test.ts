@@ -91,17 +91,17 @@ describe('a new plan', () => {
       { state: 'SchedulableWait', c1: 'Sent', w1: 'Pending', signalled: ['c1'] },
     ],
     [
-      'a controller is missing: IncompleteTargets, only that target says so',
+      'only a missing controller is SignalMissingNode, and its plan ends as IncompleteTargets',
       { plan: fresh(commandOf(listed('c1', 'c9'), listed('w1'))) },
       { state: 'IncompleteTargets', c1: 'Pending', c9: 'MissingNode', w1: 'Pending' },
     ],
     [
-      'a worker is missing: the same',
+      'a missing worker is SignalMissingNode, and its plan ends as IncompleteTargets',
       { plan: fresh(commandOf(listed('c1'), listed('w9'))) },
       { state: 'IncompleteTargets', c1: 'Pending', w9: 'MissingNode' },
     ],
     [
-      'another platform: IncompleteTargets and SignalMissingPlatform',
+      'a node whose platform has no download is SignalMissingPlatform, and the plan IncompleteTargets',
       {
         plan: fresh(commandOf(undefined, listed('w1', 'w2'))),
         world: worldOf([], buildNode('w1', arm), buildNode('w2')),
@@ -123,7 +123,7 @@ describe('a new plan', () => {
       ];
     }),
     [
-      'one unsupported node of a selector refuses the whole plan',
+      'one selected node of an unsupported platform ends the whole plan as IncompleteTargets',
       {
         plan: fresh(commandOf(undefined, selected())),
         world: worldOf([], buildNode('w1', arm), buildNode('w2')),
@@ -149,27 +149,27 @@ describe('a new plan', () => {
       { state: 'IncompleteTargets', '0/w1': 'Pending', '1/w9': 'MissingNode' },
     ],
     [
-      'differs: a selector that does not parse is refused, the original selects every node',
+      'Refit refuses an invalid label selector; the original selects every node',
       { plan: fresh(commandOf(undefined, selected('pool blue'))) },
       { state: 'Warning' },
     ],
     [
-      'differs: a field that cannot be selected by is refused, the original selects none and says Completed',
+      'Refit refuses an unsupported field selector; the original selects no node and says Completed',
       { plan: fresh(commandOf(undefined, selected('', 'status.phase=x'))) },
       { state: 'Warning' },
     ],
     [
-      'differs: a plan without commands is refused, the original can never write its status',
+      'Refit refuses a plan without commands; the original can never write a status for it',
       { plan: fresh() },
       { state: 'Warning' },
     ],
     [
-      'differs: an unknown command is refused, the original keeps an empty status',
+      'Refit refuses an unknown command; the original leaves the status of the plan empty',
       { plan: fresh({}) },
       { state: 'Warning' },
     ],
     [
-      'differs: a concurrency of 0 is refused, the original waits for ever',
+      'Refit refuses a concurrency of 0; the original waits forever',
       { plan: fresh(commandOf(undefined, { ...listed('w1'), limits: { concurrent: 0 } })) },
       { state: 'Warning' },
     ],
@@ -179,7 +179,7 @@ describe('a new plan', () => {
       { state: 'Warning' },
     ],
     [
-      'differs: a plan of another name is refused, the original is silent',
+      'Refit refuses a plan with another name than autopilot; the original ignores it silently',
       { plan: { ...buildPlan(), metadata: { ...buildPlan().metadata, name: 'other' } } },
       { state: 'Warning' },
     ],
@@ -201,17 +201,17 @@ describe('a plan under way', () => {
     );
   check([
     [
-      'all done: Completed',
+      'a plan is Completed when all its nodes have completed',
       { plan: underWay({ c1: 'Completed' }, { w1: 'Completed' }) },
       { state: 'Completed', c1: 'Completed', w1: 'Completed' },
     ],
     [
-      'one sent: SchedulableWait',
+      'a plan is SchedulableWait while a node is in progress',
       { plan: underWay({}, { w1: 'Sent', w2: 'Pending' }), world: nodes({ status: 'Restart' }) },
       { state: 'SchedulableWait', w1: 'Sent', w2: 'Pending' },
     ],
     [
-      'one pending: it is sent',
+      'a node in state SignalPending gets its signal and is then in state SignalSent',
       { plan: underWay({}, { w1: 'Completed', w2: 'Pending' }) },
       { state: 'SchedulableWait', w1: 'Completed', w2: 'Sent', signalled: ['w2'] },
     ],
@@ -299,7 +299,7 @@ describe('a plan under way', () => {
       { state: 'SchedulableWait', w1: 'Sent', signalled: ['w1'] },
     ],
     [
-      'differs: nothing pending while one is only sent is not Completed, whatever pass the original would be in',
+      'unlike in the original, a plan in Schedulable is not Completed while a node is in progress',
       {
         plan: {
           ...underWay({}, { w1: 'Sent' }),
@@ -313,12 +313,12 @@ describe('a plan under way', () => {
       { state: 'SchedulableWait', w1: 'Sent' },
     ],
     [
-      'differs: a deleted node that was sent fails the plan, the original never ends',
+      'a node that is deleted after its signal fails the plan; the original waits forever',
       { plan: underWay({}, { w9: 'Sent' }) },
       { state: 'ApplyFailed', w9: 'ApplyFailed' },
     ],
     [
-      'a deleted node that is pending: IncompleteTargets; here it says so itself too',
+      'a node that is deleted before its signal is SignalMissingNode, and the plan IncompleteTargets',
       { plan: underWay({}, { w9: 'Pending' }) },
       { state: 'IncompleteTargets', w9: 'MissingNode' },
     ],
@@ -330,7 +330,7 @@ describe('health', () => {
   const sick = worldOf([], buildNode('w1', {}, 'False'), buildNode('w2'));
   check([
     [
-      'an API server that is not ready: Schedulable',
+      'a plan is Schedulable while an API server is not ready',
       { plan: fresh(commandOf(listed('c1'))), health: down },
       { state: 'Schedulable', c1: 'Pending' },
     ],
@@ -345,12 +345,12 @@ describe('health', () => {
       { state: 'Schedulable', w1: 'Pending' },
     ],
     [
-      'differs: it does not hold up the others',
+      'Refit signals the other workers while a worker is not Ready; the original signals none',
       { plan: fresh(commandOf(undefined, listed('w1', 'w2'))), world: sick },
       { state: 'SchedulableWait', w1: 'Pending', w2: 'Sent', signalled: ['w2'] },
     ],
     [
-      'differs: nor does it keep the failure of another from being seen',
+      'Refit sees a failed worker while another worker is not Ready; the original does not see it',
       {
         plan: underWay({}, { w1: 'Pending', w2: 'Sent' }, 2),
         world: worldOf(
@@ -362,7 +362,7 @@ describe('health', () => {
       { state: 'ApplyFailed', w1: 'Pending', w2: 'ApplyFailed' },
     ],
     [
-      'differs: a completed worker holds its slot until it is Ready, the original takes the next one',
+      'a completed worker keeps its slot until it is Ready; the original starts the next worker',
       {
         plan: underWay({}, { w1: 'Sent', w2: 'Pending' }),
         world: worldOf(
@@ -386,7 +386,7 @@ describe('several commands', () => {
   const leftover = worldOf([], buildNode('w1', answered({ status: 'Completed' })));
   check([
     [
-      'a completed command is skipped; differs: its result does not complete the next one',
+      'the result of a completed command does not complete the next command, unlike in the original',
       {
         plan: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Pending' })),
         world: leftover,
@@ -402,7 +402,7 @@ describe('several commands', () => {
       { state: 'Completed', '0/w1': 'Completed', '1/w1': 'Completed' },
     ],
     [
-      'differs: a command more than recorded holds the plan until it is fixed, the original stops with a log line',
+      'Refit starts no node if a plan has more commands than recorded; the original only logs it',
       {
         plan: {
           ...two(completed, completed),
@@ -416,7 +416,7 @@ describe('several commands', () => {
       { state: 'SchedulableWait', w1: 'Pending' },
     ],
     [
-      'differs: a command less than recorded, the same; what is in flight of it is still followed',
+      'Refit follows a node in progress after its command is removed; the original stops',
       {
         plan: {
           ...fresh(commandOf(undefined, listed('w1'))),
@@ -441,7 +441,7 @@ describe('a plan that has ended', () => {
     'Warning',
     'Restricted',
     'SomethingNew',
-  ])('%s is left alone, whatever its targets say', (state) => {
+  ])('a plan that ended in state %s keeps this state and signals no node', (state) => {
     const plan = underWay({}, { w1: 'Sent' });
     const ended = { ...plan, status: { state, commands: plan.status?.commands ?? [] } };
     expect(outcomeOf({ plan: ended, world: leftovers })).toEqual({ state, w1: 'Sent' });

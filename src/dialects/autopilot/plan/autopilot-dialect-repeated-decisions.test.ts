@@ -57,7 +57,7 @@ describe.each(['Schedulable', 'SchedulableWait'])('a plan that says %s', (state)
       ['n1'],
     ],
     [
-      'controllers, one at work',
+      'repeated passes signal no controller while another controller is in progress',
       { role: 'controllers', concurrent: 3, words: ['Completed', 'Sent', 'Pending'] },
       [],
     ],
@@ -77,31 +77,28 @@ describe.each(['Schedulable', 'SchedulableWait'])('a plan that says %s', (state)
       ['n2'],
     ],
     [
-      'workers, no slot free',
+      'repeated passes signal no worker while all slots are in use',
       { role: 'workers', concurrent: 2, words: ['Sent', 'Sent', 'Pending'] },
       [],
     ],
     [
-      'workers, all at work',
+      'repeated passes do not complete a plan while all its workers are in progress',
       { role: 'workers', concurrent: 3, words: ['Sent', 'Sent', 'Sent'] },
       [],
     ],
-  ])(
-    '%s: the same are signalled by every pass, and it is not over',
-    (_name, recorded, signalled) => {
-      const world = worldOf(recorded);
-      const first = passOver({ plan: planIn(state, recorded), world });
-      expect(first.signalled).toEqual(signalled);
-      expect(wordsOf(first.plan)).toMatchObject({ state: 'SchedulableWait' });
-      // In the first check, a second leader runs at the same time. In the second check, another leader starts before it
-      // sees the signals.
-      expect(passOver({ plan: planIn(state, recorded), world })).toEqual(first);
-      expect(passOver({ plan: first.plan, world })).toEqual(first);
-    },
-  );
+  ])('every pass sends the same signals: %s', (_name, recorded, signalled) => {
+    const world = worldOf(recorded);
+    const first = passOver({ plan: planIn(state, recorded), world });
+    expect(first.signalled).toEqual(signalled);
+    expect(wordsOf(first.plan)).toMatchObject({ state: 'SchedulableWait' });
+    // In the first check, a second leader runs at the same time. In the second check, another leader starts before it
+    // sees the signals.
+    expect(passOver({ plan: planIn(state, recorded), world })).toEqual(first);
+    expect(passOver({ plan: first.plan, world })).toEqual(first);
+  });
 });
 
-test('a first record that is made twice holds every command and every target once', () => {
+test('a repeated first pass records each command and each target only once', () => {
   const update = { k0supdate: buildUpdate({ targets: { workers: listed(...NAMES) } }) };
   const fresh = buildPlan({ commands: [update, update] });
   const { plan } = passOver({ plan: fresh, world: WORKERS });
@@ -113,7 +110,7 @@ test('a first record that is made twice holds every command and every target onc
   expect(passOver({ plan, world: WORKERS }).plan).toEqual(plan);
 });
 
-test('the time of a target that is done is that of its end', () => {
+test('the status gives a completed target the time when its end was recorded', () => {
   const sent = planIn('SchedulableWait', { role: 'workers', concurrent: 1, words: ['Sent'] });
   const world = buildWorld(
     [],

@@ -13,7 +13,7 @@ const withAddresses = (
   status: addresses ? { addresses } : {},
 });
 
-test('every ControlNode is an endpoint, in the plan or not, at its first InternalIP', () => {
+test('every ControlNode is an API server endpoint at its first InternalIP, in the plan or not', () => {
   const nodes = [
     withAddresses('c1', [
       { type: 'Hostname', address: 'c1' },

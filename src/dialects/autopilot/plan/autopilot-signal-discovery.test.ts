@@ -24,7 +24,7 @@ const world = buildWorld(
 
 describe('workers', () => {
   test.each<[string, TargetSpec | undefined, string[]]>([
-    ['no specification: none', undefined, []],
+    ['a plan without a target specification for workers selects no worker', undefined, []],
     ['neither list nor selector: none', { discovery: {} }, []],
     ['a list: in its order', listed('w2', 'w1'), ['w2', 'w1']],
     [
@@ -34,19 +34,35 @@ describe('workers', () => {
     ],
     ['a list without names: none', { discovery: { static: {} } }, []],
     [
-      'a list wins over a selector, even if it is empty',
+      'a list of nodes replaces a selector, even if the list is empty',
       { discovery: { static: { nodes: [] }, selector: { labels: 'pool=blue' } } },
       [],
     ],
-    ['an empty selector: all, sorted by name', selected(), ['w1', 'w10', 'w2', 'w3']],
+    [
+      'an empty selector selects all workers, sorted by name',
+      selected(),
+      ['w1', 'w10', 'w2', 'w3'],
+    ],
     ['labels', selected('pool=blue'), ['w1', 'w2']],
     ['labels that nobody has: none', selected('pool=red'), []],
     ['the absence of a label', selected('!pool'), ['w10']],
     ['another value of a label, or none', selected('pool!=blue'), ['w10', 'w3']],
-    ['a name', selected(undefined, 'metadata.name=w2'), ['w2']],
+    [
+      'a field selector can select a worker by metadata.name',
+      selected(undefined, 'metadata.name=w2'),
+      ['w2'],
+    ],
     ['all but a name', selected('pool=blue', 'metadata.name!=w2'), ['w1']],
-    ['only those that take pods', selected('', 'spec.unschedulable=false'), ['w1', 'w10', 'w2']],
-    ['both must hold', selected('pool=green', 'metadata.name=w1'), []],
+    [
+      'the field selector spec.unschedulable=false selects only workers that are not cordoned',
+      selected('', 'spec.unschedulable=false'),
+      ['w1', 'w10', 'w2'],
+    ],
+    [
+      'a node must match both the label selector and the field selector',
+      selected('pool=green', 'metadata.name=w1'),
+      [],
+    ],
   ])('%s', (_name, spec, names) => {
     expect(discover(spec, 'worker', world)).toEqual(names);
   });

@@ -151,7 +151,7 @@ describe('the answer of a node to our signal', () => {
     return annotated({ ...object.metadata.annotations, ...report });
   };
 
-  test('with the report of our agent: the reason is told', () => {
+  test('the reason in the report of the agent becomes the message of a failed node', () => {
     expect(read(reported(later(1000)))).toMatchObject({
       message: 'Failed: the server said 404',
       report: { from: 'v1.36.3+k0s.0', rolledBack: true },
@@ -245,7 +245,7 @@ describe('none of ours', () => {
       { of: target('pending') },
     ],
     [
-      'another command of the same plan: the original takes its answer for this one',
+      'Refit ignores a report for another command of the same plan; the original accepts it',
       annotated(buildSignal({ command: { id: 1 }, ...leftover })),
       {},
     ],
@@ -255,12 +255,12 @@ describe('none of ours', () => {
       {},
     ],
     [
-      'a reused plan id, with an answer from before this plan: the original ends at once',
+      'Refit ignores a report older than a plan with a reused id; the original ends the plan',
       annotated(buildSignal({ created: later(-1000), ...leftover })),
       { of: target('pending') },
     ],
     [
-      'the same, of a plan that we carried out: another plan object has another uid',
+      'Refit ignores a report for a deleted plan with the same id, because the uid differs',
       ours('Completed', rollout({ source: { ...rollout().source, uid: 'deleted-plan' } })),
       { of: target('pending') },
     ],
@@ -275,7 +275,7 @@ describe('none of ours', () => {
 });
 
 describe('ours although it does not look so at first', () => {
-  test('the plan got another id while it ran: the rollout annotation still binds the signal to it', () => {
+  test('a signal still belongs to its plan after somebody edits the id of the plan', () => {
     expect(read(ours('Completed'), { by: rollout({ id: 'edited' }) })).toMatchObject({
       kind: 'succeeded',
     });
@@ -426,7 +426,7 @@ describe('writing a signal', () => {
     expect(after.metadata.annotations).not.toHaveProperty(REPORT_ANNOTATION);
   });
 
-  test('leaves everything else as it was, and the object that was given too', () => {
+  test('writing a signal keeps every other field of the node and does not modify the input object', () => {
     const before = {
       ...buildNode('w1', {
         annotations: { 'example.com/mine': '1', [ROLLOUT_ANNOTATION]: 'old/one' },

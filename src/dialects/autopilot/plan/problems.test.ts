@@ -44,9 +44,13 @@ describe('one problem', () => {
       buildPlan({ id: 'x'.repeat(10_001) }),
       'spec.id: 10001 is too many characters; use at most 10000',
     ],
-    ['no command', buildPlan({ commands: [] }), 'spec.commands: [] is empty; add a command'],
     [
-      'an empty command',
+      'a plan without commands is refused, and the message asks for a command',
+      buildPlan({ commands: [] }),
+      'spec.commands: [] is empty; add a command',
+    ],
+    [
+      'an empty command is refused, and the message names the two possible updates',
       buildPlan({ commands: [{}] }),
       'spec.commands[0]: {} has no update; add k0supdate or airgapupdate',
     ],
@@ -175,7 +179,7 @@ describe('one problem', () => {
       `${AT}.targets.workers.${FIELDS}: "metadata.nmae=w1" is not a field selector ("metadata.nmae" is not a selectable field; use metadata.name, spec.unschedulable); use for example metadata.name=w1`,
     ],
     [
-      'a field of nodes asked of controllers',
+      'the field selector spec.unschedulable is refused for controllers',
       withControllers(selected('', 'spec.unschedulable=true')),
       `${AT}.targets.controllers.${FIELDS}: "spec.unschedulable=true" is not a field selector ("spec.unschedulable" is not a selectable field; use metadata.name); use for example metadata.name=w1`,
     ],

@@ -94,7 +94,7 @@ test.each<[string, Served, string, string | undefined]>([
   expect(await ask(served, version)).toBe(message);
 });
 
-test('what is served is asked each time', async () => {
+test('each check for removed APIs asks the API server again which kinds it serves', async () => {
   const served: Record<string, Readonly<Record<string, readonly string[]>>> = {};
   const asked: string[] = [];
   const client = serve(served, asked);
@@ -107,7 +107,7 @@ test('what is served is asked each time', async () => {
 });
 
 test.each([403, 429, 503])(
-  'an API server that answers %i says nothing about the version',
+  'Refit draws no conclusion about removed APIs if the API server answers %i',
   async (code) => {
     const client = {
       raw: () => Promise.resolve({ status: code, body: '' }),
@@ -118,7 +118,7 @@ test.each([403, 429, 503])(
   },
 );
 
-test('a list that fails says nothing about the version', async () => {
+test('Refit draws no conclusion about removed APIs if a list request fails', async () => {
   const refused = new StatusError({ kind: 'Status', code: 500, message: 'etcd' });
   const client = {
     ...serve(TRIED),

@@ -169,7 +169,7 @@ describe('what was there', () => {
     ],
   };
 
-  test('and is not known here stays, at every level', () => {
+  test('a status update keeps unknown fields of the plan, its commands and its targets', () => {
     const rollout = buildRollout([buildStage('worker', [done('w1')])], { phase: 'done' });
     const { status } = project(rollout, planOf(1, recorded));
     expect(status).toEqual({

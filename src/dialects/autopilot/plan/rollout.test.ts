@@ -37,7 +37,7 @@ const command = (id: number, more: Partial<CommandStatus> = {}): CommandStatus =
 });
 
 describe('a new plan', () => {
-  test('without an id has its uid as id, and keeps it when it is edited', () => {
+  test('a Plan without an id uses its uid as id, also after an edit', () => {
     const { spec, ...plan } = buildPlan();
     const unnamed: Plan = { ...plan, spec: { commands: spec.commands } };
     expect(resolved(unnamed)).toMatchObject({ id: 'plan-uid', problems: [] });
@@ -134,7 +134,7 @@ describe('a new plan', () => {
     ).toMatchObject(wanted);
   });
 
-  test('controllers go one at a time, whatever their limits say', () => {
+  test('controllers are upgraded one at a time, whatever their limits say', () => {
     const targets = { controllers: { ...listed('c1'), limits: { concurrent: 3 } } };
     const [stage] = resolved(
       buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }),
@@ -183,7 +183,7 @@ describe('a recorded plan', () => {
     ],
   };
 
-  test('has the targets of its record, in that order, whatever a selector would find now', () => {
+  test('a started plan keeps the targets of its record in their order, whatever a selector finds now', () => {
     const rollout = resolved(buildPlan({}, status));
     expect(namesIn(rollout)).toEqual({ '0/controllers': ['c2', 'c9'], '0/workers': ['w3', 'w1'] });
     expect(rollout.stages[0]?.targets.map(({ state, since }) => [state, since])).toEqual([
@@ -251,7 +251,7 @@ describe('a recorded plan', () => {
     expect(Object.keys(namesIn(rollout))).toEqual(['0/controllers', '0/workers']);
   });
 
-  test('an image bundle is a stage of its own', () => {
+  test('the image bundle of a plan becomes a separate stage', () => {
     const airgap = { version: 'v1.36.3+k0s.2', platforms: {}, workers: listed('w1') };
     const recorded = command(0, { airgapupdate: { workers: [entry('w1', 'SignalSent')] } });
     const plan = buildPlan(
@@ -270,7 +270,7 @@ describe('a recorded plan', () => {
     });
   });
 
-  test('a command with both: the bundle first, then controllers, then workers', () => {
+  test('a command with both updates runs the bundle first, then controllers, then workers', () => {
     const airgapupdate = { version: 'v1.36.3', platforms: {}, workers: listed('w1') };
     const both = buildPlan({ commands: [{ k0supdate: buildUpdate(), airgapupdate }] });
     const recorded = {

@@ -35,7 +35,7 @@ describe.each<[string, string, Shape, object]>([
     status: 'Success',
   };
 
-  test('the version is claimed, and what is left is named', () => {
+  test('the answer of Refit covers the version and names the changes that it does not cover', () => {
     const message = `covers machine.spec.version; not covered: ${REST}`;
     const answer = answerCan(hook, shape, request);
     expect(answer).toEqual({ ...head, message, ...patches });
@@ -59,7 +59,7 @@ describe.each<[string, string, Shape, object]>([
     });
   });
 
-  test("the reference's own patches cover all of it, so both sides compare alike", () => {
+  test('Refit finds no change left after the patches of the reference extension are applied', () => {
     const patched = applyPatches(shape, request.current, exampleResponse);
     expect(changesBetween(shape, patched, request.desired)).toEqual([]);
   });

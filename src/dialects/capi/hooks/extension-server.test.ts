@@ -138,7 +138,7 @@ test('calls are counted by hook and outcome', async () => {
 });
 
 describe.each(PROTOCOLS)('over %s', (protocol) => {
-  test('discovery names exactly the three hooks, and none of them may be ignored', async () => {
+  test('the discovery response lists exactly three hooks, each with failurePolicy Fail', async () => {
     const { path, request } = captured('discovery');
     const { status, body } = await post(caller(protocol), path, JSON.stringify(request));
     expect(status).toBe(200);

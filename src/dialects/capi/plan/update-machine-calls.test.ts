@@ -12,7 +12,7 @@ const DONE = { status: 'Success', retryAfterSeconds: 0 };
 describe('an update from the first call to the last', () => {
   const scene = new MachineScene(['w1']);
 
-  test('the request is on the Node before the first answer, once', async () => {
+  test('UpdateMachine writes the update request to the Node before its first answer, and only once', async () => {
     expect(await scene.ask('w1')).toMatchObject(underWay('node w1 is about to start'));
     const update = updateOn(scene.node('w1'));
     expect(update).toMatchObject({
@@ -120,7 +120,7 @@ test('a release of k0s is done when its kubelet says what it calls itself', asyn
   );
 });
 
-test('another version while one is under way: that one is brought to its end first', async () => {
+test('a new version waits until the update in progress has ended', async () => {
   const scene = new MachineScene(['w1']);
   await scene.ask('w1');
   await scene.lead('w1');
@@ -136,7 +136,7 @@ test('another version while one is under way: that one is brought to its end fir
   expect(updateOn(scene.node('w1'))?.version).toBe('v1.35.2');
 });
 
-test('a failed update fails every call, until another version is wanted or the request is taken away', async () => {
+test('a failed update fails every call until the update request is removed from the Node', async () => {
   const scene = new MachineScene(['w1']);
   await scene.ask('w1');
   await scene.lead('w1');

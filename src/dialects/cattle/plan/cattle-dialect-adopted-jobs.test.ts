@@ -19,29 +19,32 @@ const dialect = cattle(config);
 const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const node = buildNode('a', { labels: { 'kubernetes.io/hostname': 'host-a' } });
 
-test.each(['True', 'False'])('its Plan says Complete %s', (complete) => {
-  const conditions = [
-    { type: 'Complete', status: complete, reason: 'Complete' },
-    { type: 'Validated', status: 'True', reason: 'PlanIsValid' },
-    { type: 'LatestResolved', status: 'True', reason: 'Version' },
-  ];
-  const status = { conditions, latestVersion: 'v1.2.3', latestHash: hash };
-  const plan: CattlePlan = { ...buildCattlePlan('p'), status };
-  const made = jobOf(config, { plan, node, version: 'v1.2.3', hash, settings: config.job });
-  const job = {
-    ...made,
-    metadata: { ...made.metadata, creationTimestamp: later(0) },
-    status: { active: 1 },
-  };
-  const world = buildWorldOf([nodes, [node]], [jobs, [job]], [pods, []], [secrets, []]);
-  const first = decide(gather(dialect, plan, world, T0), DEFAULT_POLICY, T0);
-  const recorded = first.record ? dialect.project(first.record, plan, T0) : plan;
-  expect(recorded.status?.applying).toEqual(['host-a']);
-  expect(recorded.status?.conditions?.[0]).toMatchObject({
-    type: 'Complete',
-    status: 'False',
-    reason: 'SyncJob',
-  });
-  const again = decide(gather(dialect, recorded, world, T0), DEFAULT_POLICY, T0);
-  expect([again.record, again.signals]).toEqual([undefined, []]);
-});
+test.each(['True', 'False'])(
+  'Refit records the node of a running Job in applying, also if the Plan reports Complete %s',
+  (complete) => {
+    const conditions = [
+      { type: 'Complete', status: complete, reason: 'Complete' },
+      { type: 'Validated', status: 'True', reason: 'PlanIsValid' },
+      { type: 'LatestResolved', status: 'True', reason: 'Version' },
+    ];
+    const status = { conditions, latestVersion: 'v1.2.3', latestHash: hash };
+    const plan: CattlePlan = { ...buildCattlePlan('p'), status };
+    const made = jobOf(config, { plan, node, version: 'v1.2.3', hash, settings: config.job });
+    const job = {
+      ...made,
+      metadata: { ...made.metadata, creationTimestamp: later(0) },
+      status: { active: 1 },
+    };
+    const world = buildWorldOf([nodes, [node]], [jobs, [job]], [pods, []], [secrets, []]);
+    const first = decide(gather(dialect, plan, world, T0), DEFAULT_POLICY, T0);
+    const recorded = first.record ? dialect.project(first.record, plan, T0) : plan;
+    expect(recorded.status?.applying).toEqual(['host-a']);
+    expect(recorded.status?.conditions?.[0]).toMatchObject({
+      type: 'Complete',
+      status: 'False',
+      reason: 'SyncJob',
+    });
+    const again = decide(gather(dialect, recorded, world, T0), DEFAULT_POLICY, T0);
+    expect([again.record, again.signals]).toEqual([undefined, []]);
+  },
+);

@@ -46,7 +46,7 @@ describe('passes', () => {
       },
     ],
     [
-      'what is at work then goes on, and holds its slot',
+      'a running Job keeps its slot when its Plan becomes invalid',
       {
         plan: of({ postCompleteDelay: '-30s' }, running(['host-a'])),
         nodes: [node('a'), node('b')],
@@ -83,7 +83,7 @@ describe('passes', () => {
       },
     ],
     [
-      'a Secret that is not there',
+      'a Plan that names a missing Secret is not valid',
       { plan: of({ secrets: [{ name: 's', path: 's' }] }), nodes: [node('a')] },
       {
         conditions: [
@@ -105,7 +105,7 @@ describe('passes', () => {
       },
     ],
     [
-      'aborted with a Job at work: it comes to its end first',
+      'an aborted Plan lets its running Job end before it reports RefitAborted',
       { plan: aborted(running(['host-a'])), nodes: [node('a'), node('b')], jobs: [job('a')] },
       { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-a'] },
     ],
@@ -121,7 +121,7 @@ describe('passes', () => {
       },
     ],
     [
-      'an abort that was removed starts it again, and is forgotten',
+      'a Plan whose abort is removed starts again, and the condition RefitAborted is removed',
       {
         plan: of({}, running([], [{ type: 'RefitAborted', status: 'True', message: 'aborted' }])),
         nodes: [node('a')],
@@ -166,7 +166,7 @@ describe('passes', () => {
       { applying: ['host-a'], signalled: ['a'] },
     ],
     [
-      'what has begun goes on when it closes',
+      'a Plan that has begun goes on with the next node after its window closes',
       {
         plan: of({ window: NOON }, running(['host-a'])),
         nodes: [node('a'), node('b')],
@@ -175,7 +175,7 @@ describe('passes', () => {
       { applying: ['host-b'], signalled: ['b'] },
     ],
     [
-      'a window that cannot be read',
+      'a Plan whose window has an unknown time zone is not valid',
       { plan: of({ window: { ...NOON, timeZone: 'Mars' } }), nodes: [node('a')] },
       {
         conditions: [

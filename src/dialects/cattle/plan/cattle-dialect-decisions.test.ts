@@ -44,12 +44,12 @@ const FAILED = {
 describe('passes', () => {
   checkPasses([
     [
-      'a new plan: the intent is recorded by host name, and the node gets its Job',
+      'a new Plan records the host name of its node in applying, and the node gets its Job',
       { plan: of(), nodes: [node('a')] },
       { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-a'], signalled: ['a'] },
     ],
     [
-      'as many as may, in the fixed order, recorded by the order of names',
+      'with concurrency 2, Refit starts two Jobs in the fixed order, and lists applying by name',
       { plan: of({ concurrency: 2 }), nodes: ['a', 'b', 'c', 'd'].map((name) => node(name)) },
       { applying: ['host-a', 'host-c'], signalled: ['c', 'a'] },
     ],
@@ -59,7 +59,7 @@ describe('passes', () => {
       { conditions: ['Complete True Complete', ...GOOD, NOTHING] },
     ],
     [
-      'no selector selects nobody',
+      'a Plan without a node selector selects no node, and is complete',
       {
         plan: { ...of(), spec: { concurrency: 1, version: 'v1.2.3', upgrade: { image: 'img' } } },
         nodes: [node('a')],
@@ -67,12 +67,12 @@ describe('passes', () => {
       { conditions: ['Complete True Complete', ...GOOD, NOTHING] },
     ],
     [
-      'a concurrency of none selects nobody',
+      'a Plan with concurrency 0 selects no node, and is complete',
       { plan: of({ concurrency: 0 }), nodes: [node('a')] },
       { conditions: ['Complete True Complete', ...GOOD, NOTHING] },
     ],
     [
-      'a node that has the hash is done, one that is disabled is none, one without host name neither',
+      'a Plan is complete if its nodes are done, disabled, or without a host name',
       {
         plan: of(),
         nodes: [node('a', { [LABEL]: HASH }), node('b', { [LABEL]: 'disabled' }), buildNode('c')],
@@ -80,12 +80,12 @@ describe('passes', () => {
       { conditions: ['Complete True Complete', ...GOOD] },
     ],
     [
-      'a node with an earlier hash is taken up',
+      'a node with the label of an earlier hash gets a Job',
       { plan: of(), nodes: [node('a', { [LABEL]: hashOf('v1.2.2') })] },
       { applying: ['host-a'], signalled: ['a'] },
     ],
     [
-      'a node that is not Ready waits, and that is told',
+      'a node that is not Ready waits, and the Plan reports RefitWaits',
       { plan: of(), nodes: [node('a', {}, 'False')] },
       {
         conditions: [
@@ -96,7 +96,7 @@ describe('passes', () => {
       },
     ],
     [
-      'it does not hold up the others',
+      'a node that is not Ready does not hold up the other nodes',
       { plan: of(), nodes: [node('a', {}, 'False'), node('b')] },
       { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-b'], signalled: ['b'] },
     ],
@@ -106,12 +106,12 @@ describe('passes', () => {
       { applying: ['host-a'] },
     ],
     [
-      'an intent without a Job gets one, whoever recorded it',
+      'a node that is listed in applying without a Job gets its Job',
       { plan: of({}, running(['host-a'])), nodes: [node('a'), node('b')] },
       { applying: ['host-a'], signalled: ['a'] },
     ],
     [
-      'when it is complete, the next one follows in the same record',
+      'when a Job is complete, the same status update frees its slot and records the next node',
       {
         plan: of({}, running(['host-a'])),
         nodes: [node('a'), node('b')],
@@ -129,7 +129,7 @@ describe('passes', () => {
       { applying: ['host-a'] },
     ],
     [
-      'a Job that failed keeps the slot, with its reason',
+      'a node whose Job failed keeps its slot, and the Plan reports the reason',
       {
         plan: of({}, running(['host-a'])),
         nodes: [node('a'), node('b')],
@@ -145,7 +145,7 @@ describe('passes', () => {
       },
     ],
     [
-      'and stays failed after Kubernetes has deleted its Job, while the other slot goes on',
+      'a failed node stays failed after Kubernetes deletes its Job, while the second slot goes on',
       {
         now: NOW + HOUR,
         plan: of({ concurrency: 2 }, running(['host-a'], [FAILED])),
@@ -162,7 +162,7 @@ describe('passes', () => {
       { conditions: ['Complete False Resolved', ...GOOD], applying: ['host-a'], signalled: ['a'] },
     ],
     [
-      'a Job of an earlier version that still works holds its slot, and no second one joins it',
+      'a running Job of an earlier version keeps its slot, and no Job of the new version starts',
       {
         plan: of({ version: 'v1.2.4' }, running(['host-a'])),
         nodes: [node('a'), node('b')],
@@ -180,7 +180,7 @@ describe('passes', () => {
       { applying: ['host-a'] },
     ],
     [
-      'a node that is gone frees its slot',
+      'a node that no longer exists frees its slot for the next node',
       { plan: of({}, running(['host-a'])), nodes: [node('b')] },
       { applying: ['host-b'], signalled: ['b'] },
     ],
@@ -188,9 +188,9 @@ describe('passes', () => {
 });
 
 test.each<[string, Partial<CattleSpec>, boolean]>([
-  ['a plan that cordons makes it schedulable again', { cordon: true }, false],
+  ['a Plan that cordons makes its node schedulable again', { cordon: true }, false],
   ['so does one that drains', { drain: {} }, false],
-  ['one that does neither leaves it as it is', {}, true],
+  ['a Plan that neither cordons nor drains leaves an existing cordon on its node', {}, true],
 ])('a node that is done has the hash and its labels; %s', (_name, spec, unschedulable) => {
   const labels = { 'example.com/version': 'at-$(LATEST_VERSION)' };
   const cordoned = { ...node('a', { mine: 'yes' }), spec: { unschedulable: true } };
@@ -227,7 +227,7 @@ test('a node that rests carries pods again, and is labelled only afterwards', ()
   });
 });
 
-test('a Job of a deleted plan of that name says nothing of the new one', () => {
+test('a failed Job of a deleted Plan with the same name does not count for the new Plan', () => {
   const earlier = job('a', [failed]);
   const [owner] = earlier.metadata.ownerReferences ?? [];
   const foreignTarget = {

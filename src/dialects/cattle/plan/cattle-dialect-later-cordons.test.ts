@@ -23,7 +23,7 @@ async function beginAgain() {
   return scene;
 }
 
-test('after a Job that failed and one that is done: the node stays done, and cordoned', async () => {
+test('a cordon that a person sets after a failed and a complete Job stays, and the node stays done', async () => {
   const { look, lose, versions, cordon, isCordoned } = await beginAgain();
   lose();
   await look();
@@ -59,7 +59,7 @@ test('after a node was repaired, labelled and made schedulable by hand', async (
   expect([versions(), isCordoned()]).toEqual([[], true]);
 });
 
-test('while a Job runs that does not cordon, after one that did', async () => {
+test('a cordon set during a Job that does not cordon stays, although the earlier Job cordoned', async () => {
   const { look, edit, versions, complete, cordon, isCordoned } = await begin({ cordon: true });
   cordon(true);
   complete('a');

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { beginOnOneNode as begin } from '../../../../test/support/builders/one-node-plan.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';
 
-test('its node is not Ready for longer than a finished Job lives', async () => {
+test('a finished Job that is deleted while its node is not Ready is not created again', async () => {
   const { look, made, complete, lose, isDone, ready } = await begin();
   ready('False');
   complete('a');
@@ -19,7 +19,7 @@ test('its node is not Ready for longer than a finished Job lives', async () => {
   expect([made(), isDone()]).toEqual([[], true]);
 });
 
-test('its node rests for longer than that', async () => {
+test('a finished Job that is deleted during postCompleteDelay is not created again', async () => {
   const { look, made, complete, lose, isDone } = await begin({ postCompleteDelay: '10m' });
   complete('a');
   await look();
@@ -30,7 +30,7 @@ test('its node rests for longer than that', async () => {
   expect([made(), isDone()]).toEqual([[], true]);
 });
 
-test('so for a node that is cordoned, not Ready, and rests', async () => {
+test('a node that was not Ready when its finished Job was deleted gets no new Job and loses its cordon', async () => {
   const { look, made, complete, lose, isDone, isCordoned, ready, cordon } = await begin({
     cordon: true,
     postCompleteDelay: '5s',
@@ -78,7 +78,7 @@ test('the Job of an earlier version lives longer', async () => {
   expect([versions(), applying()]).toEqual([[], []]);
 });
 
-test('somebody removes the label of a node that is done: it gets another Job', async () => {
+test('a node that is done gets another Job after a person removes its hash label', async () => {
   const { look, made, complete, lose, isDone, label } = await begin();
   complete('a');
   await look();

@@ -107,7 +107,7 @@ const unowned = (job: Job): Job => ({ ...job, metadata: { ...job.metadata, owner
 
 test.each<[string, Job, readonly string[], readonly string[]]>([
   [
-    'a Job of another Plan runs on it',
+    'a node waits while a Job of another Plan runs on it',
     jobFor(other, 'a'),
     [],
     ['Plan system-upgrade/other is at work on a'],
@@ -122,7 +122,7 @@ test.each<[string, Job, readonly string[], readonly string[]]>([
   ['it failed', jobFor(other, 'a', 'Failed'), ['a'], []],
   ['it runs on another node', jobFor(other, 'b'), ['a'], []],
   [
-    'a Plan of another namespace has it',
+    'a node waits while a Job of a Plan in another namespace runs on it',
     elsewhere(jobFor(other, 'a')),
     [],
     ['Plan elsewhere/other is at work on a'],
@@ -141,7 +141,7 @@ const signal = (status?: string): Record<string, string> =>
 
 test.each<[string, Record<string, string>, boolean, readonly string[]]>([
   [
-    'a plan of another dialect signalled it',
+    'a node waits while it has a signal from a plan of another dialect',
     signal(),
     false,
     ['plan id1, which signalled it, is at work on a'],
@@ -235,7 +235,7 @@ test('plans of k0s respect a claim that is not their own, and claim where Upgrad
   expect(autopilot.nodeSharing?.claims?.needOf(node('a'))).toBe('with-limit');
 });
 
-test('with the switch of the original both work on it', () => {
+test('with PLANS_SHARE_NODES, a node starts although a Job of another Plan runs on it', () => {
   const shared = cattle({ ...config, plansShareNodes: true });
   expect(pass(buildCattlePlan('p'), [node('a')], [jobFor(other, 'a')], shared)).toMatchObject({
     started: ['a'],
@@ -243,7 +243,7 @@ test('with the switch of the original both work on it', () => {
   });
 });
 
-test('nodes that others made unavailable count for maxUnavailable', () => {
+test('an unavailable node that the Plan does not select counts for maxUnavailable', () => {
   const away = { ...node('b'), spec: { unschedulable: true } };
   const selected = buildCattlePlan('p', {
     nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'a' } },

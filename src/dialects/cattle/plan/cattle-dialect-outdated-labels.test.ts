@@ -34,10 +34,13 @@ test('a Plan goes back while the later version is at work: its Job ends first, t
 
 test.each<[string, boolean]>([
   [
-    'it goes back after the later one failed: the node gets the earlier one again, and is schedulable after it',
+    'if the Job of v2 failed, a node gets v1 again once the Plan returns to v1, and is schedulable after it',
     false,
   ],
-  ['so once the failed Job is deleted', true],
+  [
+    'if the failed Job of v2 is deleted, a node still gets v1 again once the Plan returns to v1',
+    true,
+  ],
 ])('%s', async (_name, isLost) => {
   const { look, edit, versions, complete, cordon, isCordoned, fail, lose } = await begin({
     cordon: true,
@@ -70,7 +73,7 @@ test.each<[string, boolean]>([
   ['the Job of the earlier version fails then', false],
   ['it fails, and is deleted when its time is over', true],
 ])(
-  '%s: the node has failed, and is tried again once the template changes',
+  'if its Job fails after a return to v1, a node has failed until spec.upgrade changes: %s',
   async (_name, isLost) => {
     const { api, look, edit, versions, complete, fail, lose, applying } = await begin();
     edit({ version: 'v1' });
@@ -93,7 +96,7 @@ test.each<[string, boolean]>([
   },
 );
 
-test('the later Job is gone before the earlier version starts: the node gets that, and is schedulable after it', async () => {
+test('if the v2 Job is deleted before v1 starts, a node gets v1 again, and is schedulable after it', async () => {
   const { look, edit, versions, complete, cordon, isCordoned, lose, ready } = await begin({
     cordon: true,
   });
@@ -113,7 +116,7 @@ test('the later Job is gone before the earlier version starts: the node gets tha
   expect([versions(), isCordoned()]).toEqual([[], false]);
 });
 
-test('the Job of its version goes before that of the earlier one: the node stays done', async () => {
+test('a node stays done at v2 if its v2 Job is deleted before its v1 Job', async () => {
   const { look, complete, lose, versions, applying } = await begin();
   complete('a');
   await look();
@@ -122,7 +125,7 @@ test('the Job of its version goes before that of the earlier one: the node stays
   expect([versions(), applying()]).toEqual([[], []]);
 });
 
-test('somebody labels a node while its Job runs: it keeps its slot until that ends', async () => {
+test('a node keeps its slot until its Job ends, also if a person sets its hash label earlier', async () => {
   const { look, versions, complete, label, applying } = await begin();
   label(true);
   await look();
@@ -132,7 +135,7 @@ test('somebody labels a node while its Job runs: it keeps its slot until that en
   expect([versions(), applying()]).toEqual([[], []]);
 });
 
-test('somebody labels a node whose Job failed: it is done, and stays so', async () => {
+test('a node whose Job failed is done, and stays done, after a person sets its hash label', async () => {
   const { look, versions, cordon, fail, lose, label, applying } = await begin({ cordon: true });
   cordon(true);
   fail();

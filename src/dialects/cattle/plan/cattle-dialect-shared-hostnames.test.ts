@@ -37,7 +37,7 @@ test('both wait until each has its own, and the others go on', async () => {
   expect(atWork().toSorted()).toEqual(['a', 'b']);
 });
 
-test('one comes while a Job is at work: that ends, and no other starts', async () => {
+test('a running Job may end when a second node gets the same host name, but no other Job starts', async () => {
   const { look, name, atWork, complete, made, api } = begin({
     nodeSelector: { matchLabels: { twin: 'yes' } },
   });
@@ -60,7 +60,7 @@ test('one comes while a Job is at work: that ends, and no other starts', async (
   expect(atWork()).toEqual(['b']);
 });
 
-test('one gets the host name of a node at work: it does not take its slot, and the others go on', async () => {
+test('a node that gets the host name of a node in progress does not start, and other nodes go on', async () => {
   const { api, look, atWork, complete } = buildCattleScene(
     [buildCattlePlan('plan')],
     ['a', 'b', 'c'],

@@ -128,7 +128,7 @@ async function start(
 const tells = async (): Promise<string> => await Promise.resolve('v1.2.3+k3s1');
 const fails = async (): Promise<string> => await Promise.reject(new Error('no route'));
 
-test('it is asked at once, and again after the interval', async () => {
+test('Refit asks a channel at once, and again after the polling interval', async () => {
   const { reconcile, asked, clock, stored } = await start(tells);
   expect(await reconcile()).toBe(15 * MINUTE);
   expect(stored().status).toMatchObject({
@@ -143,7 +143,7 @@ test('it is asked at once, and again after the interval', async () => {
   expect(asked).toHaveLength(2);
 });
 
-test('others who write the same status do not make it ask again', async () => {
+test('write conflicts on the status of a Plan do not make Refit ask the channel again', async () => {
   const { reconcile, asked, stored } = await start(tells, { conflicts: 2 });
   await reconcile();
   expect(asked).toEqual([`${CHANNEL} first`]);
@@ -224,7 +224,7 @@ test('a failure is told where nothing was resolved before', async () => {
   expect(told).toEqual(['Warning ResolveFailed no route']);
 });
 
-test('what was resolved stays so while the channel fails, and since when it fails is told', async () => {
+test('a resolved version stays while the channel fails, and the Plan reports since when it fails', async () => {
   const conditions = [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }];
   const status = { latestVersion: 'v1', conditions };
   const failures = ['no route', 'no route', 'status 503'];
@@ -269,7 +269,7 @@ test('a plan that follows no channel any more has none that fails', async () => 
   expect(stored().status?.conditions).toEqual([]);
 });
 
-test('a version of the plan itself wins: nobody is asked', async () => {
+test('Refit does not ask the channel of a Plan that names a version', async () => {
   const spec = { version: 'v1', channel: CHANNEL };
   const { reconcile, asked, requests } = await start(tells, { spec });
   expect(await reconcile()).toBeUndefined();

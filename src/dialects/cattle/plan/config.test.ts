@@ -14,7 +14,7 @@ import {
   pollingInterval,
 } from './config.ts';
 
-test('without variables the defaults count', () => {
+test('without environment variables, Refit uses the defaults for Jobs, leases and polling', () => {
   expect(jobSettings({ SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE: '' }, silentLogger)).toEqual(
     DEFAULT_JOB_SETTINGS,
   );
@@ -26,7 +26,7 @@ test('without variables the defaults count', () => {
   expect(pollingInterval({}, silentLogger)).toBe(900_000);
 });
 
-test('each variable reaches its setting', () => {
+test('each SYSTEM_UPGRADE_JOB environment variable changes its setting', () => {
   const env = {
     SYSTEM_UPGRADE_JOB_ACTIVE_DEADLINE_SECONDS: '900',
     SYSTEM_UPGRADE_JOB_ACTIVE_DEADLINE_SECONDS_MAX: '1000',

@@ -45,7 +45,7 @@ test.each<[string, DrainSpec, string[]]>([
     ],
   ],
   [
-    'with everything',
+    'kubectl drain gets timeout, grace period, force and eviction options from spec.drain',
     {
       timeout: 1_500_000_000,
       gracePeriod: -1,
@@ -72,9 +72,18 @@ test.each<[string, DrainSpec, string[]]>([
     { timeout: '90s', ignoreDaemonSets: false, deleteLocalData: false },
     ['!upgrade.cattle.io/controller', '--timeout', '90s'],
   ],
-])('drain %s', (_name, drain, [selector = '', ...rest]) => {
-  expect(drainArguments(drain, 'w1')).toEqual(['drain', 'w1', '--pod-selector', selector, ...rest]);
-});
+])(
+  'Refit makes the arguments of kubectl drain from spec.drain of the Plan: %s',
+  (_name, drain, [selector = '', ...rest]) => {
+    expect(drainArguments(drain, 'w1')).toEqual([
+      'drain',
+      'w1',
+      '--pod-selector',
+      selector,
+      ...rest,
+    ]);
+  },
+);
 
 test.each([
   ['test/image', 'test/image:v1'],

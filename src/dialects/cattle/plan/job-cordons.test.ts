@@ -82,7 +82,7 @@ test.each<[string, string, string]>([
     'schedulable unmarked',
   ],
   [
-    'one that somebody had cordoned stays cordoned',
+    'a node that somebody cordoned before its Job stays cordoned after it',
     end(cordon(start(closed))),
     'cordoned unmarked',
   ],
@@ -91,9 +91,13 @@ test.each<[string, string, string]>([
     end(start(closed, plan({ drain: {} })), plan({ drain: {} })),
     'cordoned unmarked',
   ],
-  ['the Job of the original left no mark', end(closed), 'schedulable unmarked'],
   [
-    'a Job that failed cordoned it: the next one ends that',
+    'a node that a Job of the original cordoned has no mark, and becomes schedulable',
+    end(closed),
+    'schedulable unmarked',
+  ],
+  [
+    'the next Job removes the cordon that a failed Job left on its node',
     end(start(fail(cordon(start(open))))),
     'schedulable unmarked',
   ],
@@ -129,11 +133,15 @@ test.each<[string, string, string]>([
 
 test.each<[string, string, string]>([
   [
-    'the Plan does not cordon any more: its Job did',
+    'a node whose Job cordoned becomes schedulable, although the Plan no longer cordons',
     end(closed, plan({}), jobFrom({ drain: {} })),
     'schedulable unmarked',
   ],
-  ['it cordons now: the Job does not', end(closed, plan(), jobFrom({})), 'cordoned unmarked'],
+  [
+    'a cordon stays if the Job did not cordon, although the Plan cordons now',
+    end(closed, plan(), jobFrom({})),
+    'cordoned unmarked',
+  ],
   [
     'so for what the cache keeps of it',
     end(closed, plan({}), trimJob(jobFrom({ cordon: true }))),
@@ -172,7 +180,7 @@ test('a node without a cordon costs no write', () => {
   expect(fail(start(closed))).toEqual(start(closed));
 });
 
-test('the cordon of the leader ends with its owner: one that somebody sets after a failed drain stays', () => {
+test('a cordon that a person sets after a failed drain by the leader stays', () => {
   const owner = {
     source: { uid: plan().metadata.uid ?? '', kind: 'Plan', mark: markOf(plan().metadata) },
   };
@@ -181,7 +189,7 @@ test('the cordon of the leader ends with its owner: one that somebody sets after
   expect(end(start(cordon(withoutCordon(fail(ours)))))).toBe('cordoned unmarked');
 });
 
-test('a plan that neither cordons nor drains remembers nothing', () => {
+test('a Plan that neither cordons nor drains writes no mark on a cordoned node', () => {
   expect(start(closed, plan({}))).toBe(closed);
 });
 

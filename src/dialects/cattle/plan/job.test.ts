@@ -52,7 +52,7 @@ function render(
   return jobOf(config, { ...rendering, settings: job }) as unknown as Rendered;
 }
 
-test('the name of a Job is cut like the original cuts it', () => {
+test('Refit shortens the name of a Job as the original does', () => {
   const name = 'apply-server-plan-on-turing-node-1-with-0e4e3f4e3f8b1e811-0c1d4';
   expect(jobNamesOf('server-plan', 'turing-node-1', HASH)[0]).toBe(name);
   expect(jobNamesOf('server-plan', 'turing-node-1.example.com', HASH)[0]).toBe(name);
@@ -124,7 +124,7 @@ test('a Plan without a deadline renders a Job without one', () => {
   expect(render({ jobActiveDeadlineSecs: 0 }).spec).not.toHaveProperty('activeDeadlineSeconds');
 });
 
-test('labels and annotations', () => {
+test('a Job has the labels and annotations that the original gives to a Job', () => {
   const labels = { 'example.com/team': 'a', 'x.cattle.io/y': 'b' };
   const annotations = {
     'example.com/why': 'c',
@@ -160,7 +160,7 @@ test('labels and annotations', () => {
   expect(spec.template.metadata).toEqual({ labels: own, annotations: { 'example.com/why': 'c' } });
 });
 
-test('the pod is on its node, with the rights of the original', () => {
+test('the pod of a Job is bound to its node, and has the host access of the original', () => {
   const { spec } = render({
     tolerations: [{ key: 'a' }],
     priorityClassName: 'high',
@@ -234,14 +234,22 @@ describe('containers', () => {
   };
 
   test.each<[string, Partial<CattleSpec>, string[]]>([
-    ['upgrade alone', {}, ['upgrade']],
-    ['prepare first', { prepare: { image }, cordon: true }, ['prepare', 'cordon', 'upgrade']],
-    ['drain instead of cordon', { cordon: true, drain: {} }, ['drain', 'upgrade']],
+    ['a Job without prepare, cordon and drain has only the upgrade container', {}, ['upgrade']],
+    [
+      'the prepare container runs before the cordon container and the upgrade container',
+      { prepare: { image }, cordon: true },
+      ['prepare', 'cordon', 'upgrade'],
+    ],
+    [
+      'a Plan with cordon and drain gets a drain container and no cordon container',
+      { cordon: true, drain: {} },
+      ['drain', 'upgrade'],
+    ],
   ])('%s', (_name, spec, wanted) => {
     expect(names(spec)).toEqual(wanted);
   });
 
-  test('the upgrade has image, environment, mounts and rights of the original', () => {
+  test('the upgrade container has the image, environment, mounts and privileges of the original', () => {
     const [upgrade] = render({
       upgrade: {
         image,
@@ -367,7 +375,7 @@ describe('containers', () => {
     expect(upgrade?.['securityContext']).toMatchObject({ privileged: false });
   });
 
-  test('a security context of its own replaces that as a whole', () => {
+  test('a security context in spec.upgrade replaces the default security context as a whole', () => {
     const [upgrade] = render({ upgrade: { image, securityContext: { runAsUser: 1 } } }).spec
       .template.spec.containers;
     expect(upgrade?.['securityContext']).toEqual({ runAsUser: 1 });
@@ -411,8 +419,11 @@ test.each([
   ['a longer one, which is rounded up to a second', '15m0.1s', 961],
   ['a long one', '30m', 1860],
   ['one that cannot be read', 'soon', 900],
-])('a Job is kept a minute longer than a delay that would outlive it: %s', (_name, delay, ttl) => {
-  const { metadata, spec } = render(delay === undefined ? {} : { postCompleteDelay: delay });
-  expect(spec['ttlSecondsAfterFinished']).toBe(ttl);
-  expect(metadata.annotations['upgrade.cattle.io/ttl-seconds-after-finished']).toBe(String(ttl));
-});
+])(
+  'if postCompleteDelay is longer than the TTL, a Job is kept one minute longer than the delay: %s',
+  (_name, delay, ttl) => {
+    const { metadata, spec } = render(delay === undefined ? {} : { postCompleteDelay: delay });
+    expect(spec['ttlSecondsAfterFinished']).toBe(ttl);
+    expect(metadata.annotations['upgrade.cattle.io/ttl-seconds-after-finished']).toBe(String(ttl));
+  },
+);

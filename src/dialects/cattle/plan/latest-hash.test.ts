@@ -48,7 +48,7 @@ describe('the hash', () => {
     expect(latestHash(buildCattlePlan('p', { serviceAccountName }), version, [])).toBe(hash);
   });
 
-  test('counts Secrets in', () => {
+  test('the hash of a Plan includes the data of its Secrets', () => {
     const plan = buildCattlePlan('p', { serviceAccountName: 'system-upgrade' });
     const bionic = secret('bionic', 'Opaque', { curl: '7.58.0' });
     expect(secretHash(bionic)).toBe('kk48hm5h64');
@@ -56,7 +56,7 @@ describe('the hash', () => {
     expect(latestHash(plan, 'bionic', [bionic])).toBe(hash);
   });
 
-  test('counts what the digest annotation names, as it is written there', () => {
+  test('the hash of a Plan includes the fields in its digest annotation, as the Plan writes them', () => {
     const spec = {
       concurrency: 0,
       drain: { timeout: 120, gracePeriod: -1, podSelector: { matchLabels: { q: 'r' } } },
@@ -127,6 +127,6 @@ test('a Secret whose updates are ignored does not count', () => {
   expect(hashedSecrets(buildCattlePlan('p', { secrets }))).toEqual(['a', 'c']);
 });
 
-test('every + of a version becomes a -', () => {
+test('Refit replaces every + in a version with -', () => {
   expect(mungeVersion('v1.2.3+test+more')).toBe('v1.2.3-test-more');
 });

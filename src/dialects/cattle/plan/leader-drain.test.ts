@@ -73,8 +73,13 @@ const cordoned = (plan: CattlePlan): Node => {
 };
 
 test.each<[string, Partial<CattleSpec>, boolean, string[]]>([
-  ['by default it drains itself', { drain: {} }, true, ['drain']],
-  ['on request the controller does', { drain: {} }, false, []],
+  ['by default, the Job drains its node', { drain: {} }, true, ['drain']],
+  [
+    'with SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false, the controller drains the node instead of the Job',
+    { drain: {} },
+    false,
+    [],
+  ],
   ['and cordons', { cordon: true }, false, []],
   ['but not what only kubectl can do', { drain: { disableEviction: true } }, false, ['drain']],
   [
@@ -107,7 +112,7 @@ test.each<[string, Partial<CattleSpec>, boolean, string | undefined]>([
   expect(policyOf(planOf(spec), configOf(drainInJob)).drain.unheld).toBe(unheld);
 });
 
-test("a drain has the Plan's options, and the time of its Job", () => {
+test('the leader drains with the options of the Plan, within its timeout or the deadline of the Job', () => {
   const podSelector = { matchLabels: { app: 'web' } };
   const drain = { timeout: '90s', gracePeriod: 5, deleteEmptydirData: false, podSelector };
   const { drain: rules, stepDeadlines } = policyOf(planOf({ drain }));
@@ -290,7 +295,7 @@ test('the cache keeps a held Job whole, since it is written back', () => {
   expect(trimJob(job)).toBe(job);
 });
 
-test('an abort deletes the held Job, and then makes the node schedulable', () => {
+test('an abort deletes a Job that waits for its drain, and then makes the node schedulable', () => {
   const plan = planOf({ drain: {} }, { 'refit.upgrade.cattle.io/abort': 'enough' });
   const { nodeActions } = decided(plan, cordoned(plan), [jobFor(plan)]);
   expect(nodeActions.map(({ kind }) => kind)).toEqual(['cancel']);
@@ -345,7 +350,7 @@ function leftOver(
   });
 }
 
-test('a cordon whose Plan is gone is found, but not one of another namespace or dialect', () => {
+test('Refit removes a cordon whose Plan is deleted, but no cordon of another namespace or dialect', () => {
   const plan = planOf({ drain: {} });
   const foreign = withCordon(open, `other/uid/${later(0)}/CattlePlan`);
   const ofK0s = withCordon(open, `uid/${later(0)}/Plan`);
@@ -355,7 +360,7 @@ test('a cordon whose Plan is gone is found, but not one of another namespace or 
 });
 
 test.each([false, true])(
-  'a held Job of an earlier hash is deleted, and its node uncordoned, also if Jobs drain: %s',
+  'Refit deletes a suspended Job of an earlier hash and uncordons its node, also if Jobs drain: %s',
   (inJob) => {
     const plan = planOf({ drain: {} });
     const { applying: _a, ...status } = plan.status ?? {};

@@ -87,7 +87,7 @@ test('keeps what a heartbeat writes between read and write', async () => {
   });
 });
 
-test('with --force, labels of others are taken over on all Nodes and go with the end', async () => {
+test('with --force, Refit takes over KubeOne upgrade labels on all Nodes, and none is left at the end', async () => {
   const { labels, tools } = await cluster([
     { name: 'cp1', ...FOREIGN },
     { name: 'w9', ...FOREIGN },

@@ -76,7 +76,7 @@ const ended = {
 };
 const report = reportOf(ended);
 
-test('each host with its command, its versions before and after, and the time of each step', () => {
+test('the report lists each host with its command, its versions before and after, and the time per step', () => {
   expect(report.hosts.map(({ name, command, state }) => [name, command, state])).toEqual([
     ['cp1', `kubeadm upgrade apply ${NEW}`, 'finished'],
     ['w1', 'kubeadm upgrade node', 'failed'],

@@ -93,7 +93,7 @@ test('one that this machine reaches is asked directly', async () => {
 });
 
 test.each([200, 500])(
-  'one that it does not reach is asked on its host, with its own certificates: %i',
+  'Refit asks an API server it cannot reach from its host, with certificates of that host: %i',
   async (code) => {
     await writeManifest((server.address() as AddressInfo).port);
     answer = code;

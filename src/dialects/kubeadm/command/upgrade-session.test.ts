@@ -119,21 +119,24 @@ test.each<[string, object, number]>([
     { bastion: { address: 'b', port: 22 } },
     10,
   ],
-])('at a time: %s, and all of them in the end', async (_name, more, most) => {
-  const many = Array.from(
-    { length: 100 },
-    (_, index): ManifestHost => ({ name: `w${index}`, role: 'worker', ...more }),
-  );
-  let running = 0;
-  let greatest = 0;
-  const names = await onAll(many, async ({ name }) => {
-    greatest = Math.max(greatest, ++running);
-    await Promise.resolve();
-    running--;
-    return name;
-  });
-  expect([greatest, names]).toEqual([most, many.map(({ name }) => name)]);
-});
+])(
+  'Refit works on all hosts, and limits how many at the same time: %s',
+  async (_name, more, most) => {
+    const many = Array.from(
+      { length: 100 },
+      (_, index): ManifestHost => ({ name: `w${index}`, role: 'worker', ...more }),
+    );
+    let running = 0;
+    let greatest = 0;
+    const names = await onAll(many, async ({ name }) => {
+      greatest = Math.max(greatest, ++running);
+      await Promise.resolve();
+      running--;
+      return name;
+    });
+    expect([greatest, names]).toEqual([most, many.map(({ name }) => name)]);
+  },
+);
 
 test('a record that a person broke is refused in one sentence', async () => {
   const server = await startApiServer();

@@ -136,7 +136,7 @@ test.each<[string, Answers, readonly string[]]>([
   ['nothing', trio({}), []],
   ['nothing of an external etcd', of(), []],
   [
-    'a member that does not answer',
+    'Refit reports an etcd member that does not answer',
     of(member('10'), 'timeout'),
     [
       'the member on cp2 does not answer (timeout); see kubectl -n kube-system logs etcd-cp2; if the host is gone, replace it as the guide describes',

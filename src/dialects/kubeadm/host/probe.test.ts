@@ -42,7 +42,7 @@ test('what a host says of itself and no rule can read stays as it was said', () 
   });
 });
 
-test('a control-plane host in the middle of an upgrade', () => {
+test('Refit reads the facts of a control-plane host in the middle of an upgrade', () => {
   const lines = [
     'kubeadm=v1.36.3',
     'kubelet=v1.36.2',

@@ -71,7 +71,7 @@ const without = (name: string, ...instead: readonly Pod[]): Pod[] => [
 ];
 const KUBELET_LOG = 'see journalctl -u kubelet on the host';
 
-test('a control-plane host that has everything', () => {
+test('a control-plane host with all components at the new version has no problems', () => {
   const checks = hostChecks(
     { facts: facts(), node: nodeAt(VERSION), pods: PODS },
     VERSION,
@@ -132,7 +132,7 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
     [`kubeadm: no version; expected ${VERSION}; upgrade the host again`],
   ],
   [
-    'a certificate that has ended',
+    'Refit reports an expired certificate and the command that renews it',
     { certificates: [AUTHORITY, { ...LEAF, until: NOW - DAY, soon: NOW - 31 * DAY }] },
     PODS,
     VERSION,
@@ -249,7 +249,7 @@ test('CoreDNS is a Deployment, and has its own version', () => {
   });
 });
 
-test('etcd: nothing if it is external, and every problem of its members', () => {
+test('Refit does not check external etcd, and reports a stacked etcd member that does not answer', () => {
   expect(etcdChecks([facts()])).toEqual([]);
   expect(problemsOf(etcdChecks([facts({ etcd: 'refused' })]))).toEqual([
     'etcd: the member on cp1 does not answer (refused); see kubectl -n kube-system logs etcd-cp1; if the host is gone, replace it as the guide describes',

@@ -19,7 +19,7 @@ function folderWith(files: Readonly<Record<string, string>>): string {
 const named = (name: string): string =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name}, labels: { app: x } }\n`;
 
-test('a folder is read in the order of its files, namespaces first, and each object gets the label of the addon', async () => {
+test('Refit sorts the objects of an addon folder by file, namespaces first, and labels each object', async () => {
   const files = {
     'b.yml': `---\n${named('c')}`,
     'a.yaml': `${named('a')}---\n${named('b')}`,

@@ -42,7 +42,7 @@ test.each<
   ['a worker is left', AT_37, ['v1.37.4', 'v1.36.3'], undefined, 'v1.37.4', ['v1.38.2', 'v1.39.1']],
   ['the first is done', AT_37, ['v1.37.4', 'v1.37.4'], undefined, 'v1.38.2', ['v1.39.1']],
   [
-    'the first is not over',
+    'Refit stays at the first hop while the run of this hop has not ended',
     AT_37,
     ['v1.37.4', 'v1.37.4'],
     'v1.37.4',
@@ -153,7 +153,13 @@ describe('workers that may skip minor versions', () => {
       [34, 33, 33],
       ['v1.35.1', 'cp1', stay('v1.36.1'), 'v1.36.1', 'v1.37.1'],
     ],
-    ['go before they would be four behind', 34, 37, [35, 33, 33], ['v1.36.1', ALL, '', 'v1.37.1']],
+    [
+      'workers that may skip minor versions upgrade before they are four minor versions behind',
+      34,
+      37,
+      [35, 33, 33],
+      ['v1.36.1', ALL, '', 'v1.37.1'],
+    ],
     [
       'go before that also where the control plane has it',
       34,

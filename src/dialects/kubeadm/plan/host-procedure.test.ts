@@ -226,7 +226,7 @@ test('a host that refuses connections while it starts again is waited for, and t
   expect(warnings).toEqual(['lost the connection to the host, retrying']);
 });
 
-test('a host whose scheduler does not become ready has failed, and the reason names it and what to do', async () => {
+test('a host fails if its kube-scheduler does not become ready, and the reason says what to do', async () => {
   await hostWith(() => false);
   await setReady('kube-scheduler', 'False');
   await untilOver();
@@ -329,7 +329,7 @@ describe('after its kubelet was replaced, a host', () => {
 
   test.each([
     [
-      'gets back the kubelet that its Node still reports',
+      'a host whose Node still reports the old kubelet after the upgrade gets the old kubelet back',
       () => 'Kubernetes v1.36.2\n',
       `; rolled back: ${ROLLED_BACK}`,
     ],

@@ -102,7 +102,7 @@ function seen(
   ].join(' ');
 }
 
-describe('what is seen of a target', () => {
+describe('Refit reads the progress of a target from the running upgrade and from the Node', () => {
   test.each<[string, HostUpgrades | undefined, Node, string]>([
     ['nothing', atWork(false), node(), 'none'],
     ['begun, and not told yet', atWork(true), node(), 'sent'],

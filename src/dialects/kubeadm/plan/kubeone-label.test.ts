@@ -53,7 +53,7 @@ describe('F4', () => {
     ]);
   });
 
-  test('only warns with --force, and still names who wrote the label', () => {
+  test('with --force, Refit only warns about the label of a KubeOne upgrade, and names its writer', () => {
     expect(told(labelled(['kubeone']), true)).toEqual([
       `warn F4 --force takes over the label ${KUBEONE_LABEL} on cp1 (written by kubeone, last at ${TIME})`,
     ]);

@@ -289,7 +289,7 @@ const refusal = (code: number, reason: string) =>
   new StatusError({ kind: 'Status', code, reason, message: 'because' });
 const HELD = { metadata: { resourceVersion: '1' }, spec: { paused: true } };
 
-test('a canary that never joins is given up after half an hour, and stays paused', async () => {
+test('Refit stops after 30 minutes without a Ready canary Machine, and the MachineDeployment stays paused', async () => {
   const { tools, clock, writes, pool: given } = stuck({});
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect(why).toMatch(

@@ -111,7 +111,7 @@ test.each<[string, Given]>([
 
 const { request, start } = assess(surveyOf());
 
-test('an upgrade that has begun keeps its digest while hosts and configuration move', () => {
+test('an upgrade in progress keeps its plan digest when hosts and cluster configuration change', () => {
   const moved = { plan: newPlan(request, start), kubeadm: 'v1.36.3', configuration: [] };
   expect(assess(surveyOf(moved))).toMatchObject({ resumes: true, digest });
 });

@@ -32,22 +32,22 @@ const RUNTIME = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path:
 
 const OF_W2 = { file: '/k.pem', isAuthority: false, until: 0, soon: 0, nodeName: 'w2' };
 
-describe('what is refused', () => {
+describe('Refit reports the problems of the hosts and the cluster before an upgrade', () => {
   test.each<[string, Partial<Survey>, string[]]>([
     [
-      'F1: a control-plane host that the manifest lacks',
+      'F1: Refit refuses a manifest that lacks a control-plane host',
       { nodes: [...fresh.nodes, node('cp3')] },
       ['F1 the manifest does not list all control-plane hosts; add cp3'],
     ],
     [
-      'F2: a host without a Node',
+      'F2: Refit refuses a host that has no Node in the cluster',
       { nodes: [node('cp1'), node('cp2')] },
       [
         'F2 host w1: the cluster has no Node of this name; correct the name, or take the host out of the manifest',
       ],
     ],
     [
-      'F2: a worker that is called a control-plane host',
+      'F2: Refit refuses a worker that the manifest calls a control-plane host',
       { nodes: [node('cp1'), { ...node('cp2'), metadata: { name: 'cp2' } }, node('w1')] },
       [
         `F2 host cp2 has role controlPlane, but its Node lacks the label ${CONTROL_PLANE}; correct the role`,
@@ -61,7 +61,7 @@ describe('what is refused', () => {
       ],
     ],
     [
-      'F3: a worker that is not Ready',
+      'F3: Refit refuses an upgrade if a worker is not Ready',
       { nodes: [node('cp1'), node('cp2'), node('w1', OLD, 'False')] },
       ['F3 node w1 is not Ready'],
     ],
@@ -81,26 +81,26 @@ describe('what is refused', () => {
       ['F4 the upgrade in progress needs hosts that the manifest no longer lists; add w2 again'],
     ],
     [
-      'F4: KubeOne is at work',
+      'F4: Refit refuses an upgrade if a control-plane node has the label of a KubeOne upgrade',
       { nodes: [node('cp1'), marked('cp2'), node('w1')] },
       [
         `F4 a KubeOne upgrade is in progress on cp2 (the Node does not say who set it); finish it, then remove the label ${KUBEONE}`,
       ],
     ],
     [
-      'F4: KubeOne is at work on a worker, where it does not look itself',
+      'F4: Refit also finds the label of a KubeOne upgrade on a worker; KubeOne does not look there',
       { nodes: [node('cp1'), node('cp2'), marked('w1')] },
       [
         `F4 a KubeOne upgrade is in progress on w1 (the Node does not say who set it); finish it, then remove the label ${KUBEONE}`,
       ],
     ],
     [
-      'R2: a skipped minor version is one finding',
+      'R2: Refit reports a skipped minor version with one finding',
       { manifest: { ...manifest, version: 'v1.39.1' } },
       ['R2 API servers are at v1.36.2: go to v1.37 first, then to v1.39.1'],
     ],
     [
-      'R12: a patch back is one finding, also amid an upgrade',
+      'R12: Refit refuses a lower patch version with one finding, even if API servers differ',
       { hosts: [facts('cp1', 'v1.36.4'), facts('cp2'), facts('w1')] },
       ['R12 API servers are at v1.36.4: Refit goes back to v1.36.3 only with --back'],
     ],
@@ -120,7 +120,7 @@ describe('what is refused', () => {
       ),
     ],
     [
-      'F7: API servers differ, and nobody knows why',
+      'F7: Refit refuses an upgrade if API servers differ in version and no upgrade is in progress',
       { hosts: [facts('cp1', NEW), facts('cp2'), facts('w1')] },
       [
         'F7 API servers have different versions, from v1.36.2 to v1.36.3, and no upgrade of this plan is in progress',
@@ -132,7 +132,7 @@ describe('what is refused', () => {
       ['F11 w1: cannot read the version of kubeadm; check that it is installed'],
     ],
     [
-      'F11: an image without a tag',
+      'F11: Refit refuses a control-plane host if a static pod has no version',
       {
         hosts: [
           facts('cp1', OLD, {
@@ -152,7 +152,7 @@ describe('what is refused', () => {
       ['Km1 the version of the cluster cannot be read'],
     ],
     [
-      'what a kubelet of the target demands, each host by name',
+      'Refit checks cgroup, containerd and kernel of each host for the new kubelet, and names the host',
       {
         hosts: [
           facts('cp1'),
@@ -226,7 +226,7 @@ describe('what is refused', () => {
       ],
     ],
     [
-      'R10: a kubelet that is in no manifest',
+      'R10: Refit also checks the kubelet of a node that is not in the manifest',
       { nodes: [...fresh.nodes, node('dynamic', 'v1.32.0')] },
       [
         'R3 kubelet of dynamic at v1.32.0 is more than 3 minor versions behind an API server at v1.36.2',

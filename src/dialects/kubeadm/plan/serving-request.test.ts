@@ -298,7 +298,7 @@ test.each<[string, Asked, string]>([
     { pem: (text) => text.replaceAll(' REQUEST', '') },
     'it is not one request in PEM',
   ],
-])('refused: %s', (_name, asked, problem) => {
+])('Refit refuses a request for a serving certificate: %s', (_name, asked, problem) => {
   expect(problemOfRequest(requestOf(asked), KNOWN)).toBe(problem);
 });
 

@@ -41,7 +41,12 @@ function clientWith(webhook: object, endpoints: readonly string[]): KubeClient {
 test.each<[string, object, readonly string[], string | undefined]>([
   ['nobody answers', HOOK, [], SILENT],
   ['nobody who is ready answers', HOOK, ['-w1', '-w2'], SILENT],
-  ['one node answers, though twice', HOOK, ['w1', 'w1', '-w2'], ALONE],
+  [
+    'Refit warns about a webhook if all its ready endpoints are on one node',
+    HOOK,
+    ['w1', 'w1', '-w2'],
+    ALONE,
+  ],
   ['two nodes answer', HOOK, ['w1', 'w2'], undefined],
   ['it may fail', { ...HOOK, failurePolicy: 'Ignore' }, [], undefined],
   [
@@ -57,7 +62,7 @@ test.each<[string, object, readonly string[], string | undefined]>([
     SILENT,
   ],
   [
-    'it is about Machines',
+    'Refit warns about a webhook for Machines if no endpoint of its service is ready',
     {
       ...HOOK,
       rules: [{ ...CORE, apiGroups: ['cluster.k8s.io'], resources: ['machinedeployments'] }],

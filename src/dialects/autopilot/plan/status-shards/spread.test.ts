@@ -61,7 +61,7 @@ describe('the first record', () => {
     expect(small.spread(buildPlan(), record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
   });
 
-  test('one more: the plan lists what is in flight, and its description names the status shards', () => {
+  test('a plan with more targets than fit lists only nodes in progress and names its status shards', () => {
     const [command] = begun(FOUR).plan.status?.commands ?? [];
     expect(command?.k0supdate).toEqual({ workers: [FOUR[0]] });
     expect(JSON.parse(command?.description ?? '')).toEqual({
@@ -154,7 +154,7 @@ describe('a later record', () => {
     now = T0,
   ): ShardedRecord<Plan> => small.spread(plan, recordOf(workers, more), world, now);
 
-  test('writes the status shard of what is done, and no other', () => {
+  test('when a target completes, Refit writes only the status shard of this target', () => {
     const result = next([
       entry('w1', 'SignalCompleted', 9),
       entry('w2', 'SignalSent', 9),

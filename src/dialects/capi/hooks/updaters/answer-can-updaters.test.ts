@@ -33,7 +33,7 @@ const infraPatch = {
 const SIZER = buildUpdater('sizer');
 
 describe('three updaters', () => {
-  test('each is asked about what the ones before it leave, and together they cover all', async () => {
+  test('Refit asks each updater about the changes that earlier updaters leave, and together they cover all', async () => {
     const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [FILER, REFIT, SIZER]);
     const answer = await scene.ask('CanUpdateMachine', current, desired);
     expect(answer.message).toBe(
@@ -85,7 +85,12 @@ describe('availability', () => {
   });
 
   test.each<[string, object, object, false | undefined]>([
-    ['is not affected if every updater with a change says so', QUIET, QUIET, false],
+    [
+      'a Machine stays available if every updater with a change reports affectsAvailability false',
+      QUIET,
+      QUIET,
+      false,
+    ],
     ['is affected if one of them does not say so', QUIET, {}, undefined],
     ['is affected if one of them says so', QUIET, { affectsAvailability: true }, undefined],
   ])('%s', async (_name, filer, sizer, wanted) => {
@@ -96,7 +101,7 @@ describe('availability', () => {
     expect(answer.affectsAvailability).toBe(wanted);
   });
 
-  test('is affected by a new version, whoever covers it, because Refit drains the node', async () => {
+  test('a new version affects availability, also if another updater covers it, because Refit drains the node', async () => {
     const all = {
       machinePatch: mergePatch({ spec: { version: 'v1.35.1' } }),
       ...filesPatch,
@@ -111,14 +116,14 @@ describe('availability', () => {
 });
 
 describe('what no updater covers', () => {
-  test('is left to Cluster API, which replaces the Machine: no patch at all', async () => {
+  test('a change that no updater covers gets no patch, and Cluster API replaces the Machine', async () => {
     const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER]);
     const answer = await scene.ask('CanUpdateMachine', current, desired);
     expect(Object.keys(answer)).toEqual(['apiVersion', 'kind', 'status', 'message']);
     expect(answer.message).toContain('not covered: bootstrap.spec.files');
   });
 
-  test('with Refuse nothing is accepted and nothing replaced: the call fails', async () => {
+  test('with Refuse, a change that no updater covers fails the call, and nothing is replaced', async () => {
     const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Refuse' });
     await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
       /^UpdaterSet all: refused, because it covers .*; not covered: bootstrap.spec.files$/,

@@ -56,7 +56,13 @@ describe('a version that breaks a rule', () => {
       'w1 would go from v1.36.2+k0s down to v1.36.1+k0s.0',
       'Downgrade',
     ],
-    ['is ahead of the API server', 'v1.36.2', 'v1.37.0', `w1 ${AHEAD}`, 'KubeletAhead'],
+    [
+      'Refit refuses a kubelet version that is newer than the API server',
+      'v1.36.2',
+      'v1.37.0',
+      `w1 ${AHEAD}`,
+      'KubeletAhead',
+    ],
   ])(
     '%s: it is not accepted, unless a setting lifts the rule',
     async (_name, from, to, why, rule) => {
@@ -120,7 +126,7 @@ describe('a version that breaks a rule', () => {
     );
   });
 
-  test('the kubelet counts, not what the Machine wanted before', async () => {
+  test('Refit finds a skipped minor version by the kubelet version, not by the version of the Machine', async () => {
     const scene = sceneOf('v1.34.2');
     const { message } = await scene.ask('CanUpdateMachine', ...change('v1.35.0', 'v1.36.0'));
     expect(message).toContain('(rule SkippedMinor)');

@@ -25,9 +25,15 @@ const logging = (level: string) => {
 };
 
 test.each<[string, Json, Json, number, false | undefined]>([
-  ['a file restarts nothing', {}, FILE, 1, false],
+  ['a changed file restarts nothing, so the Machine stays available', {}, FILE, 1, false],
   ['a key restarts nothing', keyOf('a'), keyOf('b'), 1, false],
-  ['an argument restarts the kubelet', logging('2'), logging('4'), 2, undefined],
+  [
+    'a changed kubelet argument restarts the kubelet, so Refit does not promise availability',
+    logging('2'),
+    logging('4'),
+    2,
+    undefined,
+  ],
   [
     'a file next to arguments may restart the kubelet, because the agent sets all of them',
     logging('4'),

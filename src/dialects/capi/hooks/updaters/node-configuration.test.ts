@@ -1,133 +1,26 @@
 /** Proves which changes of a KubeadmConfig are claimed, and that UpdateMachine is done only after the agent's report. */
 import { describe, expect, test } from 'vitest';
-import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
-import { identityOf } from '../../../../../sandbox/cluster/machines.ts';
-import { MemoryApi, refusal } from '../../../../../test/support/builders/memory-api.ts';
-import { buildUpdaterSet } from '../../../../../test/support/builders/updater-sets.ts';
-import { buildNodeCluster } from '../../../../../test/support/capi/node-cluster.ts';
+import { refusal } from '../../../../../test/support/builders/memory-api.ts';
+import {
+  ConfigurationScene,
+  OWN,
+  VERSION,
+} from '../../../../../test/support/capi/configuration-scene.ts';
 import { buildTriple } from '../../../../../test/support/capi/triples.ts';
-import { FakeClock } from '../../../../../test/support/clock/fake-clock.ts';
-import { later, T0 } from '../../../../../test/support/clock/times.ts';
-import type { CanUpdateResponse, UpdateMachineResponse } from '../../../../api/capi/hooks.ts';
-import { machineDeployments, machines, SET_LABELS } from '../../../../api/capi/machine.ts';
-import { type Updater, updaterSets } from '../../../../api/refit/updater-set.ts';
-import { annotated, type Node, nodes } from '../../../../kube/resources.ts';
-import { encodePresence } from '../../../../signal/agent-presence.ts';
-import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../../signal/names.ts';
+import { later } from '../../../../../test/support/clock/times.ts';
+import { machines } from '../../../../api/capi/machine.ts';
+import { nodes } from '../../../../kube/resources.ts';
+import { HEARTBEAT_ANNOTATION } from '../../../../signal/names.ts';
 import {
   CONFIGURATION_ANNOTATION,
   CONFIGURATION_REPORT_ANNOTATION,
   configurationRequestOn,
 } from '../../../../signal/node-configuration.ts';
 import type { Json } from '../../../../util/json.ts';
-import { silentLogger } from '../../../../util/log.ts';
-import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
-import { canUpdate } from './answer-can.ts';
+import { changesBetween, MACHINE_SHAPE, SET_SHAPE } from '../can-update.ts';
 import { applyPatches } from './hook-patch.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { STEPS_ANNOTATION } from './step-record.ts';
-import { updateInSteps } from './update-steps.ts';
-import type { CallUpdater } from './updater-client.ts';
-
-const OWN: Updater = { name: 'configuration', nodeConfiguration: {} };
-const REFIT: Updater = { name: 'refit', refit: {} };
-const ALLOWED = ['/etc/demo', 'user:alice', 'kubelet'];
-const VERSION = 'v1.35.0';
-
-class Scene {
-  readonly api = new MemoryApi();
-  readonly clock = new FakeClock(T0);
-  callUpdater: CallUpdater | undefined = async () =>
-    await Promise.reject(new Error('there is no other updater'));
-
-  constructor(updaters: readonly Updater[] = [OWN, REFIT], allowed: readonly string[] = ALLOWED) {
-    this.api.put(updaterSets, buildUpdaterSet('all', updaters));
-    const { metadata, spec } = identityOf({ name: 'm1', node: 'n1' });
-    const labels = { [SET_LABELS.deployment]: 'md', [SET_LABELS.hash]: '1' };
-    this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
-    this.api.put(machines, {
-      metadata: { name: 'm1', namespace: 'default', labels },
-      spec: { clusterName: 'stand-in', version: VERSION, ...spec },
-      status: { nodeRef: { name: 'n1' } },
-    });
-    this.api.put(nodes, {
-      metadata: { name: 'n1', uid: 'u', annotations: metadata.annotations },
-      spec,
-    });
-    this.allow(allowed);
-  }
-
-  /** Sets the list of what the agent may change, as the agent reports it. */
-  allow(configurable: readonly string[]): void {
-    this.note(AGENT_ANNOTATION, encodePresence({ version: '1', since: later(0), configurable }));
-  }
-
-  note(name: string, value: string): void {
-    this.api.change(nodes, 'n1', (node) => annotated(node, { [name]: value }));
-  }
-
-  get node(): Node {
-    return this.api.read(nodes, 'n1');
-  }
-
-  get #parts() {
-    const cluster = buildNodeCluster(this.api.client);
-    return {
-      management: this.api.client,
-      clusterOf: () => cluster,
-      clock: this.clock,
-      abort: new AbortController().signal,
-      log: silentLogger,
-      callUpdater: this.callUpdater,
-      source: { url: 'https://example.com' },
-      readText: async () => await Promise.reject(new Error('nothing to read')),
-      replaceStuck: async () => await Promise.resolve(''),
-      tell: async () => await Promise.resolve(),
-      rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
-    };
-  }
-
-  async can(from: Json, to: Json, version = VERSION): Promise<CanUpdateResponse> {
-    const current = buildTriple({ machine: { version: VERSION }, bootstrap: from });
-    const desired = buildTriple({ machine: { version }, bootstrap: to });
-    const answer = await canUpdate(this.#parts, 'CanUpdateMachine', { current, desired }, 60_000);
-    return fitting('CanUpdateMachineResponse', answer);
-  }
-
-  /**
-   * Returns the changes that are not covered. If all changes are covered, the patched objects must equal the desired
-   * objects, as Cluster API requires.
-   */
-  async left(from: Json, to: Json): Promise<string[]> {
-    const answer = await this.can(from, to);
-    const [, left = ''] = /; not covered: (.*)$/.exec(answer.message ?? '') ?? [];
-    if (left !== 'nothing') return left.split(', ');
-    const current = buildTriple({ bootstrap: from });
-    const desired = buildTriple({ bootstrap: to });
-    return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(
-      nameOf,
-    );
-  }
-
-  async update(bootstrap: Json): Promise<UpdateMachineResponse> {
-    const { machine, infrastructureMachine, bootstrapConfig } = buildTriple({
-      machine: { version: VERSION },
-      bootstrap,
-    });
-    if (!machine || !infrastructureMachine) throw new Error('there is no Machine');
-    const answer = await updateInSteps(this.#parts, {
-      desired: { machine, infrastructureMachine, bootstrapConfig },
-    });
-    return fitting('UpdateMachineResponse', answer);
-  }
-
-  report(more: object = {}): void {
-    this.note(
-      CONFIGURATION_REPORT_ANNOTATION,
-      JSON.stringify({ uid: configurationRequestOn(this.node)?.uid, ...more }),
-    );
-  }
-}
 
 const demo = (more: object = {}): Json => ({
   files: [{ path: '/etc/demo/x', content: 'two', ...more }],
@@ -142,7 +35,7 @@ const odd = (value: unknown): never => value as never;
 const FILES = ['bootstrap.spec.files'];
 
 test('a node without room for a payload: its files are claimed, and its version is not', async () => {
-  const scene = new Scene();
+  const scene = new ConfigurationScene();
   scene.note(HEARTBEAT_ANNOTATION, JSON.stringify({ at: later(0), room: 1000, since: later(0) }));
   expect(await scene.left({}, demo())).toEqual([]);
   const asked = scene.can({}, demo(), 'v1.35.1');
@@ -216,7 +109,12 @@ describe('a change is claimed as a whole, or not at all', () => {
     ],
     ['a list of something else', {}, { files: 'x' }, FILES],
     ['too much for a Node', {}, demo({ content: 'x'.repeat(60_000) }), FILES],
-    ['keys of a user', { users: [alice(['a'])] }, { users: [alice(['b', 'c'])] }, []],
+    [
+      'Refit covers changed SSH keys of a user',
+      { users: [alice(['a'])] },
+      { users: [alice(['b', 'c'])] },
+      [],
+    ],
     ['a new user', {}, { users: [alice(['b'])] }, USERS],
     ['a user who goes', { users: [alice(['a'])] }, { users: [] }, USERS],
     ['the last key', { users: [alice(['a'])] }, { users: [alice([])] }, USERS],
@@ -275,22 +173,26 @@ describe('a change is claimed as a whole, or not at all', () => {
       ['bootstrap.spec.ntp.servers'],
     ],
   ])('%s', async (_what, from, to, left) => {
-    expect(await new Scene().left(from, to)).toEqual(left);
+    expect(await new ConfigurationScene().left(from, to)).toEqual(left);
   });
 
   test('nothing on nodes whose agents allow nothing, and only what all of them allow', async () => {
-    expect(await new Scene(undefined, []).left({}, demo())).toEqual(FILES);
-    expect(await new Scene(undefined, ['/etc/demo/other']).left({}, demo())).toEqual(FILES);
-    expect(await new Scene(undefined, ['/etc/demo/x']).left({}, demo())).toEqual([]);
-    expect(await new Scene([OWN]).left({}, demo())).toEqual([]);
+    expect(await new ConfigurationScene(undefined, []).left({}, demo())).toEqual(FILES);
+    expect(await new ConfigurationScene(undefined, ['/etc/demo/other']).left({}, demo())).toEqual(
+      FILES,
+    );
+    expect(await new ConfigurationScene(undefined, ['/etc/demo/x']).left({}, demo())).toEqual([]);
+    expect(await new ConfigurationScene([OWN]).left({}, demo())).toEqual([]);
   });
 
   test('nothing where another file of the list may not be changed: part of it would count as all', async () => {
     const other = { path: '/etc/other', content: 'a' };
     const before = { files: [other] };
     const after = { files: [other, { path: '/etc/demo/x', content: 'b' }] };
-    expect(await new Scene().left(before, after)).toEqual(FILES);
-    expect(await new Scene(undefined, ['/etc/demo', '/etc/other']).left(before, after)).toEqual([]);
+    expect(await new ConfigurationScene().left(before, after)).toEqual(FILES);
+    expect(
+      await new ConfigurationScene(undefined, ['/etc/demo', '/etc/other']).left(before, after),
+    ).toEqual([]);
   });
 
   test('nothing where no Node is known', () => {
@@ -306,7 +208,7 @@ describe('a change is claimed as a whole, or not at all', () => {
     const current = change({}, VERSION);
     const desired = change(demo(), 'v1.35.1');
     const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [
-      new Scene(),
+      new ConfigurationScene(),
     ]);
     expect(answer.message).toBe('covers 1 change');
     expect(answer.machinePatch ?? answer.infrastructureMachinePatch).toBeUndefined();
@@ -314,7 +216,7 @@ describe('a change is claimed as a whole, or not at all', () => {
   });
 
   test('nothing of another kind of bootstrap config', () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     const triples = [{}, demo()].map((spec) => {
       const triple = buildTriple({ bootstrap: spec });
       return { ...triple, bootstrapConfig: { kind: 'RKE2Config', metadata: { name: 'm1' }, spec } };
@@ -327,7 +229,7 @@ describe('a change is claimed as a whole, or not at all', () => {
   });
 
   test('in templates of MachineSets, too', () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     const object = (kind: string, spec: Json) => ({
       kind,
       metadata: { name: 'x' },
@@ -345,7 +247,7 @@ describe('a change is claimed as a whole, or not at all', () => {
   });
 
   test('nothing where anybody may call', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     scene.callUpdater = undefined;
     await expect(scene.can({}, demo())).rejects.toThrow(
       'updaters other than refit need --client-ca',
@@ -355,7 +257,7 @@ describe('a change is claimed as a whole, or not at all', () => {
 
 describe('UpdateMachine', () => {
   test('has the agent do it, and is done once the agent says so', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo());
     expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
     const request = configurationRequestOn(scene.node);
@@ -372,7 +274,7 @@ describe('UpdateMachine', () => {
   });
 
   test('fails with the reason of the agent, until the request is removed', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo());
     await scene.update(demo());
     const first = configurationRequestOn(scene.node)?.uid;
@@ -387,7 +289,7 @@ describe('UpdateMachine', () => {
   });
 
   test('asks again, and is not done by the report on an earlier request, where the files change', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo());
     await scene.update(demo());
     scene.report();
@@ -406,7 +308,7 @@ describe('UpdateMachine', () => {
     ['one of them', 'a\nb\n', 'a\nb\n'],
     ['nothing', '', ''],
   ])('writes files with %s as cloud-init does', async (_what, content, written) => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo({ content }));
     await scene.update(demo({ content }));
     const name = '/etc/demo/x';
@@ -416,7 +318,7 @@ describe('UpdateMachine', () => {
   });
 
   test('asks for keys and arguments in the form that the agent reads', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     const from = { users: [alice(['a'])] };
     const to = { users: [alice(['b', 'c'])], joinConfiguration: args(['v', '4']) };
     await scene.can(from, to);
@@ -428,7 +330,7 @@ describe('UpdateMachine', () => {
   });
 
   test('reads the Node again where somebody else wrote it, and passes on a refusal', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo());
     scene.api.before('replace nodes/n1', () => scene.note('example.com/other', 'x'));
     expect(await scene.update(demo())).toMatchObject({
@@ -446,7 +348,7 @@ describe('UpdateMachine', () => {
   });
 
   test('fails on a Machine that has no Node', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo());
     scene.api.change(machines, 'm1', ({ status: _none, ...machine }) => machine);
     const answer = await scene.update(demo());
@@ -457,14 +359,14 @@ describe('UpdateMachine', () => {
   });
 
   test('is not done on a Machine whose Node is gone', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo());
     scene.api.remove(nodes, 'n1');
     await expect(scene.update(demo())).rejects.toThrow('NotFound');
   });
 
   test('is not done where the agent that accepted it may no longer', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     await scene.can({}, demo());
     scene.allow(['/etc/demo/x/y', 'user:alice']);
     expect(await scene.update(demo())).toMatchObject({
@@ -474,7 +376,7 @@ describe('UpdateMachine', () => {
   });
 
   test('leaves it out where it accepted nothing', async () => {
-    const scene = new Scene();
+    const scene = new ConfigurationScene();
     scene.api.change(nodes, 'n1', (node) => ({
       ...node,
       status: { nodeInfo: { kubeletVersion: VERSION } },
@@ -485,7 +387,7 @@ describe('UpdateMachine', () => {
 });
 
 test('the last answer about a Machine without a MachineDeployment is lost: it is the same when asked again', async () => {
-  const scene = new Scene([OWN]);
+  const scene = new ConfigurationScene([OWN]);
   scene.api.change(machines, 'm1', (machine) => ({
     ...machine,
     metadata: { ...machine.metadata, labels: {} },

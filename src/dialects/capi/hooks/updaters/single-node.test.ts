@@ -45,7 +45,11 @@ function tripleOf(version: string, key: string): Triple {
 
 test.each<[string, Triple, false | undefined]>([
   ['the version: covered, but the Machine is away meanwhile', tripleOf('v1.35.1', 'a'), undefined],
-  ['a key: covered, and the Machine stays available', tripleOf('v1.35.0', 'b'), false],
+  [
+    'Refit covers a changed SSH key on the only node, and the Machine stays available',
+    tripleOf('v1.35.0', 'b'),
+    false,
+  ],
 ])('%s', async (_name, desired, affectsAvailability) => {
   const current = tripleOf('v1.35.0', 'a');
   const answer = await sceneOfOneNode().ask('CanUpdateMachine', current, desired);
@@ -53,7 +57,7 @@ test.each<[string, Triple, false | undefined]>([
   expect(answer.affectsAvailability).toBe(affectsAvailability);
 });
 
-test('if Cluster API asks for the update, the only node is updated, and waits for no other', async () => {
+test('if Cluster API asks, Refit updates the only node of a cluster and waits for no other node', async () => {
   const scene = new MachineScene(['c1'], 'controller');
   scene.health = [{ name: 'c1', ready: true }];
   await scene.ask('c1');

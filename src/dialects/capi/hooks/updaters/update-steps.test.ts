@@ -164,7 +164,7 @@ const hard = (): Scene['answers'] => ({
   third: [WORKING],
 });
 
-test('three updaters one after the other; their words reach the Machine', async () => {
+test('three updaters run one after the other, and the answers show the message of each', async () => {
   const scene = new Scene(hard());
   const words: string[] = [];
   for (let calls = 0; calls < 8; calls++) words.push((await scene.ask()).message ?? 'done');
@@ -186,7 +186,7 @@ test('three updaters one after the other; their words reach the Machine', async 
   expect(scene.machine.metadata.annotations).toEqual({});
 });
 
-test('a crash at any two of the calls and writes, before or after their effect', async () => {
+test('after any two crashes of the extension, all updaters still run in order until each is done', async () => {
   const quiet = new Scene(hard());
   await quiet.drive();
   const points = Array.from({ length: quiet.effects + 4 }, (_, index) => index + 1).flatMap((at) =>
