@@ -74,15 +74,18 @@ const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'o
   (name) => `test/agent/${name}.test.ts`,
 );
 /**
- * Tests that wait for many whole upgrades with real processes. They run in the second tier, so that the first tier takes
- * less time.
+ * Tests that run many whole upgrades, or many steps of the scripts for kubeadm hosts, with real processes. They run in
+ * the second tier, so that the first tier takes at most five minutes on two cores.
  */
 const LONG_RUNS = [
   'configuration',
   'crash-points',
   'cut-runs',
   'demonstrations',
+  'examples',
   'kill-runs',
+  'kubeadm-certificates',
+  'kubeadm-containerd',
   'kubeadm-static-pods',
   'procedure',
 ].map((name) => `test/agent/${name}.test.ts`);
