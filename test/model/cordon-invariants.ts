@@ -15,7 +15,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'emptied-before-swap',
     sentence:
-      'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path has no pods that a drain evicts.',
+      'While a signal is open and its agent has not given up: if the service of a Node runs another file than the file at the path of the binary, the Node has no pods that a drain evicts.',
     upheldBy:
       '`src/engine/assess/choose-drain-action.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
     holds: ({ nodes }) =>
@@ -24,7 +24,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'closed-while-swapped',
     sentence:
-      'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path is cordoned.',
+      'While a signal is open and its agent has not given up: if the service of a Node runs another file than the file at the path of the binary, the Node is cordoned.',
     upheldBy:
       '`src/engine/assess/choose-drain-action.ts`, `src/agent/steps/update-steps.ts`: cordon before the swap, uncordon after the proof; `src/engine/turn/choose-node-actions.ts`: never uncordons a node at work',
     holds: ({ nodes }) =>
@@ -36,13 +36,13 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     name: 'closed-by-others',
     sentence: 'A Node that somebody else cordoned stays cordoned.',
     upheldBy:
-      '`src/drain/cordon-marks.ts`: our cordons name their owner, and no other cordon is removed',
+      '`src/drain/cordon-marks.ts`: each cordon of Refit names its owner, and Refit removes no other cordon',
     holds: ({ nodes }) => nodes.every(({ keptClosed, object }) => !keptClosed || isClosed(object)),
   },
   {
     name: 'no-cordon-left',
     sentence:
-      "At the end of a run no Node has a cordon, a mark or a taint of ours. Exception: k0s's dead end, where its own agent has restarted a version that names itself otherwise.",
+      "At the end of a run, no Node has a cordon, a mark or a taint of Refit. Exception: k0s's own agent has restarted a service that reports another version than planned (the dead end of k0s).",
     upheldBy:
       '`src/engine/turn/choose-node-actions.ts`: cleans up after each settled target; `src/agent/steps/update-steps.ts`: uncordons before it reports a failure',
     atRest: true,
@@ -56,7 +56,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'nothing-half-done',
     sentence:
-      "At the end of a run, however it ended, every signal is over, and every node runs the file at its path. Exceptions: nodes without power, nodes whose agent reported that it could not put the old file back, and k0s's dead end.",
+      'At the end of a run, every signal has ended, and every node runs the file at the path of the binary. This is also true if the run failed. Exceptions: nodes without power, nodes whose agent reported that it could not restore the old file, and the dead end of k0s.',
     upheldBy:
       '`src/engine/turn/choose-node-actions.ts`: cancels signals while that is possible; `src/agent/steps/update-steps.ts`: finishes what it has begun',
     atRest: true,

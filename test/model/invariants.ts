@@ -26,7 +26,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
   {
     name: 'controllers-before-workers',
     sentence:
-      'While a worker is in motion and its signal has not ended, every controller runs the version that the worker is to get.',
+      'While a worker is in motion and its signal has not ended, every controller runs at least the version to which the signal upgrades the worker.',
     upheldBy:
       '`src/engine/model/rollout.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` across plans',
     alsoSeenBy: OUTSIDE,
@@ -42,7 +42,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
   },
   {
     name: 'concurrent-workers',
-    sentence: 'Never more workers are in motion than `concurrent` allows.',
+    sentence: 'The number of workers in motion is never higher than `concurrent`.',
     upheldBy:
       '`src/engine/schedule/slots.ts`; `src/engine/execute/record.ts`: every record carries the resourceVersion that the decision used',
     alsoSeenBy: OUTSIDE,
@@ -66,7 +66,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
   {
     name: 'no-signal-for-what-is-done',
-    sentence: 'No signal without a report is for a target that is recorded as done.',
+    sentence: 'If a target is recorded as done, it has no signal that the agent has not answered.',
     upheldBy:
       '`src/engine/execute/writes.ts`: the plan is read again between reading the object and writing it',
     holds: (glance) =>
@@ -76,7 +76,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
   {
     name: 'signals-within-slots',
-    sentence: 'At most one controller, and at most `concurrent` workers, carry an open signal.',
+    sentence: 'At most one controller and at most `concurrent` workers have an open signal.',
     upheldBy: '`src/engine/schedule/slots.ts`: list order, never random',
     holds: ({ nodes }, { concurrent }) =>
       nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <=
@@ -110,7 +110,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'one-agent-acts',
     sentence:
-      "Where k0s's own agent runs, or may run, the agent of Refit begins no work and keeps no file beside the binary.",
+      "If k0s's own agent runs or may run, the agent of Refit begins no work, and keeps no other file in the folder of the binary.",
     upheldBy:
       '`src/agent/steps/beside-k0s.ts`: before the first report; `src/agent/download/prefetcher.ts`: before it downloads a version before its turn',
     alsoSeenBy: '`test/attacks/second-k0s-agent.test.ts`',
@@ -137,7 +137,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'way-back',
     sentence:
-      "Until the file at the path has run, the previous path holds a file that has. Where k0s's own agent swaps, which keeps none, it never holds the wanted version.",
+      "Until the file at the path of the binary has run, the path of the previous file has a file that has run. If k0s's own agent swaps the binary, that agent keeps no previous file. In this case the path of the previous file never has the wanted version.",
     upheldBy: '`src/agent/next-step.ts`: before the swap the binary that the service runs is saved',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
     holds: ({ nodes }, { theirs }) =>
@@ -161,9 +161,8 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   },
   {
     name: 'completed-is-done',
-    sentence: 'A plan that says `Completed` records every target as done, or as skipped.',
-    upheldBy:
-      '`src/engine/assess/advance.ts`: a plan that is over with failed targets ends as `ApplyFailed`',
+    sentence: 'If a plan is `Completed`, it records every target as done or as skipped.',
+    upheldBy: '`src/engine/assess/advance.ts`: a plan with failed targets ends as `ApplyFailed`',
     alsoSeenBy: '`test/testenv/failure-budget.test.ts`',
     holds: ({ state, recorded }) =>
       state !== 'Completed' ||
@@ -172,7 +171,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'rolled-back-rests',
     sentence:
-      "A target that reports a roll-back runs the file at the path again, and no restart is pending. Where k0s's own agent may restart the service until it reads that report, the same file runs after that.",
+      "If a target reports a roll-back, its service runs the file at the path of the binary, and no restart is pending. If k0s's own agent runs, this agent may still restart the service, but the same file runs after the restart.",
     upheldBy:
       '`src/agent/next-step.ts`: a process that was not asked to stop must show the old version',
     holds: (glance, { theirs }) =>
@@ -185,7 +184,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'downloaded-once',
     sentence:
-      'No node downloads a whole payload twice in one attempt, unless the plan was aborted and the download was removed.',
+      'No node downloads a complete payload twice in one attempt, unless the plan was aborted and the payload was removed.',
     upheldBy:
       '`src/agent/journal.ts`: a phase after the download; `src/agent/download/stage-binary.ts`: a staged file is used again',
     alsoSeenBy: '`test/agent/kill-runs.test.ts`',

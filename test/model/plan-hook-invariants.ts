@@ -7,7 +7,7 @@ import type { StatedInvariant } from './stated-invariant.ts';
 export const ABOUT_PLAN_HOOKS: readonly StatedInvariant[] = [
   {
     name: 'job-before-plan',
-    sentence: 'No node of a plan starts before a Job `beforePlan` of the run has succeeded.',
+    sentence: 'No node of a plan starts before the Job `beforePlan` of this run has succeeded.',
     upheldBy: '`src/engine/gates/plan-hooks.ts`: the last gate of `BEFORE_TARGET`',
     alsoSeenBy: '`test/testenv/hooks-plan.test.ts`',
     holds: (glance, { rules }) =>
@@ -19,7 +19,7 @@ export const ABOUT_PLAN_HOOKS: readonly StatedInvariant[] = [
   {
     name: 'one-job-per-plan',
     sentence:
-      'Each hook for a whole plan gets one Job for each run, and one for each request to run it again, even if there are several leaders.',
+      'Each hook of a whole plan gets one Job for each run, and one more Job for each request to run the hook again. This is also true if there are several leaders.',
     upheldBy: '`src/engine/gates/hook-runs.ts`: every leader gives the Job of a run the same name',
     alsoSeenBy: '`test/testenv/hooks-plan.test.ts`',
     holds: (glance) =>
@@ -31,7 +31,7 @@ export const ABOUT_PLAN_HOOKS: readonly StatedInvariant[] = [
   {
     name: 'end-before-job',
     sentence:
-      'No Job `afterPlan` exists before the plan is recorded as `Completed`, and no end of such a Job changes that.',
+      'No Job `afterPlan` exists before the plan is recorded as `Completed`. The plan stays `Completed`, whether this Job succeeds or fails.',
     upheldBy: '`src/engine/turn/hooks-after-plan.ts`: only for a recorded end, which is final',
     alsoSeenBy: '`test/testenv/hooks-plan.test.ts`',
     holds: (glance) => glance.state === 'Completed' || jobsAt(glance, 'afterPlan').length === 0,

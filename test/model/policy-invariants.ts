@@ -15,7 +15,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'waves-in-turn',
     sentence:
-      'No worker of a wave starts before every worker of the waves before it has ended, is pinned, or was held.',
+      'No worker of a wave starts before all workers of the earlier waves have ended. Workers that are pinned or held do not count.',
     upheldBy:
       '`src/engine/schedule/order.ts`, `src/engine/schedule/waves.ts`: asked for each start',
     alsoSeenBy: '`test/testenv/waves.test.ts`',
@@ -32,7 +32,8 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   },
   {
     name: 'approved-before-start',
-    sentence: 'No worker of a wave that needs an approval starts before it has one.',
+    sentence:
+      'If a wave needs an approval, none of its workers starts before somebody has approved the wave.',
     upheldBy: '`src/engine/schedule/wave-approval.ts`: asked for each start',
     alsoSeenBy: '`test/testenv/approvals.test.ts`',
     holds: (glance, { rules }) =>
@@ -43,7 +44,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'failures-stop-waves',
     sentence:
-      'Once more workers of a wave are recorded as failed than may fail, no worker of a later wave starts.',
+      'After more workers of a wave have failed than the wave allows, no worker of a later wave starts.',
     upheldBy: '`src/engine/assess/budget.ts`, `src/engine/schedule/order.ts`',
     alsoSeenBy: '`test/testenv/waves.test.ts`',
     holds: (glance, { maxFailures }) =>
@@ -54,7 +55,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'pauses-on-failure',
     sentence:
-      'With `onFailure: Pause`, a plan with more failures than allowed stays open while nodes are left, and starts none of them, until a person acts.',
+      'With `onFailure: Pause`, a plan with more failures than allowed stays open while some nodes have not started. It starts none of these nodes until a person acts.',
     upheldBy: '`src/engine/assess/advance.ts`, `src/engine/assess/assess.ts`',
     alsoSeenBy: '`test/testenv/failure-budget.test.ts`',
     holds: (glance, { rules, maxFailures }) =>
@@ -67,7 +68,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'one-job-per-attempt',
     sentence:
-      'Each hook gets one Job for each attempt of a node, even if there are several leaders.',
+      'Each hook gets exactly one Job for each attempt of a node, even if there are several leaders.',
     upheldBy:
       '`src/engine/gates/hook-runs.ts`: every leader gives the Job of an attempt the same name',
     alsoSeenBy: '`test/testenv/hooks.test.ts`',
@@ -80,7 +81,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'job-before-drain',
     sentence:
-      'No node has a signal of the plan, and so none is drained, before the Job `beforeDrain` of that attempt has succeeded.',
+      'No node has a signal of the plan before the Job `beforeDrain` of this attempt has succeeded. So no node is drained before that.',
     upheldBy: '`src/engine/gates/registry.ts`: `BEFORE_SIGNAL`',
     alsoSeenBy: '`test/testenv/hooks.test.ts`',
     holds: ({ nodes, run }, { rules }) =>
@@ -97,7 +98,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'job-before-work',
     sentence:
-      'No drained node continues before the Jobs `afterDrain` and `beforeRestart` of that attempt have succeeded.',
+      'No drained node continues before the Jobs `afterDrain` and `beforeRestart` of this attempt have succeeded.',
     upheldBy: '`src/engine/gates/registry.ts`: `BEFORE_WORK`',
     alsoSeenBy: '`test/testenv/hooks-drain.test.ts`',
     holds: ({ nodes, run }, { rules }) =>
@@ -114,7 +115,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   },
   {
     name: 'job-before-done',
-    sentence: 'No target is recorded as done before a Job `afterVerified` has succeeded for it.',
+    sentence: 'No target is recorded as done before its Job `afterVerified` has succeeded.',
     upheldBy: '`src/engine/gates/registry.ts`: `AFTER_TARGET`',
     alsoSeenBy: '`test/testenv/hooks.test.ts`',
     holds: (glance, { rules }) =>
@@ -129,14 +130,14 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   },
   {
     name: 'held-never-starts',
-    sentence: 'No node starts while the hold stands that it had before the plan.',
+    sentence: 'If a node is held before the plan begins, it does not start while the hold lasts.',
     upheldBy: '`src/engine/gates/not-held.ts`',
     alsoSeenBy: '`test/testenv/holds.test.ts`',
     holds: (glance) => glance.nodes.every((node) => !isHeld(node) || !hasStarted(glance, node)),
   },
   {
     name: 'pinned-never-starts',
-    sentence: 'No node starts that the policy pins to another version.',
+    sentence: 'If the policy pins a node to another version, the node does not start.',
     upheldBy: '`src/engine/gates/not-pinned.ts`',
     alsoSeenBy: '`test/testenv/pins.test.ts`',
     holds: (glance) =>
@@ -145,7 +146,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   {
     name: 'no-worker-past-a-controller',
     sentence:
-      'No worker starts while a controller is not done, whatever keeps that controller back.',
+      'No worker starts while a controller is not done, for example because the controller is held or pinned.',
     upheldBy: '`src/engine/assess/left-out.ts`: only workers are left out',
     alsoSeenBy: '`test/testenv/holds.test.ts`',
     holds: (glance, { versions }) =>
@@ -165,7 +166,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
     name: 'attempts-within-policy',
     sentence: 'No node begins more attempts than `retry` of the policy allows.',
     upheldBy:
-      '`src/engine/execute/retries.ts`: one write of the plan holds the order and the number of the attempt',
+      '`src/engine/execute/retries.ts`: one write of the plan contains both the order and the number of the attempt',
     alsoSeenBy: '`test/testenv/retry-policy.test.ts`',
     holds: ({ nodes }, { rules: { retry } }) =>
       retry === undefined ||

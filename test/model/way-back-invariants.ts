@@ -10,8 +10,7 @@ const FIRST_RUN = 'plan-1/run-1';
 export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
   {
     name: 'no-worker-newer',
-    sentence:
-      'At no moment does a worker run a newer version than the API server of any controller.',
+    sentence: 'No worker ever runs a newer version than the API server of any controller.',
     upheldBy:
       '`src/engine/model/rollout.ts`: controllers first; on the way back `src/engine/gates/workers-first.ts` and `src/engine/gates/foreign-work.ts`',
     alsoSeenBy: '`test/testenv/rollback.test.ts`',
@@ -25,7 +24,7 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
   {
     name: 'workers-back-first',
     sentence:
-      'While a plan goes back, no controller starts, or is in motion, before every worker of the plan is recorded as done.',
+      'During a roll-back, no controller starts or is in motion before every worker of the plan is recorded as done.',
     upheldBy: '`src/engine/gates/workers-first.ts`',
     holds: (glance) =>
       glance.rollsBack === undefined ||
@@ -39,7 +38,8 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
   },
   {
     name: 'back-runs-it',
-    sentence: 'A target of the way back that is recorded as done runs exactly the earlier version.',
+    sentence:
+      'If a target of a roll-back is recorded as done, it runs exactly the earlier version.',
     upheldBy:
       '`src/agent/next-step.ts`: another process must show the version; `src/engine/model/earlier-versions.ts`',
     holds: ({ rollsBack, recorded, nodes, versions }) =>
@@ -55,7 +55,7 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
   {
     name: 'rolled-back-once',
     sentence:
-      'With `onFailure: RollBack`, the leader takes a failed run back once, even if there are several leaders, and never takes a roll-back back.',
+      'With `onFailure: RollBack`, a failed run is rolled back once, even if there are several leaders. A roll-back is never rolled back.',
     upheldBy:
       '`src/engine/assess/roll-back.ts`; `src/engine/execute/restart.ts`: one write, with the resourceVersion of the decision',
     holds: ({ rollsBack, generation }) =>

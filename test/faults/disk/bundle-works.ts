@@ -108,9 +108,12 @@ function listed(disk: SunkenFiles): string[] {
   return bundles.map(({ name }) => name);
 }
 
-export const FIRST_BUNDLE = bundle('a first bundle', { ours: [], theirs: [] });
+export const FIRST_BUNDLE = bundle('the first bundle of images on a host', {
+  ours: [],
+  theirs: [],
+});
 /** The oldest bundle must go, and foreign files must stay. */
-export const THIRD_BUNDLE = bundle('a third bundle', {
+export const THIRD_BUNDLE = bundle('a third bundle of images, which replaces the oldest bundle', {
   ours: ['v1.35.1+k0s.0', 'v1.36.0+k0s.0'].map(bundleOf),
   theirs: ['theirs.tar'],
 });

@@ -170,7 +170,7 @@ class DiskRun {
     judge('');
     this.#judgeLeftovers();
     // The reported result must also be true after a loss of power.
-    this.#disk.losePower('all that was not synced');
+    this.#disk.losePower('power failure with loss of all unsynced data');
     judge(' once the power was gone');
   }
 

@@ -67,7 +67,10 @@ test('on a disk that syncs nothing, a loss of power is the end of a host', async
   const ends = new Set<string>();
   for (const { nth, file } of points) {
     if (file !== 'bin') continue;
-    const fault = { nth, kind: 'contents, but not names' } as const;
+    const fault = {
+      nth,
+      kind: 'power failure with loss of unsynced contents, but not of file names',
+    } as const;
     for (const violation of (await runDisk({ work: UPDATE, server, fault, lies: true })).violations)
       ends.add(violation);
   }

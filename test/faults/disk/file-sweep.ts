@@ -39,6 +39,11 @@ export async function tryFile(
   return await runDisk({ work, server, fault: { nth: point.nth, kind: fault } });
 }
 
+export function nameOfFault(fault: DiskFault): string {
+  if (fault === 'crash') return 'crash of the agent';
+  if (fault === 'EIO') return 'disk error (EIO)';
+  return fault === 'ENOSPC' ? 'full disk (ENOSPC)' : fault;
+}
 export function nameOfTrial({ point: { nth, operation, file }, fault }: FileTrial): string {
   return `${fault} at ${operation} ${file} (#${nth})`;
 }

@@ -17,12 +17,15 @@ interface Inode {
 export type BeforeOperation = (operation: string, path: string) => Promise<void>;
 
 /** What a loss of power leaves of unsynced data: everything, nothing, or names without contents. */
-export type Loss = 'nothing is lost' | 'all that was not synced' | 'contents, but not names';
+export type Loss =
+  | 'power failure without loss of data'
+  | 'power failure with loss of all unsynced data'
+  | 'power failure with loss of unsynced contents, but not of file names';
 
 export const LOSSES: readonly Loss[] = [
-  'nothing is lost',
-  'all that was not synced',
-  'contents, but not names',
+  'power failure without loss of data',
+  'power failure with loss of all unsynced data',
+  'power failure with loss of unsynced contents, but not of file names',
 ];
 
 export class SunkenFiles {
@@ -73,8 +76,11 @@ export class SunkenFiles {
   }
 
   losePower(loss: Loss): void {
-    if (loss === 'nothing is lost') return;
-    const names = loss === 'contents, but not names' ? this.#names : this.#syncedNames;
+    if (loss === 'power failure without loss of data') return;
+    const names =
+      loss === 'power failure with loss of unsynced contents, but not of file names'
+        ? this.#names
+        : this.#syncedNames;
     for (const inode of new Set([...this.#names.values(), ...this.#syncedNames.values()])) {
       inode.data = inode.synced ?? Buffer.alloc(0);
       inode.synced = inode.data;

@@ -12,8 +12,8 @@ const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** The number of trials of each sweep. `npm run lab` runs all trials. */
 const TRIALS = 6;
 const MIXTURES = 3;
-const CORDONS: JobScenario = SCENARIOS['Jobs that cordon'];
-const FIXED: JobScenario = SCENARIOS['a template that is fixed'];
+const CORDONS: JobScenario = SCENARIOS['Jobs that cordon their node'];
+const FIXED: JobScenario = SCENARIOS['a Plan with a wrong template that somebody corrects'];
 
 test.each(JOB_SWEEPS)(
   `${TRIALS} random runs with a fault violate no invariant: $name`,
@@ -34,7 +34,7 @@ test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))(
 
 describe('found by the lab', () => {
   const versionChangesIn = (second: number) =>
-    ({ kind: 'interference', second, what: 'the version changes' }) as const;
+    ({ kind: 'interference', second, what: 'the wanted version changes' }) as const;
   const failsAt = (point: string, fault: Fault) =>
     ({ kind: 'call', point: `controller: ${point}`, fault }) as const;
   const setBack = {
@@ -48,7 +48,7 @@ describe('found by the lab', () => {
     second: 2,
     what: 'a node is not Ready for a while',
   } as const;
-  const lateNodes = failsAt('watch nodes #1', 'stale');
+  const lateNodes = failsAt('watch nodes #1', 'old or late data');
 
   test.each([
     [
@@ -75,8 +75,8 @@ describe('found by the lab', () => {
     ],
     [
       'a drain ends whose watch begins as it ends',
-      SCENARIOS['Jobs after drains'],
-      failsAt('watch pods #4', '410'),
+      SCENARIOS['Jobs on nodes that the controller drains'],
+      failsAt('watch pods #4', 'error 410'),
     ],
   ])('%s', async (_name, { scene, course = [] }: JobScenario, mishap) => {
     expect((await tryJobs({ scene, mishaps: [...course, mishap] }, 1)).wrong).toBe('');

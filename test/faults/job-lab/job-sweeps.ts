@@ -22,28 +22,34 @@ export interface JobScenario {
  * in every second.
  */
 export const SCENARIOS = {
-  'Jobs that cordon': { scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'], ttlS: 10 } },
-  'Jobs after drains': { scene: HELD },
-  'Jobs that follow one another': {
+  'Jobs that cordon their node': {
+    scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'], ttlS: 10 },
+  },
+  'Jobs on nodes that the controller drains': { scene: HELD },
+  'Jobs on seven nodes, without cordons': {
     scene: { nodes: ['n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7'], concurrency: 3, cordons: 'nobody' },
   },
-  'a template that is fixed': {
+  'a Plan with a wrong template that somebody corrects': {
     scene: { ...BASE, concurrency: 1, cordons: 'the Job', failsOn: ['n1', 'n2', 'n3'] },
-    course: [{ kind: 'interference', second: 6, what: 'the template changes' }],
+    course: [{ kind: 'interference', second: 6, what: 'the Job template changes' }],
   },
-  'two Plans and a channel': {
+  'two Plans for the same nodes, one of them with a channel': {
     scene: { ...BASE, cordons: 'nobody', hasOther: true, hasChannel: true, restS: 4 },
   },
-  'a Plan that goes back': {
+  'a Plan whose version changes and then changes back': {
     scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'] },
     course: [
-      { kind: 'interference', second: 12, what: 'the version changes' },
-      { kind: 'interference', second: 16, what: 'the version goes back' },
+      { kind: 'interference', second: 12, what: 'the wanted version changes' },
+      {
+        kind: 'interference',
+        second: 16,
+        what: 'the wanted version changes back to the first version',
+      },
     ],
   },
-  'a Plan that is replaced': {
+  'a Plan that somebody deletes and creates again': {
     scene: HELD,
-    course: [{ kind: 'interference', second: 2, what: 'the Plan is replaced' }],
+    course: [{ kind: 'interference', second: 2, what: 'the Plan is deleted and created again' }],
   },
 } as const satisfies Readonly<Record<string, JobScenario>>;
 
@@ -69,7 +75,7 @@ async function trialsOf(name: string, scenario: JobScenario, seed: number): Prom
   const seconds = Array.from({ length: verdict.seconds }, (_, second) => second);
   const calls = points.flatMap((point) =>
     faultsAt(point).map((fault) => ({
-      where: `${name}: calls`,
+      where: `${name}: API calls of the controller`,
       what: fault,
       scene,
       mishaps: [...course, { kind: 'call', point: nameOf(point), fault } as const],
@@ -77,7 +83,7 @@ async function trialsOf(name: string, scenario: JobScenario, seed: number): Prom
   );
   const interferences = INTERFERENCES.flatMap((what) =>
     seconds.map((second) => ({
-      where: `${name}: people and nodes`,
+      where: `${name}: changes in the cluster`,
       what,
       scene,
       mishaps: [...course, { kind: 'interference', second, what } as const],
@@ -85,7 +91,7 @@ async function trialsOf(name: string, scenario: JobScenario, seed: number): Prom
   );
   const troubles = TROUBLES.flatMap((trouble) =>
     seconds.map((second) => ({
-      where: `${name}: the controller`,
+      where: `${name}: process of the controller`,
       what: nameOfTrouble(trouble),
       scene: { ...scene, hasStandby: true },
       mishaps: [...course, { kind: 'trouble', actor: 'controller', second, trouble } as const],

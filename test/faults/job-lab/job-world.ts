@@ -30,21 +30,21 @@ const JOB_S = 3;
 const BACK_S = 20;
 
 export const INTERFERENCES = [
-  'a Job is deleted',
+  'an unfinished Job is deleted',
   'a finished Job is deleted',
   'a Job fails',
-  'a node is replaced',
+  'a node is deleted and created again',
   'a node is added',
   'a node is not Ready for a while',
-  'the version changes',
-  'the version goes back',
-  'somebody cordons a node that is done',
-  'the label of a node that is done is removed',
-  'the template changes',
-  'concurrency grows',
-  'concurrency shrinks',
-  'the Plan is replaced',
-  'the history of the API server is lost',
+  'the wanted version changes',
+  'the wanted version changes back to the first version',
+  'somebody cordons an upgraded node',
+  'somebody removes the label of the Plan from an upgraded node',
+  'the Job template changes',
+  'the concurrency of the Plan increases',
+  'the concurrency of the Plan decreases',
+  'the Plan is deleted and created again',
+  'the API server loses its history of changes',
 ] as const;
 
 export type Interference = (typeof INTERFERENCES)[number];
@@ -141,39 +141,42 @@ export class JobWorld {
     const open = this.jobs.filter((job) => !isOver(job));
     const next = `n${this.nodes.length + 10}`;
     const acts: Record<Interference, () => Promise<void>> = {
-      'a Job is deleted': async () => await this.#remove(some(random, open)),
+      'an unfinished Job is deleted': async () => await this.#remove(some(random, open)),
       'a finished Job is deleted': async () =>
         await this.#remove(some(random, this.jobs.filter(isOver))),
       'a Job fails': async () => {
         await Promise.resolve(this.#doomed.add(some(random, open)?.metadata.uid ?? ''));
       },
-      'a node is replaced': async () => await this.#replaceNode(some(random, this.nodes)),
+      'a node is deleted and created again': async () =>
+        await this.#replaceNode(some(random, this.nodes)),
       'a node is added': async () => await addNode(admin, next, labelsFor(next)),
       'a node is not Ready for a while': async () => await this.#unready(some(random, this.nodes)),
-      'the version changes': async () => {
+      'the wanted version changes': async () => {
         this.version = `${this.version}.1`;
         if (version !== undefined) await this.#edit(plan, { version: this.version });
       },
-      'the version goes back': async () => {
+      'the wanted version changes back to the first version': async () => {
         this.version = FIRST_VERSION;
         if (version !== undefined) await this.#edit(plan, { version: this.version });
       },
-      'somebody cordons a node that is done': async () =>
+      'somebody cordons an upgraded node': async () =>
         await this.#cordon(some(random, this.#done(plan))),
-      'the label of a node that is done is removed': async () => {
+      'somebody removes the label of the Plan from an upgraded node': async () => {
         const node = some(random, this.#done(plan));
         const labels = { [hashLabelOf(plan?.metadata.name ?? '')]: null };
         if (node) await this.#patch(nodes, node, { metadata: { labels } });
       },
-      'the template changes': async () =>
+      'the Job template changes': async () =>
         await this.#edit(plan, {
           upgrade: { image: 'img', ...upgrade, args: [`again-${plan?.metadata.generation}`] },
         }),
-      'concurrency grows': async () => await this.#edit(plan, { concurrency: concurrency + 1 }),
-      'concurrency shrinks': async () =>
+      'the concurrency of the Plan increases': async () =>
+        await this.#edit(plan, { concurrency: concurrency + 1 }),
+      'the concurrency of the Plan decreases': async () =>
         await this.#edit(plan, { concurrency: Math.max(1, concurrency - 1) }),
-      'the Plan is replaced': async () => await this.#replacePlan(plan),
-      'the history of the API server is lost': async () => await Promise.resolve(server.compact()),
+      'the Plan is deleted and created again': async () => await this.#replacePlan(plan),
+      'the API server loses its history of changes': async () =>
+        await Promise.resolve(server.compact()),
     };
     await acts[what]();
   }

@@ -5,32 +5,32 @@
 import type { Call } from '../../../src/kube/client.ts';
 
 /**
- * crash before: the process dies before it sends the call · crash after: the server does what was requested, and then
- * the process dies · 504: the server does what was requested, and answers with a timeout · another number: the server
+ * crash before the call: the process dies before it sends the call · crash after the call: the server does what was requested, and then
+ * the process dies · error 504: the server does what was requested, and answers with a timeout · another error: the server
  * answers with this code and does nothing · lost answer: the server does what was requested, but the client gets no
- * answer · stale: a read returns the result of the first read with the same path and query, and a watch is late.
+ * answer · old or late data: a read returns the result of the first read with the same path and query, and a watch is late.
  */
 export type Fault =
-  | 'crash before'
-  | 'crash after'
-  | '409'
-  | '410'
-  | '429'
-  | '500'
-  | '504'
+  | 'crash before the call'
+  | 'crash after the call'
+  | 'error 409'
+  | 'error 410'
+  | 'error 429'
+  | 'error 500'
+  | 'error 504'
   | 'lost answer'
-  | 'stale';
+  | 'old or late data';
 
 export const FAULTS: readonly Fault[] = [
-  'crash before',
-  'crash after',
-  '409',
-  '410',
-  '429',
-  '500',
-  '504',
+  'crash before the call',
+  'crash after the call',
+  'error 409',
+  'error 410',
+  'error 429',
+  'error 500',
+  'error 504',
   'lost answer',
-  'stale',
+  'old or late data',
 ];
 
 /**
@@ -59,9 +59,9 @@ const LISTS = ['list', 'watch'];
 export function faultsAt({ verb }: Pick<Call, 'verb'>): readonly Fault[] {
   const isWrite = WRITES.includes(verb);
   return FAULTS.filter((fault) => {
-    if (fault === '409' || fault === '504') return isWrite;
-    if (fault === '410') return LISTS.includes(verb);
-    if (fault === 'stale') return !isWrite;
+    if (fault === 'error 409' || fault === 'error 504') return isWrite;
+    if (fault === 'error 410') return LISTS.includes(verb);
+    if (fault === 'old or late data') return !isWrite;
     return true;
   });
 }

@@ -20,10 +20,10 @@ export interface FaultyCallerParts {
 }
 
 const REFUSALS: Readonly<Partial<Record<Fault, [code: number, reason: string]>>> = {
-  '409': [409, 'Conflict'],
-  '410': [410, 'Expired'],
-  '429': [429, 'TooManyRequests'],
-  '500': [500, 'InternalError'],
+  'error 409': [409, 'Conflict'],
+  'error 410': [410, 'Expired'],
+  'error 429': [429, 'TooManyRequests'],
+  'error 500': [500, 'InternalError'],
 };
 
 /** The delay of a late watch, in milliseconds. */
@@ -53,9 +53,9 @@ export class FaultyCaller implements Caller {
     await this.#before(fault, call);
     if (fault === 'lost answer') throw new TransportError('the stream broke before its first word');
     for await (const event of upstream.stream<T>(call, idleMs)) {
-      if (fault === 'crash after') this.#parts.crash();
+      if (fault === 'crash after the call') this.#parts.crash();
       await this.#alive();
-      if (fault === 'stale') await sleep(clock, LAG_MS, call.abort);
+      if (fault === 'old or late data') await sleep(clock, LAG_MS, call.abort);
       if (isCut?.('back') === true) throw new TransportError('the stream broke');
       yield event;
     }
@@ -74,11 +74,11 @@ export class FaultyCaller implements Caller {
     const asked = ask();
     // Waits until the server has answered. A refused call counts as done as well.
     await asked.catch(() => undefined);
-    if (fault === 'crash after') crash();
+    if (fault === 'crash after the call') crash();
     await this.#alive();
     if (isCut?.('back') === true) return await this.#noAnswer(call);
     const answer = await asked;
-    if (fault === '504') throw refusal(call, 504, 'Timeout');
+    if (fault === 'error 504') throw refusal(call, 504, 'Timeout');
     if (fault === 'lost answer')
       throw new TransportError('no answer came', { maybeApplied: call.method !== 'GET' });
     return this.#remembered(call, answer, fault);
@@ -86,7 +86,7 @@ export class FaultyCaller implements Caller {
 
   /** Causes the faults that happen in place of the call. */
   async #before(fault: Fault | undefined, call: Call): Promise<void> {
-    if (fault === 'crash before') this.#parts.crash();
+    if (fault === 'crash before the call') this.#parts.crash();
     await this.#alive();
     const refused = fault && REFUSALS[fault];
     if (refused) throw refusal(call, ...refused);
@@ -103,7 +103,7 @@ export class FaultyCaller implements Caller {
     if (call.method !== 'GET') return answer;
     const key = call.path + queryText(call.query ?? {});
     if (!this.#first.has(key)) this.#first.set(key, structuredClone(answer));
-    return fault === 'stale' ? (structuredClone(this.#first.get(key)) as T) : answer;
+    return fault === 'old or late data' ? (structuredClone(this.#first.get(key)) as T) : answer;
   }
 
   async #alive(): Promise<void> {

@@ -105,7 +105,7 @@ test('a leader that writes whatever others wrote since is found out', async () =
   };
   let wrong = '';
   for (const trial of await callTrials('', SCENE, SEED)) {
-    if (trial.what === 'stale' && wrong === '')
+    if (trial.what === 'old or late data' && wrong === '')
       wrong = (await tryOut({ ...trial, scene }, SEED)).wrong;
   }
   expect(wrong).not.toBe('');

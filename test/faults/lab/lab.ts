@@ -7,7 +7,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { withTable } from '../../model/safety-page.ts';
 import { bytesOf, NEW } from '../disk/disk-works.ts';
-import { fileTrials, isFineOnDisk, nameOfTrial, tryFile, WORKS } from '../disk/file-sweep.ts';
+import {
+  fileTrials,
+  isFineOnDisk,
+  nameOfFault,
+  nameOfTrial,
+  tryFile,
+  WORKS,
+} from '../disk/file-sweep.ts';
 import { servePayload } from '../disk/payload-server.ts';
 import { fewestJobMishaps, JOB_SWEEPS, throwJobDice, tryJobs } from '../job-lab/job-sweeps.ts';
 import { shortest, throwDice } from './dice.ts';
@@ -44,14 +51,14 @@ async function sweepJobs(outcomes: Outcomes): Promise<void> {
 async function sweepFiles(outcomes: Outcomes): Promise<void> {
   await using server = await servePayload(bytesOf(NEW));
   for (const work of WORKS) {
-    const where = `${work.name}: file operations`;
+    const where = `${work.name}: file operations of the agent`;
     for (const trial of await fileTrials(work, server)) {
       const verdict = await tryFile(trial, server);
       const { end, reason, violations } = verdict;
       const wrong = isFineOnDisk(verdict)
         ? ''
         : `${nameOfTrial(trial)}: ${end} ${reason} ${violations.join('; ')}`;
-      outcomes.count(where, trial.fault, end, wrong);
+      outcomes.count(where, nameOfFault(trial.fault), end, wrong);
     }
   }
 }
@@ -63,9 +70,12 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
   for (; performance.now() < end; seed++) {
     const thrown = await throwDice(seed);
     const { verdict } = await play(thrown.scene, seed, thrown.mishaps);
-    const what = thrown.mishaps.length === 1 ? '1 thing' : `${thrown.mishaps.length} things`;
+    const what =
+      thrown.mishaps.length === 1
+        ? 'runs with 1 fault'
+        : `runs with ${thrown.mishaps.length} faults`;
     if (isFine(verdict)) {
-      outcomes.count('by chance', what, verdict.end, '');
+      outcomes.count('random mixtures', what, verdict.end, '');
       continue;
     }
     const few = await shortest(thrown, seed);
@@ -74,7 +84,7 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
       ...few.map(describe),
       `${last.end} ${last.reason} ${last.violations.join('; ')}`,
     ];
-    outcomes.count('by chance', what, verdict.end, `seed ${seed}: ${trail.join(' → ')}`);
+    outcomes.count('random mixtures', what, verdict.end, `seed ${seed}: ${trail.join(' → ')}`);
     console.error(outcomes.wrong.at(-1));
   }
   return seed - 1;
@@ -87,14 +97,14 @@ async function playJobDice(outcomes: Outcomes, first: number, minutes: number): 
   for (; performance.now() < end; seed++) {
     const thrown = await throwJobDice(seed);
     const { end: told, wrong } = await tryJobs(thrown, seed);
-    const what = `with Jobs, ${thrown.mishaps.length} ${thrown.mishaps.length === 1 ? 'thing' : 'things'}`;
+    const what = `runs with Jobs and ${thrown.mishaps.length} ${thrown.mishaps.length === 1 ? 'fault' : 'faults'}`;
     if (wrong === '') {
-      outcomes.count('by chance', what, told, '');
+      outcomes.count('random mixtures', what, told, '');
       continue;
     }
     const mishaps = await fewestJobMishaps(thrown, seed);
     const { wrong: trail } = await tryJobs({ ...thrown, mishaps }, seed);
-    outcomes.count('by chance', what, told, `seed ${seed} with Jobs: ${trail}`);
+    outcomes.count('random mixtures', what, told, `seed ${seed} with Jobs: ${trail}`);
     console.error(outcomes.wrong.at(-1));
   }
   return seed - 1;
@@ -113,9 +123,13 @@ const first = Number(values.seed);
 const minutes = Number(values.minutes);
 const last = await playDice(dice, first, minutes / 2);
 const lastWithJobs = await playJobDice(dice, first, minutes / 2);
-writeTable(SWEEPS_PAGE, 'sweeps', [...sweeps.table(), '', `${sweeps.runs} runs in all.`]);
+writeTable(SWEEPS_PAGE, 'sweeps', [
+  ...sweeps.table(),
+  '',
+  `The table contains ${sweeps.runs} runs.`,
+]);
 if (dice.runs > 0) {
-  const told = `Seeds ${first} to ${last}, with Jobs to ${lastWithJobs}, ${dice.runs} runs in ${minutes} minutes.`;
+  const told = `The table contains ${dice.runs} runs in ${minutes} minutes: seeds ${first} to ${last} without Jobs, and seeds ${first} to ${lastWithJobs} with Jobs.`;
   console.log([...dice.table(), told].join('\n'));
   writeTable(DICE_PAGE, 'dice', [...dice.table(), '', told]);
 }

@@ -94,11 +94,11 @@ export function describe(mishap: Mishap): string {
 export function nameOfTrouble(trouble: Trouble): string {
   switch (trouble.kind) {
     case 'cut':
-      return `cut off ${trouble.direction === 'both' ? 'both ways' : `on the way ${trouble.direction}`} for ${trouble.forS} s`;
+      return `${{ there: 'requests', back: 'answers', both: 'requests and answers' }[trouble.direction]} are lost for ${trouble.forS} s`;
     case 'halt':
-      return `halted for ${trouble.forS} s`;
+      return `the process is suspended for ${trouble.forS} s`;
     case 'jump':
-      return `clock set by ${trouble.hours > 0 ? '+' : ''}${trouble.hours} h`;
+      return `the clock is set ${trouble.hours > 0 ? 'forward' : 'back'} by ${Math.abs(trouble.hours)} h`;
     case 'crash':
       return 'crash';
   }

@@ -34,11 +34,11 @@ export class Outcomes {
     const lines = places.flatMap((place) => {
       const own = rows
         .filter(({ where }) => where === place)
-        .toSorted(place === 'by chance' ? compare : () => 0);
+        .toSorted(place === 'random mixtures' ? compare : () => 0);
       return [...Map.groupBy(own, groupOf).values()].map(lineOf);
     });
     return [
-      '| where | what goes wrong, and in how many runs | how they ended |',
+      '| task: place of the fault | faults, each with its number of runs | results of these runs |',
       '|---|---|---|',
       ...lines,
     ];
@@ -47,7 +47,7 @@ export class Outcomes {
 
 /** Returns the key of the row. For random mixtures, each number of mishaps has its own row. */
 function groupOf({ where, what, ends }: Row): string {
-  return ends.size === 1 && where !== 'by chance' ? [...ends.keys()].join() : what;
+  return ends.size === 1 && where !== 'random mixtures' ? [...ends.keys()].join() : what;
 }
 
 /** Returns one line of the table. All of `rows` ended in the same way, or there is only one row. */

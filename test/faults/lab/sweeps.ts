@@ -26,7 +26,7 @@ export const SHARDS: Scene = {
 const CALL_SCENES: Readonly<Record<string, Scene>> = {
   'an update': SCENE,
   'a roll-back': { ...SCENE, payload: 'dead' },
-  'bundles and an update': { ...SCENE, hasBundles: true },
+  'an update after a bundle of images': { ...SCENE, hasBundles: true },
   'an update with status shards': SHARDS,
   'a roll-back with status shards': {
     ...SHARDS,
@@ -69,7 +69,12 @@ export async function callTrials(name: string, scene: Scene, seed: number): Prom
     .flatMap((point) =>
       faultsAt(point).map((fault: Fault): Trial => {
         const mishap = { kind: 'call', point: nameOf(point), fault } as const;
-        return { where: `${name}: calls of ${point.actor}`, what: fault, scene, mishap };
+        return {
+          where: `${name}: API calls of the ${point.actor.replace('agent', 'agent on')}`,
+          what: fault,
+          scene,
+          mishap,
+        };
       }),
     );
 }
@@ -100,7 +105,12 @@ async function troubleTrials(
     TROUBLES.flatMap((trouble) =>
       Array.from({ length: seconds + 1 }, (_, second): Trial => {
         const mishap = { kind: 'trouble', actor, second, trouble } as const;
-        return { where: `${name}: ${actor}`, what: nameOfTrouble(trouble), scene, mishap };
+        return {
+          where: `${name}: process of the ${actor.replace('agent', 'agent on')}`,
+          what: nameOfTrouble(trouble),
+          scene,
+          mishap,
+        };
       }),
     ),
   );
@@ -113,17 +123,17 @@ export interface Sweep {
 
 export const SWEEPS: readonly Sweep[] = [
   ...Object.entries(CALL_SCENES).map(([name, scene]) => ({
-    name: `calls of ${name}`,
+    name: `API calls of ${name}`,
     trials: async (seed: number) => await callTrials(name, scene, seed),
   })),
   {
-    name: 'processes that are cut off, halted, or lose the time',
-    trials: async (seed) => await troubleTrials('processes', SCENE, ACTORS, seed),
+    name: 'processes without connection, suspended processes, and wrong clocks',
+    trials: async (seed) => await troubleTrials('an update', SCENE, ACTORS, seed),
   },
   {
-    name: 'leaders with status shards that are cut off, halted, or lose the time',
+    name: 'leaders with status shards: no connection, suspended process, or wrong clock',
     trials: async (seed) =>
-      await troubleTrials('processes, with status shards', SHARDS, ['controller'], seed),
+      await troubleTrials('an update with status shards', SHARDS, ['controller'], seed),
   },
 ];
 
