@@ -86,6 +86,8 @@ const LONG_RUNS = [
   'kill-runs',
   'kubeadm-certificates',
   'kubeadm-containerd',
+  'kubeadm-probe',
+  'kubeadm-roll-back',
   'kubeadm-static-pods',
   'procedure',
 ].map((name) => `test/agent/${name}.test.ts`);

@@ -80,7 +80,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     crashesEach: 1,
   }),
   configure(
-    "2 workers asked to download before their turn, Refit knows that k0s's own agent runs",
+    "2 workers, the leader requests downloads before their turn, Refit knows that k0s's own agent runs",
     'w1 w2',
     {
       theirs: 'on',
@@ -89,7 +89,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     },
   ),
   configure(
-    "2 workers asked to download before their turn, Refit cannot find out whether k0s's own agent runs",
+    "2 workers, the leader requests downloads before their turn, Refit cannot find out whether k0s's own agent runs",
     'w1 w2',
     {
       theirs: 'on',
@@ -98,7 +98,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     },
   ),
   configure(
-    "2 workers asked to download before their turn, k0s's own agent runs only in the new version",
+    "2 workers, the leader requests downloads before their turn, k0s's own agent runs only in the new version",
     'w1 w2',
     {
       theirs: 'on',
@@ -107,7 +107,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     },
   ),
   configure(
-    "1 worker asked to download before its turn, k0s's own agent runs only in the new version, 2 faults",
+    "1 worker, the leader requests its download before its turn, k0s's own agent runs only in the new version, 2 faults",
     'w1',
     {
       theirs: 'on',
@@ -135,9 +135,11 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     cordoner: 'self',
     faults: 2,
   }),
-  configure('2 workers asked to download before their turn', 'w1 w2', { fetchesAhead: true }),
+  configure('2 workers, the leader requests downloads before their turn', 'w1 w2', {
+    fetchesAhead: true,
+  }),
   configure(
-    '1 controller and 1 worker asked to download before their turn, the plan is paused and aborted',
+    '1 controller and 1 worker, the leader requests downloads before their turn, the plan is paused and aborted',
     'c1 w1',
     {
       fetchesAhead: true,
@@ -146,7 +148,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     },
   ),
   configure(
-    '2 workers asked to download before their turn, the new binary cannot run on 1 of them',
+    '2 workers, the leader requests downloads before their turn, the new binary cannot run on 1 of them',
     'w1 w2:garbage',
     {
       fetchesAhead: true,
@@ -409,7 +411,7 @@ export const LARGE: readonly Configuration[] = [
     },
   ),
   configure(
-    "2 workers asked to download before their turn, k0s's own agent runs only in the new version, 2 faults",
+    "2 workers, the leader requests downloads before their turn, k0s's own agent runs only in the new version, 2 faults",
     'w1 w2',
     {
       theirs: 'on',
@@ -418,11 +420,15 @@ export const LARGE: readonly Configuration[] = [
       faults: 2,
     },
   ),
-  configure("2 workers asked to download before their turn, k0s's own agent also runs", 'w1 w2', {
-    theirs: 'on',
-    fetchesAhead: true,
-    faults: 0,
-  }),
+  configure(
+    "2 workers, the leader requests downloads before their turn, k0s's own agent also runs",
+    'w1 w2',
+    {
+      theirs: 'on',
+      fetchesAhead: true,
+      faults: 0,
+    },
+  ),
   configure('2 workers, each node has a deadline and may lose its power permanently', 'w1 w2', {
     power: 'may stay off',
     ...DEADLINE,

@@ -42,12 +42,12 @@ const replaced = configure('2 controllers, the plan is replaced', 'c1 c2', {
   leaders: 'one',
   faults: 0,
 });
-const ahead = configure('3 workers asked to download before their turn', 'w1 w2 w3', {
+const ahead = configure('3 workers, the leader requests downloads before their turn', 'w1 w2 w3', {
   fetchesAhead: true,
   faults: 0,
 });
 const besideKnown = configure(
-  '2 workers asked to download before their turn, k0s runs its own agent',
+  '2 workers, the leader requests downloads before their turn, k0s runs its own agent',
   'w1 w2',
   {
     theirs: 'on',
@@ -57,7 +57,7 @@ const besideKnown = configure(
   },
 );
 const besideDoubtful = configure(
-  '2 workers asked to download before their turn, k0s may run its own agent',
+  '2 workers, the leader requests downloads before their turn, k0s may run its own agent',
   'w1 w2',
   {
     theirs: 'on',

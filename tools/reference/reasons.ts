@@ -5,7 +5,7 @@ export function reasonReference(): string {
   const codes = Object.keys(REASONS) as ReasonCode[];
   const rows = codes.map(
     (code) =>
-      `| \`${code}\` | ${REASONS[code]} | ${remedyOf(code) ?? 'It stops and delays nothing.'} |`,
+      `| \`${code}\` | ${REASONS[code]} | ${remedyOf(code) ?? 'It neither stops nor delays anything.'} |`,
   );
   return `${[
     '# Reasons',

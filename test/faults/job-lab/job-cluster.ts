@@ -1,4 +1,7 @@
-/** One run with Jobs: a cluster in one process and simulated time, in which calls fail, processes die and people interfere. */
+/**
+ * One run with Jobs: a cluster in one process and simulated time, in which calls fail, processes die and people
+ * interfere.
+ */
 import { type ApiServer, startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';

@@ -5,10 +5,14 @@
 import type { Call } from '../../../src/kube/client.ts';
 
 /**
- * crash before the call: the process dies before it sends the call · crash after the call: the server does what was requested, and then
- * the process dies · error 504: the server does what was requested, and answers with a timeout · another error: the server
- * answers with this code and does nothing · lost answer: the server does what was requested, but the client gets no
- * answer · old or late data: a read returns the result of the first read with the same path and query, and a watch is late.
+ * The faults of an API call:
+ *
+ * - crash before the call: the process dies before it sends the call.
+ * - crash after the call: the server does what was requested, and then the process dies.
+ * - error 504: the server does what was requested, and answers with a timeout.
+ * - another error: the server answers with this code and does nothing.
+ * - lost answer: the server does what was requested, but the client gets no answer.
+ * - old or late data: a read returns the result of the first read with the same path and query, and a watch is late.
  */
 export type Fault =
   | 'crash before the call'

@@ -129,7 +129,8 @@ writeTable(SWEEPS_PAGE, 'sweeps', [
   `The table contains ${sweeps.runs} runs.`,
 ]);
 if (dice.runs > 0) {
-  const told = `The table contains ${dice.runs} runs in ${minutes} minutes: seeds ${first} to ${last} without Jobs, and seeds ${first} to ${lastWithJobs} with Jobs.`;
+  const seeds = `seeds ${first} to ${last} without Jobs, and seeds ${first} to ${lastWithJobs} with Jobs`;
+  const told = `The table contains ${dice.runs} runs in ${minutes} minutes: ${seeds}.`;
   console.log([...dice.table(), told].join('\n'));
   writeTable(DICE_PAGE, 'dice', [...dice.table(), '', told]);
 }

@@ -91,10 +91,13 @@ export function describe(mishap: Mishap): string {
   return `${nameOfTrouble(trouble)}: ${actor} in second ${second}`;
 }
 
+/** The messages that get lost while a connection is cut in a direction. */
+const LOST = { there: 'requests', back: 'answers', both: 'requests and answers' } as const;
+
 export function nameOfTrouble(trouble: Trouble): string {
   switch (trouble.kind) {
     case 'cut':
-      return `${{ there: 'requests', back: 'answers', both: 'requests and answers' }[trouble.direction]} are lost for ${trouble.forS} s`;
+      return `${LOST[trouble.direction]} are lost for ${trouble.forS} s`;
     case 'halt':
       return `the process is suspended for ${trouble.forS} s`;
     case 'jump':
