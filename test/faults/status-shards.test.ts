@@ -18,7 +18,7 @@ const SMALL = shardsOfSizes({ plan: 3, shard: 2, failures: 2 });
  * One in `SHARE` deaths is tested. The number is odd, so that deaths before a request and deaths after a request are
  * both tested.
  */
-const SHARE = WHOLE ? 1 : 3;
+const SHARE = WHOLE ? 1 : 5;
 
 /**
  * The views of the successor at first. For each kind whose view lags: after how many turns of the first leader the view

@@ -15,18 +15,18 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'emptied-before-swap',
     sentence:
-      'While a signal is open and its agent has not given up: if the service of a Node runs another file than the file at the path of the binary, the Node has no pods that a drain evicts.',
+      'If the service of a Node runs another file than the file at the path of the binary, the Node has no pods that a drain evicts. This is true while a signal is open and its agent has not given up.',
     upheldBy:
-      '`src/engine/assess/choose-drain-action.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
+      '`src/engine/assess/choose-drain-action.ts`: the order is cordon, drain, acknowledgement; `src/agent/steps/update-steps.ts`: the agent does not swap before the acknowledgement',
     holds: ({ nodes }) =>
       nodes.every((node) => !node.host.hasPods || !runsAnother(node.host) || !isSwapping(node)),
   },
   {
     name: 'closed-while-swapped',
     sentence:
-      'While a signal is open and its agent has not given up: if the service of a Node runs another file than the file at the path of the binary, the Node is cordoned.',
+      'If the service of a Node runs another file than the file at the path of the binary, the Node is cordoned. This is true while a signal is open and its agent has not given up.',
     upheldBy:
-      '`src/engine/assess/choose-drain-action.ts`, `src/agent/steps/update-steps.ts`: cordon before the swap, uncordon after the proof; `src/engine/turn/choose-node-actions.ts`: never uncordons a node at work',
+      '`src/engine/assess/choose-drain-action.ts`, `src/agent/steps/update-steps.ts`: the cordon comes before the swap, and the uncordon comes after the proof; `src/engine/turn/choose-node-actions.ts`: Refit never uncordons a node at work',
     holds: ({ nodes }) =>
       nodes
         .filter(({ spec, host }) => spec.role === 'worker' && runsAnother(host))
@@ -44,7 +44,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       "At the end of a run, no Node has a cordon, a mark or a taint of Refit. Exception: k0s's own agent has restarted a service that reports another version than planned (the dead end of k0s).",
     upheldBy:
-      '`src/engine/turn/choose-node-actions.ts`: cleans up after each settled target; `src/agent/steps/update-steps.ts`: uncordons before it reports a failure',
+      '`src/engine/turn/choose-node-actions.ts`: Refit cleans up after each settled target; `src/agent/steps/update-steps.ts`: the agent uncordons before it reports a failure',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(
@@ -58,7 +58,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       'At the end of a run, every signal has ended, and every node runs the file at the path of the binary. This is also true if the run failed. Exceptions: nodes without power, nodes whose agent reported that it could not restore the old file, and the dead end of k0s.',
     upheldBy:
-      '`src/engine/turn/choose-node-actions.ts`: cancels signals while that is possible; `src/agent/steps/update-steps.ts`: finishes what it has begun',
+      '`src/engine/turn/choose-node-actions.ts`: Refit cancels signals while this is possible; `src/agent/steps/update-steps.ts`: the agent finishes what it has begun',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(

@@ -19,7 +19,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
     name: 'one-controller-in-motion',
     sentence: 'At most one controller is in motion.',
     upheldBy:
-      '`src/engine/schedule/slots.ts`: one slot for controllers, taken from recorded intent to recorded end',
+      '`src/engine/schedule/slots.ts`: controllers share one slot; a controller holds this slot from its recorded intent until its recorded end',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) => moving(nodes, 'controller').length <= 1,
   },
@@ -28,7 +28,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
     sentence:
       'While a worker is in motion and its signal has not ended, every controller runs at least the version to which the signal upgrades the worker.',
     upheldBy:
-      '`src/engine/model/rollout.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` across plans',
+      '`src/engine/model/rollout.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` ensures this across plans',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) =>
       moving(nodes, 'worker').every(
@@ -54,8 +54,8 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'intent-before-signal',
     sentence:
-      'For every signal of the plan on an object, the plan records the intent. Exceptions: a signal still in transit when the plan is aborted, and the rest of an attempt that will be retried.',
-    upheldBy: '`src/engine/turn/commands.ts`: signals only targets whose intent is recorded',
+      'For every signal of the plan on an object, the plan records the intent. Exceptions: a signal that is still in transit when the plan is aborted, and a signal that is left from an attempt that Refit will retry.',
+    upheldBy: '`src/engine/turn/commands.ts`: Refit signals only targets whose intent is recorded',
     holds: (glance) =>
       glance.isAborted ||
       signalled(glance).every(
@@ -66,9 +66,10 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
   {
     name: 'no-signal-for-what-is-done',
-    sentence: 'If a target is recorded as done, it has no signal that the agent has not answered.',
+    sentence:
+      'If a target is recorded as done, the agent has answered every signal of this target.',
     upheldBy:
-      '`src/engine/execute/writes.ts`: the plan is read again between reading the object and writing it',
+      '`src/engine/execute/writes.ts`: Refit reads the plan again after it has read the object and before it writes the object',
     holds: (glance) =>
       signalled(glance).every(
         (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',
@@ -77,7 +78,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'signals-within-slots',
     sentence: 'At most one controller and at most `concurrent` workers have an open signal.',
-    upheldBy: '`src/engine/schedule/slots.ts`: list order, never random',
+    upheldBy: '`src/engine/schedule/slots.ts`: Refit takes targets in list order, never at random',
     holds: ({ nodes }, { concurrent }) =>
       nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <=
         1 &&
@@ -87,9 +88,9 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'ahead-within-slots',
     sentence:
-      'The number of waiting nodes that are asked to download before their turn is never higher than the number of nodes that may be in motion at the same time.',
+      'Refit can ask waiting nodes to download before their turn. The number of these nodes is never higher than the number of nodes that may be in motion at the same time.',
     upheldBy:
-      '`src/engine/turn/prefetch.ts`: counts every node that was asked, wherever it is in the list',
+      '`src/engine/turn/prefetch.ts`: Refit counts every node that it has asked to download, at any place in the list',
     alsoSeenBy: '`test/testenv/autopilot/prefetch.test.ts`',
     holds: ({ nodes, recorded }, { concurrent }) => {
       const waiting = nodes.filter(({ spec }) =>
@@ -110,9 +111,9 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'one-agent-acts',
     sentence:
-      "If k0s's own agent runs or may run, the agent of Refit begins no work, and keeps no other file in the folder of the binary.",
+      "If k0s's own agent runs or may run, the agent of Refit begins no work. In the folder of the binary it keeps neither a staged file nor a previous file.",
     upheldBy:
-      '`src/agent/steps/beside-k0s.ts`: before the first report; `src/agent/download/prefetcher.ts`: before it downloads a version before its turn',
+      '`src/agent/steps/beside-k0s.ts`: the agent checks this before its first report; `src/agent/download/prefetcher.ts`: the agent also checks this before it downloads a version before its turn',
     alsoSeenBy: '`test/attacks/second-k0s-agent.test.ts`',
     holds: ({ nodes }, { theirs, ownAgent }) =>
       theirs === 'off' ||
@@ -126,7 +127,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     name: 'runnable-binary',
     sentence: 'The path of the binary always holds a file that can be executed.',
     upheldBy:
-      '`src/agent/next-step.ts`: a trial run before the swap; `src/agent/state/durable-files.ts`: one rename',
+      '`src/agent/next-step.ts`: the agent runs the new file once before the swap; `src/agent/state/durable-files.ts`: one rename replaces the file',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
     holds: ({ nodes }, configuration) =>
       nodes.every(
@@ -137,8 +138,9 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'way-back',
     sentence:
-      "Until the file at the path of the binary has run, the path of the previous file has a file that has run. If k0s's own agent swaps the binary, that agent keeps no previous file. In this case the path of the previous file never has the wanted version.",
-    upheldBy: '`src/agent/next-step.ts`: before the swap the binary that the service runs is saved',
+      "As long as the file at the path of the binary has not run, there is a file at the path of the previous file, and this previous file has run. If k0s's own agent swaps the binary, that agent keeps no previous file. In this case the path of the previous file never has the wanted version.",
+    upheldBy:
+      '`src/agent/next-step.ts`: before the swap, the agent saves the binary that the service runs',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
     holds: ({ nodes }, { theirs }) =>
       nodes.every(({ host: { target, previous, proven }, signal }) =>
@@ -186,7 +188,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     sentence:
       'No node downloads a complete payload twice in one attempt, unless the plan was aborted and the payload was removed.',
     upheldBy:
-      '`src/agent/journal.ts`: a phase after the download; `src/agent/download/stage-binary.ts`: a staged file is used again',
+      '`src/agent/journal.ts`: the journal has a phase after the download; `src/agent/download/stage-binary.ts`: the agent uses a staged file again',
     alsoSeenBy: '`test/agent/kill-runs.test.ts`',
     holds: ({ nodes, isAborted }) =>
       isAborted || nodes.every(({ host: { fetched } }) => new Set(fetched).size === fetched.length),

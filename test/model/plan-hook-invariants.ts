@@ -8,7 +8,8 @@ export const ABOUT_PLAN_HOOKS: readonly StatedInvariant[] = [
   {
     name: 'job-before-plan',
     sentence: 'No node of a plan starts before the Job `beforePlan` of this run has succeeded.',
-    upheldBy: '`src/engine/gates/plan-hooks.ts`: the last gate of `BEFORE_TARGET`',
+    upheldBy:
+      '`src/engine/gates/plan-hooks.ts`: the last gate of `BEFORE_TARGET` waits for this Job',
     alsoSeenBy: '`test/testenv/hooks-plan.test.ts`',
     holds: (glance, { rules }) =>
       rules.hooks?.includes('beforePlan') !== true ||
@@ -32,7 +33,8 @@ export const ABOUT_PLAN_HOOKS: readonly StatedInvariant[] = [
     name: 'end-before-job',
     sentence:
       'No Job `afterPlan` exists before the plan is recorded as `Completed`. The plan stays `Completed`, whether this Job succeeds or fails.',
-    upheldBy: '`src/engine/turn/hooks-after-plan.ts`: only for a recorded end, which is final',
+    upheldBy:
+      '`src/engine/turn/hooks-after-plan.ts`: Refit creates this Job only after the end of the plan is recorded, and a recorded end is final',
     alsoSeenBy: '`test/testenv/hooks-plan.test.ts`',
     holds: (glance) => glance.state === 'Completed' || jobsAt(glance, 'afterPlan').length === 0,
   },

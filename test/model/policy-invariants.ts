@@ -17,7 +17,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
     sentence:
       'No worker of a wave starts before all workers of the earlier waves have ended. Workers that are pinned or held do not count.',
     upheldBy:
-      '`src/engine/schedule/order.ts`, `src/engine/schedule/waves.ts`: asked for each start',
+      '`src/engine/schedule/order.ts`, `src/engine/schedule/waves.ts`: Refit checks the wave before each start',
     alsoSeenBy: '`test/testenv/waves.test.ts`',
     holds: (glance) =>
       glance.nodes
@@ -34,7 +34,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
     name: 'approved-before-start',
     sentence:
       'If a wave needs an approval, none of its workers starts before somebody has approved the wave.',
-    upheldBy: '`src/engine/schedule/wave-approval.ts`: asked for each start',
+    upheldBy: '`src/engine/schedule/wave-approval.ts`: Refit checks the approval before each start',
     alsoSeenBy: '`test/testenv/approvals.test.ts`',
     holds: (glance, { rules }) =>
       rules.waves !== 'approved' ||
@@ -130,7 +130,8 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
   },
   {
     name: 'held-never-starts',
-    sentence: 'If a node is held before the plan begins, it does not start while the hold lasts.',
+    sentence:
+      'If a node is held before the plan begins, this node does not start while the hold lasts.',
     upheldBy: '`src/engine/gates/not-held.ts`',
     alsoSeenBy: '`test/testenv/holds.test.ts`',
     holds: (glance) => glance.nodes.every((node) => !isHeld(node) || !hasStarted(glance, node)),
@@ -147,7 +148,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
     name: 'no-worker-past-a-controller',
     sentence:
       'No worker starts while a controller is not done, for example because the controller is held or pinned.',
-    upheldBy: '`src/engine/assess/left-out.ts`: only workers are left out',
+    upheldBy: '`src/engine/assess/left-out.ts`: Refit leaves out only workers',
     alsoSeenBy: '`test/testenv/holds.test.ts`',
     holds: (glance, { versions }) =>
       versions.length > 1 ||
@@ -166,7 +167,7 @@ export const ABOUT_POLICIES: readonly StatedInvariant[] = [
     name: 'attempts-within-policy',
     sentence: 'No node begins more attempts than `retry` of the policy allows.',
     upheldBy:
-      '`src/engine/execute/retries.ts`: one write of the plan contains both the order and the number of the attempt',
+      '`src/engine/execute/retries.ts`: one write of the plan contains both the instruction to retry and the number of the attempt',
     alsoSeenBy: '`test/testenv/retry-policy.test.ts`',
     holds: ({ nodes }, { rules: { retry } }) =>
       retry === undefined ||

@@ -12,7 +12,7 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
     name: 'no-worker-newer',
     sentence: 'No worker ever runs a newer version than the API server of any controller.',
     upheldBy:
-      '`src/engine/model/rollout.ts`: controllers first; on the way back `src/engine/gates/workers-first.ts` and `src/engine/gates/foreign-work.ts`',
+      '`src/engine/model/rollout.ts`: controllers go first; on the way back, `src/engine/gates/workers-first.ts` and `src/engine/gates/foreign-work.ts` ensure this',
     alsoSeenBy: '`test/testenv/rollback.test.ts`',
     holds: ({ nodes }) => {
       const servers = ofRole(nodes, 'controller').map(versionOf);
@@ -57,7 +57,7 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
     sentence:
       'With `onFailure: RollBack`, a failed run is rolled back once, even if there are several leaders. A roll-back is never rolled back.',
     upheldBy:
-      '`src/engine/assess/roll-back.ts`; `src/engine/execute/restart.ts`: one write, with the resourceVersion of the decision',
+      '`src/engine/assess/roll-back.ts`; `src/engine/execute/restart.ts`: Refit makes one write, with the resourceVersion of the decision',
     holds: ({ rollsBack, generation }) =>
       generation === 1 || (generation === 2 && rollsBack === FIRST_RUN),
   },

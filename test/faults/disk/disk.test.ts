@@ -22,7 +22,7 @@ const SEED = Number(process.env['REFIT_SEED'] ?? 1);
  * The test runs one of this many trials: the first number is for all trials, and the second number is for the trials of
  * a swap. `npm run lab` runs all trials.
  */
-const [SHARE, SHARE_OF_SWAP] = WHOLE ? [8, 1] : [16, 3];
+const [SHARE, SHARE_OF_SWAP] = WHOLE ? [8, 1] : [32, 5];
 
 const BINARIES = ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'];
 const BUNDLES = [
