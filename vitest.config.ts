@@ -87,9 +87,11 @@ const LONG_RUNS = [
   'kubeadm-certificates',
   'kubeadm-containerd',
   'kubeadm-probe',
+  'kubeadm-processors',
   'kubeadm-roll-back',
   'kubeadm-static-pods',
   'procedure',
+  'serve',
 ].map((name) => `test/agent/${name}.test.ts`);
 /**
  * The second tier contains the tests that compute for a long time, so that the first tier takes at most five minutes on

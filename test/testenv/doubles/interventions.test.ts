@@ -34,7 +34,7 @@ test('03a: in k0s, one failed download ends the plan at once, although other wor
   expect(run.stage.downloads.requests).toMatchObject([{ node: 'w1', status: 404 }]);
 });
 
-test('04: a binary of another version than the plan names blocks a k0s plan, even after an edit of the version', async () => {
+test('04: a k0s plan stays blocked if a node gets another version than planned, even after an edit of the version', async () => {
   await using run = await runRecorded('04-wrong-version', { ...C3, workers: ['w3'] });
   const { stage } = run;
   await run.untilAsRecorded();
