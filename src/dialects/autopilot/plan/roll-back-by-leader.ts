@@ -45,7 +45,7 @@ export function planBackOf(
   if (ownMember(plan.metadata.annotations ?? {}, ORIGIN_ANNOTATION) !== undefined)
     return {
       obstacle:
-        'an UpdateConfig made the Plan, and would install the same version again: pause its policy or delete the UpdateConfig, and run refit rollback',
+        'an UpdateConfig made the Plan, and would install the same version again: delete the UpdateConfig, and run refit rollback',
     };
   try {
     // The run of the present rollout is the newest run, so there are no later runs.
