@@ -74,8 +74,9 @@ const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'o
   (name) => `test/agent/${name}.test.ts`,
 );
 /**
- * Tests that run many whole upgrades, or many steps of the scripts for kubeadm hosts, with real processes. They run in
- * the second tier, so that the first tier takes at most five minutes on two cores.
+ * Tests that take long because of their real processes: whole upgrades, downloads by agents that are killed, and the
+ * scripts for kubeadm hosts. They run in the second tier, so that the first tier takes at most five minutes on two
+ * cores.
  */
 const LONG_RUNS = [
   'configuration',

@@ -1,4 +1,4 @@
-/** Tests what an agent does with a signal that is new, lost or ended, and what it asks before that. */
+/** Tests what an agent does with a signal that is new, lost or ended. */
 import { describe, expect, test } from 'vitest';
 import {
   after,

@@ -17,11 +17,14 @@ function turnedBackAt(phase: ForwardPhase): Configuration[] {
   return [...CONFIGURATIONS, ...LARGE].filter(({ turnsBack }) => turnsBack?.phase === phase);
 }
 
-test.each(FORWARD_PHASES)('every test run turns a plan back at %s', (phase) => {
-  expect(CONFIGURATIONS.map(({ turnsBack }) => turnsBack?.phase)).toContain(phase);
-});
+test.each(FORWARD_PHASES)(
+  'a configuration of the two tiers rolls a plan back at phase %s',
+  (phase) => {
+    expect(CONFIGURATIONS.map(({ turnsBack }) => turnsBack?.phase)).toContain(phase);
+  },
+);
 
-test.each(FORWARD_PHASES)('agents crash where a plan is turned back at %s', (phase) => {
+test.each(FORWARD_PHASES)('agents crash when a plan is rolled back at phase %s', (phase) => {
   const crashes = turnedBackAt(phase).map(({ crashesEach }) => crashesEach);
   expect(Math.max(0, ...crashes)).toBeGreaterThan(0);
 });

@@ -1,6 +1,6 @@
 /**
- * The clusters in which a person rolls the plan back while a node is in one of the phases. Every test run explores each
- * phase.
+ * The clusters in which a person rolls the plan back while a node is in one of the phases. The two tiers together
+ * explore each phase.
  */
 import type { Configuration } from './cluster.ts';
 import { configure, V2, V3 } from './configure.ts';
@@ -62,7 +62,7 @@ function replacedAt(
   });
 }
 
-/** Explored in every test run. */
+/** Explored by the first or the second tier; `isOfFirstTier` decides. */
 export const TURNED_BACK: readonly Configuration[] = [
   replacedAt('pending', 'c1 w1', CRASH),
   replacedAt('pending', 'c1 w1', OLD_LEADER),

@@ -175,5 +175,5 @@ test('the order of 15,000 workers, all with other numbers, takes no time that is
     const [group = []] = groupsOf(context, stage, stage.targets);
     expect(group.slice(0, 3).map(({ name }) => numbers[name])).toEqual([0, 1, 2]);
   };
-  expect(growthOf(sort, 937, 16)).toBeLessThan(64);
+  expect(growthOf(sort, 937, 16, 64)).toBeLessThan(64);
 });

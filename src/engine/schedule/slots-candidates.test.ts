@@ -257,5 +257,5 @@ test('many targets that take too long for the window cost no more for each of th
     expect(waiting[0]?.reason.code).toBe('WindowTooShort');
   };
   // The windows are computed once, whatever the number of targets is.
-  expect(growthOf(chooseAmong, 20, 16)).toBeLessThan(8);
+  expect(growthOf(chooseAmong, 20, 16, 8)).toBeLessThan(8);
 });

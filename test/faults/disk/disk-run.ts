@@ -170,7 +170,7 @@ class DiskRun {
     judge('');
     this.#judgeLeftovers();
     // The reported result must also be true after a loss of power.
-    this.#disk.losePower('power failure with loss of all unsynced data');
+    this.#disk.losePower('everything');
     judge(' once the power was gone');
   }
 

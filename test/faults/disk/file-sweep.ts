@@ -39,13 +39,18 @@ export async function tryFile(
   return await runDisk({ work, server, fault: { nth: point.nth, kind: fault } });
 }
 
-export function nameOfFault(fault: DiskFault): string {
-  if (fault === 'crash') return 'crash of the agent';
-  if (fault === 'EIO') return 'disk error (EIO)';
-  return fault === 'ENOSPC' ? 'full disk (ENOSPC)' : fault;
-}
+/** The names of the faults in the tables of docs/reference/lab.md. */
+export const NAMES_OF_FAULTS: Readonly<Record<DiskFault, string>> = {
+  crash: 'crash of the agent',
+  EIO: 'disk error (EIO)',
+  ENOSPC: 'full disk (ENOSPC)',
+  nothing: 'power failure without loss of data',
+  everything: 'power failure with loss of all unsynced data',
+  contents: 'power failure with loss of unsynced contents, but not of file names',
+};
+
 export function nameOfTrial({ point: { nth, operation, file }, fault }: FileTrial): string {
-  return `${fault} at ${operation} ${file} (#${nth})`;
+  return `${NAMES_OF_FAULTS[fault]} at ${operation} ${file} (#${nth})`;
 }
 
 /** Reports whether the work ended with an allowed result, and no violation was found at the end or at any boot before. */

@@ -16,17 +16,13 @@ interface Inode {
 /** Called before each operation. Throws the error of the disk, or never settles if the process dies. */
 export type BeforeOperation = (operation: string, path: string) => Promise<void>;
 
-/** What a loss of power leaves of unsynced data: everything, nothing, or names without contents. */
-export type Loss =
-  | 'power failure without loss of data'
-  | 'power failure with loss of all unsynced data'
-  | 'power failure with loss of unsynced contents, but not of file names';
+/**
+ * The unsynced data that a loss of power destroys: nothing, everything, or only contents, so that files without contents
+ * remain.
+ */
+export type Loss = 'nothing' | 'everything' | 'contents';
 
-export const LOSSES: readonly Loss[] = [
-  'power failure without loss of data',
-  'power failure with loss of all unsynced data',
-  'power failure with loss of unsynced contents, but not of file names',
-];
+export const LOSSES: readonly Loss[] = ['nothing', 'everything', 'contents'];
 
 export class SunkenFiles {
   readonly #before: BeforeOperation;
@@ -76,11 +72,8 @@ export class SunkenFiles {
   }
 
   losePower(loss: Loss): void {
-    if (loss === 'power failure without loss of data') return;
-    const names =
-      loss === 'power failure with loss of unsynced contents, but not of file names'
-        ? this.#names
-        : this.#syncedNames;
+    if (loss === 'nothing') return;
+    const names = loss === 'contents' ? this.#names : this.#syncedNames;
     for (const inode of new Set([...this.#names.values(), ...this.#syncedNames.values()])) {
       inode.data = inode.synced ?? Buffer.alloc(0);
       inode.synced = inode.data;

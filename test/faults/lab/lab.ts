@@ -10,7 +10,7 @@ import { bytesOf, NEW } from '../disk/disk-works.ts';
 import {
   fileTrials,
   isFineOnDisk,
-  nameOfFault,
+  NAMES_OF_FAULTS,
   nameOfTrial,
   tryFile,
   WORKS,
@@ -58,7 +58,7 @@ async function sweepFiles(outcomes: Outcomes): Promise<void> {
       const wrong = isFineOnDisk(verdict)
         ? ''
         : `${nameOfTrial(trial)}: ${end} ${reason} ${violations.join('; ')}`;
-      outcomes.count(where, nameOfFault(trial.fault), end, wrong);
+      outcomes.count(where, NAMES_OF_FAULTS[trial.fault], end, wrong);
     }
   }
 }
