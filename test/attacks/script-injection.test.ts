@@ -137,10 +137,11 @@ type Values = {
   kubeadm: Binary;
   kubelet: Binary;
   byHand: string;
+  manager: string;
 };
 
 /** Returns values that all contain every attack. */
-function attackedBy(own: Binary, manager: string): Values & { manager: string } {
+function attackedBy(own: Binary, manager: string): Values {
   return {
     rollout: EVERY_ATTACK,
     version: EVERY_ATTACK,
@@ -212,7 +213,7 @@ test('hostile values in a manifest run no code in the scripts and leave their sy
   });
   // The first two runs contain every attack. Does not search for a smaller example after a failure, because this would
   // take hundreds of runs of all scripts.
-  const examples: [Values & { manager: string }][] = [
+  const examples: [Values][] = [
     [attackedBy({ path: `/${EVERY_ATTACK}`, sha256: EVERY_ATTACK }, 'apt-get')],
     [attackedBy({ url: EVERY_ATTACK, sha256: EVERY_ATTACK }, 'dnf')],
   ];

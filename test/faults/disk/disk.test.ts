@@ -67,10 +67,7 @@ test('on a disk that syncs nothing, a loss of power is the end of a host', async
   const ends = new Set<string>();
   for (const { nth, file } of points) {
     if (file !== 'bin') continue;
-    const fault = {
-      nth,
-      kind: 'contents',
-    } as const;
+    const fault = { nth, kind: 'contents' } as const;
     for (const violation of (await runDisk({ work: UPDATE, server, fault, lies: true })).violations)
       ends.add(violation);
   }

@@ -5,6 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { counted } from '../../../src/util/phrases.ts';
 import { withTable } from '../../model/safety-page.ts';
 import { bytesOf, NEW } from '../disk/disk-works.ts';
 import {
@@ -19,7 +20,7 @@ import { servePayload } from '../disk/payload-server.ts';
 import { fewestJobMishaps, JOB_SWEEPS, throwJobDice, tryJobs } from '../job-lab/job-sweeps.ts';
 import { shortest, throwDice } from './dice.ts';
 import { describe, isFine, play } from './mishaps.ts';
-import { Outcomes } from './outcomes.ts';
+import { MIXTURES, Outcomes } from './outcomes.ts';
 import { SWEEPS, tryOut } from './sweeps.ts';
 
 const SWEEPS_PAGE = new URL('../../../docs/reference/lab.md', import.meta.url);
@@ -70,12 +71,9 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
   for (; performance.now() < end; seed++) {
     const thrown = await throwDice(seed);
     const { verdict } = await play(thrown.scene, seed, thrown.mishaps);
-    const what =
-      thrown.mishaps.length === 1
-        ? 'runs with 1 fault'
-        : `runs with ${thrown.mishaps.length} faults`;
+    const what = `runs with ${counted(thrown.mishaps.length, 'fault')}`;
     if (isFine(verdict)) {
-      outcomes.count('random mixtures', what, verdict.end, '');
+      outcomes.count(MIXTURES, what, verdict.end, '');
       continue;
     }
     const few = await shortest(thrown, seed);
@@ -84,7 +82,7 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
       ...few.map(describe),
       `${last.end} ${last.reason} ${last.violations.join('; ')}`,
     ];
-    outcomes.count('random mixtures', what, verdict.end, `seed ${seed}: ${trail.join(' → ')}`);
+    outcomes.count(MIXTURES, what, verdict.end, `seed ${seed}: ${trail.join(' → ')}`);
     console.error(outcomes.wrong.at(-1));
   }
   return seed - 1;
@@ -97,14 +95,14 @@ async function playJobDice(outcomes: Outcomes, first: number, minutes: number): 
   for (; performance.now() < end; seed++) {
     const thrown = await throwJobDice(seed);
     const { end: told, wrong } = await tryJobs(thrown, seed);
-    const what = `runs with Jobs and ${thrown.mishaps.length} ${thrown.mishaps.length === 1 ? 'fault' : 'faults'}`;
+    const what = `runs with Jobs and ${counted(thrown.mishaps.length, 'fault')}`;
     if (wrong === '') {
-      outcomes.count('random mixtures', what, told, '');
+      outcomes.count(MIXTURES, what, told, '');
       continue;
     }
     const mishaps = await fewestJobMishaps(thrown, seed);
     const { wrong: trail } = await tryJobs({ ...thrown, mishaps }, seed);
-    outcomes.count('random mixtures', what, told, `seed ${seed} with Jobs: ${trail}`);
+    outcomes.count(MIXTURES, what, told, `seed ${seed} with Jobs: ${trail}`);
     console.error(outcomes.wrong.at(-1));
   }
   return seed - 1;

@@ -1,5 +1,8 @@
 /** Counts the outcomes of all trials, as rows of a table. */
 
+/** The place of all runs whose faults a seed chose. */
+export const MIXTURES = 'random mixtures';
+
 interface Row {
   readonly where: string;
   readonly what: string;
@@ -34,7 +37,7 @@ export class Outcomes {
     const lines = places.flatMap((place) => {
       const own = rows
         .filter(({ where }) => where === place)
-        .toSorted(place === 'random mixtures' ? compare : () => 0);
+        .toSorted(place === MIXTURES ? compare : () => 0);
       return [...Map.groupBy(own, groupOf).values()].map(lineOf);
     });
     return [
@@ -47,7 +50,7 @@ export class Outcomes {
 
 /** Returns the key of the row. For random mixtures, each number of mishaps has its own row. */
 function groupOf({ where, what, ends }: Row): string {
-  return ends.size === 1 && where !== 'random mixtures' ? [...ends.keys()].join() : what;
+  return ends.size === 1 && where !== MIXTURES ? [...ends.keys()].join() : what;
 }
 
 /** Returns one line of the table. All of `rows` ended in the same way, or there is only one row. */

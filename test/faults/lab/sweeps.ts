@@ -61,6 +61,11 @@ async function undisturbed(scene: Scene, seed: number): Promise<Whole> {
   return { points, seconds: verdict.seconds };
 }
 
+/** Returns the words for an actor in the tables: `agent w1` is the `agent on w1`. */
+function processOf(actor: string): string {
+  return actor.replace('agent', 'agent on');
+}
+
 /** Returns a trial for every fault at every call. */
 export async function callTrials(name: string, scene: Scene, seed: number): Promise<Trial[]> {
   const { points } = await undisturbed(scene, seed);
@@ -70,7 +75,7 @@ export async function callTrials(name: string, scene: Scene, seed: number): Prom
       faultsAt(point).map((fault: Fault): Trial => {
         const mishap = { kind: 'call', point: nameOf(point), fault } as const;
         return {
-          where: `${name}: API calls of the ${point.actor.replace('agent', 'agent on')}`,
+          where: `${name}: API calls of the ${processOf(point.actor)}`,
           what: fault,
           scene,
           mishap,
@@ -106,7 +111,7 @@ async function troubleTrials(
       Array.from({ length: seconds + 1 }, (_, second): Trial => {
         const mishap = { kind: 'trouble', actor, second, trouble } as const;
         return {
-          where: `${name}: process of the ${actor.replace('agent', 'agent on')}`,
+          where: `${name}: process of the ${processOf(actor)}`,
           what: nameOfTrouble(trouble),
           scene,
           mishap,

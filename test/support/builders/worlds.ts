@@ -15,16 +15,12 @@ export function buildWorld(
   return freshWorld(views, new OwnWrites());
 }
 
-/** Builds the view of a cache with these objects. Tests may replace objects in the array later. */
 export function buildView(objects: readonly KubeObject[]): View<KubeObject> {
-  const positions = new Map(objects.map(({ metadata }, position) => [metadata.name, position]));
+  // If several objects have the same name, the first of them counts.
+  const byName = new Map(objects.toReversed().map((object) => [object.metadata.name, object]));
   return {
     list: () => [...objects],
-    get: (name) => {
-      const expected = objects[positions.get(name) ?? -1];
-      if (expected?.metadata.name === name) return expected;
-      return objects.find(({ metadata }) => metadata.name === name);
-    },
+    get: (name) => byName.get(name),
     resourceVersion: () => '1',
   };
 }
