@@ -5,13 +5,15 @@ import type { PlanView } from './status/view.ts';
 
 const HOOK = 'the hook detach of UpgradePolicy nightly failed: Job a/b failed';
 
-test.each<[string, string | undefined, string | undefined, string]>([
-  ['after the drain, as its agent reports', HOOK, undefined, 'Repair what the hook reports'],
-  ['before the drain, as the plan says', undefined, `w1: ${HOOK}`, 'Repair what the hook reports'],
-  ['of another node', 'no space left', `w2: ${HOOK}`, 'Fix the cause'],
-])('a hook that failed %s', (_when, failure, reason, remedy) => {
-  const stages = [{ targets: [{ name: 'w1', phase: 'failed', failure }] }];
-  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages, reason };
+const BAD = 'the health check errors fails: the value is 0.1, above max 0.05';
+
+test.each<[string, object, string]>([
+  ['that an agent reports', { failure: HOOK }, 'Repair what the hook reports'],
+  ['that the leader recorded', { failure: 'x', failureReason: 'HookFailed' }, 'Repair what'],
+  ['of another node', { failure: 'no space left' }, 'Fix the cause'],
+])('a hook that failed %s', (_when, failure, remedy) => {
+  const stages = [{ targets: [{ name: 'w1', phase: 'failed', ...failure }] }];
+  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages };
   const fix = fixOf(plan as unknown as PlanView);
   expect(fix).toContain(`Failed. ${remedy}`);
   expect(fix).toContain('run: refit retry w1');
@@ -33,4 +35,76 @@ test('an edited Plan that goes back: the record says where to go', () => {
   expect(fixOf({ ...plan, rollsBackRun: 'id1' } as unknown as PlanView)).toBe(
     'The edit is not carried out, because the plan had ended. To go back as recorded: run refit rollback autopilot --run id1 --reason TEXT, which replaces this Plan by another one.',
   );
+});
+
+interface Failure {
+  readonly failureReason?: string;
+  readonly isThere?: boolean;
+}
+
+function fixFor(dialect: string, failures: readonly Failure[], more: object = {}): string {
+  const targets = failures.map((failure, index) => ({
+    name: `w${index + 1}`,
+    phase: 'failed',
+    failure: BAD,
+    ...failure,
+  }));
+  const stages = [{ targets: [...targets, { name: 'w9', phase: 'pending' }] }];
+  const plan = { dialect, name: 'agents', phase: 'failed', stages, ...more };
+  return fixOf(plan as unknown as PlanView);
+}
+
+const REFUSED = { isThere: true, failureReason: 'HealthCheckFailing' };
+const LATE = { isThere: true, failureReason: 'DeadlineExceeded' };
+
+test.each<[string, string, readonly Failure[], string, object?]>([
+  [
+    'a node of k0s that a health check refused',
+    'autopilot',
+    [REFUSED],
+    'Failed. w1 runs the version, but failed afterwards. If the release is bad: run refit rollback agents --reason TEXT. If the cause is elsewhere: repair it, then run: refit retry w1',
+  ],
+  [
+    'a node of a Plan of Rancher in a namespace',
+    'cattle',
+    [REFUSED],
+    'Failed. w1 runs the version, but failed afterwards. If the release is bad: run refit rollback cattle/system-upgrade/agents --reason TEXT. If the cause is elsewhere: repair it, then run: refit retry w1 --plan cattle/system-upgrade/agents',
+    { namespace: 'system-upgrade' },
+  ],
+  [
+    'a host of kubeadm, which has no retry',
+    'kubeadm',
+    [REFUSED],
+    'Failed. w1 runs the version, but failed afterwards. If the release is bad: write the older patch and its binaries into the manifest, then run refit kubeadm apply --back. If the cause is elsewhere: repair it, then run `refit kubeadm apply` again: it continues where it stopped',
+  ],
+  [
+    'a node whose reason nobody recorded: the release may be bad',
+    'autopilot',
+    [{ isThere: true }],
+    'If the release is bad: run refit rollback agents',
+  ],
+  [
+    'one node that was refused and one that never got the version',
+    'autopilot',
+    [REFUSED, { failureReason: 'TargetFailed' }],
+    'Failed. w1 runs the version, but failed afterwards. If the release is bad: run refit rollback agents --reason TEXT. If the cause is elsewhere: repair it, then run for each of w1, w2: refit retry NODE',
+  ],
+  [
+    'one node that was refused and one that was only late',
+    'autopilot',
+    [REFUSED, LATE],
+    'repair it, then run: refit retry w1',
+  ],
+  ['a node that was only late', 'autopilot', [LATE], 'Nothing to fix: w1 runs the version now.'],
+  [
+    'a node of a plan that goes back itself',
+    'autopilot',
+    [REFUSED],
+    'Failed. w1 runs the version, but failed afterwards. Find the cause: repair it, then run: refit retry w1',
+    { rollsBackRun: 'uid/id1' },
+  ],
+])('what to do about %s', (_name, dialect, failures, expected, more) => {
+  const fix = fixFor(dialect, failures, more);
+  expect(fix).toContain(expected);
+  expect(fix.includes('Nothing to fix')).toBe(expected.includes('Nothing to fix'));
 });

@@ -1,6 +1,7 @@
 /** Describes for each dialect which process carries plans out, and what the user can do after a failure. */
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { planReference } from '../engine/model/plan-reference.ts';
+import type { ReasonCode } from '../engine/model/reasons.ts';
 import { formatDuration } from '../util/duration.ts';
 import { ownMember } from '../util/own-member.ts';
 import { listed } from '../util/phrases.ts';
@@ -31,6 +32,8 @@ export interface PlanRunner {
   readonly causes?: string;
   /** True if `refit retry` cannot try a failed node again. */
   readonly hasNoRetry?: true;
+  /** Returns a clause that says how the user takes the upgraded nodes of the plan back to their earlier version. */
+  readonly goBack: (plan: Pick<PlanView, 'dialect' | 'namespace' | 'name'>) => string;
   /** True if the process that carries out the plans runs on the same machine as `refit status`. */
   readonly runsHere?: true;
 }
@@ -41,11 +44,17 @@ const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped'
 const CAPI =
   'run `refit retry` with the name of the Machine: the next call of Cluster API starts the update again';
 
+function rollBackPlan(plan: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
+  const named = plan.namespace === undefined ? plan.name : planReference(plan);
+  return `run refit rollback ${named} --reason TEXT`;
+}
+
 const CONTROLLER: PlanRunner = {
   name: '`refit controller`',
   limit: AGENT_LIMIT,
   startOver: ANEW,
   again: ANEW,
+  goBack: rollBackPlan,
 };
 const RUNNERS: Readonly<Record<string, PlanRunner>> = {
   cattle: {
@@ -55,6 +64,7 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
     again: 'apply the Plan again with a change of its spec, or delete the failed Job',
     corrected: 'Fix the Plan, its Secret or its channel. The Plan then continues by itself.',
     causes: 'see the log of its Job',
+    goBack: rollBackPlan,
   },
   kubeadm: {
     name: '`refit kubeadm apply`',
@@ -64,8 +74,17 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
     again: KUBEADM,
     hasNoRetry: true,
     runsHere: true,
+    goBack: () =>
+      'write the older patch and its binaries into the manifest, then run refit kubeadm apply --back',
   },
-  capi: { name: '`refit capi-extension`', limit: AGENT_LIMIT, startOver: CAPI, again: CAPI },
+  capi: {
+    name: '`refit capi-extension`',
+    limit: AGENT_LIMIT,
+    startOver: CAPI,
+    again: CAPI,
+    goBack: () =>
+      'run refit rollback machine/NAME -n NAMESPACE with the kubeconfig of the management cluster',
+  },
 };
 
 export function runnerOf(dialect: string): PlanRunner {
@@ -111,11 +130,36 @@ function fixOfEdited(plan: PlanView): string {
  */
 const HOOK_FAILED = /(?:^|: )the hook \S+ of UpgradePolicy \S+ failed: /;
 
-/** Returns true if the target failed because of a hook. The reason of the plan is used only if it names this target. */
-function failedByHook({ reason = '' }: PlanView, { name, failure = '' }: TargetView): boolean {
-  return [failure, reason.startsWith(`${name}: `) ? reason : ''].some((text) =>
-    HOOK_FAILED.test(text),
-  );
+/** Returns true if the target failed because of a hook. */
+function failedByHook({ failure = '', failureReason }: TargetView): boolean {
+  return failureReason === 'HookFailed' || HOOK_FAILED.test(failure);
+}
+
+/**
+ * The reasons of a failure that is over once the node runs the version. Such a node was too slow, or somebody else has
+ * upgraded it since.
+ */
+const OVER_ONCE_THERE: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
+  'DeadlineExceeded',
+  'DrainTooLong',
+  'TargetFailed',
+  'TargetRefused',
+  'TargetGone',
+]);
+
+/** Returns true for a failed target that needs nothing, because it runs the version now and no check refused it. */
+export function isMended({ phase, isThere, failureReason }: TargetView): boolean {
+  if (phase !== 'failed' || isThere !== true || failureReason === undefined) return false;
+  return OVER_ONCE_THERE.has(failureReason);
+}
+
+/**
+ * Returns true for a target that runs the version and failed nevertheless: a health check, a hook or the node itself
+ * was not good afterwards. So the release may be bad. If it is not known why the target failed, it counts as such a
+ * target.
+ */
+function failedAfterUpgrade(target: TargetView): boolean {
+  return target.phase === 'failed' && target.isThere === true && !isMended(target);
 }
 
 /**
@@ -144,7 +188,7 @@ export function fixOf(plan: PlanView): string {
   const all = stages
     .flatMap(({ targets }) => targets)
     .filter((target) => target.phase === 'failed');
-  const failed = all.filter(({ isThere }) => isThere !== true);
+  const failed = all.filter((target) => !isMended(target));
   if (failed.length === 0 && all.length > 0) {
     const others = stages.some(({ targets }) =>
       targets.some((target) => target.phase === 'pending'),
@@ -152,14 +196,12 @@ export function fixOf(plan: PlanView): string {
     const rest = others ? ` For the other nodes: ${startOver}.` : '';
     return `Nothing to fix: ${namesOf(all)} ${all.length === 1 ? 'runs' : 'run'} the version now.${rest}`;
   }
+  const refused = failed.filter(failedAfterUpgrade);
+  if (refused.length > 0) return fixOfRefusedRelease(plan, refused, failed);
   if (hasNoRetry || failed.length === 0) return `Failed. ${remedy} Then: ${again}.`;
   const names = namesOf(failed);
-  const command =
-    failed.length === 1
-      ? `run: refit retry ${names}`
-      : `run for each of ${names}: refit retry NODE`;
-  const retried = `${command}${planFlag(plan)}`;
-  if (failed.every((target) => failedByHook(plan, target)))
+  const retried = retryOf(plan, failed);
+  if (failed.every(failedByHook))
     return `Failed. Repair what the hook reports, or change the hook in the policy, then ${retried}`;
   if (!failed.every(({ gone }) => gone === true))
     return `Failed. Fix the cause (${causes}), then ${retried}`;
@@ -169,6 +211,34 @@ export function fixOf(plan: PlanView): string {
       ? 'delete the Plan and apply one without the missing nodes'
       : again;
   return `Failed. ${back} back, ${retried}. Or ${without}.`;
+}
+
+/** Returns a clause that says how the user tries the failed targets again. */
+function retryOf(plan: PlanView, failed: readonly TargetView[]): string {
+  const { hasNoRetry, again } = runnerOfPlan(plan);
+  if (hasNoRetry === true) return again;
+  const names = namesOf(failed);
+  const command =
+    failed.length === 1
+      ? `run: refit retry ${names}`
+      : `run for each of ${names}: refit retry NODE`;
+  return `${command}${planFlag(plan)}`;
+}
+
+/**
+ * Returns what the user can do if nodes run the version and something refused them afterwards. Only the user knows
+ * whether the release is the cause. A plan that already goes back has no release to leave.
+ */
+function fixOfRefusedRelease(
+  plan: PlanView,
+  refused: readonly TargetView[],
+  failed: readonly TargetView[],
+): string {
+  const run = refused.length === 1 ? 'runs' : 'run';
+  const found = `Failed. ${namesOf(refused)} ${run} the version, but failed afterwards.`;
+  const retried = `repair it, then ${retryOf(plan, failed)}`;
+  if (plan.rollsBackRun !== undefined) return `${found} Find the cause: ${retried}`;
+  return `${found} If the release is bad: ${runnerOf(plan.dialect).goBack(plan)}. If the cause is elsewhere: ${retried}`;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { ReconcileContext, ReconcileResult } from '../runtime/run-controlle
 import type { Clock } from '../util/clock.ts';
 import { soonest } from '../util/soonest.ts';
 import { assess } from './assess/assess.ts';
+import { failuresDecided } from './assess/target-failures.ts';
 import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';
 import { execute, type Outcome, RECHECK_SOON } from './execute/execute.ts';
 import { withRunBegun } from './execute/restart.ts';
@@ -106,7 +107,10 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         }
         throw error;
       }
-      if (outcome === 'recorded') hasRecorded = true;
+      if (outcome === 'recorded') {
+        hasRecorded = true;
+        memory.failed(key, failuresDecided(assessment));
+      }
       // No clean-up follows here, because the next record needs the claims that were written before this record failed.
       if (outcome === 'outdated') return RECHECK_SOON;
       if (typeof outcome === 'object')

@@ -9,9 +9,9 @@ import {
   waysBack,
 } from '../../src/dialects/autopilot/plan/roll-back-plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
-import { qualifiedRunId, rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
+import { rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
-import { idOfRun, orderedRun } from '../../src/engine/model/runs.ts';
+import { idOfRun, orderedRun, qualifiedRunId } from '../../src/engine/model/runs.ts';
 import { type KubeObject, nodes } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';

@@ -208,6 +208,7 @@ const EVERYTHING: Complete<StatusView> = {
               from: '',
               spent: {},
               failure: '',
+              failureReason: 'HealthCheckFailing',
               delay: '',
               stalled: '',
               rolledBack: true,

@@ -174,7 +174,8 @@ const wayBackSchema = object(
 
 const failureSchema = object('One node that failed.', {
   node: nameSchema.describe('The name of the node.'),
-  message: sentence('Why the node failed.'),
+  reason: text('Why the node failed, as one word.', LONGEST.reason),
+  message: sentence('Why the node failed; absent if that is not known.'),
 });
 
 const beforeSchema = object('Nodes that ran one version before the run.', {

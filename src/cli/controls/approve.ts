@@ -11,13 +11,14 @@ import {
   type DecisionsOfPeople,
   runOf,
 } from '../../engine/model/decisions-of-people.ts';
-import { isFinal } from '../../engine/model/rollout.ts';
+import { isFinal, targetsIn } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { wavesOf } from '../../engine/schedule/waves.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError, unlessError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import { runnerOf } from '../plan-runners.ts';
 import { type Inspection, viewAt } from '../status/observe.ts';
 import { refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
@@ -103,16 +104,26 @@ async function decide(flags: DecisionFlags, parts: SessionParts, decision: Decis
   });
 }
 
-/** Resolves with the plan that the user named. Rejects with REFIT_CONTROL if the plan has nothing left to decide. */
+/**
+ * Resolves with the plan that the user named. Rejects with REFIT_CONTROL if the plan has nothing left to decide. A plan
+ * that failed has: once a failed node is tried again, the same run continues, and the decision counts for it.
+ */
 async function planFor(session: Session, named: string | undefined, now: number) {
   const plan = choosePlan(await inspectPlans(session, named, now), named);
   const { snapshot } = plan;
   const view = viewAt(plan, now);
   const { abort } = snapshot.controls;
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
-  if (abort !== undefined || isFinal(snapshot.rollout))
+  const isOver = isFinal(snapshot.rollout) && !maybeContinued(plan);
+  if (abort !== undefined || isOver)
     throw new RefitError('REFIT_CONTROL', `${titleOf(view)} ${state}: nothing is left to decide`);
   return plan;
+}
+
+/** Returns true if the plan has ended with failed nodes, and `refit retry` for one of them continues the same run. */
+function maybeContinued({ dialect, snapshot: { rollout } }: Inspection): boolean {
+  const hasFailed = rollout.phase === 'failed' && targetsIn(rollout, 'failed').length > 0;
+  return hasFailed && runnerOf(dialect.name).hasNoRetry !== true;
 }
 
 interface Circumstances {
@@ -189,6 +200,15 @@ function effects(plan: Inspection, spec: Partial<Spec>, now: number): string[] {
     approvals: approvalsIn(spec.approvals),
     accepted: acceptancesIn(spec.accepted),
   };
+  const { rollout } = plan.snapshot;
+  if (isFinal(rollout)) {
+    const [first] = targetsIn(rollout, 'failed');
+    return first === undefined
+      ? []
+      : [
+          `The plan has failed, and starts no node by itself. To continue it: refit retry ${first.name}`,
+        ];
+  }
   const { next } = viewAt({ ...plan, snapshot: { ...plan.snapshot, decisions } }, now);
   return next.length > 0 ? [`Next: ${listed(next)}.`] : [];
 }

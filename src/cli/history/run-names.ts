@@ -4,7 +4,7 @@
  * `<id>@<start>`.
  */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
-import { qualifiedRunId, runIdIn } from '../../engine/model/earlier-versions.ts';
+import { qualifiedRunId, runIdIn } from '../../engine/model/runs.ts';
 
 type Named = Pick<NodeRolloutRun, 'id' | 'started'>;
 

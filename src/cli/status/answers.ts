@@ -74,6 +74,8 @@ export interface InspectionAnswers {
   readonly addHealth: (names: readonly string[]) => Promise<void>;
   /** Asks for the states of the hooks of the policy. */
   readonly addHooks: () => Promise<void>;
+  /** Asks why targets of the run failed. */
+  readonly addFailures: (run: string) => Promise<void>;
   /** Counts the pods that PodDisruptionBudgets cover. */
   readonly addBudgetPods: () => Promise<void>;
   /** Asks whether alerts about the nodes in progress are silenced. Resolves with undefined if that is not known. */
@@ -130,10 +132,6 @@ export function inspectionAnswers(
     }
   };
   const add = async (questions: readonly Question[]) => await answerAll(questions, answer);
-  const addHooks = async (): Promise<void> => {
-    const question = async () => await sources.hooks(dialect, plan);
-    known.hooks = await ask('the results of hooks', question, undefined);
-  };
   const addHealth = async (names: readonly string[]): Promise<void> => {
     known.health = await healthOf(names, () => sources.health(dialect, plan), unseen);
   };
@@ -146,11 +144,31 @@ export function inspectionAnswers(
   const addBudgetPods = async (): Promise<void> => {
     known.budgetPods = await budgetPodsFrom(sources, unseen);
   };
-  const silencing = async (): Promise<ShownSilencing | undefined> => {
-    const question = async () => await sources.silencing(dialect, plan);
-    return await ask('whether alerts are silenced', question, undefined);
+  const published = publishedAnswers(sources, { dialect, plan }, known, ask);
+  return { known, unseen, add, addHealth, addLocks, addBudgetPods, ...published };
+}
+
+/** Returns the questions about what the leader publishes in the NodeRollout of the plan. */
+function publishedAnswers(
+  sources: Sources,
+  { dialect, plan }: Pick<Subject, 'dialect' | 'plan'>,
+  known: Pick<ReturnType<typeof nothingKnown>, 'hooks' | 'failures'>,
+  ask: Asking,
+): Pick<InspectionAnswers, 'addHooks' | 'addFailures' | 'silencing'> {
+  return {
+    addHooks: async () => {
+      const question = async () => await sources.hooks(dialect, plan);
+      known.hooks = await ask('the results of hooks', question, undefined);
+    },
+    addFailures: async (run) => {
+      const question = async () => await sources.failures(dialect, plan, run);
+      known.failures = await ask('why nodes failed', question, undefined);
+    },
+    silencing: async () => {
+      const question = async () => await sources.silencing(dialect, plan);
+      return await ask('whether alerts are silenced', question, undefined);
+    },
   };
-  return { known, unseen, add, addHealth, addHooks, silencing, addLocks, addBudgetPods };
 }
 
 /**
@@ -167,6 +185,7 @@ function nothingKnown(
     preconditions: undefined as Known['preconditions'],
     decisions: 'unasked' as Known['decisions'],
     health: undefined as Known['health'],
+    failures: undefined as Known['failures'],
     locks: undefined as Known['locks'],
     hooks: undefined as Known['hooks'],
     budgetPods: undefined as Known['budgetPods'],

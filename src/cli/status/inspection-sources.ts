@@ -18,6 +18,7 @@ import type { DecisionsOfPeople } from '../../engine/model/decisions-of-people.t
 import type { Reason } from '../../engine/model/reasons.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
 import { resultsIn } from '../../engine/report/shown-checks.ts';
+import { failuresIn } from '../../engine/report/shown-failures.ts';
 import { hookResultsIn } from '../../engine/report/shown-hooks.ts';
 import { type ShownSilencing, silencingIn } from '../../engine/report/shown-silencing.ts';
 import { readDecisions } from '../../engine/snapshot/read-decisions.ts';
@@ -64,6 +65,12 @@ export interface Sources {
    * published no such state.
    */
   readonly silencing: (dialect: Dialect, plan: KubeObject) => Promise<ShownSilencing | undefined>;
+  /** Resolves with what the leader published about the failures of the run; undefined if it has published nothing. */
+  readonly failures: (
+    dialect: Dialect,
+    plan: KubeObject,
+    run: string,
+  ) => Promise<Snapshot['failures']>;
   /** Looks at the locks that plans of the dialect share with these tools. */
   readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;
 }
@@ -139,6 +146,8 @@ export function sourcesOf(
       resultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
     hooks: async (dialect: Dialect, plan: KubeObject) =>
       hookResultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
+    failures: async (dialect: Dialect, plan: KubeObject, run: string) =>
+      failuresIn(await nodeRolloutOf(dialect, plan), run),
     silencing: async (dialect: Dialect, plan: KubeObject) =>
       silencingIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
   };

@@ -1,6 +1,7 @@
 /** Inspects all plans for the same point in time, with the same decision function that the controller uses. */
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
+import { failureOf } from '../../engine/assess/target-failures.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
@@ -8,6 +9,7 @@ import { explain, explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
+import { runNameOf } from '../../engine/model/failures.ts';
 import {
   isFinal,
   type Source,
@@ -193,6 +195,7 @@ export async function inspect(
     readingPlan(of, plan, () => sinceCreation(gather(dialect, plan, world, now, answers.known)));
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   if ((policy.hooks ?? []).length > 0) await answers.addHooks();
+  if (hasUnknownFailure(look())) await answers.addFailures(runNameOf(look().rollout));
   let silencing: ShownSilencing | undefined;
   // The leader asks these questions only while the plan has not ended.
   if (!isFinal(look().rollout)) {
@@ -230,6 +233,12 @@ export async function inspect(
       ...[dialect.reporting?.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
+}
+
+/** Returns true if a target has failed, and neither its node nor the record of the rollout says why. */
+function hasUnknownFailure(snapshot: Snapshot): boolean {
+  const failed = targetsIn(snapshot.rollout, 'failed');
+  return failed.some((target) => failureOf(snapshot, target) === undefined);
 }
 
 /**

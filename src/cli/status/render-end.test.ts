@@ -157,7 +157,7 @@ describe('at the end', () => {
       '  NODE  STATE              FOR   MESSAGE',
       '  w1    failed             20 s  FailedDownload: 404',
       '  w2    failed             20 s  Failed: no socket after 90 s (its previous version runs again)',
-      "  w3    failed at Restart  59 s  Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=w3",
+      '  w3    failed at Restart  59 s  the reason is not recorded; Events may have it: kubectl get events -A --field-selector involvedObject.name=w3',
       THEIRS('w3'),
       '  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
     ]);

@@ -107,16 +107,13 @@ export function failedRows(plan: PlanView, now: number): TargetRow[] {
 }
 
 /**
- * Returns the row of a failed target. If the agent did not report the failure, for example after a deadline, the
- * message is the failed hook of the target or else the reason of the plan. The reason of the plan is about the first
- * failed target only, so for other targets the message says where to look.
+ * Returns the row of a failed target. If neither the node nor a record says why the target failed, the message is the
+ * failed hook of the target, or else it says where to look.
  */
 export function failedRow(plan: PlanView, target: TargetView, now: number): TargetRow {
-  const { reason = '' } = plan;
   const row = rowOf(target, undefined, now);
-  const events = `Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=${row.name}`;
-  const ofPlan = reason.startsWith(`${row.name} `) ? reason.slice(row.name.length + 1) : events;
-  const message = failedHook(plan, target) ?? ofPlan;
+  const events = `the reason is not recorded; Events may have it: kubectl get events -A --field-selector involvedObject.name=${row.name}`;
+  const message = failedHook(plan, target) ?? events;
   return row.message === '' ? { ...row, message } : row;
 }
 

@@ -6,7 +6,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, table, wrapped } from '../phrases.ts';
-import { fixOf, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
+import { fixOf, isMended, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
 import { planHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
@@ -299,7 +299,7 @@ export function toDo(plan: PlanView): string[] {
     ];
   const hasFailed = sentences
     .targetsOf(plan)
-    .some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
+    .some((target) => target.phase === 'failed' && !isMended(target));
   return [
     ...(hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : []),
     ...skippedAdvice(plan),

@@ -3,6 +3,7 @@ import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { includedReason, joinedNodes } from '../../engine/assess/joined-targets.ts';
+import { failureOf } from '../../engine/assess/target-failures.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
@@ -19,7 +20,7 @@ import type {
   TargetReport,
   Wait,
 } from '../../engine/model/decision.ts';
-import { isUnasked, remedyOf } from '../../engine/model/reasons.ts';
+import { isUnasked, type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -56,8 +57,10 @@ export interface TargetView
   readonly since: string;
   /** RFC 3339 time at which the target was signalled, if its object shows it. */
   readonly began?: string | undefined;
-  /** Why the target failed, in the words of its agent. */
+  /** Why the target failed; absent if that is not known. */
   readonly failure?: string | undefined;
+  /** The code of the reason why the target failed, such as `HealthCheckFailing`. */
+  readonly failureReason?: ReasonCode | undefined;
   /** Why the agent has not begun yet, in its words. */
   readonly delay?: string | undefined;
   /** Why the work makes no progress, such as an image that cannot be pulled. */
@@ -367,7 +370,10 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
   const isTold = isThere && (phase === 'pending' || phase === 'failed');
   const fetchesAhead = (phase === 'pending' && facts.prefetch === 'asked') || undefined;
+  const failure = phase === 'failed' ? failureOf(snapshot, target) : undefined;
   const always = {
+    failure: failure?.message,
+    failureReason: failure?.code,
     agent,
     fetchesAhead,
     isThere: isTold || undefined,
@@ -397,7 +403,6 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     began: isOpen || isRecorded ? observation.attempt : undefined,
     from,
     spent,
-    failure: observation.kind === 'failed' && phase === 'failed' ? observation.message : undefined,
     delay: (observation.kind === 'sent' && reason) || undefined,
     stalled: working?.stalled || undefined,
     rolledBack,

@@ -483,7 +483,7 @@ test.each<[string, string, Case, string]>([
     'failed after another one: where its reason is',
     'w1',
     { ...LATE, description: 'DeadlineExceeded: w2 did not report within its deadline at Restart' },
-    "\n  why     w1 failed at Restart (9 min): Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=w1\n  to do ",
+    '\n  why     w1 failed at Restart (9 min): the reason is not recorded; Events may have it: kubectl get events -A --field-selector involvedObject.name=w1\n  to do ',
   ],
   [
     'waits for nothing but the end of the plan',

@@ -12,6 +12,7 @@ import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Snapshot } from '../model/decision.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
+import { reasonAbout } from '../model/failures.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -95,8 +96,10 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
     // The rollout has only one reason. If a failure stops the rollout, its reason replaces the reason of a failure that
     // does not stop it.
-    if (FAILURES.includes(step.next))
-      reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
+    if (FAILURES.includes(step.next)) {
+      const failure = reasonAbout(target.name, step.reason);
+      reason = stops(failure, policy) ? failure : (reason ?? failure);
+    }
   }
   return moved.length === 0 ? rollout : { ...withTargets(rollout, moved), reason };
 }
@@ -177,7 +180,8 @@ function start(assessment: Assessment, stage: Stage): Rollout {
         );
   const started = withTargets(rollout, moved);
   const blocked = waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
-  const reason = rollout.reason ?? stopped[0]?.reason;
+  const [first] = stopped;
+  const reason = rollout.reason ?? (first && reasonAbout(first.target.name, first.reason));
   if (started === rollout && blocked === rollout.blocked) return started;
   return { ...started, blocked, reason };
 }

@@ -1,8 +1,8 @@
 /** Explains to people whether the leader rolls a plan back by itself. No decision depends on this explanation. */
 import type { Assessment } from '../assess/assess.ts';
 import { rollBackVerdict } from '../assess/roll-back.ts';
-import { runIdIn } from '../model/earlier-versions.ts';
 import { isFinal } from '../model/rollout.ts';
+import { runIdIn } from '../model/runs.ts';
 
 /**
  * Returns a sentence that says whether the leader rolls the plan back. Returns undefined if the leader does not roll

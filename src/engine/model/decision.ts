@@ -19,6 +19,7 @@ import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { DecisionsOfPeople } from './decisions-of-people.ts';
+import type { FailureReasons } from './failures.ts';
 import type { Reason } from './reasons.ts';
 import {
   type Payload,
@@ -307,6 +308,11 @@ export interface Snapshot {
   readonly locks?: readonly KnownLock[] | undefined;
   /** What is known about the runs of hooks; undefined for processes that carry out no hooks. */
   readonly hooks?: readonly HookResult[] | undefined;
+  /**
+   * Why targets failed, as this leader decided in its term, or for a command, as the NodeRollout shows it. Undefined
+   * if nothing is known.
+   */
+  readonly failures?: FailureReasons | undefined;
   /**
    * The pods that PodDisruptionBudgets cover, for policies that sort targets by these pods; undefined for processes
    * that do not count them.

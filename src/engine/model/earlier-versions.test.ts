@@ -5,8 +5,9 @@
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
-import { earlierRunsIn, goesBack, runIdIn } from './earlier-versions.ts';
+import { earlierRunsIn, goesBack } from './earlier-versions.ts';
 import type { Role } from './rollout.ts';
+import { runIdIn } from './runs.ts';
 
 const OLD = 'v1.36.1+build.0';
 const NEW = 'v1.36.3+build.0';

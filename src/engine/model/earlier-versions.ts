@@ -10,6 +10,7 @@ import { mayBePartOf } from '../../versions/release-parts.ts';
 import { isUnanswered, type Snapshot, type TargetFacts } from './decision.ts';
 import type { EarlierRun, VersionBefore } from './earlier-runs.ts';
 import { type Role, type Rollout, type Stage, stagesBefore, type Target } from './rollout.ts';
+import { qualifiedRunId } from './runs.ts';
 
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
 export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';
@@ -30,28 +31,6 @@ export function rolledBackBy({ metadata }: KubeObject): string | undefined {
 export function rollBackReasonOn({ metadata }: KubeObject): string | undefined {
   const said = metadata.annotations?.[ROLLS_BACK_REASON_ANNOTATION];
   return said === undefined || said === '' ? undefined : said;
-}
-
-/** The plan that had a run, and the id of that run. The record of a run may lack the uid. */
-interface RunOfPlan {
-  readonly planUid?: string;
-  readonly id: string;
-}
-
-/**
- * Returns `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. If the record
- * of a run lacks the uid, no plan can name that run.
- */
-export function qualifiedRunId({ planUid = '', id }: RunOfPlan): string {
-  return `${planUid}/${id}`;
-}
-
-/**
- * Returns the id of the run in `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. Returns the
- * whole text if it has no id.
- */
-export function runIdIn(named: string): string {
-  return named.split('/').slice(1).join('/') || named;
 }
 
 /**

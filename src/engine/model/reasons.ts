@@ -116,6 +116,11 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS;
 
+/** Returns true if the text is the code of a reason. Others may have written the text. */
+export function isReasonCode(text: string | undefined): text is ReasonCode {
+  return text !== undefined && Object.hasOwn(REASONS, text);
+}
+
 /**
  * Says how the effect of a reason ends. `act` is an instruction to a person. `ends` is the event that ends the effect
  * without a person, and completes "this ends by itself when …". `null` is for a reason that neither stops nor delays

@@ -62,3 +62,25 @@ export function withOrder<T extends KubeObject>(
 export function idOfRun(id: string, run: number | undefined): string {
   return run === undefined ? id : `${id}-g${run}`;
 }
+
+/** The plan that had a run, and the id of that run. The record of a run may lack the uid. */
+interface RunOfPlan {
+  readonly planUid?: string;
+  readonly id: string;
+}
+
+/**
+ * Returns `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. If the record
+ * of a run lacks the uid, no plan can name that run.
+ */
+export function qualifiedRunId({ planUid = '', id }: RunOfPlan): string {
+  return `${planUid}/${id}`;
+}
+
+/**
+ * Returns the id of the run in `<uid of the plan>/<id of the run>`, the form in which a plan names the run that it rolls back. Returns the
+ * whole text if it has no id.
+ */
+export function runIdIn(named: string): string {
+  return named.split('/').slice(1).join('/') || named;
+}

@@ -19,10 +19,11 @@ import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
+import { FAILURES } from '../assess/budget.ts';
 import { type PlanEnd, planEndOf } from '../assess/ended.ts';
+import { failureOf } from '../assess/target-failures.ts';
 import { wayBackOfRollout } from '../explain/way-back.ts';
 import { planHookRuns } from '../gates/hook-runs.ts';
-import { factsOf } from '../gates/types.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
 import {
   inState,
@@ -219,9 +220,17 @@ function roundsOf(stage: Stage): number {
 }
 
 function failuresOf(snapshot: Snapshot): Failures {
-  return targetsIn(snapshot.rollout, 'failed', 'missing', 'unsupported')
+  return targetsIn(snapshot.rollout, ...FAILURES)
     .slice(0, MOST.failures)
-    .map((target) => ({ node: target.name, message: clipped(failureOf(snapshot, target)) }));
+    .map((target) => {
+      const reason = failureOf(snapshot, target);
+      const message = reason?.message ?? WITHOUT_WORDS[target.state];
+      return defined({
+        node: target.name,
+        reason: reason?.code,
+        message: message === undefined ? undefined : clipped(message),
+      });
+    });
 }
 
 const WITHOUT_WORDS: Partial<Record<Target['state'], string>> = {
@@ -229,12 +238,16 @@ const WITHOUT_WORDS: Partial<Record<Target['state'], string>> = {
   unsupported: 'the plan has no download for its platform, or its node refuses the upgrade',
 };
 
-function failureOf(snapshot: Snapshot, target: Target): string {
-  const { observation } = factsOf(snapshot, target);
-  if (observation.kind === 'failed') return observation.message;
-  const { reason } = snapshot.rollout;
-  if (reason?.message.includes(target.name) === true) return reason.message;
-  return WITHOUT_WORDS[target.state] ?? 'it failed';
+/**
+ * Returns the failures of a run. A leader that took over does not know why a target failed in an earlier term, so the
+ * reason that the run shows already stays.
+ */
+function withEarlierReasons(failures: Failures, before: Failures = []): Failures {
+  return failures.map((failure) =>
+    failure.message === undefined
+      ? (before.find(({ node }) => node === failure.node) ?? failure)
+      : failure,
+  );
 }
 
 function spanOf(rollout: Rollout): Span {
@@ -396,7 +409,7 @@ function historyOf(
     rollsBack: run.rollsBack,
     snapshots: run.snapshotsSince(before?.snapshots),
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),
-    failures: failures.length > 0 ? failures : undefined,
+    failures: failures.length > 0 ? withEarlierReasons(failures, before?.failures) : undefined,
   });
   const others = endOpenRuns(
     known.filter((other) => !isThis(other)),

@@ -147,6 +147,19 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
   expect(conditions(status)).toEqual(expected);
 });
 
+test('the reason of a failure stays in the history when a new leader does not know it', () => {
+  const reason = because('HealthCheckFailing', 'w1: too many errors');
+  const first = statusAfter(turnOf(rolloutOf(['failed', 'pending'], { reason })), []);
+  const shown = [{ node: 'w1', reason: 'HealthCheckFailing', message: 'too many errors' }];
+  expect(first.history?.[0]?.failures).toEqual(shown);
+  const previous = { spec: { plan: { uid: '' } }, metadata: {}, status: first } as NodeRollout;
+  const other = rolloutOf(['failed', 'failed'], { reason: because('TargetFailed', 'w2: 404') });
+  expect(statusAfter(turnOf(other), [], previous).history?.[0]?.failures).toEqual([
+    ...shown,
+    { node: 'w2', reason: 'TargetFailed', message: '404' },
+  ]);
+});
+
 const fileOf = (version: string, sha256: string) => ({
   'linux-amd64': { url: `https://example.com/${version}`, sha256 },
 });

@@ -121,7 +121,7 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     'a node that failed',
     RUNNING,
     { states: ['failed', 'pending'] },
-    ['Failed table//plan: 1 of 2 nodes failed: w1: it failed'],
+    ['Failed table//plan: 1 of 2 nodes failed: w1 failed'],
   ],
   ['the same failure', { ...RUNNING, failed: 1 }, { states: ['failed', 'pending'] }, []],
   [

@@ -194,7 +194,9 @@ function progressOf({ counts: { done, total, failed } }: RolloutView): string {
 
 function failuresIn({ failures, counts }: RolloutView): string {
   if (failures.length === 0) return `${nodes(counts.failed)} failed`;
-  const shown = failures.slice(0, MOST_FAILURES).map(({ node, message }) => `${node}: ${message}`);
+  const shown = failures
+    .slice(0, MOST_FAILURES)
+    .map(({ node, message }) => (message === undefined ? `${node} failed` : `${node}: ${message}`));
   const others = failures.length > MOST_FAILURES ? ['and others'] : [];
   return [...shown, ...others].join('; ');
 }

@@ -63,6 +63,7 @@ export interface Known {
   readonly locks?: Snapshot['locks'];
   readonly budgetPods?: Snapshot['budgetPods'];
   readonly hooks?: readonly HookResult[] | undefined;
+  readonly failures?: Snapshot['failures'];
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
@@ -185,6 +186,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     locks: scene.known.locks,
     budgetPods: scene.known.budgetPods,
     hooks: scene.known.hooks,
+    failures: scene.known.failures,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
       freshWork(work, scene.known, now),
     ),

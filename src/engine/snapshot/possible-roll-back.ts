@@ -5,8 +5,8 @@ import type { KubeObject } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
 import { isUnanswered, type PossibleRollBack, type Snapshot } from '../model/decision.ts';
-import { qualifiedRunId } from '../model/earlier-versions.ts';
 import type { Rollout } from '../model/rollout.ts';
+import { qualifiedRunId } from '../model/runs.ts';
 
 interface Scene {
   readonly dialect: Dialect;

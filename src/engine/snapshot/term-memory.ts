@@ -3,6 +3,7 @@ import { isBlocked } from '../../drain/drain-preview.ts';
 import type { Drains } from '../../drain/running-drains.ts';
 import type { Clock } from '../../util/clock.ts';
 import { isUnanswered } from '../model/decision.ts';
+import { type FailureReasons, withFailures } from '../model/failures.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Known } from './gather.ts';
 import { keptPreviews } from './kept-previews.ts';
@@ -23,6 +24,8 @@ interface PlanMemory {
   readonly watch: TargetTimes;
   /** The monotonic time in milliseconds at which the drain of each node was first found blocked. */
   readonly blockedSince: Map<string, number>;
+  /** Why targets failed in this term; undefined before the first failure. */
+  failures: FailureReasons | undefined;
 }
 
 /** What one leader remembers. It is not valid in another term of leadership. */
@@ -32,6 +35,8 @@ export interface TermMemory {
   newAnswers(key: string): Answers;
   /** Returns what a snapshot of the plan needs besides the watched objects: the answers, the drains, and the watched times. */
   knownOf(key: string, answers: Answers, policy: RolloutPolicy): Known;
+  /** Remembers why targets of the plan have failed. */
+  failed(key: string, failures: FailureReasons): void;
   /** Forgets the plan, which was deleted. */
   forget(key: string): void;
 }
@@ -47,6 +52,7 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
     backoffs: probeBackoff(),
     watch: targetTimes(),
     blockedSince: new Map(),
+    failures: undefined,
   });
   const ofPlan = (key: string): PlanMemory => plans.getOrInsertComputed(key, newPlan);
   return {
@@ -54,11 +60,12 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
     newAnswers: (key) =>
       answersOf({ drainDelegations, preview, backoffs: ofPlan(key).backoffs }, clock.monotonic()),
     knownOf(key, { known }, policy) {
-      const { watch, blockedSince } = ofPlan(key);
+      const { watch, blockedSince, failures } = ofPlan(key);
       const now = clock.monotonic();
       watchBlocked(blockedSince, known.drainPreviews, now);
       return {
         ...known,
+        failures,
         drainPreviews: prober.previewDrains && known.drainPreviews,
         blockedMsOf: (node) => {
           const since = blockedSince.get(node);
@@ -75,6 +82,10 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
         watchPayloads: (rollout) => times.watchPayloads(rollout, policy.agent),
         refusalOf: (rollout, target, part) => refusals.of(rollout, target, part),
       };
+    },
+    failed(key, failures) {
+      const plan = ofPlan(key);
+      plan.failures = withFailures(plan.failures, failures);
     },
     forget(key) {
       drainDelegations.clear();

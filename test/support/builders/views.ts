@@ -35,6 +35,7 @@ export function buildViewParts(
       drainDelegation: async () => await Promise.resolve(true),
       health: async () => await Promise.resolve(undefined),
       hooks: async () => await Promise.resolve(undefined),
+      failures: async () => await Promise.resolve(undefined),
       budgetPods: async () => await Promise.resolve({}),
       silencing: async () => await Promise.resolve(undefined),
       locks: async () => await Promise.resolve({ known: [], unseen: [] }),

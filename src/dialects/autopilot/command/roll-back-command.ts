@@ -18,11 +18,8 @@ import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import {
-  qualifiedRunId,
-  ROLLS_BACK_REASON_ANNOTATION,
-  runIdIn,
-} from '../../../engine/model/earlier-versions.ts';
+import { ROLLS_BACK_REASON_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import { qualifiedRunId, runIdIn } from '../../../engine/model/runs.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
 import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../signal/names.ts';

@@ -9,8 +9,8 @@ import type {
   RollBackPlan,
   RollBackScene,
 } from '../../../engine/contract/features.ts';
-import { qualifiedRunId } from '../../../engine/model/earlier-versions.ts';
 import { inState, type Rollout } from '../../../engine/model/rollout.ts';
+import { qualifiedRunId } from '../../../engine/model/runs.ts';
 import { controlNodes } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { RefitError } from '../../../util/errors.ts';

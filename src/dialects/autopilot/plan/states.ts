@@ -1,5 +1,10 @@
 /** Converts the states and the reason in a Plan's status to the states and the reason of the engine. */
-import { because, REASONS, type Reason, type ReasonCode } from '../../../engine/model/reasons.ts';
+import {
+  because,
+  isReasonCode,
+  type Reason,
+  type ReasonCode,
+} from '../../../engine/model/reasons.ts';
 import type { RecordedState, Rollout, RolloutPhase } from '../../../engine/model/rollout.ts';
 import { printable } from '../../../util/printable.ts';
 
@@ -109,8 +114,4 @@ export function reasonOf(text: string, phase: RolloutPhase): Reason {
   return isReasonCode(code)
     ? because(code, message)
     : because(IMPLIED[phase] ?? 'TargetFailed', text);
-}
-
-function isReasonCode(text: string): text is ReasonCode {
-  return Object.hasOwn(REASONS, text);
 }

@@ -17,10 +17,10 @@ import type { Session, SessionParts } from '../../../cli/status/status-session.t
 import { askUserName } from '../../../cli/user-name.ts';
 import { ABORT_ANNOTATION, controlKey } from '../../../engine/model/controls.ts';
 import {
-  qualifiedRunId,
   ROLLS_BACK_ANNOTATION,
   ROLLS_BACK_REASON_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
+import { qualifiedRunId } from '../../../engine/model/runs.ts';
 import { apiVersionOf, nodes } from '../../../kube/resources.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { counted } from '../../../util/phrases.ts';

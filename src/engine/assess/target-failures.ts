@@ -1,0 +1,47 @@
+/** Says why targets failed: in one turn, as the leader decides it, and afterwards, as far as it is known. */
+import { factsOf } from '../gates/types.ts';
+import type { Snapshot } from '../model/decision.ts';
+import { type FailureReasons, rememberedFailure, runNameOf, saidAbout } from '../model/failures.ts';
+import type { Reason } from '../model/reasons.ts';
+import type { Rollout, Target } from '../model/rollout.ts';
+import type { Assessment } from './assess.ts';
+import { FAILURES } from './budget.ts';
+import { failureReason, isAtRest } from './evaluate-target.ts';
+
+/** Returns the reasons of the targets that this turn lets fail. */
+export function failuresDecided(assessment: Assessment): FailureReasons {
+  const { snapshot, stage } = assessment;
+  const targets = stage?.targets.filter((target) => !isAtRest(snapshot, target)) ?? [];
+  const reasons = targets.flatMap((target): [string, Reason][] => {
+    const evaluation = stage && assessment.of(stage, target);
+    const isFailure = evaluation?.next !== undefined && FAILURES.includes(evaluation.next);
+    return isFailure ? [[target.name, withoutName(target, evaluation.reason)]] : [];
+  });
+  return { run: runNameOf(snapshot.rollout), reasons: Object.fromEntries(reasons) };
+}
+
+/**
+ * Returns why the target failed, in words without the name of the target; undefined if the reason is not known. Callers
+ * ask only about targets that have failed, or whose failure the leader is about to record. The node itself knows the
+ * reason best. Otherwise the reason of the rollout counts if it is about this target, and then the reason that was
+ * remembered when the target failed.
+ */
+export function failureOf(snapshot: Snapshot, target: Target): Reason | undefined {
+  const { rollout, failures } = snapshot;
+  const facts = factsOf(snapshot, target);
+  const { kind } = facts.observation;
+  if (kind === 'failed')
+    return { ...failureReason(target, facts, kind), message: facts.observation.message };
+  if (!FAILURES.includes(target.state)) return undefined;
+  return saidByRollout(rollout, target) ?? rememberedFailure(failures, rollout, target.name);
+}
+
+function saidByRollout({ reason }: Rollout, { name }: Target): Reason | undefined {
+  if (reason === undefined) return undefined;
+  const message = saidAbout(name, reason.message);
+  return message === undefined ? undefined : { ...reason, message };
+}
+
+function withoutName({ name }: Target, reason: Reason): Reason {
+  return { ...reason, message: saidAbout(name, reason.message) ?? reason.message };
+}
