@@ -175,8 +175,10 @@ export function fixOf(plan: PlanView): string {
     corrected,
     causes = 'the node, or the version, url or sha256 in the Plan',
   } = runnerOfPlan(plan);
-  if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
+  if (plan.reasonCode === 'MixedVersions')
+    return `The nodes have different versions. To bring all of them to the version of the plan: ${startOver}. To go back: ${runnerOf(plan.dialect).goBack(plan)}.`;
   if (phase === 'edited') return fixOfEdited(plan);
+  if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
   if (phase === 'differs')
     return `The plan has ended, but its nodes were changed afterwards. Find out who changed them; to upgrade them again: ${again}.`;
   if (phase === 'empty' && corrected !== undefined)

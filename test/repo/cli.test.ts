@@ -186,6 +186,7 @@ const EVERYTHING: Complete<StatusView> = {
       phase: 'new',
       goesOn: true,
       reason: '',
+      reasonCode: 'MixedVersions',
       remedy: '',
       stopped: '',
       rollBack: '',

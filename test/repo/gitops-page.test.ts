@@ -1,7 +1,14 @@
 /** Tests that the health checks in docs/guides/gitops.md agree with the states and conditions that Refit writes. */
+import { spawnSync } from 'node:child_process';
+import { evaluate } from '@marcbachmann/cel-js';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
+import {
+  CONDITIONS_ANNOTATION,
+  MESSAGE_ANNOTATION,
+} from '../../src/engine/model/written-conditions.ts';
+import { testUnless, whyNoProgram } from '../support/left-out.ts';
 import { filesOf } from './tree.ts';
 
 const PAGE = filesOf('docs/guides/gitops.md')[0]?.text ?? '';
@@ -45,7 +52,8 @@ const FAILED = [
 test('the checks of a k0s Plan know every state in which a Plan ends', () => {
   expect(FAILED).toContain('ApplyFailed');
   const inArgo = [...argoCheck('autopilot.k0sproject.io_Plan').matchAll(/(\w+) = true/g)];
-  const inFlux = fluxCheck('autopilot.k0sproject.io', 'Plan').match(/\[.*\]/s)?.[0] ?? '';
+  const inFlux =
+    fluxCheck('autopilot.k0sproject.io', 'Plan').match(/status\.state in\s*\[.*?\]/s)?.[0] ?? '';
   expect(inArgo.map(([, state = '']) => state).toSorted()).toEqual(FAILED.toSorted());
   expect([...inFlux.matchAll(/'(\w+)'/g)].map(([, state = '']) => state).toSorted()).toEqual(
     FAILED.toSorted(),
@@ -72,3 +80,77 @@ test.each([
     for (const type of types) expect(source).toContain(`'${type}'`);
   }
 });
+
+const written = (reason: string, observedGeneration: number): Record<string, string> => ({
+  [CONDITIONS_ANNOTATION]: JSON.stringify([{ type: 'Progressing', reason, observedGeneration }]),
+  [MESSAGE_ANNOTATION]: 'why',
+});
+
+/** Plans of k0s as the leader writes them, and what the checks must say. Argo CD also compares the generation. */
+const PLANS: readonly (readonly [string, object, string, 'current' | 'failed' | 'neither'])[] = [
+  ['that runs', { state: 'SchedulableWait' }, 'Progressing', 'neither'],
+  ['that has no status yet', {}, 'Progressing', 'neither'],
+  ['that is done', { state: 'Completed' }, 'Healthy', 'current'],
+  ['that failed', { state: 'ApplyFailed' }, 'Degraded', 'failed'],
+  [
+    'that was done and is seen as such',
+    { state: 'Completed', annotations: written('Completed', 2) },
+    'Healthy',
+    'current',
+  ],
+  [
+    'whose last edit the leader has not seen',
+    { state: 'Completed', annotations: written('Completed', 1) },
+    'Progressing',
+    'current',
+  ],
+  ...['EditedAfterEnd', 'MixedVersions', 'VersionDiffers'].map(
+    (reason) =>
+      [
+        `that is ${reason}`,
+        { state: 'Completed', annotations: written(reason, 1) },
+        'Degraded',
+        'failed',
+      ] as const,
+  ),
+];
+
+function planWith({
+  state,
+  annotations,
+}: {
+  readonly state?: string;
+  readonly annotations?: object;
+}) {
+  return { metadata: { generation: 2, annotations }, ...(state ? { status: { state } } : {}) };
+}
+
+test.each(PLANS)('Flux judges a k0s Plan %s', (_name, given, _argo, expected) => {
+  const check = flux.find(({ apiVersion }) => apiVersion.startsWith('autopilot.'));
+  const context = { status: {}, ...JSON.parse(JSON.stringify(planWith(given))) } as object;
+  const [current, failed] = [check?.current ?? '', check?.failed ?? ''].map((expression) =>
+    Boolean(evaluate(expression, context)),
+  );
+  const found = [...(current ? ['current'] : []), ...(failed ? ['failed'] : [])];
+  expect(found).toEqual(expected === 'neither' ? [] : [expected]);
+});
+
+const NO_LUA = whyNoProgram('lua5.4', 'lua5.4');
+testUnless(NO_LUA)('Argo CD judges k0s Plans as their state and annotations say', () => {
+  for (const [, given, expected] of PLANS) {
+    const program = [
+      `local obj = ${luaOf(planWith(given))}`,
+      `local function check()\n${argoCheck('autopilot.k0sproject.io_Plan')}\nend`,
+      'print(check().status)',
+    ].join('\n');
+    const { stdout, stderr } = spawnSync('lua5.4', ['-'], { input: program, encoding: 'utf8' });
+    expect([stdout.trim(), stderr]).toEqual([expected, '']);
+  }
+});
+
+/** Returns the value as a table of Lua. */
+function luaOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).filter(([, each]) => each !== undefined);
+  return `{${fields.map(([key, each]) => `[${JSON.stringify(key)}] = ${luaOf(each)}`).join(', ')}}`;
+}

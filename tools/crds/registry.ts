@@ -17,12 +17,16 @@ export const CUSTOM_KINDS: readonly DefinedKind[] = [
   },
   {
     ...planKind,
-    // No column shows the number of done nodes or a sentence for every state, because a Plan has no field for these.
-    // NodeRollouts show them.
+    // No column shows the number of done nodes, because a Plan has no field for it. NodeRollouts show it. The sentence
+    // about the state is in an annotation, because the only text in the status is part of the record.
     columns: [
       { name: 'State', type: 'string', jsonPath: '.status.state' },
       { name: 'Version', type: 'string', jsonPath: '.spec.commands[*].k0supdate.version' },
-      { name: 'Message', type: 'string', jsonPath: '.status.commands[*].description' },
+      {
+        name: 'Message',
+        type: 'string',
+        jsonPath: String.raw`.metadata.annotations.upgrade\.refit\.dev/message`,
+      },
       {
         name: 'Bundle',
         type: 'string',

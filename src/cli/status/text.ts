@@ -209,7 +209,7 @@ export function fullNameOf({
 
 const STATES: Readonly<Partial<Record<PlanView['phase'], string>>> = {
   failed: 'has failed',
-  differs: 'has ended, but its nodes were changed since',
+  differs: 'has ended, but its nodes do not run what it says',
   empty: 'has ended without upgrading a node',
 };
 

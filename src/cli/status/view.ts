@@ -1,6 +1,6 @@
 /** Defines the JSON form of `refit status` (docs/reference/cli.md). All other outputs are made from it. */
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
-import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
+import { describeEndByBudget } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { includedReason, joinedNodes } from '../../engine/assess/joined-targets.ts';
 import { failureOf } from '../../engine/assess/target-failures.ts';
@@ -8,7 +8,6 @@ import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
-import { isTargetHeld } from '../../engine/gates/held-targets.ts';
 import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import type {
@@ -20,7 +19,7 @@ import type {
   TargetReport,
   Wait,
 } from '../../engine/model/decision.ts';
-import { isUnasked, type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
+import { type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -35,7 +34,6 @@ import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.t
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
 import type { ShownSilence } from '../../engine/report/shown-silences.ts';
 import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
-import { groupsOf } from '../../engine/schedule/order.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import { wavesOf } from '../../engine/schedule/waves.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -46,6 +44,7 @@ import { ownMember } from '../../util/own-member.ts';
 import { printable } from '../../util/printable.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import type { LeaderView } from './load.ts';
+import { nextTargets } from './next-targets.ts';
 import { shownWaits } from './shown-waits.ts';
 
 export interface TargetView
@@ -123,6 +122,8 @@ export interface PlanView
   readonly goesOn?: boolean | undefined;
   /** One sentence: why the plan failed, is about to fail, or cannot start. */
   readonly reason?: string | undefined;
+  /** The code of the reason, such as `DeadlineExceeded`. */
+  readonly reasonCode?: ReasonCode | undefined;
   /** One sentence for a plan that is or will be refused: what the user can do about the reason. */
   readonly remedy?: string | undefined;
   /** One sentence for a failed plan with targets that never started: which limit was exceeded, and by which failures. */
@@ -231,6 +232,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
       (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') ||
       undefined,
     reason: reason?.message,
+    reasonCode: reason?.code,
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
     rollBack: rollBackSentence(look),
     rollsBackRun: rollout.rollsBack,
@@ -238,7 +240,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: shownWaits(look, look.explanation.waits),
-    next: nextOf(look),
+    next: nextTargets(look),
     policy: policy.name,
     timeZone: zoneOf([...policy.windows, ...(policy.planWindows ?? [])]),
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
@@ -450,34 +452,4 @@ function rollBackTimes(
     unanswered: rfc3339(unanswered),
     notReady: rfc3339(unanswered + Math.max(readyTimeoutMs, soakMs)),
   };
-}
-
-/**
- * Returns the names of the targets that start next, without those that people hold. All of them are in the first stage
- * that has pending targets.
- */
-function nextOf(look: ViewInput): string[] {
-  const {
-    snapshot,
-    explanation: { waits },
-    upcoming,
-    policy,
-    now,
-  } = look;
-  if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
-  const { rollout } = snapshot;
-  const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
-  const blocked = new Set(holding.map(({ target }) => target));
-  for (const stage of rollout.stages) {
-    // A target to which the signal was sent has started already, even if this is not recorded yet.
-    const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
-    const free = groupsOf({ snapshot, policy }, stage, pending)
-      .flat()
-      .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
-      .map(({ name }) => name);
-    const ready = free.filter((name) => !blocked.has(name));
-    // If a gate blocks all of these targets, the first targets of the list are still the next to start.
-    if (pending.length > 0) return (ready.length > 0 ? ready : free).slice(0, limitOf(stage));
-  }
-  return [];
 }

@@ -106,3 +106,48 @@ test('the targets are read once for all who ask at one moment, and anew at the n
   planEndOf(snapshot, T0 + 2 * HOUR);
   expect(reads).toBeGreaterThan(readsOfOne);
 });
+
+/** A plan of three nodes whose version was edited after the first node was done. */
+function editedWhileRunning(phase: Rollout['phase'], more: Partial<Rollout> = {}) {
+  const targets = ['w1', 'w2', 'w3'].map((name) => buildTarget(name, 'done'));
+  const mixed = { ...buildStage('worker', targets), version: 'v1.37.0' };
+  const rollout = buildRollout([mixed], { phase, ...more });
+  const facts = { w1: { asked: 'v1.36.5' }, w2: { asked: 'v1.37.0' }, w3: { asked: 'v1.37.0' } };
+  return buildSnapshot(rollout, facts);
+}
+
+const MIXED = 'it was edited while it ran, and installed v1.36.5 on w1, and v1.37.0 on w2, w3';
+
+test('a plan that was edited while it ran was not edited after its end: it names the versions that it installed', () => {
+  const edits = { isAfterEnd: false, isNew: true };
+  expect(planEndOf({ ...editedWhileRunning('done'), edits }, T0)).toEqual({
+    phase: 'differs',
+    reason: because('MixedVersions', `the plan has ended: ${MIXED}`),
+  });
+});
+
+test('an abort that came when every node had started is told with the versions', () => {
+  const snapshot = editedWhileRunning('done');
+  const controls = { ...snapshot.controls, abort: 'wrong version' };
+  const edits = { isAfterEnd: false, isNew: true };
+  expect(planEndOf({ ...snapshot, controls, edits }, T0).reason?.message).toBe(
+    `the plan has ended and somebody aborted it (wrong version): ${MIXED}`,
+  );
+});
+
+test('a plan that was edited while it ran and then failed keeps its reason, and names the versions', () => {
+  const reason = because('Aborted', 'aborted: wrong version');
+  const edits = { isAfterEnd: false, isNew: true };
+  expect(planEndOf({ ...editedWhileRunning('failed', { reason }), edits }, T0)).toEqual({
+    phase: 'failed',
+    reason: because('Aborted', `aborted: wrong version; the plan is mixed: ${MIXED}`),
+  });
+});
+
+test.each([undefined, true])(
+  'a plan counts as edited after its end if the edit was not seen before it: %s',
+  (isAfterEnd) => {
+    const edits = { isAfterEnd, isNew: true };
+    expect(planEndOf({ ...editedWhileRunning('done'), edits }, T0).phase).toBe('edited');
+  },
+);

@@ -31,6 +31,7 @@ export interface PlanEnd {
  */
 const REPORT_MS = 120_000;
 const FEW = 3;
+const MOST_NAMES = 8;
 const ANEW = 'delete it and apply it again';
 const REMEDY = `it will not run: ${ANEW}`;
 /** A retry continues the plan as it is now, so the edit also applies to the nodes that had not started. */
@@ -54,13 +55,16 @@ function endOf(snapshot: Snapshot, now: number): PlanEnd {
   const { rollout } = snapshot;
   const { phase, reason, stages } = rollout;
   if (!isFinal(rollout) || rollout.unread) return { phase, reason };
+  const ofVersion = editedVersion(snapshot);
+  const wasRunning = ofVersion !== undefined && snapshot.edits?.isAfterEnd === false;
   const edit =
     rollout.edit ??
-    editedVersion(snapshot) ??
+    (wasRunning ? undefined : ofVersion) ??
     correctedVersion(rollout) ??
     correctedDownload(rollout) ??
     changedSpec(snapshot);
   if (edit !== undefined) return { phase: 'edited', reason: edited(rollout, edit), edit };
+  if (wasRunning) return endWithMixedVersions(snapshot);
   if (phase !== 'done') return { phase, reason };
   const behind = targetsBehind(snapshot, now);
   if (behind !== undefined) return { phase: 'differs', reason: behind };
@@ -97,6 +101,35 @@ function changedSpec({ edits }: Snapshot): string | undefined {
 }
 
 /**
+ * Returns the end of a rollout whose version was edited while it ran. The nodes that were done before the edit keep the
+ * version that the plan named then.
+ */
+function endWithMixedVersions({ rollout, facts, controls }: Snapshot): PlanEnd {
+  const { phase, reason } = rollout;
+  const signalled = withStages(rollout).flatMap(({ stage, target }) => {
+    const isOver = target.state === 'done' || target.state === 'failed';
+    return isOver ? [{ name: target.name, asked: versionAsked({ facts }, stage, target) }] : [];
+  });
+  const byVersion = Map.groupBy(signalled, ({ asked }) => asked);
+  const lists = [...byVersion].map(
+    ([version, targets]) =>
+      `${version} on ${listed([...new Set(targets.map(({ name }) => name))], MOST_NAMES)}`,
+  );
+  const mixed = `it was edited while it ran, and installed ${lists.join(', and ')}`;
+  if (phase !== 'done' && reason !== undefined)
+    return {
+      phase,
+      reason: { ...reason, message: `${reason.message}; the plan is mixed: ${mixed}` },
+    };
+  const { abort } = controls;
+  const aborted = abort === undefined ? '' : ` and somebody aborted it (${abort})`;
+  return {
+    phase: 'differs',
+    reason: because('MixedVersions', `the plan has ended${aborted}: ${mixed}`),
+  };
+}
+
+/**
  * Returns a clause that says how the version was edited; undefined if it was not edited. The signals show which version
  * the plan required when it ran.
  */
@@ -108,6 +141,15 @@ function editedVersion(snapshot: Snapshot): string | undefined {
       return `it was carried out with ${asked} and now says ${stage.version}`;
   }
   return undefined;
+}
+
+/** Returns the version that the target was signalled with, or else the version that the plan asks for now. */
+export function versionAsked(
+  snapshot: Pick<Snapshot, 'facts'>,
+  stage: Stage,
+  target: Target,
+): string {
+  return factsOf(snapshot, target).asked ?? stage.version;
 }
 
 /** The codes of the rules whose message names the version that the rule refuses. */

@@ -5,7 +5,8 @@
 import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { DownloadState, Signalling, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { Signalling, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { DownloadState } from '../model/downloads.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { pinAgainst } from './pins.ts';

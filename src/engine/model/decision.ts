@@ -11,7 +11,7 @@ import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
 import type { HookResult } from '../../hooks/rules.ts';
-import type { KubeObject, Node } from '../../kube/resources.ts';
+import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy, EtcdSnapshot } from '../../signal/annotations.ts';
 import type { Hold } from '../../signal/holds.ts';
@@ -19,7 +19,9 @@ import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { DecisionsOfPeople } from './decisions-of-people.ts';
+import type { DownloadState, PrefetchState } from './downloads.ts';
 import type { FailureReasons } from './failures.ts';
+import type { PossibleRollBack } from './possible-roll-back.ts';
 import type { Reason } from './reasons.ts';
 import {
   type Payload,
@@ -181,24 +183,6 @@ export interface TargetFacts {
 export type Obstacle = Readonly<Record<'message' | 'ends', string>>;
 
 /**
- * Says whether a target downloads its files before it starts. possible: the target was not asked yet · asked: the
- * target was asked for the present payload · outdated: the target has an earlier request of this rollout that is no
- * longer wanted.
- */
-export type PrefetchState = 'possible' | 'asked' | 'outdated';
-
-/** The answer of the agent to the question whether the target can download the files that it needs. */
-export interface DownloadState {
-  readonly answer: 'unasked' | 'asked' | 'possible' | 'impossible';
-  readonly policy?: AgentPolicy | undefined;
-  readonly problem?: string | undefined;
-  /** The size of the largest file; undefined if the agent was not asked, or the server does not say. */
-  readonly bytes?: number | undefined;
-  /** The node has room for at least this number of bytes. Agents report this number even if nobody has asked them about downloads. */
-  readonly room?: number | undefined;
-}
-
-/**
  * Says under which policies a target needs a claim on its Node. `always`: under any policy · `with-limit`: only if the
  * policy limits how many nodes may be unavailable.
  */
@@ -321,10 +305,13 @@ export interface Snapshot {
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**
-   * Undefined while the rollout runs. `isAfterEnd` is true if the spec was changed after the end of the rollout; `isNew` is true if no run
+   * Undefined while the rollout runs. `isAfterEnd` is true if the spec was changed after the end of the rollout, and undefined if it is not
+   * known with which spec the rollout ended; `isNew` is true if no run
    * has begun with that change yet.
    */
-  readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
+  readonly edits?:
+    | { readonly isAfterEnd: boolean | undefined; readonly isNew: boolean }
+    | undefined;
   /** True if the record of the rollout can store the spec with which the rollout started. */
   readonly canIgnoreEdits?: boolean | undefined;
   /** True if the record of the rollout can store that a target was skipped. */
@@ -376,13 +363,6 @@ export interface Snapshot {
   /** True if this leader has already recorded the rollout in the present reconcile. */
   readonly hasRecorded?: boolean | undefined;
 }
-
-export type PossibleRollBack =
-  | 'unrecorded'
-  | { readonly byHand: string }
-  | { readonly awaits: string; readonly leftMs: number }
-  | { readonly obstacle: string }
-  | { readonly plan: KubeObject; readonly names: readonly string[] };
 
 /** A wait of one target, or of the whole rollout if `target` is undefined: its reason, and what ends it. */
 export interface Wait {

@@ -10,6 +10,8 @@ export const REASONS = {
   Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
   EditedAfterEnd: 'the plan was edited after it ended, and does not run again',
+  MixedVersions:
+    'the plan has ended, and was edited while it ran, so its nodes have different versions',
   EditedWhileRunning: 'the plan was edited while it runs; the message says what takes effect',
   NodeIncluded: 'a node joined after the plan began, and the plan upgrades it, too',
   NodeLeftOut: 'a node joined after the plan began, and the plan does not upgrade it',
@@ -143,6 +145,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   NoTargets: { act: 'correct the node names, the selector or the limit of the plan' },
   EditedAfterEnd: {
     act: 'delete the plan and apply it again, or set `edits.afterEnd: Restart` in its policy',
+  },
+  MixedVersions: {
+    act: 'delete the plan and apply it again, which brings all its nodes to its version; or run `refit rollback`',
   },
   EditedWhileRunning: null,
   NodeIncluded: null,

@@ -8,6 +8,12 @@ import { ownMember } from '../../util/own-member.ts';
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
 
 /**
+ * The annotation that says in one sentence for people why the plan waits, failed or does nothing. `kubectl get` shows
+ * it. It is absent if there is nothing to say.
+ */
+export const MESSAGE_ANNOTATION = 'upgrade.refit.dev/message';
+
+/**
  * Returns the generation of the spec with which the rollout of the plan ended, according to the conditions; undefined
  * while the rollout runs, or if the conditions do not contain the generation.
  */
@@ -15,6 +21,16 @@ export function generationOfEnd(plan: KubeObject): number | undefined {
   const conditions = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const end = conditions.find(({ type, status }) => type === 'Progressing' && status === 'False');
   return Number.isSafeInteger(end?.observedGeneration) ? end?.observedGeneration : undefined;
+}
+
+/**
+ * Returns the generation of the spec that the leader knew when it wrote the conditions last; undefined if the conditions
+ * do not contain it.
+ */
+export function generationSeen(plan: KubeObject): number | undefined {
+  const conditions = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
+  const seen = conditions.find(({ type }) => type === 'Progressing')?.observedGeneration;
+  return Number.isSafeInteger(seen) ? seen : undefined;
 }
 
 /** Returns the conditions in the text of the annotation. Anybody may write the annotation, so any other text counts as an empty list. */

@@ -1,8 +1,9 @@
 /** Writes the conditions of plans whose status has no field for them. These conditions are kept in an annotation. */
-import { annotated, type KubeObject } from '../../kube/resources.ts';
+import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { defined } from '../../util/json.ts';
+import { printable } from '../../util/printable.ts';
 import { soonest } from '../../util/soonest.ts';
 import type { PlanEnd } from '../assess/ended.ts';
 import type { Effects } from '../execute/writes.ts';
@@ -13,6 +14,7 @@ import {
   CONDITIONS_ANNOTATION,
   conditionsIn,
   generationOfEnd,
+  MESSAGE_ANNOTATION,
 } from '../model/written-conditions.ts';
 
 /** Milliseconds that a wait must last before it is reported, because most waits are short and each report is a write. */
@@ -65,6 +67,20 @@ export function conditionsOf(
     (list, condition) => withCondition(list, { ...condition, ...described }, now),
     known,
   );
+}
+
+/**
+ * Returns one sentence for people about the plan: why it ended as it did, or else the first wait that is shown, with the
+ * command that tells more. Undefined if there is nothing to say.
+ */
+function messageOf(
+  { phase, reason }: ShownRollout,
+  waits: readonly Wait[],
+  now: number,
+): string | undefined {
+  const isOver = phase !== 'new' && phase !== 'running';
+  const message = isOver ? reason?.message : (holdingOf(waits, now)?.reason ?? reason)?.message;
+  return message && `${printable(message)} (refit why)`;
 }
 
 /** Returns the first wait that is remarkable (see `isRemarkable`) and has lasted for SETTLE_MS; undefined if there is none. */
@@ -126,12 +142,18 @@ export async function writeConditions(
   const generation = isOver ? ofEnd : present;
   const conditions = conditionsOf({ ...rollout, generation }, waits, known, now);
   const laterMs = settledAfter(waits, now);
-  if (reasonsOf(conditions) === reasonsOf(known)) {
+  const said = messageOf(rollout, waits, now);
+  const isSaid =
+    said === undefined || plan.metadata.annotations?.[MESSAGE_ANNOTATION] !== undefined;
+  if (reasonsOf(conditions) === reasonsOf(known) && isSaid) {
     if (namesOf(conditions) === namesOf(known)) return laterMs;
     const age = now - (writtenAt.get(plan.metadata.name) ?? Number.NEGATIVE_INFINITY);
     if (age >= 0 && age < REFRESH_MS) return Math.min(laterMs ?? REFRESH_MS, REFRESH_MS - age);
   }
-  const changed = annotated(plan, { [CONDITIONS_ANNOTATION]: JSON.stringify(conditions) });
+  const changed = annotated(withoutAnnotations(plan, MESSAGE_ANNOTATION), {
+    [CONDITIONS_ANNOTATION]: JSON.stringify(conditions),
+    ...(said === undefined ? {} : { [MESSAGE_ANNOTATION]: said }),
+  });
   const written = await ifUnchanged(client.replace(dialect.plans, changed, { abort }));
   if (!written) return laterMs;
   ownWrites.remember(dialect.plans, written);

@@ -20,7 +20,7 @@ import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { FAILURES } from '../assess/budget.ts';
-import { type PlanEnd, planEndOf } from '../assess/ended.ts';
+import { type PlanEnd, planEndOf, versionAsked } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { wayBackOfRollout } from '../explain/way-back.ts';
 import { planHookRuns } from '../gates/hook-runs.ts';
@@ -127,7 +127,6 @@ export function viewOf(
   const end = planEndOf(snapshot, now);
   const isOver = isFinal(rollout);
   const present = plan.metadata.generation;
-  const versions = rollout.stages.map(({ version }) => version).filter((version) => version !== '');
   return {
     end,
     shown: { ...rollout, ...end },
@@ -146,7 +145,7 @@ export function viewOf(
           },
     planUid: rollout.source.uid,
     planGeneration: isOver ? (rollout.generation ?? present) : present,
-    version: clipped([...new Set(versions)].join(', '), LONGEST_VERSION),
+    version: clipped(versionsOf(snapshot, end).join(', '), LONGEST_VERSION),
     counts: countsOf(rollout),
     eta: etaOf(assessment, waits),
     waits,
@@ -157,6 +156,18 @@ export function viewOf(
     wayBack: shownWayBack(assessment),
     outside,
   };
+}
+
+/** Returns the versions of the plan. If the plan was edited after its end, these are the versions that it installed. */
+function versionsOf(snapshot: Snapshot, { phase }: PlanEnd): string[] {
+  const { stages } = snapshot.rollout;
+  const versions =
+    phase === 'edited'
+      ? stages.flatMap((stage) =>
+          stage.targets.map((target) => versionAsked(snapshot, stage, target)),
+        )
+      : stages.map(({ version }) => version);
+  return [...new Set(versions)].filter((version) => version !== '');
 }
 
 function rolledBackIn({ rollsBack, rollsBackReason }: Rollout): NodeRolloutRun['rollsBack'] {
@@ -389,6 +400,9 @@ function historyOf(
   const isThis = (entry: NodeRolloutRun): boolean =>
     entry.id === run.id && entry.planUid === planUid;
   const before = known.find(isThis);
+  // An edit after the end starts no run, even if it names one by a new id, and it does not change the run that ended.
+  const isEdit = end.phase === 'edited' && (before === undefined || before.ended !== undefined);
+  if (isEdit) return endOpenRuns(known, now);
   const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
   // The versions before the run are read only when the leader first sees the run, because nodes report their new versions later.
   const { before: versionsBefore, downloads } = before ?? run.versions();

@@ -160,6 +160,20 @@ test('the reason of a failure stays in the history when a new leader does not kn
   ]);
 });
 
+test('an edit after the end adds no run to the history, and changes no run of it', () => {
+  const ended = rolloutOf(['done', 'done'], { phase: 'done', id: 'a' });
+  const first = statusAfter(turnOf(ended), []);
+  const previous = { spec: { plan: { uid: '' } }, metadata: {}, status: first } as NodeRollout;
+  for (const id of ['a', 'b']) {
+    const edited = { ...ended, id, edit: 'it names another version now' };
+    const status = statusAfter(turnOf(edited), [], previous);
+    expect(status.phase).toBe('edited');
+    expect(status.history).toEqual(first.history);
+  }
+  const unseen = { ...ended, edit: 'it names another version now' };
+  expect(statusAfter(turnOf(unseen), []).history).toEqual([]);
+});
+
 const fileOf = (version: string, sha256: string) => ({
   'linux-amd64': { url: `https://example.com/${version}`, sha256 },
 });

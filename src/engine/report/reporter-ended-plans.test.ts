@@ -22,6 +22,7 @@ import {
   CONDITIONS_ANNOTATION,
   conditionsIn,
   generationOfEnd,
+  MESSAGE_ANNOTATION,
 } from '../model/written-conditions.ts';
 import { gather } from '../snapshot/gather.ts';
 import { viewsOf } from '../snapshot/world.ts';
@@ -92,6 +93,7 @@ test('whatever of the spec is edited after the end is reported once', async () =
       message: EDITED,
     }),
   );
+  expect(read().metadata.annotations?.[MESSAGE_ANNOTATION]).toBe(`${EDITED} (refit why)`);
   // The conditions were written again, but they still describe the spec that was carried out.
   expect(generationOfEnd(read())).toBe(1);
 });

@@ -44,7 +44,7 @@ import {
   targetIn,
   withStages,
 } from '../model/rollout.ts';
-import { generationOfEnd } from '../model/written-conditions.ts';
+import { generationOfEnd, generationSeen } from '../model/written-conditions.ts';
 import { type OwnFacts, withLazyFacts } from './lazy-facts.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
 import type { RefusedPart } from './refused-writes.ts';
@@ -123,9 +123,11 @@ export function gather(
 function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['edits'] {
   const { generation, deletionTimestamp } = plan.metadata;
   if (generation === undefined || deletionTimestamp !== undefined) return undefined;
-  const ended = rollout.generation ?? generationOfEnd(plan);
+  // The leader may not have written its conditions since the end. Then an edit that the leader saw before is no later
+  // edit.
+  const ended = rollout.generation ?? generationOfEnd(plan) ?? generationSeen(plan);
   return {
-    isAfterEnd: ended !== undefined && generation > ended,
+    isAfterEnd: ended === undefined ? undefined : generation > ended,
     isNew: rollout.run !== generation,
   };
 }

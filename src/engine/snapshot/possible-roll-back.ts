@@ -4,7 +4,8 @@ import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
-import { isUnanswered, type PossibleRollBack, type Snapshot } from '../model/decision.ts';
+import { isUnanswered, type Snapshot } from '../model/decision.ts';
+import type { PossibleRollBack } from '../model/possible-roll-back.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { qualifiedRunId } from '../model/runs.ts';
 

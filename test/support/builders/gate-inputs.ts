@@ -5,11 +5,11 @@
 import { censusOf, type GateInput, type Verdict } from '../../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type {
-  DownloadState,
   EndpointHealth,
   ObservedForeignWork,
   TargetFacts,
 } from '../../../src/engine/model/decision.ts';
+import type { DownloadState } from '../../../src/engine/model/downloads.ts';
 import type { Role } from '../../../src/engine/model/rollout.ts';
 import type { Hold } from '../../../src/signal/holds.ts';
 import { later, T0 } from '../clock/times.ts';

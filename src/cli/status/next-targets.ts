@@ -1,0 +1,44 @@
+/** Chooses the targets that a status names as the next ones to start. */
+import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
+import { isStopping } from '../../engine/assess/budget.ts';
+import { isTargetHeld } from '../../engine/gates/held-targets.ts';
+import type { Wait } from '../../engine/model/decision.ts';
+import { isUnasked } from '../../engine/model/reasons.ts';
+import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
+import { groupsOf } from '../../engine/schedule/order.ts';
+import { limitOf } from '../../engine/schedule/slots.ts';
+
+interface NextInput extends Assessment {
+  readonly explanation: { readonly waits: readonly Wait[] };
+  readonly upcoming: Rollout;
+}
+
+/**
+ * Returns the names of the targets that start next, without those that people hold. All of them are in the first stage
+ * that has pending targets.
+ */
+export function nextTargets(look: NextInput): string[] {
+  const {
+    snapshot,
+    explanation: { waits },
+    upcoming,
+    policy,
+    now,
+  } = look;
+  if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
+  const { rollout } = snapshot;
+  const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
+  const blocked = new Set(holding.map(({ target }) => target));
+  for (const stage of rollout.stages) {
+    // A target to which the signal was sent has started already, even if this is not recorded yet.
+    const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
+    const free = groupsOf({ snapshot, policy }, stage, pending)
+      .flat()
+      .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
+      .map(({ name }) => name);
+    const ready = free.filter((name) => !blocked.has(name));
+    // If a gate blocks all of these targets, the first targets of the list are still the next to start.
+    if (pending.length > 0) return (ready.length > 0 ? ready : free).slice(0, limitOf(stage));
+  }
+  return [];
+}
