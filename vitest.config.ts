@@ -119,7 +119,7 @@ export default defineConfig({
         'computing',
         [
           '{src,sandbox,tools,bench}/**/*.test.ts',
-          'test/{repo,faults,toy,support,parity}/**/*.test.ts',
+          'test/{repo,dialects,faults,toy,support,parity}/**/*.test.ts',
         ],
         { ...sharedProcess, exclude: SMALL_BENCHES },
       ),

@@ -386,8 +386,11 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     wave: waveOf(look, stage, target),
     zone: ownMember(labelsOf(snapshot, target), ZONE_LABEL) || undefined,
   };
-  if (observation.kind === 'none')
-    return { name: target.name, phase, since: target.since, ...always };
+  if (observation.kind === 'none') {
+    // An attempt that is not recorded yet begins at the earliest now.
+    const since = target.lacksAttempt ? rfc3339(look.now) : target.since;
+    return { name: target.name, phase, since, ...always };
+  }
   const { from, spent, rolledBack, etcdSnapshot, reason } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
   const working = observation.kind === 'working' ? observation : undefined;

@@ -92,16 +92,25 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
   let { reason } = rollout;
   for (const target of stage.targets.filter((each) => !isAtRest(snapshot, each))) {
     const step = assessment.of(stage, target);
-    if (!step.next) continue;
-    moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
+    const next = step.next ?? unrecordedAttempt(snapshot, target);
+    if (!next) continue;
+    const { lacksAttempt: _, ...known } = target;
+    moved.push({ ...known, state: next, since: sinceOf(snapshot, target, next, now) });
     // The rollout has only one reason. If a failure stops the rollout, its reason replaces the reason of a failure that
     // does not stop it.
-    if (FAILURES.includes(step.next)) {
+    if (FAILURES.includes(next)) {
       const failure = reasonAbout(target.name, step.reason);
       reason = stops(failure, policy) ? failure : (reason ?? failure);
     }
   }
   return moved.length === 0 ? rollout : { ...withTargets(rollout, moved), reason };
+}
+
+/** Returns the state to record for a target whose attempt is under way, but is not recorded; undefined for any other target. */
+function unrecordedAttempt(snapshot: Snapshot, target: Target): 'intended' | undefined {
+  if (target.lacksAttempt !== true || snapshot.controls.abort !== undefined) return undefined;
+  const { observation, refusal } = factsOf(snapshot, target);
+  return observation.kind !== 'none' && !refusal ? 'intended' : undefined;
 }
 
 /**

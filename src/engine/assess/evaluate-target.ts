@@ -9,6 +9,7 @@ import {
   AFTER_TARGET,
   BEFORE_NODE_ACTION,
   BEFORE_SIGNAL,
+  BEFORE_TARGET,
   evaluate,
   type Refusal,
 } from '../gates/registry.ts';
@@ -248,7 +249,9 @@ function intend(context: TargetContext): TargetEvaluation {
     };
   // One slot is added, because the target holds a slot already.
   const input = gateInput(context, freeSlots(stage) + 1, censusOfIntent(context));
-  const verdict = evaluate(isBegun ? [] : BEFORE_SIGNAL, input);
+  // Hooks and locks belong to an attempt, so they come after its record.
+  const gates = target.lacksAttempt ? BEFORE_TARGET : BEFORE_SIGNAL;
+  const verdict = evaluate(isBegun ? [] : gates, input);
   if (verdict.kind !== 'pass') {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop')
@@ -283,7 +286,7 @@ function intend(context: TargetContext): TargetEvaluation {
     Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs)) +
     hooksMs(policy, 'beforeDrain') +
     (policy.drain.unheld === 'withoutDrain' ? hooksMs(policy, 'beforeRestart') : 0);
-  const isFresh = now - Date.parse(target.since) < freshMs;
+  const isFresh = !target.lacksAttempt && now - Date.parse(target.since) < freshMs;
   return isFresh
     ? { phase, effect: 'signal', reason }
     : { phase, effect: 'none', next: 'intended', reason };

@@ -3,7 +3,7 @@
  * signalled.
  */
 import type { KubeObject, Resource } from '../../kube/resources.ts';
-import type { Rollout, Stage, Target } from '../model/rollout.ts';
+import type { Rollout, Stage, Target, TurnTime } from '../model/rollout.ts';
 import type { Features } from './features.ts';
 import type { Signal } from './signal.ts';
 import type { Endpoint, Watched, World } from './world.ts';
@@ -21,9 +21,9 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Features<P> 
   readonly watched: readonly Watched[];
   /**
    * Returns the recorded rollout; if there is no record, a new rollout whose targets are read from the world. `now` is
-   * in milliseconds.
+   * in milliseconds. The `since` of a recorded target comes from the record, so it is the same in each turn.
    */
-  resolve(plan: P, world: World, now: number): Rollout;
+  resolve(plan: P, world: World, now: TurnTime): Rollout;
   /** Returns the plan with the rollout recorded in it at `now` (ms). Fields that Refit does not own stay as they were. */
   project(rollout: Rollout, plan: P, now: number): P;
   /**

@@ -14,7 +14,7 @@ import type {
   UnnamedCordon,
 } from '../model/decision.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
-import type { Rollout, Stage, Target } from '../model/rollout.ts';
+import type { Rollout, Stage, Target, TurnTime } from '../model/rollout.ts';
 import type { RecordedRun } from '../model/runs.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Instruction } from './signal.ts';
@@ -36,7 +36,7 @@ export interface Features<P extends KubeObject> {
    * Returns the targets that the running plan selects or lists, but that its record lacks. Their state is `pending`
    * since `now` (ms). Without this feature, `resolve` itself adds such targets, or they are unknown.
    */
-  joinedTargets?(plan: P, world: World, now: number): readonly JoinedTarget[];
+  joinedTargets?(plan: P, world: World, now: TurnTime): readonly JoinedTarget[];
   /**
    * True if the leader may retry failed targets by itself, if a policy requests that. Without this feature, only people
    * can retry targets.
@@ -192,6 +192,11 @@ export interface Versions<P extends KubeObject> {
    * target.
    */
   isBehind(object: KubeObject, stage: Stage, plan: P): boolean;
+  /**
+   * Returns the version that the target ran before this rollout upgraded it, as a record on its object says; undefined
+   * if no record says it. Without this member, only the report of the target and the record of the run say it.
+   */
+  earlierVersionOf?(object: KubeObject, rollout: Rollout, plan: P): string | undefined;
   /**
    * This member is present if the versions of the plan are Kubernetes versions, so that the version skew rules apply to
    * them. Without this member, the rules do not apply.

@@ -14,10 +14,17 @@ import {
 } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { buildWorld } from '../../../test/support/builders/worlds.ts';
+import { HOUR, later } from '../../../test/support/clock/times.ts';
 import { type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Instruction } from '../contract/signal.ts';
-import type { RecordedState, Rollout } from '../model/rollout.ts';
+import {
+  type RecordedState,
+  type Rollout,
+  type Target,
+  withStages,
+  withTargets,
+} from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { OwnWrites } from '../snapshot/world.ts';
 import { record } from './record.ts';
@@ -161,6 +168,18 @@ describe('on the objects of targets', () => {
       ...remembered.map((name) => `create notes/remember-${name}`),
       PLAN,
     ]);
+  });
+
+  test('a target that stays intended with another attempt is remembered before the record', async () => {
+    const scene = new Scene();
+    scene.noting();
+    const before = rolloutOf({ w1: 'intended', w2: 'intended' });
+    const [first] = withStages(before).map(
+      ({ target }): Target => ({ ...target, since: later(HOUR) }),
+    );
+    const after = withTargets(before, first ? [first] : []);
+    expect(await scene.record(before, after)).toBe(true);
+    expect(scene.api.calls).toEqual(['create notes/remember-w1', PLAN]);
   });
 
   test.each<[RecordedState, string, boolean]>([

@@ -4,7 +4,13 @@ import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { ShardedRecord } from '../contract/features.ts';
 import type { Instruction, TouchedObject } from '../contract/signal.ts';
-import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
+import {
+  type Rollout,
+  stateChanges,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
 import { restingOn } from '../model/status-shards.ts';
 import { claimsFor } from './claim-writes.ts';
 import {
@@ -98,13 +104,24 @@ function accompanying(
 ): Accompanying[] {
   // A new rollout takes over targets that are still at work for an earlier rollout.
   const known = before.phase === 'new' ? withoutIntended(before) : before;
-  return stateChanges(known, after).flatMap(({ stage, target }) => {
-    const mayLack = target.state === 'failed';
-    const told = (instruction?: Instruction) =>
-      instruction ? [{ stage, target, instruction, mayLack }] : [];
-    if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
-    const matters = mayLack || target.state === 'intended';
-    return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
+  return [...stateChanges(known, after), ...renewedIntents(known, after)].flatMap(
+    ({ stage, target }) => {
+      const mayLack = target.state === 'failed';
+      const told = (instruction?: Instruction) =>
+        instruction ? [{ stage, target, instruction, mayLack }] : [];
+      if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
+      const matters = mayLack || target.state === 'intended';
+      return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
+    },
+  );
+}
+
+/** Returns the targets that stay intended, but begin another attempt. */
+function renewedIntents(before: Rollout, after: Rollout) {
+  const known = new Map(targetsIn(before, 'intended').map((target) => [target.key, target]));
+  return withStages(after).filter(({ target }) => {
+    const earlier = target.state === 'intended' ? known.get(target.key) : undefined;
+    return earlier !== undefined && earlier.since !== target.since;
   });
 }
 

@@ -102,8 +102,10 @@ function attemptOf({ since }: Target, retriedAt: number | undefined): string {
   return rfc3339(retriedAt);
 }
 
-/** Returns the version before the upgrade; empty if it is unknown. After the upgrade, only the report of the node has that version. */
-function fromVersionOf({ version = '', observation }: TargetFacts, { when }: Hook): string {
+/** Returns the version before the upgrade; empty if it is unknown. After the upgrade, only a record on the node or the report of the node has that version. */
+function fromVersionOf(facts: TargetFacts, { when }: Hook): string {
+  const { version = '', earlierVersion, observation } = facts;
   if (when !== 'afterVerified') return version;
-  return (observation.kind === 'none' ? undefined : observation.report?.from) ?? '';
+  const reported = observation.kind === 'none' ? undefined : observation.report?.from;
+  return earlierVersion ?? reported ?? '';
 }

@@ -107,6 +107,11 @@ export interface TargetFacts {
   /** The last transition of the Ready condition, in RFC 3339. */
   readonly readySince?: string | undefined;
   readonly version?: string | undefined;
+  /**
+   * The version that the target ran before this rollout upgraded it, as a record on its object says; undefined if no
+   * record says it.
+   */
+  readonly earlierVersion?: string | undefined;
   /** The time at which the object was created, in RFC 3339. */
   readonly created?: string | undefined;
   /** True if the object proves that the target already runs the version of its stage, and the upgrade is not forced. */

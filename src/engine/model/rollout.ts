@@ -9,6 +9,7 @@ import {
   type OwnerReference,
   type Resource,
 } from '../../kube/resources.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Reason } from './reasons.ts';
@@ -43,6 +44,23 @@ export interface Target {
   readonly state: RecordedState;
   /** The time at which the state was recorded, in RFC 3339. For an `intended` target it also names the attempt. */
   readonly since: string;
+  /**
+   * True for an `intended` target if no record says when its attempt began. Its `since` is then the earliest possible
+   * time. The leader records an attempt before it does anything else for the target.
+   */
+  readonly lacksAttempt?: true;
+}
+
+/**
+ * The time of a turn, in milliseconds, as dialects get it. The type is wider than `number`, so that a dialect cannot
+ * format it as the `since` of a target: the time of a turn differs in each turn, and an identity must not. Only
+ * `newTarget` does this, for targets that are not recorded yet.
+ */
+export type TurnTime = Pick<number, 'valueOf'>;
+
+/** Returns a target that is not recorded yet. The leader records it with the time of the turn. */
+export function newTarget({ key, name }: Pick<Target, 'key' | 'name'>, now: TurnTime): Target {
+  return { key, name, state: 'pending', since: rfc3339(now.valueOf()) };
 }
 
 /** A group of targets that may be upgraded at the same time. Stages run one after another. */

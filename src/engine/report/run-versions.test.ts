@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { runVersions } from './run-versions.ts';
 
 const OLD = 'v1.36.1+build.0';
@@ -38,4 +39,12 @@ test('if the other versions do not fit either, no version stands for nodes witho
     versionsOf({ ...many(8000, OLD, 'a'), ...many(7000, 'v1.36.0+build.0', 'b') }) ?? [];
   expect(before.some(({ others }) => others)).toBe(false);
   expect(before.flatMap(({ nodes = [] }) => nodes)).toHaveLength(500);
+});
+
+test('the version that a record on the node names counts, although the node runs the new version by now', () => {
+  const facts = { w1: { version: 'v1.36.3+build.0', earlierVersion: OLD } };
+  const rollout = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])]);
+  expect(runVersions(buildSnapshot(rollout, facts)).before).toEqual([
+    { role: 'worker', version: OLD, nodes: ['w1'] },
+  ]);
 });

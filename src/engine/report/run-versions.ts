@@ -101,8 +101,9 @@ function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | un
  * version already.
  */
 function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
-  const { version, observation, isThere } = factsOf(snapshot, target);
-  const reported = 'report' in observation ? observation.report?.from : undefined;
+  const { version, earlierVersion, observation, isThere } = factsOf(snapshot, target);
+  const reported =
+    earlierVersion ?? ('report' in observation ? observation.report?.from : undefined);
   const isMoved = target.state !== 'pending' && (isThere === true || version === stage.version);
   const before = reported ?? (isMoved ? undefined : version);
   return before === undefined || before.length > LONGEST_VERSION ? undefined : before;

@@ -224,6 +224,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const own: OwnFacts = {
     ...ownFacts(object),
     version: skewRules ? skewRules.versionOf(object) : kubeletVersionOf(object),
+    earlierVersion: dialect.versions?.earlierVersionOf?.(object, rollout, plan),
     // In a stage that changes no version, such as a stage of image bundles, the version of a node does not show whether its target is done.
     isThere:
       stage.keepsVersion || stage.forced ? undefined : skewRules?.runs(object, stage.version),

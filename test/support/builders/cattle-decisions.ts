@@ -7,7 +7,7 @@ import { jobOf } from '../../../src/dialects/cattle/plan/job.ts';
 import { latestHash } from '../../../src/dialects/cattle/plan/latest.ts';
 import type { Instruction } from '../../../src/engine/contract/signal.ts';
 import type { World } from '../../../src/engine/contract/world.ts';
-import type { Rollout } from '../../../src/engine/model/rollout.ts';
+import { inState, type Rollout } from '../../../src/engine/model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../../src/engine/snapshot/gather.ts';
 import {
@@ -21,6 +21,7 @@ import {
 } from '../../../src/kube/resources.ts';
 import { later, MINUTE, T0 } from '../clock/times.ts';
 import { buildCattlePlan, type CattleSpec } from './cattle-plans.ts';
+import { afterRecord } from './cattle-records.ts';
 import { decide } from './decisions.ts';
 import { buildNode } from './nodes.ts';
 import { buildWorldOf } from './worlds-of-kinds.ts';
@@ -105,8 +106,8 @@ export function pass(situation: Pass): Outcome {
   const first = decide(gather(dialect, before, worldOf(situation), now), policyOf(before), now);
   const plan = first.record ? dialect.project(first.record, before, now) : before;
   const finished = first.record ? finishedBy(first.record, situation) : [];
-  const byName = new Map([...all, ...finished].map((each) => [each.metadata.name, each]));
-  const world = worldOf({ ...situation, nodes: [...byName.values()] });
+  const written = afterRecord(dialect, worldOf(situation), first.record, before, all);
+  const world = worldOf({ ...situation, nodes: written });
   const snapshot = gather(dialect, plan, world, now + 1000);
   const { signals, record } = decide(snapshot, policyOf(plan), now + 1000);
   const sent = signals.map((signalling) =>
@@ -123,12 +124,10 @@ export function pass(situation: Pass): Outcome {
 function finishedBy(rollout: Rollout, situation: Pass): Node[] {
   const world = worldOf(situation);
   return rollout.stages.flatMap((stage) =>
-    stage.targets
-      .filter(({ state }) => state === 'done')
-      .flatMap((target) => {
-        const instruction = dialect.signal.finish?.(world, rollout, stage, target, situation.plan);
-        return instruction?.kind === 'replace' ? [instruction.object] : [];
-      }),
+    inState(stage, 'done').flatMap((target) => {
+      const instruction = dialect.signal.finish?.(world, rollout, stage, target, situation.plan);
+      return instruction?.kind === 'replace' ? [instruction.object] : [];
+    }),
   );
 }
 

@@ -2,12 +2,19 @@
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';
-import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/plan/config.ts';
+import {
+  DEFAULT_JOB_SETTINGS,
+  type JobSettings,
+} from '../../../src/dialects/cattle/plan/config.ts';
 import { NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
+import type { Drains } from '../../../src/drain/running-drains.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
+import type { HookRunner } from '../../../src/hooks/runner.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type Job, jobs, type KubeObject, nodes } from '../../../src/kube/resources.ts';
 import { claimOn } from '../../../src/signal/at-work.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { defined } from '../../../src/util/json.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { later, T0 } from '../clock/times.ts';
 import { buildCattlePlan, type CattleSpec } from './cattle-plans.ts';
@@ -19,6 +26,10 @@ import { buildPolicy } from './rollout-policies.ts';
 interface SceneOptions {
   readonly policyOf?: (plan: KubeObject) => Partial<RolloutPolicy>;
   readonly refuse?: (object: KubeObject, subresource?: string) => boolean;
+  readonly job?: Partial<JobSettings>;
+  /** Carries out the hooks of the policies; without it, the scene has no hooks. */
+  readonly hooks?: (clock: Clock) => HookRunner;
+  readonly drains?: Drains;
 }
 
 export const LIMITED = { maxUnavailable: { nodes: 1 } };
@@ -31,17 +42,31 @@ export function selecting(name: string, node: string, more: Partial<CattleSpec> 
   });
 }
 
+/** Returns the dialect of a new process, which remembers nothing. */
+function dialectWith(job: Partial<JobSettings> = {}) {
+  return cattle({
+    name: 'controller',
+    namespace: 'system-upgrade',
+    job: { ...DEFAULT_JOB_SETTINGS, ...job },
+  });
+}
+
+function serverWith(plans: readonly CattlePlan[], names: readonly string[]): MemoryApi {
+  const api = new MemoryApi();
+  for (const name of names)
+    api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+  for (const plan of plans) api.put(cattlePlans, plan);
+  return api;
+}
+
 export function buildCattleScene(
   plans: readonly CattlePlan[],
   names: readonly string[],
   options: SceneOptions = {},
 ) {
   const { policyOf = () => ({}), refuse = () => false } = options;
-  const api = new MemoryApi();
+  const api = serverWith(plans, names);
   const clock = new FakeClock(T0);
-  for (const name of names)
-    api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
-  for (const plan of plans) api.put(cattlePlans, plan);
   const refused: string[] = [];
   const check = ({ metadata, ...rest }: KubeObject, subresource?: string): void => {
     if (!refuse({ metadata, ...rest }, subresource)) return;
@@ -57,14 +82,15 @@ export function buildCattleScene(
     check(object, more?.subresource);
     return await api.client.replace(resource, object, more);
   };
-  const dialect = cattle({
-    name: 'controller',
-    namespace: 'system-upgrade',
-    job: DEFAULT_JOB_SETTINGS,
-  });
+  const newDialect = () => dialectWith(options.job);
   const client = { ...api.client, create, replace };
-  const policyFor = (plan: KubeObject): RolloutPolicy => buildPolicy(policyOf(plan));
-  const { catchUp, reconcile } = buildReconciler(dialect, api, { clock, client, policyFor });
+  const policyFor = (plan: CattlePlan): RolloutPolicy => {
+    const policy = buildPolicy(policyOf(plan));
+    return newDialect().planRules?.apply(plan, policy) ?? policy;
+  };
+  const hooks = options.hooks?.(clock);
+  const parts = { clock, client, policyFor, ...defined({ hooks, drains: options.drains }) };
+  let leader = buildReconciler(newDialect(), api, parts);
   const view = api.view(jobs);
   const made = (): readonly Job[] => {
     view.catchUp();
@@ -72,7 +98,12 @@ export function buildCattleScene(
   };
   return {
     api,
+    clock,
     made,
+    /** Replaces the leader with a new process, which remembers nothing. */
+    killLeader: (): void => {
+      leader = buildReconciler(newDialect(), api, parts);
+    },
     refused,
     /**
      * Reconciles every Plan `times` times. Ignores the errors of a turn, because they are the refusals that the test
@@ -81,9 +112,9 @@ export function buildCattleScene(
     look: async (times = 4, stepMs = 1_000): Promise<void> => {
       for (let turn = 0; turn < times; turn++) {
         for (const { metadata } of plans) {
-          catchUp();
+          leader.catchUp();
           await clock.runUntil(
-            reconcile(`${metadata.namespace}/${metadata.name}`).catch(() => undefined),
+            leader.reconcile(`${metadata.namespace}/${metadata.name}`).catch(() => undefined),
           );
         }
         await clock.advance(stepMs);

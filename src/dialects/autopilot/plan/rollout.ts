@@ -9,11 +9,13 @@ import { rollBackReasonOn, rolledBackBy } from '../../../engine/model/earlier-ve
 import type { Reason } from '../../../engine/model/reasons.ts';
 import {
   isFinal,
+  newTarget,
   type Payload,
   type Rollout,
   type Stage,
   sourceOf,
   type Target,
+  type TurnTime,
 } from '../../../engine/model/rollout.ts';
 import { idOfRun, orderedRun } from '../../../engine/model/runs.ts';
 import {
@@ -22,7 +24,6 @@ import {
   mostInFlight,
   roomForTargets,
 } from '../../../engine/model/status-shards.ts';
-import { rfc3339 } from '../../../util/clock.ts';
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { listed } from '../../../util/phrases.ts';
@@ -50,7 +51,7 @@ import {
 import { mergeShards, shardReferenceOf, withoutShards } from './status-shards/merge.ts';
 import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts';
 
-export function resolve(stored: api.Plan, world: World, now: number): Rollout {
+export function resolve(stored: api.Plan, world: World, now: TurnTime): Rollout {
   const { plan, phase, known, ignoresEdits, problems, unread } = readPlan(stored, world);
   const run = phase === 'new' ? orderedRun(stored) : known?.run;
   const { status } = plan;
@@ -88,10 +89,9 @@ function readPlan(stored: api.Plan, world: World) {
 }
 
 /** Returns the nodes that exist and that a running Plan selects or lists, but that its record does not contain. */
-export function joinedTargets(stored: api.Plan, world: World, now: number): JoinedTarget[] {
+export function joinedTargets(stored: api.Plan, world: World, now: TurnTime): JoinedTarget[] {
   const { plan, phase, problems, unread } = readPlan(stored, world);
   if (phase !== 'running' || problems.length > 0 || unread !== undefined) return [];
-  const since = rfc3339(now);
   const found = (plan.status?.commands ?? []).flatMap((recorded) =>
     partsOf(plan.spec.commands[recorded.id] ?? {}).flatMap((part): JoinedTarget[] => {
       const known = new Set(entriesIn(recorded, listOf(part)).map(({ name }) => name));
@@ -101,7 +101,7 @@ export function joinedTargets(stored: api.Plan, world: World, now: number): Join
       return names.map((name) => ({
         stage: stageIdOf(recorded.id, part),
         role: part.role,
-        target: { key: keyOf(recorded.id, part, name), name, state: 'pending', since },
+        target: newTarget({ key: keyOf(recorded.id, part, name), name }, now),
       }));
     }),
   );
@@ -191,14 +191,13 @@ const addedNames = onceForEach(({ spec, status }: api.Plan) => {
   );
 });
 
-function newStages(plan: api.Plan, world: World, now: number): Stage[] {
+function newStages(plan: api.Plan, world: World, now: TurnTime): Stage[] {
   const { spec } = plan;
-  const since = rfc3339(now);
   const room = roomForTargets(plan);
   return spec.commands.flatMap((command, id) =>
     partsOf(command).map((part) => {
-      const pending = namesOf(part, world).map(
-        (name): Target => ({ key: keyOf(id, part, name), name, state: 'pending', since }),
+      const pending = namesOf(part, world).map((name) =>
+        newTarget({ key: keyOf(id, part, name), name }, now),
       );
       return stageOf(part, id, pending, room);
     }),

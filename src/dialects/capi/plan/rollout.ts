@@ -5,10 +5,12 @@ import { labelSelectorSchema } from '../../../api/cattle/workload.ts';
 import type { PodRule } from '../../../drain/pod-rules.ts';
 import { REASONS, type ReasonCode } from '../../../engine/model/reasons.ts';
 import {
+  newTarget,
   RECORDED_STATES,
   ROLLOUT_PHASES,
   type Rollout,
   type Stage,
+  type TurnTime,
 } from '../../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import {
@@ -19,7 +21,6 @@ import {
   withoutAnnotations,
 } from '../../../kube/resources.ts';
 import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../../signal/names.ts';
-import { rfc3339 } from '../../../util/clock.ts';
 import { parseJson } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 
@@ -144,9 +145,11 @@ export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
   return { ...ruled, stepDeadlines, drain: { ...drain, onDeadline: 'proceed' } };
 }
 
-export function resolve(node: Node, now: number): Rollout {
+export function resolve(node: Node, now: TurnTime): Rollout {
   const update = requestOn(node);
-  const fresh = { phase: 'new', blocked: false, state: 'pending', since: rfc3339(now) } as const;
+  const { name } = node.metadata;
+  const { state, since } = newTarget({ key: name, name }, now);
+  const fresh = { phase: 'new', blocked: false, state, since } as const;
   return rolloutOf(node, update, recordOf(node, update) ?? fresh);
 }
 

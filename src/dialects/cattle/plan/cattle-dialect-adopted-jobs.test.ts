@@ -1,6 +1,7 @@
 /** Proves that a Job which the status of its Plan does not list is recorded at once, before it ends. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { afterRecord } from '../../../../test/support/builders/cattle-records.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
@@ -44,7 +45,9 @@ test.each(['True', 'False'])(
       status: 'False',
       reason: 'SyncJob',
     });
-    const again = decide(gather(dialect, recorded, world, T0), DEFAULT_POLICY, T0);
+    const written = afterRecord(dialect, world, first.record, plan, [node]);
+    const next = buildWorldOf([nodes, written], [jobs, [job]], [pods, []], [secrets, []]);
+    const again = decide(gather(dialect, recorded, next, T0), DEFAULT_POLICY, T0);
     expect([again.record, again.signals]).toEqual([undefined, []]);
   },
 );

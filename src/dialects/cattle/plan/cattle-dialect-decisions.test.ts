@@ -19,6 +19,7 @@ import {
   worldOf,
 } from '../../../../test/support/builders/cattle-decisions.ts';
 import type { CattleSpec } from '../../../../test/support/builders/cattle-plans.ts';
+import { begun } from '../../../../test/support/builders/cattle-records.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { HOUR, later, MINUTE } from '../../../../test/support/clock/times.ts';
@@ -211,7 +212,7 @@ test.each<[string, Partial<CattleSpec>, boolean]>([
 test('a node that rests carries pods again, and is labelled only afterwards', () => {
   const spec = { cordon: true, postCompleteDelay: '10m' };
   const plan = of(spec, running(['host-a']));
-  const cordoned = { ...node('a'), spec: { unschedulable: true } };
+  const cordoned = begun({ ...node('a'), spec: { unschedulable: true } }, plan, HASH);
   const world = worldOf({ plan, nodes: [cordoned], jobs: [job('a', [complete], 'v1.2.3', spec)] });
   const { nodeActions } = decide(gather(dialect, plan, world, NOW), policyOf(plan), NOW);
   const [nodeAction] = nodeActions;

@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { afterRecord } from '../../../../test/support/builders/cattle-records.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
@@ -11,7 +12,7 @@ import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { type Job, jobs, nodes, pods, secrets } from '../../../kube/resources.ts';
+import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
@@ -63,15 +64,14 @@ function sentAfter(earlier: Job): unknown[] {
     ...draft,
     status: { conditions, latestVersion: 'v1.2.4', latestHash: hashes['v1.2.4'] },
   };
-  const world = buildWorldOf(
-    [nodes, [node]],
-    [jobs, [earlier, endedJob('v1.2.4', 'Complete', 2)]],
-    [pods, []],
-    [secrets, []],
-  );
+  const all = [earlier, endedJob('v1.2.4', 'Complete', 2)];
+  const worldOf = (present: readonly Node[]) =>
+    buildWorldOf([nodes, present], [jobs, all], [pods, []], [secrets, []]);
+  const world = worldOf([node]);
   const { record } = decide(gather(dialect, plan, world, NOW), DEFAULT_POLICY, NOW);
+  const written = afterRecord(dialect, world, record, plan, [node]);
   if (record) plan = dialect.project(record, plan, NOW);
-  const snapshot = gather(dialect, plan, world, NOW);
+  const snapshot = gather(dialect, plan, worldOf(written), NOW);
   const { signals } = decide(snapshot, DEFAULT_POLICY, NOW);
   return signals.map((signalling) =>
     dialect.signal.send(world, snapshot.rollout, signalling, plan),

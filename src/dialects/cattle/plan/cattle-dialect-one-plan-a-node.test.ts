@@ -1,6 +1,7 @@
 /** Proves that one Plan at a time works on a node, and that nodes with similar names each get a Job. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { afterRecord } from '../../../../test/support/builders/cattle-records.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildSignal } from '../../../../test/support/builders/signals.ts';
@@ -75,11 +76,11 @@ function pass(
     { plan, policy, before: before.rollout, after },
   );
   const claimed = new Map(claims.map(({ target, instruction }) => [target.name, instruction]));
-  const present = all.map((each): Node => {
+  const marked = all.map((each): Node => {
     const written = claimed.get(each.metadata.name);
     return written?.kind === 'replace' ? written.object : each;
   });
-  const world = worldOf(present);
+  const world = worldOf(afterRecord(dialect, worldOf(marked), after, plan, marked));
   const recorded = dialect.project(after, plan, T0);
   const snapshot = gather(dialect, recorded, world, T0);
   const { signals, waits } = decide(snapshot, policy, T0);
@@ -187,7 +188,9 @@ test('a node without its claim gets no Job, though the Plan applies it', () => {
     const { record } = decide(gather(dialect, plan, world, T0), DEFAULT_POLICY, T0);
     const recorded = record ? dialect.project(record, plan, T0) : plan;
     expect(recorded.status?.applying).toEqual(['a']);
-    return decide(gather(dialect, recorded, world, T0), DEFAULT_POLICY, T0).signals.length;
+    const written = afterRecord(dialect, world, record, plan, [each]);
+    const next = buildWorldOf([nodes, written], [jobs, []], [pods, []], [secrets, []]);
+    return decide(gather(dialect, recorded, next, T0), DEFAULT_POLICY, T0).signals.length;
   };
   expect([started(shared), started(withClaim(shared, CLAIM)), started(node('a'))]).toEqual([
     0, 1, 1,

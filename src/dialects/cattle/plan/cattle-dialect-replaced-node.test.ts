@@ -3,6 +3,7 @@
  */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { afterRecord } from '../../../../test/support/builders/cattle-records.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
@@ -10,7 +11,15 @@ import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { annotated, type Job, jobs, nodes, pods, secrets } from '../../../kube/resources.ts';
+import {
+  annotated,
+  type Job,
+  jobs,
+  type Node,
+  nodes,
+  pods,
+  secrets,
+} from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
@@ -57,15 +66,14 @@ function sentFor(type: string, node: typeof made, isDeleted = false, annotations
     },
     status: { conditions: [{ type, status: 'True', lastTransitionTime: later(MINUTE) }] },
   };
-  const world = buildWorldOf(
-    [nodes, [node]],
-    [jobs, isDeleted ? [] : [job]],
-    [pods, []],
-    [secrets, []],
-  );
+  const all = isDeleted ? [] : [job];
+  const worldOf = (present: readonly Node[]) =>
+    buildWorldOf([nodes, present], [jobs, all], [pods, []], [secrets, []]);
+  const world = worldOf([node]);
   const { record } = decide(gather(dialect, plan, world, NOW), DEFAULT_POLICY, NOW);
+  const written = afterRecord(dialect, world, record, plan, [node]);
   if (record) plan = dialect.project(record, plan, NOW);
-  const snapshot = gather(dialect, plan, world, NOW);
+  const snapshot = gather(dialect, plan, worldOf(written), NOW);
   const { signals } = decide(snapshot, DEFAULT_POLICY, NOW);
   return signals.map((signalling) =>
     dialect.signal.send(world, snapshot.rollout, signalling, plan),

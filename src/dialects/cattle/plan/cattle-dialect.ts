@@ -32,6 +32,7 @@ import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, HELD_ANNOTATION, isInstaller, PLAN_LABEL } from './names.ts';
 import { isOfSomePlan, occupantOf, twinOf } from './node-occupant.ts';
+import { versionBeforeOn } from './node-records.ts';
 import { isPaused, isUnfinished, jobsAt, trimJob } from './plan-jobs.ts';
 import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve-cattle-plan.ts';
@@ -144,6 +145,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     },
     versions: {
       isBehind: (node, { version }, { spec }) => isBehind(node, version, spec?.upgrade?.image),
+      earlierVersionOf: (node, { id }, plan) => versionBeforeOn(node, plan, id),
     },
     planRules: {
       apply: (plan, policy, world) =>

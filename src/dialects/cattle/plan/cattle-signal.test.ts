@@ -2,6 +2,7 @@
  * Proves what is written for one target: its Job, and the mark and the label of its Node. Nothing is written for
  * deleted objects.
  */
+
 import { describe, expect, test } from 'vitest';
 import {
   dialect,
@@ -13,6 +14,8 @@ import {
   of,
   worldOf,
 } from '../../../../test/support/builders/cattle-decisions.ts';
+import { begun } from '../../../../test/support/builders/cattle-records.ts';
+import { later } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { because } from '../../../engine/model/reasons.ts';
@@ -44,7 +47,7 @@ const target = (state: Target['state'], name = 'a'): Target => ({
   key: `host-${name}/${name}`,
   name,
   state,
-  since: '',
+  since: later(0),
 });
 
 const cordoned = (it: Node): Node => ({ ...it, spec: { unschedulable: true } });
@@ -69,8 +72,9 @@ describe('before the state of a target is recorded', () => {
     expect(again).not.toHaveProperty(['object', 'metadata', 'labels', LABEL]);
   });
 
-  test('nothing is written if the Node needs no mark, or is gone', () => {
-    expect(remembered(node('a'), 'intended')).toBeUndefined();
+  test('nothing is written if the Node has its record and needs no mark, or is gone', () => {
+    const known = begun(node('a'), plan, HASH, target('intended').since);
+    expect(remembered(known, 'intended')).toBeUndefined();
     expect(remembered(node('a', { [LABEL]: HASH }), 'failed')).toBeUndefined();
     expect(remembered(undefined, 'intended')).toBeUndefined();
   });

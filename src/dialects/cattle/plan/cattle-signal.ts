@@ -15,6 +15,7 @@ import { isCordonedBy, unnamedCordonOn, withCordonMark, withoutCordonMark } from
 import { isLeftOut, observationOf, openOn, ownJob } from './job-observation.ts';
 import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
+import { withAttempt, withoutAttempt, withoutOldRecords, withUpgrade } from './node-records.ts';
 import { isPaused, jobFor, jobsByNode, latestJobsOn, nodeOf } from './plan-jobs.ts';
 
 /**
@@ -33,15 +34,10 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 
     observable: jobsByNode,
 
-    remember(world, { id }, _stage, target, plan) {
+    remember(world, { id }, { version }, target, plan) {
       const node = world.get(nodes, target.name);
-      const [last] = latestJobsOn(target.name, plan, world);
-      const isAgain = node && target.state === 'intended' && names.hashOn(node, plan) === id;
-      const marked =
-        node && withCordonMark(isAgain ? withoutLabel(node, plan) : node, plan, target, last);
-      return marked && marked !== node
-        ? { kind: 'replace', resource: nodes, object: marked }
-        : undefined;
+      const object = node && remembered(world, node, target, plan, { hash: id, version });
+      return !object || object === node ? undefined : { kind: 'replace', resource: nodes, object };
     },
 
     send(world, rollout, { stage, target }, plan) {
@@ -85,16 +81,36 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return job && { kind: 'delete', resource: jobs, object: job };
     },
 
-    finish(world, rollout, stage, { name }, plan) {
+    finish(world, rollout, { version }, { name, since: ended }, plan) {
       const node = world.get(nodes, name);
       if (!node) return undefined;
       const own = ownJob(world, rollout, name, plan, attempts);
       const free = freed(node, plan, openOn(node, plan, world, own));
       const isLeft = isLeftOut(world, rollout, node, plan);
-      const object = isLeft ? free : finished(free, plan, rollout.id, stage.version);
+      const end = { hash: rollout.id, version, ended, began: own?.metadata.creationTimestamp };
+      const over = isLeft
+        ? withoutAttempt(free, plan)
+        : withUpgrade(finished(free, plan, rollout.id, version), plan, end);
+      const object = withoutOldRecords(over, plan, world);
       return { kind: 'replace', resource: nodes, object };
     },
   };
+}
+
+/** Returns the Node with what must be known before the target is recorded; the same Node if nothing changes. */
+function remembered(
+  world: World,
+  node: Node,
+  target: Target,
+  plan: CattlePlan,
+  { hash, version }: Record<'hash' | 'version', string>,
+): Node {
+  const [last] = latestJobsOn(target.name, plan, world);
+  if (target.state !== 'intended') return withCordonMark(node, plan, target, last);
+  const isAgain = names.hashOn(node, plan) === hash;
+  const marked = withCordonMark(isAgain ? withoutLabel(node, plan) : node, plan, target, last);
+  const isBegun = last !== undefined && names.hashOn(last, plan) === hash;
+  return withAttempt(marked, plan, target, { hash, version, isBegun });
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   buildCattlePlan,
   type CattleSpec,
 } from '../../../../test/support/builders/cattle-plans.ts';
+import { begun } from '../../../../test/support/builders/cattle-records.ts';
 import type { Decision } from '../../../../test/support/builders/decisions.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
@@ -63,7 +64,8 @@ function policyOf(plan: CattlePlan, config = LEADER): RolloutPolicy {
 }
 
 function decided(plan: CattlePlan, node: Node, made: readonly Job[], config = LEADER): Decision {
-  const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
+  const known = begun(node, plan, hash);
+  const world = buildWorldOf([nodes, [known]], [jobs, made], [pods, []], [secrets, []]);
   return decide(gather(cattle(config), plan, world, T0 + 1000), policyOf(plan, config), T0 + 1000);
 }
 

@@ -43,6 +43,18 @@ export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planNa
  */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
+/** Returns the key of the node annotation that records the present attempt of the Plan on the node. */
+export const attemptKeyOf = (planName: string): string => `attempt.refit.${GROUP}/${planName}`;
+
+/** Returns the key of the node annotation that records the last upgrade of the node by the Plan. */
+export const upgradeKeyOf = (planName: string): string => `upgraded.refit.${GROUP}/${planName}`;
+
+/** Returns the name of the Plan in the key of a record on a Node; undefined for any other key. */
+export function planOfRecord(key: string): string | undefined {
+  const prefix = [attemptKeyOf(''), upgradeKeyOf('')].find((each) => key.startsWith(each));
+  return prefix && key.slice(prefix.length);
+}
+
 /** A node with this value in its hash label is never upgraded by the plan. */
 export const DISABLED = 'disabled';
 

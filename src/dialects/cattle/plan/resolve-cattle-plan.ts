@@ -10,14 +10,15 @@ import { controlsOn } from '../../../engine/model/controls.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
 import {
   inState,
+  newTarget,
   type RecordedState,
   type Rollout,
   type RolloutPhase,
   sourceOf,
   type Target,
+  type TurnTime,
 } from '../../../engine/model/rollout.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';
-import { rfc3339 } from '../../../util/clock.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
@@ -29,6 +30,7 @@ import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './lat
 import { isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
 import { twinOf } from './node-occupant.ts';
+import { attemptOn, upgradeOn } from './node-records.ts';
 import { jobFor, jobsByNode, nodesAtWork, openJobs } from './plan-jobs.ts';
 import { createPlanMemory, type TargetMemory } from './target-memory.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
@@ -45,7 +47,7 @@ interface Resources {
 export function resolve(
   plan: CattlePlan,
   world: World,
-  now: number,
+  now: TurnTime,
   { memory, secretOf, attempts }: Resources,
 ): Rollout {
   const judgement = resolveLatest(plan, secretOf);
@@ -127,7 +129,7 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
 interface Scene {
   readonly plan: CattlePlan;
   readonly world: World;
-  readonly now: number;
+  readonly now: TurnTime;
   readonly judgement: Latest;
   readonly memory: TargetMemory;
   readonly failures: Failures;
@@ -135,59 +137,90 @@ interface Scene {
 }
 
 function targetsOf(scene: Scene): readonly Target[] {
-  const { plan, judgement, world, failures, now } = scene;
+  const { plan, judgement, world, failures } = scene;
   const { hash, problems } = judgement;
-  const time = rfc3339(now);
-  const targetOf = targetReader(scene, time);
-  // A problem may depend on other objects, so the result for a Plan with a problem is not cached.
-  const memory = problems.length === 0 ? scene.memory.of(plan, hash) : createPlanMemory();
+  const targetOf = targetReader(scene);
+  // A problem may depend on other objects, so the result for a Plan with a problem is not cached. The targets of a Plan
+  // that exists only in a file are not cached either, because they have the time of the turn.
+  const isKept = problems.length === 0 && resolvedAt(plan) !== undefined;
+  const memory = isKept ? scene.memory.of(plan, hash) : createPlanMemory();
   const atNode = jobsByNode(world);
   const salt = `${plan.metadata.uid ?? ''}${hash}`;
   const targets = memory
     .sorted(world.list(nodes), (node) => rankOf(node, salt))
     .flatMap((node) => {
       const { name } = node.metadata;
-      // The memory compares only the node, its Jobs and the time. The target of a failed node also depends on the
+      // The memory compares only the node and its Jobs. The target of a failed node also depends on the
       // recorded failure and on Jobs that this process has seen, so it is computed each time.
       const target = failures.nodes.has(name)
         ? targetOf(node)
-        : memory.targetOf(node, { ofNode: atNode.get(name), time }, targetOf);
+        : memory.targetOf(node, atNode.get(name), targetOf);
       return target ?? [];
     });
   return memory.sameList(targets);
 }
 
 /** Returns a function that computes the target of a Node. The target is undefined if the Plan ignores the Node. */
-function targetReader(scene: Scene, time: string): (node: Node) => Target | undefined {
+function targetReader(scene: Scene): (node: Node) => Target | undefined {
   const { plan, judgement } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
   const isSelected = (node: Node): boolean =>
     judgement.problems.length === 0 && selects(plan, node);
   const stateOf = stateReader(scene, isSelected);
-  const sinceOf = sinceReader(scene, time);
+  const momentOf = momentReader(scene);
   return (node) => {
     const state = stateOf(node);
     const isTarget =
       state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
-    return isTarget
-      ? { key: keyOfNode(node), name: node.metadata.name, state, since: sinceOf(node, state) }
-      : undefined;
+    if (!isTarget) return undefined;
+    const { name } = node.metadata;
+    const fresh = newTarget({ key: keyOfNode(node), name }, scene.now);
+    return { ...fresh, state, ...momentOf(node, state) };
   };
 }
 
-function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
-  const resolvedAt =
-    conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
+type Moment = Partial<Pick<Target, 'since' | 'lacksAttempt'>>;
+
+/** Returns the time since which the nodes of the Plan have to be upgraded; undefined for a Plan that exists only in a file. */
+function resolvedAt(plan: CattlePlan): string | undefined {
+  return conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp;
+}
+
+/** Returns a function that finds the recorded time of a target. The result is empty if nothing records a time. */
+function momentReader({ plan, world, now, judgement, failures }: Scene) {
+  const { hash } = judgement;
+  const resolved = resolvedAt(plan);
   // If the condition `Complete` is True, its time is the time at which the rollout of the last version ended. If it is
   // False, its time is the time at which the rollout of this version started.
-  const completedAt = conditionOf(plan, 'Complete')?.lastUpdateTime ?? resolvedAt;
-  return ({ metadata: { name } }: Node, state: RecordedState): string => {
-    if (state === 'pending') return resolvedAt;
-    if (state === 'failed' || state === 'unsupported')
-      return failures.nodes.get(name)?.since ?? time;
-    if (state !== 'done') return time;
-    return jobFor(world, { id: judgement.hash }, name, plan)?.status?.completionTime ?? completedAt;
+  const completed = conditionOf(plan, 'Complete')?.lastUpdateTime ?? resolved;
+  const at = (since: string | undefined): Moment => (since === undefined ? {} : { since });
+  return (node: Node, state: RecordedState): Moment => {
+    const { name, creationTimestamp: created } = node.metadata;
+    const job = jobFor(world, { id: hash }, name, plan);
+    switch (state) {
+      case 'intended': {
+        const since = attemptOn(node, plan, hash)?.since;
+        if (since !== undefined) return { since };
+        const earliest = job?.metadata.creationTimestamp ?? later(created, resolved);
+        return { ...at(earliest), lacksAttempt: true };
+      }
+      case 'done': {
+        const ended = upgradeOn(node, plan, hash, now.valueOf())?.ended;
+        return at(ended ?? job?.status?.completionTime ?? completed);
+      }
+      case 'failed':
+      case 'unsupported':
+        return at(failures.nodes.get(name)?.since);
+      case 'pending':
+      case 'missing':
+      case 'skipped':
+        return at(resolved);
+    }
   };
+}
+
+function later(a: string | undefined, b: string | undefined): string | undefined {
+  return Date.parse(a ?? '') > Date.parse(b ?? '') ? a : (b ?? a);
 }
 
 function stateReader(
@@ -234,7 +267,7 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
   const { version, hash } = judgement;
   const job = jobFor(world, { id: hash }, node.metadata.name, plan);
   const isObsolete = job && attempts?.isObsolete(job, { plan, node, version, hash });
-  return isObsolete ?? attempts?.isForgotten(node, plan, failures, now) ?? false;
+  return isObsolete ?? attempts?.isForgotten(node, plan, failures, now.valueOf()) ?? false;
 }
 
 const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);

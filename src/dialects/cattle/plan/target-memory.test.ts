@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
-import { later, SECOND, T0 } from '../../../../test/support/clock/times.ts';
+import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import { jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
@@ -46,22 +46,12 @@ test('a target is computed again when its node or its Jobs change', () => {
   const memory = createPlanMemory();
   const { computed, compute } = countingCompute(later(0));
   const node = buildNode('a');
-  const inputs = { ofNode: undefined, time: later(SECOND) };
-  const target = memory.targetOf(node, inputs, compute);
-  expect(memory.targetOf(node, { ...inputs, time: later(2 * SECOND) }, compute)).toBe(target);
+  const target = memory.targetOf(node, undefined, compute);
+  expect(memory.targetOf(node, undefined, compute)).toBe(target);
   expect(computed).toEqual(['a']);
-  memory.targetOf(node, { ...inputs, ofNode: [] }, compute);
-  memory.targetOf({ ...node }, inputs, compute);
+  memory.targetOf(node, [], compute);
+  memory.targetOf({ ...node }, undefined, compute);
   expect(computed).toEqual(['a', 'a', 'a']);
-});
-
-test('a target whose time is that of the turn is computed again at a later time', () => {
-  const memory = createPlanMemory();
-  const { computed, compute } = countingCompute(later(SECOND));
-  const node = buildNode('a');
-  for (const time of [later(SECOND), later(SECOND), later(2 * SECOND)])
-    memory.targetOf(node, { ofNode: undefined, time }, compute);
-  expect(computed).toEqual(['a', 'a']);
 });
 
 test('nodes are ranked again only after one was added or removed', () => {

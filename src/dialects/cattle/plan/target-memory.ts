@@ -19,10 +19,15 @@ export interface PlanMemory {
   /** Returns the nodes by ascending rank. Sorts again only after nodes were added or removed. */
   sorted(all: readonly Node[], rankOf: (node: Node) => number): readonly Node[];
   /**
-   * Returns the target of a node, or undefined if the Plan ignores the node. Calls `compute` only if the node, its Jobs or
-   * the time changed since the last call, so `compute` must depend on nothing else.
+   * Returns the target of a node, or undefined if the Plan ignores the node. Calls `compute` only if the node or its Jobs
+   * changed since the last call, so `compute` must depend on nothing else. `ofNode` are the Jobs of all Plans on the
+   * node; undefined if the node has no Job.
    */
-  targetOf(node: Node, inputs: TargetInputs, compute: TargetOfNode): Target | undefined;
+  targetOf(
+    node: Node,
+    ofNode: readonly Job[] | undefined,
+    compute: TargetOfNode,
+  ): Target | undefined;
   /**
    * Returns the list of the last call if it has the same targets; otherwise returns `targets`. This matters because
    * callers compute values once for each list object.
@@ -30,16 +35,10 @@ export interface PlanMemory {
   sameList(targets: readonly Target[]): readonly Target[];
 }
 
-export interface TargetInputs {
-  /** The Jobs of all Plans on the node; undefined if the node has no Job. */
-  readonly ofNode: readonly Job[] | undefined;
-  /** The time of the reconcile in RFC 3339. A change of the time matters only for a target whose `since` is this time. */
-  readonly time: string;
-}
-
 export type TargetOfNode = (node: Node) => Target | undefined;
 
-interface RememberedTarget extends TargetInputs {
+interface RememberedTarget {
+  readonly ofNode: readonly Job[] | undefined;
   readonly target: Target | undefined;
 }
 
@@ -62,11 +61,11 @@ export function createPlanMemory(): PlanMemory {
       }
       return places.map((place) => all[place] as Node);
     },
-    targetOf: (node, inputs, compute) => {
+    targetOf: (node, ofNode, compute) => {
       const last = targets.get(node);
-      if (last && isCurrent(last, inputs)) return last.target;
+      if (last && sameJson(last.ofNode, ofNode)) return last.target;
       const target = compute(node);
-      targets.set(node, { ...inputs, target });
+      targets.set(node, { ofNode, target });
       return target;
     },
     sameList: (current) => {
@@ -76,9 +75,4 @@ export function createPlanMemory(): PlanMemory {
       return list;
     },
   };
-}
-
-function isCurrent(last: RememberedTarget, { ofNode, time }: TargetInputs): boolean {
-  const hasSameTime = last.time === time || last.target?.since !== last.time;
-  return hasSameTime && sameJson(last.ofNode, ofNode);
 }

@@ -4,7 +4,13 @@ import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { because } from '../../../engine/model/reasons.ts';
-import { pendingOwnerOf, type Rollout, type Stage } from '../../../engine/model/rollout.ts';
+import {
+  newTarget,
+  pendingOwnerOf,
+  type Rollout,
+  type Stage,
+  type TurnTime,
+} from '../../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
 import {
@@ -16,7 +22,6 @@ import {
   type Node,
   nodes,
 } from '../../../kube/resources.ts';
-import { rfc3339 } from '../../../util/clock.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { endpointsOf } from '../../shared/node-endpoints.ts';
 import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
@@ -52,7 +57,7 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
 
 export const kubeadmView: Dialect = kubeadmDialect(undefined);
 
-function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
+function resolve(plan: ConfigMap, _world: World, now: TurnTime): Rollout {
   const request = planObject.requestOf(plan);
   const { recorded, unread } = planObject.readRecord(plan);
   const message = `ConfigMap ${planObject.PLACE.namespace}/${plan.metadata.name} has no valid data.request; delete it, then run \`refit kubeadm apply\` again`;
@@ -68,7 +73,7 @@ function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
   };
 }
 
-function stagesOf(request: planObject.Request, now: number): Stage[] {
+function stagesOf(request: planObject.Request, now: TurnTime): Stage[] {
   const { version, concurrent, certificates, leader, followers, kubelets, workers } = request;
   const stage = (
     id: string,
@@ -84,12 +89,7 @@ function stagesOf(request: planObject.Request, now: number): Stage[] {
     ...(procedure === undefined ? {} : { procedure }),
     ...(request.back ? { goesBack: true } : {}),
     forced: false,
-    targets: names.map((name) => ({
-      key: `${id}/${name}`,
-      name,
-      state: 'pending',
-      since: rfc3339(now),
-    })),
+    targets: names.map((name) => newTarget({ key: `${id}/${name}`, name }, now)),
   });
   const first = kubelets.length > 0 ? 'kubeadm' : undefined;
   const renewal = {
