@@ -298,7 +298,7 @@ export interface Node extends KubeObject {
 export interface Pod extends KubeObject {
   spec?: {
     nodeName?: string;
-    containers?: { name: string; image?: string }[];
+    containers?: { name: string; image?: string; command?: string[] }[];
     volumes?: {
       name: string;
       emptyDir?: unknown;

@@ -1,5 +1,5 @@
 /** Proves what the verification reports about a host and about the addons. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type Node, type Pod, pods } from '../../../kube/resources.ts';
 import { endingSoon } from './certificates.ts';
@@ -361,4 +361,39 @@ test('a kubelet of the version whose Node reports none yet is told', () => {
 test('an addon without an image has no version', () => {
   const { found } = addonCheck({ metadata: { name: 'coredns' } }, 'Deployment');
   expect(found).toBe('no version on 0 of 0 pods');
+});
+
+describe('a pod of a component that has other containers, too', () => {
+  const audit = { name: 'audit', image: 'r/audit:v0.7.0' };
+  const own = { name: 'kube-apiserver', image: `r:5000/kube-apiserver:${VERSION}` };
+  const renamed = {
+    name: 'server',
+    image: `r/kube-apiserver:${VERSION}`,
+    command: ['/usr/local/bin/kube-apiserver', '--v=2'],
+  };
+  test.each([
+    ['listed after another container', [audit, own], VERSION],
+    ['listed before another container', [own, audit], VERSION],
+    ['known by the program that it runs', [audit, renamed], VERSION],
+    ['absent', [audit, { ...audit, name: 'b' }], 'its pod still has no image'],
+  ])('shows the version of the component that is %s', (_name, containers, found) => {
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'kube-apiserver-cp1', labels: { component: 'kube-apiserver' } },
+      spec: { nodeName: 'cp1', containers },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    };
+    const checks = staticPodChecks({ facts: facts(), node: undefined, pods: [pod] });
+    expect(checks.find(({ component }) => component === 'kube-apiserver')?.found).toBe(found);
+  });
+
+  test('shows the version of kube-proxy, whichever container is first', () => {
+    const containers = [audit, { name: 'kube-proxy', image: `r/kube-proxy:${VERSION}` }];
+    const daemonSet = {
+      metadata: { name: 'kube-proxy' },
+      spec: { template: { spec: { containers } } },
+    };
+    expect(addonCheck(daemonSet, 'DaemonSet', VERSION).found).toBe(`${VERSION} on 0 of 0 pods`);
+  });
 });

@@ -101,12 +101,26 @@ function podCheck(component: string, { facts, pods: all }: HostState, version?: 
   const pod = podOf(all, name, component);
   if (!pod)
     return { component, found: 'the API server has no pod of this component', cure: KUBELET_LOG };
-  const image = pod.spec?.containers?.[0]?.image ?? '';
+  const image = imageOf(pod.spec, component);
   const tag = tagOf(image) ?? image;
   if (tag !== wanted)
     return { component, found: `its pod still has ${tag || 'no image'}`, cure: KUBELET_LOG };
   if (kube.readyCondition(pod)?.status === 'True') return { component, found: tag };
   return { component, found: 'its pod is not ready', cure: logsOf(pod) };
+}
+
+/**
+ * Returns the image of a component in its pod; empty if no container is the component. Somebody may have added other
+ * containers to the pod, in any order. So the component is the container with its name, or else the container that
+ * runs its program, as in `container_of` of prelude.sh. The only container of a pod is always the component.
+ */
+function imageOf(spec: kube.Pod['spec'], component: string): string {
+  const all = spec?.containers ?? [];
+  const own =
+    all.find(({ name }) => name === component) ??
+    all.find(({ command: [program] = [] }) => program?.split('/').at(-1) === component) ??
+    (all.length === 1 ? all[0] : undefined);
+  return own?.image ?? '';
 }
 
 const logsOf = ({ metadata: { name } }: kube.Pod): string =>
@@ -186,7 +200,7 @@ export function addonCheck(
   const wanted = status['desiredNumberScheduled'] ?? spec?.replicas ?? 0;
   const updated = status['updatedNumberScheduled'] ?? status['updatedReplicas'] ?? 0;
   const ready = Math.min(updated, status['numberAvailable'] ?? status['availableReplicas'] ?? 0);
-  const tag = tagOf(spec?.template?.spec?.containers?.[0]?.image ?? '') ?? 'no version';
+  const tag = tagOf(imageOf(spec?.template?.spec, component)) ?? 'no version';
   const left =
     absent.length > 0 ? ` (not Ready and not in the manifest: ${absent.join(', ')})` : '';
   const found = `${tag} on ${ready} of ${wanted} pods${left}`;

@@ -5,10 +5,12 @@
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.
 
 [ ! -d "$D/restore" ] || fail "a restore of etcd has begun, its manifests lie in $D/restore: run refit kubeadm restore-etcd again"
-sed -n 's/^ *- --secure-port=/apiPort=/p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true
+printf '%s\n' "apiPort=$(flag secure-port "$MANIFESTS/kube-apiserver.yaml")"
 printf '%s\n' "kubeadm=$(kubeadm version -o short 2>/dev/null)"
-(cd "$MANIFESTS" 2>/dev/null && grep -sHm 1 '^ *image: ' etcd.yaml kube-apiserver.yaml kube-controller-manager.yaml kube-scheduler.yaml) |
-  sed -n 's/^\([a-z-]*\)\.yaml: *image: */image.\1=/p'
+for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+  image=$(image_of "$MANIFESTS/$name.yaml")
+  [ -z "$image" ] || printf '%s\n' "image.$name=$image"
+done
 pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
 pki=${pki:-/etc/kubernetes/pki/ca.crt}
 pki=${pki%/*}

@@ -1,6 +1,6 @@
 # Stages the binaries, and runs the checks of the staged kubeadm on the host. Workers have no credentials for `upgrade
 # apply`.
-# uses: parts/prelude.sh parts/trusted-options.sh parts/flags.sh parts/fetch.sh parts/upgrade-plan.sh
+# uses: parts/prelude.sh parts/trusted-options.sh parts/flags.sh parts/fetch.sh parts/upgrade-plan.sh parts/other-manifests.sh
 # input:
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
 #   NAMES=kubeadm kubelet kubectl  The binaries that are replaced.
@@ -15,6 +15,7 @@
 #   PLAN=yes  Whether kubeadm also says what the upgrade would do; empty if not.
 
 refuse_untrusted
+refuse_copies
 fetch_all
 case $CHECK in
 apply) with_flags "$D/staged/kubeadm" upgrade apply phase preflight "$VERSION" --yes ;;

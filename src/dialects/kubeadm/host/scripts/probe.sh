@@ -1,6 +1,6 @@
 # Prints facts as lines `name=value`. The facts of facts.sh come first. The values of `hard` and `warn` are sentences.
 # Leaves no file on the host.
-# uses: parts/prelude.sh facts.sh parts/trusted-options.sh parts/binaries.sh parts/containerd-binaries.sh parts/room.sh parts/host.sh parts/cni.sh parts/missing-manifests.sh
+# uses: parts/prelude.sh facts.sh parts/trusted-options.sh parts/binaries.sh parts/containerd-binaries.sh parts/room.sh parts/host.sh parts/cni.sh parts/missing-manifests.sh parts/other-manifests.sh
 # input:
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
@@ -25,6 +25,7 @@ problems() {
   for_each probe
   [ -z "$CONTAINERD_VERSION" ] || of_containerd probe_containerd
   untrusted_options
+  [ "$ROLE" != controlPlane ] || manifest_copies
   if [ "$ROLE" = controlPlane ] && [ -n "$ENCRYPTS" ] && ! command -v openssl >/dev/null; then
     echo "no openssl in PATH: it encrypts the snapshot of etcd"
   fi
@@ -36,4 +37,8 @@ find_runtime
 problems | sed -E '/^(warn|stopped)=/!s/^/hard=/'
 host_facts
 cni_facts
-[ "$ROLE" != controlPlane ] || missing_manifests
+if [ "$ROLE" = controlPlane ]; then
+  missing_manifests
+  unread_manifests
+fi
+other_manifests

@@ -9,7 +9,7 @@
 RUN=$D/kubeadm.run
 COMPONENTS='etcd kube-apiserver kube-controller-manager kube-scheduler'
 list() { ls -1dt "$BACKUPS"/kubeadm-backup-manifests-*/"$1.yaml" 2>/dev/null || true; }
-tag() { sed -n '/^ *image: */{s///;s/@.*//;s/.*://;p;q;}' "$1"; }
+tag() { image_of "$1" | sed 's/@.*//; s/.*\///; s/.*://'; }
 is_open() {
   last=$(grep ' kubeadm ' "$D/kubeadm.journal" 2>/dev/null | tail -n 1)
   [ -e "$RUN" ] && [ "$last" = "$(head -n 1 "$RUN") kubeadm begun" ]

@@ -17,7 +17,8 @@ host_facts() {
     printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
   off=$(($(date +%s) - NOW))
   [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || printf '%s\n' "clock=its clock and the one here are $off s apart"
-  for file in "$MANIFESTS"/*.yaml; do
+  # The kubelet reads every file whose name does not begin with a dot, so this pattern matches the same files.
+  for file in "$MANIFESTS"/*; do
     case ${file##*/} in
     etcd.yaml | kube-apiserver.yaml | kube-controller-manager.yaml | kube-scheduler.yaml) ;;
     *) ! grep -qs '/etc/kubernetes/[a-z-]*\.conf' "$file" ||
