@@ -8,6 +8,7 @@ import { type NodeFacts } from '../../../versions/kubeadm-rules.ts';
 import { type Certificate, certificatesIn, endingSoon } from './certificates.ts';
 import { type EtcdAnswer, etcdAnswer, etcdScript } from './etcd.ts';
 import type { Host, Shells, Upgrade } from './host.ts';
+import { certificateFindings, trustFindings } from './next-start.ts';
 import { factsScript, optionsFor, probeScript } from './scripts.ts';
 
 export interface HostFacts {
@@ -47,6 +48,8 @@ export interface HostFacts {
    */
   readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
+  /** The kubeconfig with which the kubelet asks for a new certificate; undefined if the host has no such file. */
+  readonly bootstrap?: string;
 }
 
 export interface MissingManifest {
@@ -70,8 +73,6 @@ export async function probeHost(
   const facts = await factsBy(probeScript(upgrade, host, now), shells, host);
   const { certificateRenewal: asked } = optionsFor(upgrade, host);
   const isRenewed = asked ?? !facts.leaves?.join().includes('certificateRenewal');
-  const ending = endingSoon(facts.certificates, now, isRenewed);
-  const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
   const renewable = facts.certificates.filter(({ renewal }) => renewal !== undefined);
   const toRenew = isRenewed
     ? endingSoon(renewable, now, false).map(({ found }) => found)
@@ -82,7 +83,7 @@ export async function probeHost(
     ...facts,
     ground: { ...facts.ground, ...(ignores.length > 0 ? { ignores } : {}) },
     toRenew,
-    problems: [...facts.problems, ...warnings],
+    problems: [...facts.problems, ...certificateFindings(facts, now, isRenewed)],
   };
 }
 
@@ -172,7 +173,9 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
       ...all('stopped').map((message) => hard('kubelet', message)),
       ...all('clock').map((message) => warn('clock', message)),
       ...all('pod').map((message) => warn('pod', message)),
+      ...trustFindings(all('certificate'), all('kubeletTrusts')),
     ],
+    ...defined({ bootstrap: all('bootstrap')[0] }),
     busy: all('busy'),
     apiPort: all('apiPort')
       .map(Number)

@@ -377,14 +377,12 @@ describe('a pod of a component that has other containers, too', () => {
     ['known by the program that it runs', [audit, renamed], VERSION],
     ['absent', [audit, { ...audit, name: 'b' }], 'its pod still has no image'],
   ])('shows the version of the component that is %s', (_name, containers, found) => {
-    const pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
+    const own: Pod = {
       metadata: { name: 'kube-apiserver-cp1', labels: { component: 'kube-apiserver' } },
       spec: { nodeName: 'cp1', containers },
       status: { conditions: [{ type: 'Ready', status: 'True' }] },
     };
-    const checks = staticPodChecks({ facts: facts(), node: undefined, pods: [pod] });
+    const checks = staticPodChecks({ facts: facts(), node: undefined, pods: [own] });
     expect(checks.find(({ component }) => component === 'kube-apiserver')?.found).toBe(found);
   });
 

@@ -463,7 +463,11 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
         ({ rule }) =>
           rule === 'certificate' || (rule === 'host' ? upgraded : all).includes(host.name),
       )
-      .map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
+      .map((problem): Finding => {
+        const message = `${host.name}: ${problem.message}`;
+        // Nothing restarts on this host, so its certificates refuse no upgrade of other hosts.
+        return all.includes(host.name) ? { ...problem, message } : warn(problem.rule, message);
+      }),
   );
   return hasPhases(request.version) ? found : [...found, warn('host', late)];
 }

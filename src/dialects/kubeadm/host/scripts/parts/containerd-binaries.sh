@@ -28,6 +28,9 @@ probe_containerd() {
   other=$(another_runs containerd "$(main_pid containerd)")
   [ -z "$other" ] || { printf '%s\n' "$other"; return 0; }
   ! has_containerd || return 0
+  # The containerd that runs has read its configuration earlier, and the upgrade restarts it.
+  why=$(containerd config dump 2>&1 >/dev/null) ||
+    printf '%s\n' "containerd would not start again, because it cannot read its configuration: $(printf '%s\n' "$why" | tail -n 1)"
   [ -n "$(file_of containerd)" ] || printf '%s\n' "no containerd in PATH ($PATH): leave containerd out of the manifest"
   case $(systemctl show -p KillMode --value containerd 2>/dev/null) in
   control-group | mixed) echo "the unit of containerd lacks KillMode=process: its restart would end all containers" ;;

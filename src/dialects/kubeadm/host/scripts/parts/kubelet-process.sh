@@ -1,17 +1,11 @@
 # `find_kubelet` reads the state of the kubelet that systemd runs. It sets KUBELET_PID, which is 0 if no kubelet runs
 # and empty if this cannot be determined. It sets KUBELET_WORDS to the arguments of the kubelet, one per line.
-# `words_in_files` prints the words in the files from which kubeadm's unit reads flags. `is_off FLAG` succeeds if the
-# flag is off in the running kubelet, or if one of these files switches the flag off for the next start.
-# uses: parts/prelude.sh parts/in-use.sh
+# `is_off FLAG` succeeds if the flag is off in the running kubelet, or if a file switches it off for the next start.
+# uses: parts/prelude.sh parts/in-use.sh parts/kubelet-start.sh
 
 find_kubelet() {
   KUBELET_PID=$(main_pid kubelet)
   KUBELET_WORDS=$({ tr '\0' '\n' <"$R/proc/${KUBELET_PID:-0}/cmdline"; } 2>/dev/null) || KUBELET_WORDS=
-}
-words_in_files() {
-  # systemd treats lines that begin with `#` or `;` as comments, and separates words also at tabs.
-  sed 's/^[[:space:]]*[#;].*//' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null |
-    tr "\"'\t" '   ' | tr ' ' '\n'
 }
 # `is_false FLAG` reads words, one per line. It succeeds if the last word that sets the flag sets it to false. The
 # kubelet also uses the last word.

@@ -11,7 +11,7 @@ find_runtime() {
   find_kubelet
   words=$KUBELET_WORDS
   [ -n "$words" ] || words=$(words_in_files)
-  RUNTIME=$(printf '%s\n' "$words" | sed -n '/^--container-runtime-endpoint$/{n;p;}; s/^.*--container-runtime-endpoint=//p' | tail -n 1)
+  RUNTIME=$(printf '%s\n' "$words" | flag_in container-runtime-endpoint)
   [ -n "$RUNTIME" ] || RUNTIME=$(sed -n 's/^containerRuntimeEndpoint: *//p' "$R/var/lib/kubelet/config.yaml" 2>/dev/null | tr -d "\"'") || true
   RUNTIME=${RUNTIME:-unix:///run/containerd/containerd.sock}
 }
