@@ -36,6 +36,7 @@ export const CURES = {
   Kd: 'upgrade one minor version at a time, on the first control-plane host first',
   etcd: 'correct that on the etcd members',
   certificate: '',
+  removed: '',
   cgroup: '',
   containerd: '',
   kernel: '',

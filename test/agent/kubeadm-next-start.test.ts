@@ -5,7 +5,8 @@
 import { symlink } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { Host } from '../../src/dialects/kubeadm/host/host.ts';
-import { probeHost } from '../../src/dialects/kubeadm/host/probe.ts';
+import { parseFacts, probeHost } from '../../src/dialects/kubeadm/host/probe.ts';
+import { probeScript } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { createAuthority, issueClient } from '../../tools/controlplane/certs.ts';
 import { attackedManifest, KubeadmRig } from '../attacks/kubeadm-rig.ts';
 
@@ -203,4 +204,27 @@ test('a host without a kubelet that runs gets no second refusal', async () => {
     'case $* in *MainPID*) echo 0 ;; is-active*) echo inactive ;; esac',
   );
   expect(await problemsOf(rig)).toEqual([]);
+});
+
+test('the flags of the next start are read from each file that the unit names, without their values', async () => {
+  await using rig = await hostWith({
+    'etc/default/kubelet':
+      "# --old=1\nKUBELET_EXTRA_ARGS='--pod-infra-container-image=registry.local/pause:3.10 --feature-gates A=true,B=false'\n",
+    'etc/sysconfig/kubelet': 'KUBELET_EXTRA_ARGS=--not-read\n',
+    'var/lib/kubelet/kubeadm-flags.env': 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1"\n',
+    'etc/systemd/system/kubelet.service.d/20-own.conf':
+      '[Service]\nEnvironment="OWN=--v=4" "MORE=--feature-gates=C=true"\n',
+  });
+  const path = { path: '/none' };
+  const { manifest, host } = attackedManifest({ kubeadm: path, kubelet: path });
+  const { kubeletFlags = [] } = parseFacts(await rig.onHost(probeScript(manifest, host, NOW)));
+  expect(kubeletFlags.map(({ name, file, value }) => `${file} ${name} ${value}`)).toEqual([
+    '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf bootstrap-kubeconfig ',
+    '/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf kubeconfig ',
+    '/etc/systemd/system/kubelet.service.d/20-own.conf v ',
+    '/etc/systemd/system/kubelet.service.d/20-own.conf feature-gates C=true',
+    '/var/lib/kubelet/kubeadm-flags.env node-ip ',
+    '/etc/default/kubelet pod-infra-container-image ',
+    '/etc/default/kubelet feature-gates A=true,B=false',
+  ]);
 });

@@ -29,6 +29,7 @@ import { type Finding, warn } from '../../../versions/findings.ts';
 import { dateOf, timesOf } from '../host/certificates.ts';
 import { type Shells, saidBy } from '../host/host.ts';
 import { type HostFacts, probeHost, readFacts } from '../host/probe.ts';
+import { configuredGates } from '../host/removed-settings.ts';
 import { LOCK_WAIT } from '../host/scripts.ts';
 import { planAddons, readAddon } from '../plan/addons.ts';
 import { nodeName } from '../plan/fields.ts';
@@ -318,6 +319,10 @@ export async function surveyCluster(
   const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
   const configuration = [config?.data, kubelets?.data];
   const found = {
+    gates: configuredGates(
+      documentIn(config, 'ClusterConfiguration'),
+      documentIn(kubelets, 'kubelet'),
+    ),
     clusterVersion,
     allowsCgroupV1,
     configuration,
@@ -360,8 +365,13 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
 
 /** Returns one field of the YAML document under `key`. */
 function valueIn(config: ConfigMap | undefined, key: string, field: string): unknown {
+  const value = documentIn(config, key);
+  return isRecord(value) ? ownMember(value, field) : undefined;
+}
+
+/** Returns the YAML document under `key`; undefined if there is none. */
+function documentIn(config: ConfigMap | undefined, key: string): unknown {
   const { metadata, data } = config ?? {};
   const place = `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: `;
-  const [value] = parseForeignYaml(ownMember(data, key) ?? '', failing('REFIT_REFUSED', place));
-  return isRecord(value) ? ownMember(value, field) : undefined;
+  return parseForeignYaml(ownMember(data, key) ?? '', failing('REFIT_REFUSED', place))[0];
 }

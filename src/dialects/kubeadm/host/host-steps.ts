@@ -13,6 +13,7 @@ import { nodeFindings } from '../../../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
 import { attempt, type Host, type Part, type Shells, saidBy, type Upgrade } from './host.ts';
 import { type HostFacts, probeHost, readFacts } from './probe.ts';
+import { removedFindings } from './removed-settings.ts';
 import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
 import { crashLoops, hostChecks, isAt, problemsOf, untilRight } from './verify.ts';
@@ -54,14 +55,16 @@ const UP_MS = 120_000;
  */
 export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<void> {
   const { shells, host, clock, log } = on;
-  const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
+  const facts = await probeHost(shells, upgrade, host, clock.now());
+  const { problems, ground, busy } = facts;
+  const removed = removedFindings({ hosts: [facts] }, upgrade.version, [host.name]);
   // Cgroup v1 is not a problem at this point, because the configuration of the kubelet may allow it. kubeadm's
   // preflight checks that.
   const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
   const others = busy
     .filter((what) => what.startsWith('kubeadm'))
     .map((what) => `${what}, runs on this host: wait for its end, or end it if it hangs`);
-  const wrong = [...problems, ...node]
+  const wrong = [...problems, ...node, ...removed]
     .filter(({ severity }) => severity !== 'warn')
     .map(describeFinding);
   for (const { message } of problems.filter(({ severity }) => severity === 'warn'))

@@ -48,8 +48,16 @@ export interface HostFacts {
    */
   readonly toRenew?: readonly string[] | undefined;
   readonly etcd: EtcdAnswer | undefined;
+  /** The flags with which systemd will start the kubelet, and the files that have them. Only gates have a value. */
+  readonly kubeletFlags?: readonly KubeletFlag[];
   /** The kubeconfig with which the kubelet asks for a new certificate; undefined if the host has no such file. */
   readonly bootstrap?: string;
+}
+
+export interface KubeletFlag {
+  readonly name: string;
+  readonly file: string;
+  readonly value: string;
 }
 
 export interface MissingManifest {
@@ -175,7 +183,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
       ...all('pod').map((message) => warn('pod', message)),
       ...trustFindings(all('certificate'), all('kubeletTrusts')),
     ],
-    ...defined({ bootstrap: all('bootstrap')[0] }),
+    ...defined({ bootstrap: all('bootstrap')[0], kubeletFlags: flagsIn(all('kubeletFlag')) }),
     busy: all('busy'),
     apiPort: all('apiPort')
       .map(Number)
@@ -192,6 +200,15 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
 function crashesIn(text = ''): HostFacts['kubeletCrashes'] {
   const [, times, line = ''] = /^(\d+) (.*)$/.exec(text) ?? [];
   return times === undefined ? undefined : { times: Number(times), line: shownLine(line) };
+}
+
+/** Reads lines `FILE --NAME=VALUE`. Returns undefined if there are none. */
+function flagsIn(lines: readonly string[]): KubeletFlag[] | undefined {
+  const flags = lines.flatMap((line): KubeletFlag[] => {
+    const [, file = '', name = '', value = ''] = /^(\S+) --([^=]+)=?(.*)$/.exec(line) ?? [];
+    return name === '' ? [] : [{ name, file, value }];
+  });
+  return flags.length > 0 ? flags : undefined;
 }
 
 function missingIn(line: string): MissingManifest | undefined {

@@ -1,6 +1,6 @@
 # Prints facts as lines `name=value`. The facts of facts.sh come first. The values of `hard` and `warn` are sentences.
 # Leaves no file on the host.
-# uses: parts/prelude.sh facts.sh parts/trusted-options.sh parts/binaries.sh parts/containerd-binaries.sh parts/room.sh parts/host.sh parts/cni.sh parts/missing-manifests.sh parts/other-manifests.sh
+# uses: parts/prelude.sh facts.sh parts/trusted-options.sh parts/binaries.sh parts/containerd-binaries.sh parts/room.sh parts/host.sh parts/cni.sh parts/missing-manifests.sh parts/kubelet-start.sh parts/other-manifests.sh
 # input:
 #   ROLE=controlPlane  The role of this host: controlPlane or worker.
 #   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
@@ -36,6 +36,7 @@ problems() {
 find_runtime
 problems | sed -E '/^(warn|stopped)=/!s/^/hard=/'
 host_facts
+flag_facts
 cni_facts
 if [ "$ROLE" = controlPlane ]; then
   missing_manifests

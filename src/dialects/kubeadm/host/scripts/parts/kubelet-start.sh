@@ -1,6 +1,8 @@
 # Reads with which flags systemd will start the kubelet the next time. `words_at_start` prints lines `FILE WORD` with
 # each word in the unit, its drop-ins and its files of environment variables. `words_in_files` prints the words alone.
-# `flag_at_start NAME` prints the value of a flag; nothing if no file has it. The running kubelet may have other flags.
+# `flag_at_start NAME` prints the value of a flag; nothing if no file has it. `flag_facts` prints each flag as a fact
+# `kubeletFlag=FILE --NAME`. Only the flag for feature gates has its value there. The running kubelet may have other
+# flags.
 # uses: parts/prelude.sh
 
 # `unit_files` prints the files of the unit in the order in which systemd reads them. A drop-in replaces another one of
@@ -38,3 +40,12 @@ words_in_files() { words_at_start | cut -d ' ' -f 2-; }
 # `flag_in NAME` reads words, one per line. It prints the last value of the flag, because the kubelet uses that value.
 flag_in() { sed -n "/^--$1\$/{n;p;}; s/^--$1=//p" | tail -n 1; }
 flag_at_start() { words_in_files | flag_in "$1"; }
+flag_facts() {
+  words_at_start | awk '
+    function name_of(word) { sub(/=.*/, "", word); return word }
+    file == $1 && gates { print "kubeletFlag=" $1 " --feature-gates=" $2; gates = 0; next }
+    { file = $1; gates = 0 }
+    $2 == "--feature-gates" { gates = 1; next }
+    $2 ~ /^--feature-gates=/ { print "kubeletFlag=" $1 " " $2; next }
+    $2 ~ /^--[a-zA-Z]/ { print "kubeletFlag=" $1 " " name_of($2) }'
+}
