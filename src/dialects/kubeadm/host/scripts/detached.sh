@@ -8,6 +8,7 @@
 
 set -u
 D=${REFIT_ROOT:-}/var/lib/refit
+# Guard private-run. Logs and files of a step are for root alone.
 umask 077
 mkdir -p "$D"
 exec 2>&1

@@ -10,9 +10,11 @@
 source_of kubeadm
 make_private
 kubeadm=$D/staged/kubeadm
+# Guard diff-staged. Root runs no staged file with another hash.
 if [ ! -x "$kubeadm" ] || [ -n "$(wrong kubeadm "$kubeadm" "$SHA256")" ]; then
   [ "$KIND" = path ] && [ -f "$R$SOURCE" ] || exit 0
   copy_to_check kubeadm >/dev/null
+  # Guard diff-copy. Root runs no copy with another hash.
   [ -e "$COPY" ] && [ -z "$(wrong kubeadm "$COPY" "$SHA256")" ] || exit 0
   kubeadm=$COPY
 fi

@@ -44,6 +44,7 @@ remove_old_flag() {
 
 settle_static_pods
 seen 'done' && exit 0
+# Guard options-of-kubeadm. kubeadm reads its options as root.
 refuse_untrusted
 if [ "$ROLE" = controlPlane ]; then
   restore_manifests ''

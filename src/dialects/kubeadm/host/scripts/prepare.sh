@@ -14,6 +14,7 @@
 #   CHECK=apply  Which preflight kubeadm runs: that of `upgrade apply` or that of `upgrade node`; empty if it has no phases.
 #   PLAN=yes  Whether kubeadm also says what the upgrade would do; empty if not.
 
+# Guard options-of-prepare. kubeadm reads its options as root.
 refuse_untrusted
 refuse_copies
 fetch_all

@@ -22,8 +22,10 @@ facts() {
   command -v etcdutl >/dev/null || fail "no etcdutl in PATH: install the one of etcd's release"
   command -v curl >/dev/null || fail "no curl in PATH: it asks etcd whether it is healthy"
   [ -f "$R$SNAPSHOT" ] || fail "no file $SNAPSHOT: copy the snapshot to this path of every control-plane host"
+  # Guard snapshot-path. Nobody else can replace the snapshot.
   problem=$(untrusted "$R$SNAPSHOT")
   [ -z "$problem" ] || fail "$SNAPSHOT: $problem"
+  # Guard whole-snapshot. A cut snapshot is not restored.
   is_whole "$R$SNAPSHOT" || fail "$SNAPSHOT is not a whole snapshot: the hash at its end is not that of its content"
   [ ! -d "$DATA" ] || [ "$(df -kP "$DATA" | awk 'NR == 2 { print $4 }')" -gt "$(du -k "$R$SNAPSHOT" | cut -f 1)" ] ||
     fail "$DATA has no room for the snapshot"

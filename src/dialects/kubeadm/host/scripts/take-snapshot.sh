@@ -5,6 +5,7 @@
 #   KEEP=2  How many snapshots stay on this host.
 #   CERTIFICATE=-----BEGIN CERTIFICATE-----  In PEM; only who has its key can read the file. Empty: everybody who has the file.
 
+# Guard private-snapshot. A snapshot has all keys and Secrets of the cluster.
 umask 077
 give_up() { rm -f "$FILE".*new; printf '%s\n' "$*"; exit 1; }
 mkdir -p "$D/snapshots" 2>&1
@@ -14,6 +15,7 @@ used=$(du -sk "$R$(flag data-dir "$MANIFESTS/etcd.yaml")/member" 2>/dev/null | c
 [ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "${used:-0}" ] || give_up "$D has no room for a snapshot of etcd, ${used:-0} KiB"
 why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\([^"]*\)".*/\1/p' | base64 -d >"$FILE.new"; } 2>&1) || true
 [ -s "$FILE.new" ] || give_up "etcd gave no snapshot${why:+: $why}"
+# Guard whole-copy. A cut snapshot must not pass for a backup.
 is_whole "$FILE.new" || give_up "the snapshot of etcd is not whole${why:+: $why}"
 ! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || give_up "etcdutl refuses the snapshot of etcd"
 if [ -n "$CERTIFICATE" ]; then

@@ -29,6 +29,7 @@ is_ours() {
     if [ ! -e "$file" ]; then
       ! grep -q "^manifest $other.yaml " "$RUN" || lost=$((lost + 1))
     elif [ "$other" != etcd ]; then
+      # Guard other-manifests. A person has worked on this host since the run.
       is_recorded "$other" "$file" || grep -qxF "version $(tag "$file")" "$RUN" || return 1
     fi
   done
@@ -40,6 +41,7 @@ of_run() {
   # something other than kubeadm has removed the manifest.
   [ -n "$(find "$BACKUPS" -path "*/kubeadm-upgraded-manifests*/$1.yaml" -newer "$RUN")" ] || return 0
   file=$(new_backups)/$1.yaml
+  # Guard recorded-backup. A backup counts only with the hash that the run recorded.
   [ ! -e "$file" ] || ! is_recorded "$1" "$file" || printf '%s\n' "$file"
 }
 by_hand() {

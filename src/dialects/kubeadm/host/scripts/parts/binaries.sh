@@ -45,9 +45,12 @@ version_of() {
 wrong() {
   built_for=$(processor_of "$2")
   ! is_foreign "$built_for" || { printf '%s\n' "$FIELD.$1 is for another processor ($built_for; this host is $PROCESSOR)"; return; }
+  # Backed by binary-hash. A hash for another processor proves nothing about this file.
   [ "$3" != missing ] || { without_hash "$1"; return; }
+  # Guard binary-hash. Root runs no file with another hash.
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { printf '%s\n' "$FIELD.$1.sha256 does not match the file"; return; }
   # A file that is not a program is not executed, because a shell would run its text as commands.
+  # Guard is-program. An error page is never run.
   case $(head -c 4 "$2") in ?ELF | '#!'*) ;; *) printf '%s\n' "$FIELD.$1 is no program: is it an error page?"; return ;; esac
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || printf '%s\n' "$FIELD.$1 has version $found, expected $VERSION"
@@ -57,6 +60,7 @@ without_hash() { printf '%s\n' "$FIELD.$1.sha256 has no hash for $ARCH, the proc
 # and it is removed when this shell ends. The copy is hashed and then executed. This is necessary because the owner of a
 # folder could replace SOURCE between these two actions.
 copy_to_check() {
+  # Guard checked-source. Root checks no file that others can replace.
   COPY='' problem=$(untrusted "$R$SOURCE")
   [ -z "$problem" ] || { printf '%s\n' "$FIELD.$1.path: $problem" && return 0; }
   find "$D" -maxdepth 1 -name 'check.*' -mmin +60 -exec rm -f {} +
@@ -74,8 +78,10 @@ copy_to_check() {
 wrong_on_host() (
   make_private
   copy_to_check "$1"
+  # Guard checked-copy. The file that is hashed is the file that is run.
   [ ! -e "$COPY" ] || wrong "$1" "$COPY" "$SHA256"
 )
+# Guard staged-hash. A file that an earlier run staged is checked again.
 is_staged() { [ -n "$SHA256" ] && [ -x "$D/staged/$1" ] && [ -z "$(wrong "$1" "$D/staged/$1" "$SHA256")" ]; }
 # `probe NAME` prints why `fetch NAME` would fail. It reads KIND, SOURCE, SHOWN and SHA256, which `source_of` has set.
 probe() {
@@ -127,6 +133,7 @@ fetch() {
     download --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600 -o "$file.new" ||
       fail "$FIELD.$1.url: cannot download $SHOWN"
   else
+    # Guard staged-source. Root stages no file that others can replace.
     problem=$(untrusted "$R$SOURCE")
     [ -z "$problem" ] || fail "$FIELD.$1.path: $problem"
     cp "$R$SOURCE" "$file.new" || fail "$FIELD.$1.path: no file $SOURCE on this host"
@@ -135,6 +142,7 @@ fetch() {
   # For a package, the hash is not checked. The package manager verifies its own files, and the hash in the manifest is
   # the hash of the download.
   case $FIELD in containerd.*) [ -z "$PACKAGE" ] || SHA256= ;; esac
+  # Guard fetched-file. A file is staged only after its check.
   problem=$(wrong "$1" "$file.new" "$SHA256")
   [ -z "$problem" ] || fail "$problem"
   mv "$file.new" "$file"

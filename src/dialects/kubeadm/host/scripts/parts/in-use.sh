@@ -14,7 +14,9 @@ main_pid() {
 said_by() (
   exec 9<"$R/proc/$1/exe"
   owner=$(stat -Lc %u /proc/self/fd/9) mode=$(stat -Lc %a /proc/self/fd/9)
+  # Guard process-owner. Root runs no program of another user.
   [ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] || exit 1
+  # Guard process-mode. Root runs no program that others can change.
   [ $((0$mode & 18)) = 0 ] || exit 1
   /proc/self/fd/9 --version
 )

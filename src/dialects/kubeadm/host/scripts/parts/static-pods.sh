@@ -21,9 +21,11 @@ write_journal() (
 is_hash() { [ -f "$3" ] && grep -qxF "$1 $2 $(sha256_of "$3")" "$PODS/journal"; }
 # `wrong_manifest FILE` prints why root must not copy or replace FILE.
 wrong_manifest() {
+  # Guard manifest-link. A link could lead to a file of somebody else.
   if [ -L "$1" ] || [ ! -f "$1" ]; then
     printf '%s\n' "${1#"$R"} is not a regular file"
   else
+    # Guard manifest-path. Nobody else can replace the manifest.
     untrusted "$1"
   fi
 }
@@ -44,8 +46,10 @@ stay_reason() {
       problem=$(wrong_manifest "$file")
       [ -z "$problem" ] || { printf '%s\n' "$problem" && return 0; }
     done
+    # Backed by staged-manifest. Only the manifest that was kept is restored.
     is_hash kept "$name" "$was" || { printf '%s\n' "${was#"$R"} does not match its hash in the journal" && return 0; }
     ! is_hash kept "$name" "$now" || continue
+    # Backed by staged-manifest. A manifest that a person changed is not replaced.
     is_hash placed "$name" "$now" || { printf '%s\n' "$name.yaml was changed after kubeadm wrote it" && return 0; }
     differs=yes
     older=$(minor_of "$was") newer=$(minor_of "$now")
@@ -61,6 +65,7 @@ stay_reason() {
 # produceWatchEvent in file_linux.go skips such names.
 stage_manifest() {
   staged=$(staged_of "$2")
+  # Guard staged-manifest. The copy that replaces the manifest is the copy that was checked.
   rm -rf "$staged" && cp -p "$3" "$staged" && { attributes "$3" "$staged" || true; } && chmod 600 "$staged" &&
     sync "$staged" && is_hash "$1" "$2" "$staged"
 }
@@ -77,6 +82,7 @@ stage_kept() {
   now=$MANIFESTS/$1.yaml
   ! is_hash kept "$1" "$now" || return 0
   rm -f "$PODS/$1.placed"
+  # Guard placed-copy. The copy for the way back is the manifest that was checked.
   copy_whole "$now" "$PODS/$1.placed" && sync "$PODS/$1.placed" && is_hash placed "$1" "$PODS/$1.placed" &&
     stage_manifest kept "$1" "$PODS/$1.yaml"
 }
@@ -86,6 +92,7 @@ undo_manifest() {
   now=$MANIFESTS/$1.yaml
   remove_staged "$1"
   # A manifest is replaced only if the roll-back itself has installed it.
+  # Guard undone-manifest. The manifest of a person is not replaced.
   is_hash kept "$1" "$now" && [ -e "$PODS/$1.placed" ] || return 0
   stage_manifest placed "$1" "$PODS/$1.placed" && mv -f "$(staged_of "$1")" "$now"
 }

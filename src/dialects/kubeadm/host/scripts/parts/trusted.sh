@@ -17,6 +17,7 @@ untrusted() (
     next=$at/$name
     [ -e "$next" ] || [ -L "$next" ] || return 0
     owner=$(stat -c %u "$next")
+    # Guard path-owner. Root or this user owns each folder and link of the path.
     if [ "$owner" != 0 ] && [ "$owner" != "$(id -u)" ]; then
       printf '%s\n' "${next#"$R"} belongs to user $owner: use a path that only root can change, as of a folder of root"
       return 0
@@ -29,14 +30,17 @@ untrusted() (
       continue
     fi
     # In a folder with the sticky bit, such as /tmp, users other than root cannot replace a file of root.
+    # Guard path-parents. Nobody else may write to a folder of the path.
     if [ -d "$next" ] && [ -k "$next" ]; then :; elif others_write "$next"; then return 0; fi
     at=$next
   done
+  # Guard path-end. Nobody else may write to the file itself.
   [ -z "$at" ] || others_write "$at" || true
 )
 # Prints a sentence if a user other than root may write to this file or folder.
 others_write() {
   mode=$(stat -c %a "$1") group=$(stat -c %g "$1")
+  # Guard path-mode. The bits for others and for the group count.
   if [ $((0$mode & 2)) = 0 ]; then
     [ $((0$mode & 16)) != 0 ] && [ "$group" != "$(id -g)" ] && ! is_empty_staff "$group" || return 1
   fi
@@ -55,11 +59,14 @@ is_empty_staff() {
 # files in a folder, and the folder of patches that a configuration names.
 untrusted_option() (
   [ -e "$2" ] || { printf '%s\n' "kubeadm: no file $2 on this host" && return 0; }
+  # Guard option-path. Nobody else can replace what the option names.
   problem=$(untrusted "$2")
   if [ -d "$2" ]; then
+    # Guard option-files. The files in a folder of patches count, too.
     for file in "$2"/* "$2"/.[!.]*; do [ -n "$problem" ] || problem=$(untrusted "$file"); done
   fi
   [ -z "$problem" ] || { printf '%s\n' "kubeadm.$1: $problem" && return 0; }
+  # Guard option-patches. The folder of patches that a configuration names counts, too.
   [ ! -f "$2" ] || patches_of "$2" | while read -r folder; do untrusted_option "$1 names patches" "$folder"; done
 )
 patches_of() {
@@ -70,9 +77,12 @@ patches_of() {
 make_private() {
   NEW=''
   [ -d "$D" ] || NEW=yes
+  # Backed by private-owner. Nobody else can replace the folder of Refit.
   problem=$(untrusted "${D%/*}")
   [ -z "$problem" ] || fail "$problem"
+  # Guard private-folder. Only root can read and change what lies there.
   (umask 077 && mkdir -p "$D") && chmod 700 "$D"
+  # Guard private-owner. Root owns the folder of Refit.
   problem=$(untrusted "$D")
   [ -z "$problem" ] || fail "$problem"
 }
