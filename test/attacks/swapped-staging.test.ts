@@ -38,6 +38,13 @@ test.each([
     await node.annotate(
       encodeSignal({ ...signal, status: { status: 'ApplyingUpdate', timestamp: node.created } }),
     );
+    // If the agent swaps the file in, the test must not wait until the service has failed to start.
+    let installed = before;
+    await node.until(async () => {
+      installed = await node.installed();
+      if (installed === before) expect(['Failed', 'Completed']).toContain(node.statuses.at(-1));
+    });
+    expect(installed).toBe(before);
     await node.end();
     expect(node.statuses.at(-1)).toBe('Failed');
     expect((await node.report())?.reason).toContain('the download changed on the disk');
