@@ -106,7 +106,8 @@ describe('the authorities that the kubelet trusts', () => {
     const subject = { commonName };
     return { subject, ...createAuthority(subject, times) };
   };
-  const [own, old] = [authority('kubernetes'), authority('kubernetes')];
+  const own = authority('kubernetes');
+  const old = authority('kubernetes');
   const text = (pem: string): string => new X509Certificate(pem).raw.toString('base64');
   const serverBy = (by: typeof own): string =>
     `${text(issueServer(by, { dns: ['cp1'], addresses: [] }, times).certificate)} 1 ${PKI}/apiserver.crt`;

@@ -205,8 +205,8 @@ function crashesIn(text = ''): HostFacts['kubeletCrashes'] {
 /** Reads lines `FILE --NAME=VALUE`. Returns undefined if there are none. */
 function flagsIn(lines: readonly string[]): KubeletFlag[] | undefined {
   const flags = lines.flatMap((line): KubeletFlag[] => {
-    const [, file = '', name = '', value = ''] = /^(\S+) --([^=]+)=?(.*)$/.exec(line) ?? [];
-    return name === '' ? [] : [{ name, file, value }];
+    const [, file = '', name = '', value = '='] = /^(\S+) --([^=]+)(=.*)?$/.exec(line) ?? [];
+    return name === '' ? [] : [{ name, file, value: value.slice(1) }];
   });
   return flags.length > 0 ? flags : undefined;
 }
