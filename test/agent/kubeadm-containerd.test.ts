@@ -126,6 +126,17 @@ test('a host that has the version is left alone, whatever an earlier run has sta
   expect([await contents('usr/bin'), await restarts()]).toEqual([before, '']);
 });
 
+test('a containerd that cannot read its configuration is refused, because the upgrade restarts it', async () => {
+  await put(
+    'usr/bin/containerd',
+    `case $1 in config) echo 'warning' >&2; echo 'containerd: toml: line 3' >&2; exit 1 ;; esac
+echo containerd github.com/containerd/containerd/v2 ${OLD} 1c4457e00facac03\n`,
+  );
+  expect(await problems()).toEqual([
+    'hard containerd would not start again, because it cannot read its configuration: containerd: toml: line 3',
+  ]);
+});
+
 /** Runs the step for another rollout. The journal has no entry for this rollout yet. */
 const another = async (step: 'stage' | 'containerd', to = containerd): Promise<string> => {
   const body = step === 'stage' ? stageBody({ ...manifest, containerd: to }) : containerdBody(to);
