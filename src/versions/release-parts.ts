@@ -14,6 +14,11 @@ export function kubernetesPartOf(release: string): string {
   return release.replace(/(\+k0s)\.\d+$/, '$1');
 }
 
+/** Returns true if the version is one that only the kubelet and the API server of k0s report: it names no build, so no Plan can ask for it. */
+export function isKubernetesPart(version: string): boolean {
+  return version.endsWith('+k0s');
+}
+
 /** Returns false if a kubelet or API server that reports `found` is surely of another release. */
 export function mayBePartOf(found: string, release: string): boolean {
   return found === release || found === kubernetesPartOf(release);

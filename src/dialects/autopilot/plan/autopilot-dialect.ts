@@ -8,7 +8,7 @@ import { isRelevant } from '../../../engine/snapshot/predicates.ts';
 import type { KubeObject, Node } from '../../../kube/resources.ts';
 import { trimNode } from '../../../kube/trimmed.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
-import { decodeSignal } from '../../../signal/annotations.ts';
+import { decodeSignal, installedVersion } from '../../../signal/annotations.ts';
 import { claimOn, signallerOf } from '../../../signal/at-work.ts';
 import {
   type ControlNode,
@@ -59,7 +59,7 @@ export const autopilot: Dialect<Plan> = {
   planRules: { apply: withPlanWindows },
   versions: {
     isBehind: (object, { version }) => isOlder(versionOf(object), version),
-    skewRules: { versionOf, runs },
+    skewRules: { versionOf: exactVersionOf, runs },
   },
   agents: { of: agentOf, unfitFor: hostRefusal },
   foreignWork,
@@ -108,6 +108,18 @@ function runs(object: KubeObject, version: string): boolean {
   const isLast =
     command?.kind === 'k0supdate' && command.version === version && status?.status === 'Completed';
   return isLast && mayBePartOf(found, version);
+}
+
+/**
+ * Returns the version with its build, if the agent's last completed update installed a build of the release that the
+ * kubelet reports; otherwise the reported version.
+ */
+function exactVersionOf(object: KubeObject): string | undefined {
+  const found = versionOf(object);
+  const installed = installedVersion(object.metadata.annotations);
+  return found !== undefined && installed !== undefined && mayBePartOf(found, installed)
+    ? installed
+    : found;
 }
 
 function versionOf(object: KubeObject): string | undefined {

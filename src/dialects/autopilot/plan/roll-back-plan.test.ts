@@ -5,7 +5,7 @@ import { buildSignal } from '../../../../test/support/builders/signals.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import type { Node } from '../../../kube/resources.ts';
-import type { SignalCommand } from '../../../signal/annotations.ts';
+import { encodeReport, type SignalCommand } from '../../../signal/annotations.ts';
 import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import {
   aheadWorkers,
@@ -18,6 +18,7 @@ import {
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
 const OTHER = 'v1.36.3+k0s.5';
+const SENT = '2026-11-20T08:00:01Z';
 
 interface Row {
   readonly shows?: string;
@@ -25,6 +26,8 @@ interface Row {
   readonly status?: string;
   readonly command?: Partial<SignalCommand>;
   readonly planUid?: string;
+  /** The version that the agent reported as running before the update. */
+  readonly from?: string;
   readonly before?: NodeRolloutRun['before'];
   /** The version that the controller shows. */
   readonly server?: string;
@@ -33,9 +36,12 @@ interface Row {
 }
 
 function waysOf(row: Row) {
-  const { shows, status, command, planUid = 'plan-uid', before, server = NEW, later = [] } = row;
-  const signal = status === undefined ? {} : buildSignal({ status, command: { ...command } });
-  const annotations = { ...signal, [ROLLOUT_ANNOTATION]: `${planUid}/created` };
+  const { shows, status, command, planUid = 'plan-uid', before, from } = row;
+  const { server = NEW, later = [] } = row;
+  const signal =
+    status === undefined ? {} : buildSignal({ status, created: SENT, command: { ...command } });
+  const report = from === undefined ? {} : encodeReport({ created: SENT, from });
+  const annotations = { ...signal, ...report, [ROLLOUT_ANNOTATION]: `${planUid}/created` };
   const worker: Node = buildNode('w1', { annotations });
   const nodeInfo = shows === undefined ? {} : { nodeInfo: { kubeletVersion: shows } };
   const controller = buildControlNode('c1');
@@ -64,6 +70,8 @@ function waysOf(row: Row) {
 }
 
 const LAGS = `w1 reported that ${NEW} is installed, but still shows ${OLD}`;
+const KUBELET = 'v1.36.3+k0s';
+const UNBUILT: NodeRolloutRun['before'] = [{ role: 'worker', version: KUBELET, nodes: ['w1'] }];
 const UNTOLD = 'w1: its present version is unknown';
 const UNRECORDED = 'w1: no record names the version that it ran before';
 const UNNAMED: NodeRolloutRun['before'] = [{ role: 'worker', nodes: ['w1'] }];
@@ -103,8 +111,26 @@ test.each<[string, Row, string, boolean]>([
   ],
   [
     'shows only the version of Kubernetes, which both releases have',
-    { shows: 'v1.36.3+k0s', status: 'Completed' },
+    { shows: KUBELET, status: 'Completed' },
+    'moves',
+    false,
+  ],
+  [
+    'shows only the version of Kubernetes, and never completed the update',
+    { shows: KUBELET, status: 'Failed' },
     `w1 still runs ${OLD}`,
+    false,
+  ],
+  [
+    'has a record without a build, and its agent reported no build',
+    { shows: KUBELET, status: 'Completed', before: UNBUILT },
+    'w1: no record names the build of v1.36.3+k0s that it ran before',
+    true,
+  ],
+  [
+    'has a record without a build, and its agent reported the build',
+    { shows: KUBELET, status: 'Completed', before: UNBUILT, from: OLD },
+    'moves',
     false,
   ],
   [
@@ -145,6 +171,7 @@ test.each<[string, Row, string, boolean]>([
   const ways = waysOf(row);
   const [move] = ways.moves.filter(({ name }) => name === 'w1');
   expect(move === undefined ? ways.left[0] : 'moves').toBe(expected);
+  if (move !== undefined) expect(move.to).toBe(OLD);
   expect(undecidedNodes(ways).map(({ name }) => name)).toEqual(isUndecided ? ['w1'] : []);
 });
 

@@ -14,13 +14,18 @@ import {
 import type { Role } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { apiVersionOf, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
-import { type Annotations, installedVersion } from '../../../signal/annotations.ts';
+import {
+  type Annotations,
+  decodeReport,
+  decodeSignal,
+  installedVersion,
+} from '../../../signal/annotations.ts';
 import { controlNodes, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { inRepository } from '../../../util/home.ts';
 import { listed } from '../../../util/phrases.ts';
 import { isNewerMinor, parseVersion } from '../../../util/version.ts';
-import { mayBePartOf } from '../../../versions/release-parts.ts';
+import { isKubernetesPart, mayBePartOf } from '../../../versions/release-parts.ts';
 
 /** The present state of a node. */
 export interface PresentNode {
@@ -36,6 +41,10 @@ export interface PresentNode {
    * completed.
    */
   readonly installed: string | undefined;
+  /** The version that the node's agent reported as running before the last signal; undefined if it reported none. */
+  readonly reportedFrom: string | undefined;
+  /** The version that the last signal installs; undefined if it installs none. */
+  readonly asked: string | undefined;
 }
 
 export interface GoingBack {
@@ -94,8 +103,11 @@ export function presentNodes(world: World): PresentNode[] {
 
 function lastSignalOn(
   annotations: Annotations = {},
-): Pick<PresentNode, 'signalledBy' | 'installed'> {
+): Pick<PresentNode, 'signalledBy' | 'installed' | 'reportedFrom' | 'asked'> {
+  const signal = decodeSignal(annotations);
   return {
+    reportedFrom: signal && decodeReport(annotations, signal.created)?.from,
+    asked: signal?.command.kind === 'k0supdate' ? signal.command.version : undefined,
     signalledBy: annotations[ROLLOUT_ANNOTATION]?.split('/')[0],
     installed: installedVersion(annotations),
   };
@@ -133,7 +145,8 @@ export function waysBack(
     const isMember = signalledBy === run.planUid;
     const isNamed = record.before.some((each) => each.role === role && each.nodes.includes(name));
     if (!isMember && !isNamed) continue;
-    const to = versionBefore(record, role, name, isMember);
+    const recorded = versionBefore(record, role, name, isMember);
+    const to = isMember ? exactBefore(recorded, node, reached) : recorded;
     const exact = exactVersionOf(node);
     const isReached = reached.some((each) => exact === undefined || mayBePartOf(exact, each));
     const mover = moverAmong(later, node);
@@ -143,16 +156,35 @@ export function waysBack(
     } else if (version === undefined) {
       const sentence = `${name}: its present version is unknown`;
       unclear.push({ role, name, sentence, why: 'untold', mayHaveMoved: true });
-    } else if (mayBePartOf(version, to)) {
+    } else if (exact !== undefined && mayBePartOf(exact, to)) {
       if (isMember && installed !== undefined && !mayBePartOf(version, installed)) {
         const sentence = `${name} reported that ${installed} is installed, but still shows ${version}`;
         unclear.push({ role, name, sentence, why: 'lags', mayHaveMoved: true });
       } else left.push(`${name} still runs ${to}`);
     } else if (!isReached) left.push(`${name} runs ${exact}, which this run did not install`);
-    else if (mover === undefined) moves.push({ role, name, platform, from: version, to });
-    else left.push(`${name} was moved later by run ${mover.id}, which started at ${mover.started}`);
+    else if (mover !== undefined)
+      left.push(`${name} was moved later by run ${mover.id}, which started at ${mover.started}`);
+    else if (isKubernetesPart(to)) {
+      const sentence = `${name}: no record names the build of ${to} that it ran before`;
+      unclear.push({ role, name, sentence, why: 'unrecorded', mayHaveMoved: true });
+    } else moves.push({ role, name, platform, from: exact ?? version, to });
   }
   return { moves, left: [...unclear.map(({ sentence }) => sentence), ...left], unclear };
+}
+
+/**
+ * Returns the version that the node ran before the run, with its build if the agent reported the build. The record of a
+ * worker may contain only the version of its kubelet, which has no build. The report counts only if it belongs to a
+ * signal that installs a version of this run.
+ */
+function exactBefore(
+  recorded: string | undefined,
+  { asked, reportedFrom }: PresentNode,
+  reached: readonly string[],
+): string | undefined {
+  if (reportedFrom === undefined || asked === undefined || !reached.includes(asked))
+    return recorded;
+  return recorded !== undefined && mayBePartOf(recorded, reportedFrom) ? reportedFrom : recorded;
 }
 
 /**
@@ -171,13 +203,17 @@ function exactVersionOf({ version, installed }: PresentNode): string | undefined
  */
 function moverAmong(
   later: readonly NodeRolloutRun[],
-  { role, name, version, signalledBy }: PresentNode,
+  node: PresentNode,
 ): NodeRolloutRun | undefined {
+  const { role, name, signalledBy } = node;
+  const version = exactVersionOf(node);
   for (const run of later.toReversed()) {
     const [record] = earlierRunsIn([run]);
     const before = record && versionBefore(record, role, name, signalledBy === run.planUid);
     if (before === undefined) continue;
-    return version === undefined || mayBePartOf(version, before) ? undefined : run;
+    const isUnmoved =
+      version === undefined || mayBePartOf(version, before) || mayBePartOf(before, version);
+    return isUnmoved ? undefined : run;
   }
   return undefined;
 }
