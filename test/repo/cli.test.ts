@@ -308,6 +308,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
       id: '',
       phase: 'new',
       present: 'new',
+      first: '',
       reason: '',
       problems: [''],
       timeZone: '',

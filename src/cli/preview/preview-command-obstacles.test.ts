@@ -37,7 +37,7 @@ import {
 import { AGENT_ANNOTATION, ATTEMPT_LABEL } from '../../signal/names.ts';
 import type { AskControlPlane, Sources } from '../status/inspection-sources.ts';
 import { previewNew } from './preview-command.ts';
-import { type PreviewView, renderPreview } from './view.ts';
+import { type PreviewView, problemsOf, renderPreview } from './view.ts';
 
 test('a selector that matches nothing is told beside the stages that have targets', async () => {
   const some = { controllers: listed('c1', 'c2'), workers: selected('pool=nobody') };
@@ -285,16 +285,33 @@ test('pods that may not be seen: said so, and no drain is called possible', asyn
   expect(textOf(view)).toContain('  unknown  whether nodes can be drained: pods is forbidden\n');
 });
 
-test('a file over a Plan of k0s that has ended: no batch, since nothing would run', async () => {
-  const ended = {
-    ...plan,
-    status: { state: 'Completed', commands: [{ id: 0, state: 'Completed' }] },
+const ENDED = {
+  ...plan,
+  status: { state: 'Completed', commands: [{ id: 0, state: 'Completed' }] },
+};
+
+test('a file over a Plan of k0s that has ended shows the order as if the Plan was replaced, and what must be deleted', async () => {
+  const view = await preview('autopilot', plan, workers, READY, [ENDED]);
+  const alone = await preview('autopilot', plan, workers);
+  expect(view.stages).toEqual(alone.stages);
+  expect(view.stages.flatMap(({ batches }) => batches).length).toBeGreaterThan(0);
+  expect(problemsOf(view)).toEqual([]);
+  expect(alone.first).toBeUndefined();
+  expect(textOf(view)).toContain(
+    '  first    Plan autopilot is in the cluster and has ended (done), so kubectl apply alone starts nothing: delete it first, or run kubectl replace --force -f with this file\n',
+  );
+});
+
+test('a file over a Plan of k0s that has ended hides no other problem', async () => {
+  const [first, ...others] = workers;
+  const newer = {
+    ...(first ?? buildNode('w1')),
+    status: { nodeInfo: { kubeletVersion: 'v1.38.0' } },
   };
-  const view = await preview('autopilot', plan, workers, READY, [ended]);
-  expect(view.stages.flatMap(({ batches }) => batches)).toEqual([]);
-  expect(view.duration).toBeUndefined();
-  expect(view.reason).toContain(
-    'if you apply a plan with the same name, it does not run: delete the ended plan first',
+  const view = await preview('autopilot', plan, [newer, ...others], READY, [ENDED]);
+  expect(problemsOf(view)).not.toEqual([]);
+  expect(problemsOf(view)).toEqual(
+    problemsOf(await preview('autopilot', plan, [newer, ...others], READY)),
   );
 });
 

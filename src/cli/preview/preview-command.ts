@@ -149,7 +149,10 @@ function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject)
   throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
 }
 
-/** Previews a plan as if it were created at `now`. A status in the file is ignored. */
+/**
+ * Previews a plan as if it were created at `now`. A status in the file is ignored. If a plan with the same name has
+ * ended, the preview shows what happens after the user has replaced it.
+ */
 export async function previewNew(
   object: KubeObject,
   seen: Loaded,
@@ -178,24 +181,15 @@ export async function previewNew(
   // An aborted plan stays aborted, even if the policy lets an edit start a new rollout.
   const restarts = inspection.policy.restartsEdited && before?.controls.abort === undefined;
   const isIgnored = before && isFinal(before.rollout) && dialect.reruns !== undefined && !restarts;
-  return isIgnored ? notCarriedOut(preview, before.rollout) : preview;
+  return isIgnored ? { ...preview, first: removalOf(before.rollout) } : preview;
 }
 
 /**
- * Returns the preview of a new plan, with the reason why the plan would not run. The cluster already has an ended plan
- * with the same name, and if the user applies the new plan, nothing starts.
+ * Returns what the user must do with the ended plan of the same name. Otherwise nothing starts when the user applies the
+ * new plan.
  */
-function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
-  const {
-    duration: _duration,
-    drains: _drains,
-    problems: _problems,
-    cordoned: _cordoned,
-    ...rest
-  } = preview;
-  const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); if you apply a plan with the same name, it does not run: delete the ended plan first`;
-  const stages = preview.stages.map((stage) => ({ ...stage, there: [], batches: [] }));
-  return { ...rest, stages, waits: [], reason };
+function removalOf({ source: { kind, name }, phase }: Rollout): string {
+  return `${kind} ${name} is in the cluster and has ended (${phase}), so kubectl apply alone starts nothing: delete it first, or run kubectl replace --force -f with this file`;
 }
 
 export async function previewOpen(

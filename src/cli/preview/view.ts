@@ -33,6 +33,8 @@ export interface PlanPreview
   > {
   /** The phase of the plan in the cluster that has the same name. */
   readonly present?: PlanPhase | undefined;
+  /** One sentence: what the user must do before the plan can run; absent if there is nothing to do. */
+  readonly first?: string | undefined;
   /** All reasons why the plan will be refused. `reason` may have only the first of them. */
   readonly problems?: readonly string[] | undefined;
   readonly stages: readonly StagePreview[];
@@ -89,6 +91,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     ...(present === undefined
       ? []
       : [line('present', `the cluster has a plan with this name: ${present}`)]),
+    ...(plan.first === undefined ? [] : [line('first', plan.first)]),
     ...problems.map((problem) => line('problem', problem)),
     ...(plan.policy
       ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)]
