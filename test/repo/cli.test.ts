@@ -253,6 +253,7 @@ const EVERYTHING: Complete<StatusView> = {
       policy: '',
       timeZone: '',
       paused: 'plan',
+      leaderless: true,
       abort: '',
       cordoned: [{ target: '', message: '' }],
       warnings: [''],

@@ -80,10 +80,10 @@ function planState(
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
     failedHooks: plan.retryableHooks,
     expected:
-      eta === undefined || !text.isOpen(plan)
+      eta === undefined || !text.isOpen(plan) || plan.leaderless === true
         ? undefined
         : { earliest: eta.earliest, latest: eta.latest },
-    progress: text.isOpen(plan) ? text.progressOf(plan) : [],
+    progress: text.isOpen(plan) ? text.progressOf(plan, now) : [],
     started: recorded?.started ?? plan.started ?? plan.created,
     ended: recorded?.ended ?? plan.ended,
     wave: wave === undefined ? undefined : `wave ${wave.current} of ${wave.total}`,

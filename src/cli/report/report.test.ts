@@ -91,7 +91,7 @@ test('the sums of a plan with a node that failed', async () => {
     '1 worker: from v1.35.5+k0s.0 to v1.36.3+k0s.2, of which 0 are done',
   );
   expect(steps.slice(0, 3)).toEqual([
-    { step: 'at work', ms: 205_000, nodes: 1 },
+    { step: 'wait', ms: 215_000, nodes: 2 },
     { step: 'restart', ms: 70_000, nodes: 2 },
     { step: 'download', ms: 18_000, nodes: 2 },
   ]);

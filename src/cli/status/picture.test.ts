@@ -147,3 +147,14 @@ test('nothing of a plan that runs, and nothing of nodes that never began', () =>
   expect(picture(view([{ began: later(0), since: later(S) }], 'running'), medium(80))).toEqual([]);
   expect(picture(view([{}]), medium(80))).toEqual([]);
 });
+
+test('the time of an agent that never answered is drawn as a wait, not as work', () => {
+  const times = { began: later(0), since: later(20 * S) };
+  const targets = [
+    { name: 'w1', ...times, phase: 'failed', failureReason: 'DeadlineExceeded' },
+    { name: 'w2', ...times, phase: 'failed', failureReason: 'TargetFailed' },
+  ] as const;
+  const [, silent = '', failed = ''] = picture(view(targets, 'failed'), medium(80));
+  expect(silent).toMatch(/^ *✗ w1 ·+ /);
+  expect(failed).toMatch(/^ *✗ w2 ■+ /);
+});

@@ -125,11 +125,17 @@ function rowOf(target: TargetView): Row[] {
   // k0s's own leader records only the time at which it signalled a node. The end of the target is then unknown.
   if (steps.length === 0 && ended <= began) return [];
   // The time after the last finished step belongs to the step in progress. If no such step is known, the node waited for something else.
-  const unnamed = steps.length === 0 ? AT_WORK : WAITING;
+  const unnamed = steps.length === 0 && hasAnswered(target) ? AT_WORK : WAITING;
   const rest = target.step === undefined ? unnamed : shadeOf(target.step);
   const last =
     ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
   return [{ target, segments: [...steps, ...last] }];
+}
+
+/** Returns false for a target whose agent has not answered its signal yet, or never did before the deadline. */
+function hasAnswered({ phase, step, failureReason }: TargetView): boolean {
+  if (phase === 'signalled' || phase === 'intended') return false;
+  return step !== undefined || failureReason !== 'DeadlineExceeded';
 }
 
 function isOpen({ phase }: PlanView): boolean {

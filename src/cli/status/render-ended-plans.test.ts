@@ -42,7 +42,7 @@ test('a new version that was applied over an ended Plan: nothing ran, and nothin
     phase: 'edited',
     reason:
       'the plan was edited after it ended (it was carried out with v1.36.3+k0s.2 and now says v1.37.0+k0s.0); it will not run: delete it and apply it again',
-    stages: [{ targets: [] }, { targets: [{ name: 'w1', runs: 'v1.36.3+k0s' }] }],
+    stages: [{ targets: [] }, { targets: [{ name: 'w1', runs: 'v1.36.3+k0s.2' }] }],
   });
   const text = render({ leader: { state: 'none' }, plans: [view] }, 'wide', T0 + HOUR, LOOK);
   expect(text).toContain('runs v1.36.3+k0s');

@@ -81,7 +81,7 @@ export function changesBetween(
     ...[...known.values()]
       .filter(({ uid }) => !left.has(uid))
       .map((plan) => `${subjectOf(plan)} is gone`),
-    ...toldOnce(after.plans).flatMap((plan) => changesOf(known.get(plan.uid), plan)),
+    ...toldOnce(after.plans).flatMap((plan) => changesOf(known.get(plan.uid), plan, now)),
   ].map((line) => `${rfc3339(now)} ${line}`);
 }
 
@@ -91,13 +91,13 @@ function linesOf(view: StatusView): string[] {
   return [...notesOf(view).map(({ problem, effect }) => `${problem}: ${effect}`), ...none];
 }
 
-function changesOf(before: PlanView | undefined, after: PlanView): string[] {
+function changesOf(before: PlanView | undefined, after: PlanView, now: number): string[] {
   const printed = new Set(before ? eventsOf(before) : []);
   const found = eventsOf(after, before === undefined);
   const lines = [
     ...(before ? [] : sumsOf(after)),
     ...found.filter((line) => !printed.has(line)),
-    ...(before ? progressSince(before, after) : []),
+    ...(before ? progressSince(before, after, now) : []),
   ];
   return lines.map((line) => `${subjectOf(after)} ${line}`);
 }
@@ -118,11 +118,11 @@ function sumsOf({ stages }: PlanView): string[] {
 }
 
 /** Returns the progress since the last view. Leaves out parts that have not changed, such as an estimate. */
-function progressSince(before: PlanView, after: PlanView): string[] {
+function progressSince(before: PlanView, after: PlanView, now: number): string[] {
   if (!isOpen(after) || percentOf(before) >= percentOf(after)) return [];
-  const known = new Set(progressOf(before));
+  const known = new Set(progressOf(before, now));
   return [
-    progressOf(after)
+    progressOf(after, now)
       .filter((part) => !known.has(part))
       .join(', '),
   ];

@@ -51,7 +51,7 @@ const TARGETS = [
 
 test('the rest takes as many rounds as slots need, each as long as a typical node', () => {
   expect(percentOf(planOf(TARGETS))).toBe(50);
-  expect(remainingOf(planOf(TARGETS))).toBe(2 * 60_000);
+  expect(remainingOf(planOf(TARGETS), T0)).toBe(2 * 60_000);
 });
 
 test.each<[string, PlanView]>([
@@ -70,8 +70,32 @@ test.each<[string, PlanView]>([
       ],
     }),
   ],
+  ['no leader carries it out', planOf(TARGETS, { leaderless: true })],
+  [
+    'an agent has left its signal unanswered for a minute',
+    planOf([...TARGETS, { name: 'w7', phase: 'signalled', since: later(MINUTE) }]),
+  ],
+  [
+    'a node in progress waits for longer than a whole node takes',
+    planOf(TARGETS, {
+      waits: [
+        {
+          target: 'w4',
+          gate: 'node-ready',
+          reason: { code: 'NodeNotReady', message: 'm' },
+          since: later(0),
+        },
+      ],
+    }),
+  ],
 ])('nothing is estimated while %s', (_why, plan) => {
-  expect(remainingOf(plan)).toBeUndefined();
+  expect(remainingOf(plan, T0 + 2 * MINUTE)).toBeUndefined();
+});
+
+test('a short wait of a node in progress does not take the estimate away', () => {
+  const reason = { code: 'NodeNotReady', message: 'm' } as const;
+  const waits = [{ target: 'w4', gate: 'node-ready', reason, since: later(0) }];
+  expect(remainingOf(planOf(TARGETS, { waits }), T0 + 1000)).toBe(2 * 60_000);
 });
 
 const medium = (width: number) => ({ width, paint: (_style: unknown, text: string) => text });

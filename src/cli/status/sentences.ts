@@ -320,12 +320,29 @@ export function percentOf(plan: PlanView): number {
   return Math.floor((100 * done) / targets.length);
 }
 
-/** Returns the estimated milliseconds until the plan ends. Returns undefined before the first node is done, and while the plan waits. */
-export function remainingOf(plan: PlanView): number | undefined {
-  const { phase, paused, waits, stages } = plan;
-  if (phase !== 'running' || paused !== undefined || !waits.every(isRoutine)) return undefined;
+/**
+ * The most milliseconds for which an agent usually leaves its signal unanswered. A plan whose agents are silent for a
+ * longer time has no estimate.
+ */
+const SILENT_MS = 30_000;
+
+/**
+ * Returns the estimated milliseconds until the plan ends. Returns undefined before the first node is done, while the
+ * plan waits, while no leader carries it out, and while an agent does not answer. A wait of a node in progress counts
+ * only once it lasts longer than a whole node usually takes.
+ */
+export function remainingOf(plan: PlanView, now: number): number | undefined {
+  const { phase, paused, waits, stages, leaderless } = plan;
+  if (phase !== 'running' || paused !== undefined || leaderless === true) return undefined;
   const each = typicalTime(plan);
   if (each === undefined) return undefined;
+  const moving = movingNames(plan);
+  const isShort = ({ target, since }: Wait): boolean =>
+    target !== undefined && moving.has(target) && now - Date.parse(since) <= each;
+  if (waits.some((wait) => !isRoutine(wait) && !isShort(wait))) return undefined;
+  const isSilent = ({ phase: state, since }: TargetView): boolean =>
+    state === 'signalled' && now - Date.parse(since) > SILENT_MS;
+  if (targetsOf(plan).some(isSilent)) return undefined;
   let rounds = 0;
   for (const stage of stages) rounds += roundsOf(stage);
   return each * rounds;

@@ -15,6 +15,7 @@ import { RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
+import { withLeaderless } from './leaderless.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
@@ -90,7 +91,7 @@ export async function observeOnce(session: Session, now: number): Promise<Status
   const { namespace, plan, dialect } = viewParts.filter ?? {};
   if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
     throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), viewParts.filter));
-  return { leader, orphaned: orphanedIn(loaded), plans };
+  return withLeaderless({ leader, orphaned: orphanedIn(loaded), plans });
 }
 
 /** Returns all plans of the cluster, even those that Refit cannot read. */

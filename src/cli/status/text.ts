@@ -229,7 +229,7 @@ export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>)
 function timesOf(plan: PlanView, now: number): string[] {
   const { ended } = plan;
   const began = beginningOf(plan);
-  if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan)].join(', ')];
+  if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
   return ended === undefined
     ? []
     : [`after ${age(began, Date.parse(ended))}, ${age(ended, now)} ago`];
@@ -249,9 +249,9 @@ function beginningOf({ created, started = created }: PlanView): string {
   return Date.parse(started) - Date.parse(created) > FIRST_RECORD_MS ? started : created;
 }
 
-export function progressOf(plan: PlanView): string[] {
+export function progressOf(plan: PlanView, now: number): string[] {
   const percent = sentences.percentOf(plan);
-  const left = sentences.remainingOf(plan);
+  const left = sentences.remainingOf(plan, now);
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...(plan.paused === undefined ? [] : ['paused']),

@@ -140,6 +140,8 @@ export interface PlanView
   /** Time zone of the maintenance windows, if it is set and not UTC. */
   readonly timeZone?: string | undefined;
   readonly paused?: 'plan' | 'policy' | undefined;
+  /** True for an open plan that no leader carries out now. */
+  readonly leaderless?: boolean | undefined;
   readonly abort?: string | undefined;
   /** The nodes that stay cordoned, because Refit removes only its own cordons. */
   readonly cordoned?: readonly Cordoned[] | undefined;

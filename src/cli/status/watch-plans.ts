@@ -1,5 +1,6 @@
 /** Follows all plans with watches, and makes a view after each change. */
 import { type Clock, sleep } from '../../util/clock.ts';
+import { withLeaderless } from './leaderless.ts';
 import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
 import { observe } from './observe.ts';
 import { orphanedIn, type Session } from './status-session.ts';
@@ -65,12 +66,12 @@ export async function* watchPlans(
           : (
               await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))
             ).flat();
-      last = {
+      last = withLeaderless({
         leader: leaderNow(),
         orphaned: orphanedIn(followed),
         ...(silentSince === undefined ? {} : { silentSince }),
         plans,
-      };
+      });
       yield last;
       const hasOpen = plans.some((plan) => isOpen(plan) || plan.goesOn);
       if (!isEndless && plans.length > 0 && !hasOpen) return;

@@ -10,6 +10,7 @@ import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
 import { planFlag, runnerOf } from '../plan-runners.ts';
 import { hookSection } from '../status/hook-section.ts';
+import { isLeaderless } from '../status/leaderless.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
@@ -455,15 +456,6 @@ function runnerSections(status: StatusView, plan: PlanView, now: number): text.S
     { heading: 'why', lines, style: 'red' },
     { heading: 'ends', lines: ['when a refit controller runs and acquires the lease'] },
   ];
-}
-
-/**
- * Returns true if no leader is working. A leader whose Lease is only late may still be working, because clocks may
- * differ.
- */
-function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): boolean {
-  const isGone = leader.state === 'none' || leader.state === 'silent';
-  return isGone && silentSince === undefined && text.notesOf({ leader, plans: [plan] }).length > 0;
 }
 
 function controlsOf(plan: PlanView, { plans, hasOthers = plans.length > 1 }: ExplainedStatus) {
