@@ -1,12 +1,16 @@
 /** Writes a report as Markdown. */
 import { formatDuration } from '../../util/duration.ts';
+import { printable } from '../../util/printable.ts';
 import type { NodeState, PlanState } from '../dashboard/state.ts';
+import { Markup } from './markup.ts';
 import type { Report } from './report.ts';
+
+const md = Markup.tagOf(escaped);
 
 export function markdownOf({ at, plan, missing }: Report): string {
   const parts = [
-    `# ${escaped(plan.title)}`,
-    `${plan.phase} ${plan.done}/${plan.total}${plan.versions === '' ? '' : `, to ${escaped(plan.versions)}`}. ${timesOf(plan)} The cluster was read at ${at}.`,
+    md`# ${plan.title}`,
+    md`${plan.phase} ${plan.done}/${plan.total}${plan.versions === '' ? '' : md`, to ${plan.versions}`}. ${timesOf(plan)} The cluster was read at ${at}.`,
     ...plan.why.map(({ heading, lines }) => section(heading, lines)),
     ...(plan.report ?? []).map(({ heading, lines }) => section(heading, lines)),
     section('Not read', missing),
@@ -24,54 +28,48 @@ export function markdownOf({ at, plan, missing }: Report): string {
       ),
     ),
   ];
-  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+  const filled = parts.filter((part) => part.toString() !== '');
+  return `${Markup.lines(filled, '\n\n').toString()}\n`;
 }
 
-function timesOf({ started, ended }: PlanState): string {
-  if (ended === undefined) return `Started at ${started}.`;
+function timesOf({ started, ended }: PlanState): Markup {
+  if (ended === undefined) return md`Started at ${started}.`;
   const took = formatDuration(Date.parse(ended) - Date.parse(started));
-  return `Started at ${started}, ended at ${ended}, after ${took}.`;
+  return md`Started at ${started}, ended at ${ended}, after ${took}.`;
 }
 
-function section(heading: string, lines: readonly string[]): string {
-  if (lines.length === 0) return '';
-  return [`## ${escaped(heading)}`, '', ...lines.map((line) => `* ${escaped(line.trim())}`)].join(
-    '\n',
-  );
+function section(heading: string, said: readonly string[]): Markup {
+  if (said.length === 0) return md``;
+  const items = said.map((line) => md`* ${line.trim()}`);
+  return Markup.lines([md`## ${heading}`, md``, ...items]);
 }
 
-function tableOf(nodes: readonly NodeState[]): string {
-  if (nodes.length === 0) return '';
+function tableOf(nodes: readonly NodeState[]): Markup {
+  if (nodes.length === 0) return md``;
   const rows = nodes.map(
     ({ name, role, from = '', version, state, since, message }) =>
-      `| ${[name, role, from, version, state, since, message].map(cell).join(' | ')} |`,
+      md`| ${name} | ${role} | ${from} | ${version} | ${state} | ${since} | ${message} |`,
   );
-  return [
-    '## Nodes',
-    '',
-    '| node | role | before | wanted | state | since | message |',
-    '|---|---|---|---|---|---|---|',
+  return Markup.lines([
+    md`## Nodes`,
+    md``,
+    md`| node | role | before | wanted | state | since | message |`,
+    md`|---|---|---|---|---|---|---|`,
     ...rows,
-  ].join('\n');
-}
-
-function cell(text: string): string {
-  return escaped(text).replaceAll('|', String.raw`\|`);
+  ]);
 }
 
 /** Escapes text from the cluster, so that it is never Markdown or HTML, and so that an address in it does not become a link. */
-function escaped(text: string): string {
-  return (
-    text
-      .replaceAll(/[\n\r]+/g, ' ')
-      .replaceAll(/[\\`*_[\]#~]/g, String.raw`\$&`)
-      .replaceAll('&', '&amp;')
-      .replaceAll('<', '&lt;')
-      .replaceAll('>', '&gt;')
-      .replaceAll('://', '&#58;//')
-      .replaceAll('@', '&#64;')
-      .replaceAll(/\bwww\./gi, (found) => `${found.slice(0, -1)}&#46;`)
-      // At the beginning of a line, these characters would begin a list.
-      .replace(/^(\d{0,9})([-+.)])/, String.raw`$1\$2`)
-  );
+function escaped(text: string, before: string): string {
+  const inLine = printable(text.replaceAll(/[\n\r]+/g, ' '))
+    .replaceAll(/[\\`*_[\]#~|]/g, String.raw`\$&`)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('://', '&#58;//')
+    .replaceAll('@', '&#64;')
+    .replaceAll(/\bwww\./gi, (found) => `${found.slice(0, -1)}&#46;`);
+  // At the beginning of a line, these characters would begin a list.
+  const isFirst = before === '' || before === '* ';
+  return isFirst ? inLine.replace(/^(\d{0,9})([-+.)])/, String.raw`$1\$2`) : inLine;
 }

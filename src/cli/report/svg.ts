@@ -1,9 +1,12 @@
 /** Draws the nodes of a report as lanes over time, as one SVG without scripts. */
 import { formatDuration } from '../../util/duration.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { printable } from '../../util/printable.ts';
 import type { NodeState } from '../dashboard/state.ts';
+import { Markup } from './markup.ts';
 import type { Report } from './report.ts';
 
+const svg = Markup.tagOf(escaped);
 const LANE = 22;
 const LEFT = 300;
 const RIGHT = 20;
@@ -51,20 +54,21 @@ export function svgOf({ at, plan }: Report): string {
           label(WIDTH - RIGHT, HEAD - 8, formatDuration(ms), 'soft end'),
         ];
   const foot = left > 0 ? `${left} more nodes are not drawn. ` : '';
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escaped(title)}">`,
-    `<style>text{font:13px system-ui,sans-serif;fill:#1b2028}.head{font-size:17px;font-weight:bold}.soft{fill:#5a6472}.end{text-anchor:end}.letter{font-size:11px;fill:#fff}</style>`,
-    `<rect width="100%" height="100%" fill="#fff"/>`,
+  const drawn = [
+    svg`<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${title}">`,
+    svg`<style>text{font:13px system-ui,sans-serif;fill:#1b2028}.head{font-size:17px;font-weight:bold}.soft{fill:#5a6472}.end{text-anchor:end}.letter{font-size:11px;fill:#fff}</style>`,
+    svg`<rect width="100%" height="100%" fill="#fff"/>`,
     label(20, 30, title, 'head', LONGEST_TITLE),
     label(20, 52, plan.why.flatMap(({ lines }) => lines)[0] ?? '', 'soft', LONGEST_LINE),
     ...axis,
     ...shown.flatMap((node, place) => laneOf(node, HEAD + LANE * place, scale)),
     label(20, height - 14, `${foot}${legend()}. Read at ${at}.`, 'soft'),
-    '</svg>\n',
-  ].join('\n');
+    svg`</svg>`,
+  ];
+  return `${Markup.lines(drawn).toString()}\n`;
 }
 
-function laneOf(node: NodeState, top: number, scale: (time: number) => number): string[] {
+function laneOf(node: NodeState, top: number, scale: (time: number) => number): Markup[] {
   const { name, phase, state, steps } = node;
   const baseline = top + 15;
   const said = cut(state, LONGEST_STATE);
@@ -75,7 +79,7 @@ function laneOf(node: NodeState, top: number, scale: (time: number) => number): 
       const { colour, letter } = ownMember(STEPS, word) ?? OTHER_STEP;
       const x = scale(from);
       const width = Math.max(1, scale(to) - x);
-      const bar = `<rect x="${x.toFixed(1)}" y="${top + 4}" width="${width.toFixed(1)}" height="${LANE - 8}" fill="${colour}"><title>${escaped(`${word}: ${formatDuration(to - from)}`)}</title></rect>`;
+      const bar = svg`<rect x="${x.toFixed(1)}" y="${top + 4}" width="${width.toFixed(1)}" height="${LANE - 8}" fill="${colour}"><title>${word}: ${formatDuration(to - from)}</title></rect>`;
       const isWide = letter !== '' && width > 12;
       return isWide ? [bar, label(x + 3, baseline, letter, 'letter')] : [bar];
     }),
@@ -102,11 +106,11 @@ function label(
   text: string,
   name = '',
   most = Number.POSITIVE_INFINITY,
-): string {
-  const style = name === '' ? '' : ` class="${name}"`;
+): Markup {
+  const style = name === '' ? '' : svg` class="${name}"`;
   const shown = cut(text, most);
-  const whole = shown === text ? '' : `<title>${escaped(text)}</title>`;
-  return `<text x="${x.toFixed(1)}" y="${y}"${style}>${whole}${escaped(shown)}</text>`;
+  const whole = shown === text ? '' : svg`<title>${text}</title>`;
+  return svg`<text x="${x.toFixed(1)}" y="${y}"${style}>${whole}${shown}</text>`;
 }
 
 function cut(text: string, most: number): string {
@@ -115,7 +119,7 @@ function cut(text: string, most: number): string {
 }
 
 function escaped(text: string): string {
-  return text
+  return printable(text)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
