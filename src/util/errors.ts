@@ -108,6 +108,11 @@ export class RefitError extends Error {
     return ERRORS[this.code].exit;
   }
 
+  /** All problems of the subject, at least one. */
+  get problems(): readonly string[] {
+    return this.#problems.length > 0 ? this.#problems : [this.message];
+  }
+
   /**
    * One line for a log: the code, what happened, and what to do. It replaces control characters in the text of servers
    * and nodes.

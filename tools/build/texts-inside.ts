@@ -1,7 +1,7 @@
 /** Puts texts into the built program. They replace the modules that read these texts in the source tree. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Plugin } from 'rolldown';
+import { build, type Plugin } from 'rolldown';
 import { buildUi } from './ui.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -25,10 +25,14 @@ const READERS = [
 /** The module with the built user interface. In a checkout, it builds the user interface when a command needs it. */
 const UI = join(ROOT, 'src', 'cli', 'dashboard', 'bundle.ts');
 
+/** The module with the program of the worker thread that reads texts of viewers. */
+const READER = join(ROOT, 'src', 'cli', 'preview', 'foreign', 'reader-program.ts');
+
 export const textsInside: Plugin = {
   name: 'texts-inside',
   async load(id) {
     if (id === UI) return await uiInside();
+    if (id === READER) return await readerInside();
     const reader = READERS.find(({ module }) => module === id);
     if (!reader) return null;
     const { name, folder } = reader;
@@ -46,4 +50,17 @@ async function uiInside(): Promise<string> {
     readFileSync(join(folder, name), 'utf8'),
   );
   return `export const uiFiles = async () => (${JSON.stringify({ script, style })});\n`;
+}
+
+/** A worker thread of the one-file binary cannot load chunks, so its program is one text. */
+async function readerInside(): Promise<string> {
+  const { output } = await build({
+    input: join(ROOT, 'src', 'cli', 'preview', 'foreign', 'reader-worker.ts'),
+    platform: 'node',
+    logLevel: 'warn',
+    write: false,
+    output: { format: 'cjs', minify: true, codeSplitting: false },
+  });
+  const [{ code }] = output;
+  return `export const readerProgram = () => ({ program: ${JSON.stringify(code)}, isText: true });\n`;
 }

@@ -2,8 +2,10 @@
  * Previews plans whose text a viewer gives to the page, as `refit preview -f` would with the rights of that viewer. Writes nothing and
  * reads no file.
  */
+import { RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { previewTexts } from '../preview/preview-command.ts';
+import { readForeignPlans } from '../preview/foreign/read-foreign-plans.ts';
+import { previewObjects } from '../preview/preview-command.ts';
 import type { SessionParts } from '../status/status-session.ts';
 import { captured } from './captured.ts';
 import type { ActionResult } from './state.ts';
@@ -16,18 +18,28 @@ const MOST_PLANS = 10;
 /** The words that replace the file name in error messages about the text. */
 const PLACE = 'the text';
 
-/** Resolves with the output of the command, and with one sentence for each problem. */
+/**
+ * Resolves with the output of the command, and with one sentence for each problem. The text is read only after the API server has let the
+ * viewer list plans, and never in this thread.
+ */
 export async function previewText(
   text: string,
   flags: ConnectionFlags,
   parts: Omit<SessionParts, 'output'>,
 ): Promise<ActionResult> {
-  const files = [{ path: PLACE, text, isFromFolder: false }];
   return await captured(
     async (output) =>
-      await previewTexts(
-        files,
-        { ...flags, output: 'text', mostPlans: MOST_PLANS },
+      await previewObjects(
+        async (loaded) => {
+          // Each user may ask which kinds the cluster has, so an empty list proves no right.
+          if (loaded.length === 0)
+            throw new RefitError(
+              'REFIT_NO_CRD',
+              'the cluster has no kind of plan that Refit knows',
+            );
+          return await readForeignPlans(text, PLACE, MOST_PLANS, parts.abort);
+        },
+        { ...flags, output: 'text' },
         { ...parts, output },
       ),
   );

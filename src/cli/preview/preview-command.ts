@@ -2,20 +2,17 @@
  * Implements `refit preview`. It shows what a plan would do on this cluster, and uses the same decision function as the
  * controller. Writes nothing.
  */
-import { planKind } from '../../api/autopilot/plan.ts';
-import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
+import type { ReadObject } from '../../api/read-object.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { cattlePlanKind, upgradePolicyKind } from '../../api/schemas.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
 import { NOTHING_DONE, planEndOf } from '../../engine/assess/ended.ts';
 import { pointsOfNoReturn } from '../../engine/explain/way-back.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
-import { readPolicy } from '../../engine/policy/read-policy.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import { type InputFile, readInputs } from '../input-files.ts';
+import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
 import { askLeader, type Loaded, type Policies } from '../status/load.ts';
@@ -32,48 +29,44 @@ import { inSession, type SessionParts } from '../status/status-session.ts';
 import { harmless, type PlanView } from '../status/view.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
+import { type PlanFiles, planFilesIn } from './plan-files.ts';
 import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 
 interface PreviewFlags extends ConnectionFlags {
   readonly file?: readonly string[];
   readonly output: 'text' | 'json';
-  /** The maximum number of plans in the files; undefined if there is no limit. */
-  readonly mostPlans?: number;
 }
 
-/** The kinds of plans that users write as files. */
-const KINDS = [planKind, cattlePlanKind] as const;
-const EXPECTED = KINDS.map(nameOf).join(' or ');
-
-/** Does what `previewTexts` does, with the files that the user named. */
+/** Does what `previewObjects` does, with the files that the user named. */
 export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
   const { file } = flags;
-  return await previewTexts(file && (await readInputs(file)), flags, parts);
+  const found = file && planFilesIn(await readInputs(file));
+  return await previewObjects(async () => await Promise.resolve(found), flags, parts);
 }
 
 /**
- * Prints the preview of the plans in these files, and resolves with 0. If `files` is undefined, prints the previews of
- * all open plans. If a plan of the files would be refused or would do nothing, prints the preview and then rejects with
- * REFIT_FILE.
+ * Prints the preview of the plans that `read` resolves with, and resolves with 0. If `read` resolves with undefined, prints the previews of
+ * all open plans. If a plan of the files would be refused or would do nothing, prints the preview and then rejects with REFIT_FILE. `read`
+ * is called only after the API server has let the user list the plans of the cluster.
  */
-export async function previewTexts(
-  files: readonly InputFile[] | undefined,
+export async function previewObjects(
+  read: (loaded: readonly Loaded[]) => Promise<PlanFiles | undefined>,
   flags: Omit<PreviewFlags, 'file'>,
   parts: SessionParts,
 ): Promise<number> {
-  const found = files && objectsIn(files, flags.mostPlans);
-  const read = found?.plans;
   return await inSession(flags, parts, 'refit-preview', async (session) => {
-    const now = parts.clock.now();
     const { loaded } = session;
-    const fromFiles = (read ?? []).map(({ object }) => object);
+    const found = await read(loaded);
+    const plansOfFiles = found?.plans;
+    const now = parts.clock.now();
+    const fromFiles = (plansOfFiles ?? []).map(({ object }) => object);
     const policies = asIfApplied(session.viewParts.policies, found?.policies ?? []);
     const viewParts = { ...session.viewParts, fromFiles, policies };
     const plans =
-      read === undefined
+      plansOfFiles === undefined
         ? await previewOpen(loaded, viewParts, now)
         : await Promise.all(
-            read.map(
+            plansOfFiles.map(
               async (each) => await previewNew(each.object, servedBy(loaded, each), viewParts, now),
             ),
           );
@@ -83,7 +76,7 @@ export async function previewTexts(
         ? `${JSON.stringify(view, undefined, 2)}\n`
         : wrappedLines(renderPreview(view, now), parts.output.size().columns),
     );
-    const problems = (read ?? []).flatMap(({ place }, index) => {
+    const problems = (plansOfFiles ?? []).flatMap(({ place }, index) => {
       const plan = plans[index];
       return plan === undefined ? [] : problemsOf(plan).map((problem) => `${place}: ${problem}`);
     });
@@ -105,42 +98,6 @@ function asIfApplied(policies: Policies, fromFiles: readonly UpgradePolicy[]): P
     ...applied.values(),
   ];
   return { ...policies, list, fromFiles: new Set(applied.keys()) };
-}
-
-interface FileObjects {
-  readonly plans: readonly ReadObject[];
-  readonly policies: readonly UpgradePolicy[];
-}
-
-/** Returns the plans and the policies of the files. Objects of other kinds are ignored. */
-function objectsIn(files: readonly InputFile[], mostPlans = Number.POSITIVE_INFINITY): FileObjects {
-  const read = files.map(({ path, text }) =>
-    readObjects(text, path, [...KINDS, upgradePolicyKind]),
-  );
-  const objects = read.flatMap((each) => each.objects);
-  const plans = objects.filter(({ kind }) => kind !== upgradePolicyKind);
-  const policies = objects.filter(({ kind }) => kind === upgradePolicyKind);
-  const problems = read.flatMap((each) => each.problems);
-  for (const { place, object } of policies) {
-    const wrong = readPolicy(object as UpgradePolicy).problems;
-    problems.push(...wrong.map(({ message }) => `${place}: ${message}`));
-  }
-  const others = [
-    ...read.flatMap((each) => each.others),
-    ...policies.map(({ place, kind }) => `${place}: holds ${nameOf(kind)}`),
-  ];
-  // The message names objects of other kinds only if there are no plans and no other problems. If a file has mistakes,
-  // it contains objects of the expected kinds.
-  if (plans.length === 0 && problems.length === 0)
-    problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
-  if (plans.length > mostPlans)
-    problems.push(`found ${plans.length} plans, expected at most ${mostPlans}`);
-  if (problems.length === 0)
-    return { plans, policies: policies.map(({ object }) => object as UpgradePolicy) };
-  throw new RefitError('REFIT_FILE', '', {
-    problems,
-    hint: '`kubectl explain` shows every field of a kind',
-  });
 }
 
 function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {

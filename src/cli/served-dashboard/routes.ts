@@ -16,6 +16,7 @@ import type { UiFiles } from '../dashboard/bundle.ts';
 import { pageOf } from '../dashboard/page.ts';
 import { createFailures, type Sender } from './failures.ts';
 import { isOfOwnPage, isOwnName, isToken, LONGEST_TOKEN, tokenIn } from './gate.ts';
+import { createPreviewTurns, type PreviewTurns } from './preview-turns.ts';
 import { SIGN_IN_HEADERS, signInPage } from './sign-in-page.ts';
 import type { Arrival, ArrivalOf } from './trusted-proxy.ts';
 import type { FoundViewer, Viewer, Viewers } from './viewers.ts';
@@ -35,19 +36,13 @@ const ACTION_HEADER = 'x-refit-action';
 const LONGEST_FORM = 3 * LONGEST_TOKEN + 64;
 const MOST_PAGES = 8;
 const ACTIONS_AT_ONCE = 4;
-/**
- * The maximum number of previews at the same time. A preview needs processing time of this process, which also carries
- * out plans.
- */
-const PREVIEWS_AT_ONCE = 1;
-
 type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export function createRoutes(parts: RouteParts): Answer {
   const { viewers, files, clock, isKnown, arrivalOf, isSecure } = parts;
   const failures = createFailures(clock);
   const acting = semaphore(ACTIONS_AT_ONCE);
-  const previewing = semaphore(PREVIEWS_AT_ONCE);
+  const previewing = createPreviewTurns(clock);
   // The prefix `__Host-` makes browsers accept the cookie only over TLS, and only from this host itself.
   const cookieName = isSecure ? '__Host-refit-token' : 'refit-token';
   const cookieOf = (token: string, more = ''): string =>
@@ -143,8 +138,7 @@ interface Asked {
   readonly isProxied: boolean;
   /** Limits how many actions are carried out at once. */
   readonly acting: ReturnType<typeof semaphore>;
-  /** Limits how many previews are made at once. */
-  readonly previewing: ReturnType<typeof semaphore>;
+  readonly previewing: PreviewTurns;
 }
 
 async function answerViewer(
@@ -159,7 +153,7 @@ async function answerViewer(
   }
   if (pathname === '/api/preview') {
     const preview: Preview = async (text) =>
-      await previewing(async () => await viewer.preview(text));
+      await previewing(viewer.user, async () => await viewer.preview(text));
     return await answerPreview(preview, request, response);
   }
   if (pathname === '/')

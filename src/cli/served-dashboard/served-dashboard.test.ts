@@ -214,7 +214,7 @@ test('a preview is asked with the token of the viewer, and only by the own page'
   expect(done).toMatchObject({ code: 200 });
   expect(JSON.parse(done.body)).toMatchObject({
     isDone: false,
-    lines: [expect.stringMatching(/^REFIT_FILE: the text: holds /)],
+    lines: [expect.stringMatching(/^REFIT_NO_CRD: the cluster has no kind of plan /)],
   });
   const plan = JSON.stringify({
     apiVersion: 'autopilot.k0sproject.io/v1beta2',

@@ -1,0 +1,60 @@
+/** Reads the plans and policies that a preview is asked about from the texts of files. */
+import { planKind } from '../../api/autopilot/plan.ts';
+import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { cattlePlanKind, upgradePolicyKind } from '../../api/schemas.ts';
+import { readPolicy } from '../../engine/policy/read-policy.ts';
+import { RefitError } from '../../util/errors.ts';
+import type { InputFile } from '../input-files.ts';
+
+/** The kinds of plans that users write as files. */
+export const PLAN_KINDS = [planKind, cattlePlanKind] as const;
+const EXPECTED = PLAN_KINDS.map(nameOf).join(' or ');
+
+export interface PlanFiles {
+  readonly plans: readonly ReadObject[];
+  readonly policies: readonly UpgradePolicy[];
+}
+
+export interface FileLimits {
+  /** The maximum number of plans in the files, and also of policies. */
+  readonly mostPlans: number;
+}
+
+/** Throws REFIT_FILE with these problems. */
+export function refuseFiles(problems: readonly string[]): never {
+  throw new RefitError('REFIT_FILE', '', {
+    problems,
+    hint: '`kubectl explain` shows every field of a kind',
+  });
+}
+
+/** Returns the plans and the policies of the files. Objects of other kinds are ignored. Throws REFIT_FILE with every problem. */
+export function planFilesIn(files: readonly InputFile[], limits?: FileLimits): PlanFiles {
+  const { mostPlans } = limits ?? { mostPlans: Number.POSITIVE_INFINITY };
+  const read = files.map(({ path, text }) =>
+    readObjects(text, path, [...PLAN_KINDS, upgradePolicyKind]),
+  );
+  const objects = read.flatMap((each) => each.objects);
+  const plans = objects.filter(({ kind }) => kind !== upgradePolicyKind);
+  const policies = objects.filter(({ kind }) => kind === upgradePolicyKind);
+  const problems = read.flatMap((each) => each.problems);
+  for (const { place, object } of policies) {
+    const wrong = readPolicy(object as UpgradePolicy).problems;
+    problems.push(...wrong.map(({ message }) => `${place}: ${message}`));
+  }
+  const others = [
+    ...read.flatMap((each) => each.others),
+    ...policies.map(({ place, kind }) => `${place}: holds ${nameOf(kind)}`),
+  ];
+  // The message names objects of other kinds only if there are no plans and no other problems. If a file has mistakes,
+  // it contains objects of the expected kinds.
+  if (plans.length === 0 && problems.length === 0)
+    problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
+  if (plans.length > mostPlans)
+    problems.push(`found ${plans.length} plans, expected at most ${mostPlans}`);
+  if (policies.length > mostPlans)
+    problems.push(`found ${policies.length} policies, expected at most ${mostPlans}`);
+  if (problems.length > 0) refuseFiles(problems);
+  return { plans, policies: policies.map(({ object }) => object as UpgradePolicy) };
+}
