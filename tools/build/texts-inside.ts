@@ -52,8 +52,13 @@ async function uiInside(): Promise<string> {
   return `export const uiFiles = async () => (${JSON.stringify({ script, style })});\n`;
 }
 
-/** A worker thread of the one-file binary cannot load chunks, so its program is one text. */
 async function readerInside(): Promise<string> {
+  const program = JSON.stringify(await readerProgramText());
+  return `export const readerProgram = () => ({ program: ${program}, isText: true });\n`;
+}
+
+/** Resolves with the program as one text, because a worker thread of the one-file binary cannot load chunks. */
+export async function readerProgramText(): Promise<string> {
   const { output } = await build({
     input: join(ROOT, 'src', 'cli', 'preview', 'foreign', 'reader-worker.ts'),
     platform: 'node',
@@ -61,6 +66,5 @@ async function readerInside(): Promise<string> {
     write: false,
     output: { format: 'cjs', minify: true, codeSplitting: false },
   });
-  const [{ code }] = output;
-  return `export const readerProgram = () => ({ program: ${JSON.stringify(code)}, isText: true });\n`;
+  return output[0].code;
 }
