@@ -7,6 +7,7 @@ import type { Dialect } from '../../engine/contract/dialect.ts';
 import { isUnauthorized } from '../../kube/status-error.ts';
 import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import { semaphore } from '../../util/waits.ts';
 import { carryOut } from '../dashboard/actions.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';
@@ -14,7 +15,7 @@ import { explainNode, type Seen, stateOf } from '../dashboard/make-state.ts';
 import { previewText } from '../dashboard/preview.ts';
 import type { ActionRequest, ActionResult, Said } from '../dashboard/state.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { inSession } from '../status/status-session.ts';
+import { inSession, type Session } from '../status/status-session.ts';
 import { identify, type TokenOwner } from './identify.ts';
 
 /** Milliseconds after which the API server is asked again who the owner of a token is. */
@@ -38,6 +39,10 @@ const MOST_FOLLOWED = 8;
  * counts as a viewer.
  */
 const MOST_OF_USER = 4;
+/** The maximum number of viewers whose rights are tested at the same time, by their first lists. */
+const TESTED_AT_ONCE = 2;
+/** Milliseconds after which the test of a viewer's rights ends, so that another viewer is tested. */
+const TEST_MS = 60_000;
 /** Each viewer gets at most 1/SHARE of the time of this process, because the process also carries out plans. */
 const SHARE = 40;
 const LEAST_PAUSE_MS = 1000;
@@ -45,7 +50,10 @@ const LEAST_PAUSE_MS = 1000;
 export interface Viewer {
   readonly user: string;
   readonly feed: Feed;
-  /** Follows the plans for this viewer from now on. Returns false if the plans are already followed for too many viewers. */
+  /**
+   * Follows the plans for this viewer from now on. The viewer gets a place after the API server has answered the first lists. Returns false
+   * if the plans are already followed for too many viewers.
+   */
   follow(): boolean;
   explain(plan: string, node: string): readonly Said[];
   act(request: ActionRequest): Promise<ActionResult>;
@@ -84,6 +92,8 @@ interface Kept {
   readonly viewer: Viewer;
   checkedAt: number;
   stop: AbortController | undefined;
+  /** True if the plans are followed for this viewer, who has the right to list them. */
+  hasPlace: boolean;
   /** The monotonic time at which a page was last open. */
   usedAt: number;
 }
@@ -95,22 +105,11 @@ export function createViewers(options: ViewersOptions): Viewers {
   const drop = (key: string): void => {
     const each = kept.get(key);
     kept.delete(key);
-    each?.stop?.abort(new Error('the viewer has signed out'));
+    if (each) stopFollowing(each, 'the viewer has signed out');
     each?.viewer.feed.end();
   };
   const followed = (): Kept[] => [...kept.values()].filter(({ stop }) => stop !== undefined);
-  const makeRoom = (user: string): boolean => {
-    const places = followed();
-    const own = places.filter(({ viewer }) => viewer.user === user);
-    const isFull = own.length >= MOST_OF_USER;
-    if (!isFull && places.length < MOST_FOLLOWED) return true;
-    const [idle] = (isFull ? own : places)
-      .filter(({ viewer }) => viewer.feed.pages === 0)
-      .toSorted((a, b) => a.usedAt - b.usedAt);
-    idle?.stop?.abort(new Error('another viewer takes the place of this one'));
-    if (idle) idle.stop = undefined;
-    return idle !== undefined;
-  };
+  const testing = semaphore(TESTED_AT_ONCE);
   const keep = (key: string, token: string, user: string): Viewer => {
     const known = kept.get(key);
     const now = clock.monotonic();
@@ -118,7 +117,7 @@ export function createViewers(options: ViewersOptions): Viewers {
       known.checkedAt = now;
       return known.viewer;
     }
-    const [oldest] = [...kept].find(([, { stop }]) => stop === undefined) ?? [];
+    const [oldest] = [...kept].find(([, { hasPlace }]) => !hasPlace) ?? [];
     if (kept.size >= MOST_KNOWN && oldest !== undefined) drop(oldest);
     const own = createViewer(options, { token, user }, () => drop(key));
     const each: Kept = {
@@ -126,14 +125,25 @@ export function createViewers(options: ViewersOptions): Viewers {
       viewer: { ...own.parts, follow },
       checkedAt: now,
       stop: undefined,
+      hasPlace: false,
       usedAt: now,
     };
     function follow(): boolean {
       each.usedAt = clock.monotonic();
       if (each.stop) return true;
-      if (!makeRoom(user)) return false;
+      if (!mayTry(followed(), user)) return false;
       each.stop = new AbortController();
-      void own.run(AbortSignal.any([each.stop.signal, abort]));
+      const place: Place = {
+        testing,
+        take: () => {
+          each.hasPlace ||= takePlace(followed(), user);
+          return each.hasPlace;
+        },
+        leave: () => {
+          each.hasPlace = false;
+        },
+      };
+      void own.run(place, AbortSignal.any([each.stop.signal, abort]));
       return true;
     }
     kept.set(key, each);
@@ -169,6 +179,63 @@ export function createViewers(options: ViewersOptions): Viewers {
   };
 }
 
+/** A place for a viewer for whom the plans are followed. */
+interface Place {
+  /** Limits how many viewers are tested at once. */
+  readonly testing: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Returns false if no place is free. */
+  take(): boolean;
+  leave(): void;
+}
+
+function stopFollowing(each: Kept, why: string): void {
+  each.stop?.abort(new Error(why));
+  each.stop = undefined;
+  each.hasPlace = false;
+}
+
+/** Returns false if the user has too many viewers already, or if another viewer of the user can get no place. */
+function mayTry(followed: readonly Kept[], user: string): boolean {
+  const own = followed.filter(({ viewer }) => viewer.user === user);
+  const open = own.filter(({ viewer }) => viewer.feed.pages > 0);
+  if (open.length >= MOST_OF_USER) return false;
+  for (const idle of leastUsed(own).slice(0, Math.max(0, own.length + 1 - MOST_OF_USER)))
+    stopFollowing(idle, 'another viewer of the same user takes the place of this one');
+  const placed = followed.filter(({ hasPlace }) => hasPlace);
+  return placed.length < MOST_FOLLOWED || replaceable(placed, user) !== undefined;
+}
+
+/** Takes a place for a viewer of the user whose rights are proved. Returns false if no place is free. */
+function takePlace(followed: readonly Kept[], user: string): boolean {
+  const placed = followed.filter(({ hasPlace }) => hasPlace);
+  if (placed.length < MOST_FOLLOWED) return true;
+  const replaced = replaceable(placed, user);
+  if (replaced === undefined) return false;
+  stopFollowing(replaced, 'another viewer takes the place of this one');
+  replaced.viewer.feed.end();
+  return true;
+}
+
+/**
+ * Returns the viewer whose place a viewer of the user may take: one without an open page, or else one of the user with the most places, if
+ * this user then still has as many places as the other.
+ */
+function replaceable(placed: readonly Kept[], user: string): Kept | undefined {
+  const [idle] = leastUsed(placed);
+  if (idle) return idle;
+  const byUser = Map.groupBy(placed, ({ viewer }) => viewer.user);
+  const [most = []] = [...byUser.values()].toSorted((a, b) => b.length - a.length);
+  const own = byUser.get(user)?.length ?? 0;
+  return most.length > own + 1 ? most[0] : undefined;
+}
+
+/** Returns the viewers without an open page, the least recently used first. */
+function leastUsed(viewers: readonly Kept[]): Kept[] {
+  return viewers
+    .filter(({ viewer }) => viewer.feed.pages === 0)
+    .toSorted((a, b) => a.usedAt - b.usedAt);
+}
+
 /** Checks the tokens of open pages, and stops following the plans for viewers who have closed their pages. */
 async function checkPages(
   followed: readonly Kept[],
@@ -180,9 +247,51 @@ async function checkPages(
       each.usedAt = now;
       await find(each.token);
     } else if (now - each.usedAt > LINGER_MS) {
-      each.stop?.abort(new Error('no page is open'));
-      each.stop = undefined;
+      stopFollowing(each, 'no page is open');
     }
+  }
+}
+
+/**
+ * Settles like `work`. The work counts as a test of the viewer's rights until it calls `onListed`, and its signal aborts if the test takes
+ * too long.
+ */
+async function afterTest(
+  { testing }: Place,
+  clock: Clock,
+  abort: AbortSignal,
+  work: (until: AbortSignal, onListed: () => void) => Promise<void>,
+): Promise<void> {
+  const listed = Promise.withResolvers<void>();
+  const slow = new AbortController();
+  const started = await testing(async () => {
+    abort.throwIfAborted();
+    const tooSlow = new Error('the API server has not answered the lists in time');
+    const cancel = clock.schedule(TEST_MS, () => slow.abort(tooSlow));
+    const working = work(AbortSignal.any([abort, slow.signal]), listed.resolve);
+    await Promise.race([listed.promise, working]).finally(cancel);
+    return { working };
+  });
+  await started.working;
+}
+
+/** What a viewer sees before the plans were read. */
+const NOTHING_SEEN: Seen = {
+  status: { leader: { state: 'unknown' }, plans: [] },
+  rollouts: [],
+  missing: [],
+};
+
+const NO_KIND = 'The cluster has no kind of plan that Refit knows.';
+const NO_PLACE = 'The plans are already followed for too many viewers: try again later.';
+
+/** Ends an attempt to follow the plans for a viewer who gets no place. `missing` has the sentences that say why. */
+class NothingToFollow extends Error {
+  readonly missing: readonly string[];
+
+  constructor(missing: readonly string[]) {
+    super(missing.join(' '));
+    this.missing = missing;
   }
 }
 
@@ -193,33 +302,35 @@ function createViewer(
 ) {
   const feed = createFeed();
   const flags = { ...connection, token };
-  const none: Seen = {
-    status: { leader: { state: 'unknown' }, plans: [] },
-    rollouts: [],
-    missing: [],
-  };
-  let seen = none;
+  let seen = NOTHING_SEEN;
   const publish = (): void =>
     feed.publish({ ...stateOf(seen, clock.now()), allowsActions: true, viewer: user });
-  const followOnce = async (abort: AbortSignal): Promise<void> => {
+  const followOnce = async (place: Place, abort: AbortSignal): Promise<void> => {
     const missing: string[] = [];
     const onDenied = (error: unknown): void => void missing.push(messageOf(error));
-    await inSession(
-      flags,
-      { dialects, clock, abort, onDenied },
-      'refit-dashboard',
-      async (session) => {
-        for await (const next of followPlans(session, clock, missing)) {
-          const began = clock.monotonic();
-          seen = next;
-          publish();
-          const spent = clock.monotonic() - began;
-          await sleep(clock, Math.max(LEAST_PAUSE_MS, SHARE * spent), abort);
-        }
-      },
-    );
+    const follow = async (session: Session, onListed: () => void): Promise<void> => {
+      abort.throwIfAborted();
+      // A place needs memory, so a viewer who may list no kind of plan gets none.
+      if (session.loaded.length === 0)
+        throw new NothingToFollow(missing.length > 0 ? missing : [NO_KIND]);
+      if (!place.take()) throw new NothingToFollow([NO_PLACE]);
+      onListed();
+      for await (const next of followPlans(session, clock, missing)) {
+        const began = clock.monotonic();
+        seen = next;
+        publish();
+        const spent = clock.monotonic() - began;
+        await sleep(clock, Math.max(LEAST_PAUSE_MS, SHARE * spent), abort);
+      }
+    };
+    await afterTest(place, clock, abort, async (until, onListed) => {
+      const parts = { dialects, clock, abort: until, onDenied };
+      await inSession(flags, parts, 'refit-dashboard', async (session) => {
+        await follow(session, onListed);
+      });
+    });
   };
-  const run = async (abort: AbortSignal): Promise<void> => {
+  const run = async (place: Place, abort: AbortSignal): Promise<void> => {
     let failures = 0;
     while (!abort.aborted) {
       const renewed = new AbortController();
@@ -229,13 +340,15 @@ function createViewer(
         () => undefined,
       );
       try {
-        await followOnce(AbortSignal.any([abort, renewed.signal]));
+        await followOnce(place, AbortSignal.any([abort, renewed.signal]));
       } catch (error) {
         if (isUnauthorized(error)) return onRefused();
         if (abort.aborted) return;
         if (!renewed.signal.aborted) {
           failures = clock.monotonic() - began > RENEW_MS / 2 ? 1 : failures + 1;
-          seen = { ...seen, missing: [messageOf(error)] };
+          place.leave();
+          const missing = error instanceof NothingToFollow ? error.missing : [messageOf(error)];
+          seen = { ...seen, missing };
           publish();
           const pause = backoffDelay(failures, { base: 1000, cap: 60_000, random });
           await sleep(clock, pause, abort).catch(() => undefined);
