@@ -49,7 +49,7 @@ test('a new version that was applied over an ended Plan: nothing ran, and nothin
   expect(text).toContain('(its spec now says v1.37.0+k0s.0)');
   expect(text).not.toContain('  to v1.37.0+k0s.0');
   // No node was upgraded to the version that the edited Plan names.
-  expect(text).toMatch(/^ {2}w1 .* worker +- +v1\.36\.3\+k0s /m);
+  expect(text).toMatch(/^ {2}w1 .* worker +- +v1\.36\.3\+k0s\.2 /m);
 });
 
 test('a Plan that failed and was edited: a retry continues it with the edit, for all nodes that are left', async () => {
