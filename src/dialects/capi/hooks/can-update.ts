@@ -1,11 +1,13 @@
 /**
  * Answers CanUpdateMachine and CanUpdateMachineSet for the updater of Refit itself. The answer is a patch with the
- * change of the version, because Refit can make no other change.
+ * change of the version, and with what Cluster API changes by itself because of the version. Refit can make no other
+ * change.
  */
 import * as hooks from '../../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { parseVersion } from '../../../util/version.ts';
+import { gatesOfClusterApi } from '../../../versions/cluster-api-gates.ts';
 
 interface Part {
   readonly name: 'machine' | 'infraMachine' | 'bootstrap';
@@ -135,25 +137,98 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   if (isDisabled(settings))
     return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);
-  const claimed = changes.find(isOurs);
-  const rest = changes.filter((change) => change !== claimed).map(nameOf);
-  const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; not covered: ${rest.join(', ') || 'nothing'}`;
-  if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny'))
+  const claimed = claimedIn(changes);
+  const rest = changes.filter((change) => !claimed.includes(change));
+  const message = `covers ${namesOf(claimed) || 'nothing'}; not covered: ${namesOf(rest) || 'nothing'}`;
+  if (claimed.length === 0 || (rest.length > 0 && settings?.['partial'] === 'deny'))
     return accepted(kind, message);
-  const { part, path, to } = claimed;
-  const document = nested([...shape.root, ...path], to);
-  const patch = Buffer.from(JSON.stringify(document)).toString('base64');
-  return accepted(kind, message, {
-    [`${part.object}Patch` as const]: { patchType: 'JSONMergePatch', patch },
+  return accepted(kind, message, claimOf(shape, claimed));
+}
+
+function namesOf(changes: readonly PartChange[]): string {
+  return changes.map(nameOf).join(', ');
+}
+
+/** Returns a patch for each object that the changes concern. */
+function claimOf(shape: Shape, changes: readonly PartChange[]): hooks.Claim {
+  const byObject = Map.groupBy(changes, ({ part }) => part.object);
+  const patches = [...byObject].map(([object, own]) => {
+    const document = own.reduce<unknown>(
+      (known, { path, to }) => merged(known, nested([...shape.root, ...path], to ?? null)),
+      {},
+    );
+    const patch = Buffer.from(JSON.stringify(document)).toString('base64');
+    return [`${object}Patch`, { patchType: 'JSONMergePatch', patch }] as const;
   });
+  return Object.fromEntries(patches);
+}
+
+/** Returns both documents in one. None of the changes in them lies inside another. */
+function merged(known: unknown, more: unknown): unknown {
+  if (!isRecord(known) || !isRecord(more)) return more;
+  const keys = [...new Set([...Object.keys(known), ...Object.keys(more)])];
+  return Object.fromEntries(
+    keys.map((key) => [
+      key,
+      key in more ? merged(own(known, key), own(more, key)) : own(known, key),
+    ]),
+  );
 }
 
 /**
- * Returns true for a change of the Kubernetes version, the only change that agents can carry out.
+ * Returns the changes that Refit covers: the change of the Kubernetes version, which is the only change that agents
+ * carry out, and what Cluster API changes by itself with that version. Nothing else is covered.
  */
+function claimedIn(changes: readonly PartChange[]): readonly PartChange[] {
+  const version = changes.find(isOurs);
+  if (version === undefined) return [];
+  const followed = changes.filter((change) => followsVersion(change, version));
+  return [version, ...followed];
+}
+
+/** Returns true for a change of the Kubernetes version. */
 function isOurs(change: PartChange): boolean {
   if (nameOf(change) !== 'machine.spec.version') return false;
   return typeof change.to === 'string' && parseVersion(change.to) !== undefined;
+}
+
+const GATES = ['clusterConfiguration', 'featureGates'] as const;
+
+/**
+ * Returns true if the change only adds gates that Cluster API sets for the new version, or removes gates that it set for
+ * the old version.
+ */
+function followsVersion({ part, path, from, to }: PartChange, version: PartChange): boolean {
+  if (part.name !== 'bootstrap') return false;
+  const before = gatesOf(version.from);
+  const after = gatesOf(version.to);
+  if (before === undefined || after === undefined) return false;
+  const changed = (value: Value): Value =>
+    value === undefined ? undefined : valueAt(nested(path, value), GATES);
+  const removed = changed(from);
+  const added = changed(to);
+  // Nothing else than these gates may change together with them.
+  const isWhole = (value: Value, gates: Value): boolean =>
+    value === undefined || sameJson(nested(path, value), nested(GATES, gates));
+  if (!isWhole(from, removed) || !isWhole(to, added)) return false;
+  return isSetOnlyIn(removed, before, after) && isSetOnlyIn(added, after, before);
+}
+
+function gatesOf(version: Value): Readonly<Record<string, boolean>> | undefined {
+  return typeof version === 'string' ? gatesOfClusterApi(version) : undefined;
+}
+
+/** Returns true if Cluster API sets each of the gates to its value for one version, and does not set it for the other. */
+function isSetOnlyIn(
+  gates: Value,
+  set: Readonly<Record<string, boolean>>,
+  other: Readonly<Record<string, boolean>>,
+): boolean {
+  if (gates === undefined) return true;
+  if (!isRecord(gates)) return false;
+  return Object.entries(gates).every(
+    ([gate, value]) => own(set, gate) === value && own(other, gate) === undefined,
+  );
 }
 
 /** Returns an object that has only the value at the path. */
