@@ -25,6 +25,7 @@ import {
 import { type AskReadyz, askControlPlane } from '../engine/snapshot/api-server-health.ts';
 import type { Prober } from '../engine/snapshot/probes.ts';
 import { checkAsker } from '../health/ask-check.ts';
+import { createComponentMonitor } from '../health/component-monitor.ts';
 import { createHealthMonitor, type HealthMonitor } from '../health/monitor.ts';
 import { lookAtJob } from '../hooks/job-hook.ts';
 import { createHookRunner, type HookRunner } from '../hooks/runner.ts';
@@ -396,6 +397,8 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
   const budgetPods = createBudgetPodCounter({ client: writer, clock, log: parts.log });
   manager.addRunnable(budgetPods, 'leading');
+  const components = createComponentMonitor({ client: writer, clock, log: parts.log });
+  manager.addRunnable(components, 'leading');
   const silences = silenceKeeper(parts, writer);
   manager.addRunnable(
     { name: 'silences', run: async (term) => await silences.run(term) },
@@ -412,6 +415,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
       notifier,
       locks,
       budgetPods,
+      components,
       hooks,
       silences,
       drains: drainsNodes ? parts.drains : undefined,

@@ -2,6 +2,7 @@
 import type { LockKeeper } from '../coordination/lock-keeper.ts';
 import type { BudgetPodCounter } from '../drain/budget-pod-counter.ts';
 import type { Drains } from '../drain/running-drains.ts';
+import type { ComponentMonitor } from '../health/component-monitor.ts';
 import type { HealthMonitor } from '../health/monitor.ts';
 import type { HookResult } from '../hooks/rules.ts';
 import type { HookRunner } from '../hooks/runner.ts';
@@ -80,7 +81,7 @@ export interface RolloutController extends runtime.Controller {
  */
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
   const { reader, writer, log, drains, health, hooks, locks, silences, notifier, clock } = parts;
-  const { budgetPods } = parts;
+  const { budgetPods, components } = parts;
   const { metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
@@ -137,8 +138,8 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
       ...(parts.policies
         ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)]
         : []),
-      ...[drains, health, locks, budgetPods, hooks, silences, notifier].flatMap((each) =>
-        each ? [fromChanges(each, plans, keys)] : [],
+      ...[drains, health, components, locks, budgetPods, hooks, silences, notifier].flatMap(
+        (each) => (each ? [fromChanges(each, plans, keys)] : []),
       ),
     ],
     nodeRollouts,
@@ -165,7 +166,14 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
  */
 function fromChanges(
   changing: Pick<
-    BudgetPodCounter | Drains | HealthMonitor | HookRunner | LockKeeper | Notifier | SilenceKeeper,
+    | BudgetPodCounter
+    | ComponentMonitor
+    | Drains
+    | HealthMonitor
+    | HookRunner
+    | LockKeeper
+    | Notifier
+    | SilenceKeeper,
     'onChange'
   >,
   plans: Informer,

@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createControlNode } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
+import { MESSAGE_ANNOTATION } from '../../src/engine/model/written-conditions.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes } from '../../src/signal/names.ts';
@@ -18,7 +19,7 @@ async function shown(kind: string, name: string): Promise<string[][]> {
   return rows.map((row) => row.split(/ {2,}/).slice(0, -1));
 }
 
-test('a Plan shows its state, its version, and why it stopped', async () => {
+test('a Plan shows its state, its version, and the message of its leader without the JSON of the record', async () => {
   await installKinds();
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(async () => {
@@ -44,8 +45,10 @@ test('a Plan shows its state, its version, and why it stopped', async () => {
   ]);
   const commands = [
     { id: 0, state: 'Completed' },
-    { id: 1, state: 'InconsistentTargets', description: WHY },
+    { id: 1, state: 'InconsistentTargets', description: '{"run":2,"generation":2}' },
   ];
+  const annotations = { [MESSAGE_ANNOTATION]: WHY };
+  await admin.patch(plans, PLAN, { metadata: { annotations } }, { type: 'merge' });
   await admin.patch(
     plans,
     PLAN,

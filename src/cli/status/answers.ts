@@ -18,7 +18,7 @@ import type { Known } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { doubtOf, leaderFinding } from './control-plane-finding.ts';
+import { componentsFinding, doubtOf, leaderFinding } from './control-plane-finding.ts';
 import type { Sources } from './inspection-sources.ts';
 import type { Loaded } from './load.ts';
 
@@ -184,6 +184,7 @@ function nothingKnown(
     controlPlane: undefined as Known['controlPlane'],
     preconditions: undefined as Known['preconditions'],
     decisions: 'unasked' as Known['decisions'],
+    components: componentsFinding(plan),
     health: undefined as Known['health'],
     failures: undefined as Known['failures'],
     locks: undefined as Known['locks'],

@@ -25,6 +25,15 @@ export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
 }
 
 /**
+ * Returns what the leader found about the controller manager and the scheduler; undefined if they work, or if the leader
+ * does not look at them. A command does not watch their Leases.
+ */
+export function componentsFinding(plan: KubeObject): Known['components'] {
+  const told = blockedBy(plan, 'ComponentNotWorking');
+  return told === undefined ? undefined : { told };
+}
+
+/**
  * Returns one sentence about the API servers that are not ready when this machine asks them. Returns undefined if all
  * are ready, or if the process that carries out the plan runs on this machine.
  */

@@ -38,6 +38,11 @@ export interface Features<P extends KubeObject> {
    */
   joinedTargets?(plan: P, world: World, now: TurnTime): readonly JoinedTarget[];
   /**
+   * True if the plans upgrade the controller manager and the scheduler of the cluster, and their leaders hold Leases in
+   * kube-system. Then no target starts while one of them does not work. Without this feature, nobody looks at them.
+   */
+  readonly hasComponentLeases?: true;
+  /**
    * True if the leader may retry failed targets by itself, if a policy requests that. Without this feature, only people
    * can retry targets.
    */

@@ -7,6 +7,7 @@ import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
+import { componentsWork, componentsWorkAfter } from './components-work.ts';
 import { domainAvailable } from './domain-available.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
 import { downloadsPossible } from './downloads-possible.ts';
@@ -64,6 +65,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   workersFirst,
   foreignWork,
   apiServersReadyAtStart,
+  componentsWork,
   othersAtWork,
   nodeReady,
   writeAllowed,
@@ -87,6 +89,7 @@ export const BEFORE_WORK: readonly Gate[] = [hooksAfterDrain, hooksBeforeRestart
 /** These verifiers are asked after a target reported success. Its slot is free once all of them pass. */
 export const AFTER_TARGET: readonly Gate[] = [
   apiServersReady,
+  componentsWorkAfter,
   nodeReady,
   writeAllowed,
   healthyAfter,

@@ -21,6 +21,7 @@ export interface GateInput
     Pick<
       Snapshot,
       | 'controlPlane'
+      | 'components'
       | 'apiServers'
       | 'foreignWork'
       | 'controls'

@@ -10,6 +10,7 @@ import type { LifecycleChange, LifecycleState } from '../../drain/lifecycle-cond
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
+import type { Components } from '../../health/component-monitor.ts';
 import type { HookResult } from '../../hooks/rules.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -283,6 +284,11 @@ export interface Snapshot {
   readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
   /** The health of every API server of the cluster, whether the plan lists its controller or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
+  /**
+   * What is known about the controller manager and the scheduler. For a command, `told` is the message of the leader
+   * about them. Undefined for processes and dialects that do not watch them.
+   */
+  readonly components?: Components | { readonly told: string } | undefined;
   /** The last results of the health checks of the policy; undefined for processes that run no health checks. */
   readonly health?: readonly CheckResult[] | undefined;
   /**

@@ -48,6 +48,7 @@ export const REASONS = {
   FinishingInFlight: 'nothing new starts after a failure or broken rule; nodes in progress finish',
   ControlPlaneUnknown: 'the API servers have not been probed yet',
   ControlPlaneNotReady: 'an API server is not ready',
+  ComponentNotWorking: 'the controller manager or the scheduler of the cluster does not work',
   ForeignWork: 'nodes are at work for another plan, or for a plan that was deleted',
   Resumed: 'targets start again, because the block is over',
   NodeNotReady: 'a node is not Ready',
@@ -217,6 +218,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   ControlPlaneNotReady: {
     act: 'repair the API server that the message names: its /readyz must answer with ok',
+  },
+  ComponentNotWorking: {
+    act: 'repair the component that the message names: its leader must renew its Lease; if no such component runs in this cluster, delete the Lease',
   },
   ForeignWork: {
     act: 'let the other plan end, or end it with `refit abort`; check that the agents of those nodes run',

@@ -58,6 +58,7 @@ import { kindOf } from './world.ts';
 export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
+  readonly components?: Snapshot['components'];
   readonly health?: readonly CheckResult[] | undefined;
   readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
   readonly locks?: Snapshot['locks'];
@@ -183,6 +184,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     markOwner: claimOf(dialect.name, scene.plan),
     awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
+    components: dialect.hasComponentLeases === true ? scene.known.components : undefined,
     health: scene.known.health,
     decisions: scene.known.decisions,
     locks: scene.known.locks,

@@ -1,10 +1,12 @@
 /** Combines the work for a plan that is done outside of its nodes: health checks, hooks, locks, counts of pods and silences. */
 import type { LockKeeper } from '../../coordination/lock-keeper.ts';
 import type { BudgetPodCounter } from '../../drain/budget-pod-counter.ts';
+import type { ComponentMonitor } from '../../health/component-monitor.ts';
 import type { HealthMonitor } from '../../health/monitor.ts';
 import type { HookRunner } from '../../hooks/runner.ts';
 import type { SilenceKeeper } from '../../silences/keeper.ts';
 import type { Snapshot } from '../model/decision.ts';
+import { isFinal } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { needsBudgetPods } from '../schedule/fewest-first.ts';
 import { followHealth } from './followed-health.ts';
@@ -17,6 +19,8 @@ export interface OutsideParts {
   readonly health?: HealthMonitor | undefined;
   /** Keeps the locks that are shared with other tools. */
   readonly locks?: LockKeeper | undefined;
+  /** Watches whether the controller manager and the scheduler work. */
+  readonly components?: ComponentMonitor | undefined;
   /** Counts the pods that PodDisruptionBudgets cover. */
   readonly budgetPods?: BudgetPodCounter | undefined;
   /** Carries out the hooks of policies. */
@@ -27,10 +31,11 @@ export interface OutsideParts {
 
 /** Returns the results of this work that are known for the plan now, as parts of its snapshot. */
 export function outsideResults(
-  { health, locks, hooks, budgetPods }: OutsideParts,
+  { health, locks, hooks, budgetPods, components }: OutsideParts,
   plan: string,
-): Pick<Snapshot, 'health' | 'locks' | 'hooks' | 'budgetPods'> {
+): Pick<Snapshot, 'health' | 'locks' | 'hooks' | 'budgetPods' | 'components'> {
   return {
+    components: components?.known(),
     health: health?.resultsOf(plan),
     locks: locks?.locks(),
     budgetPods: budgetPods?.known(),
@@ -43,13 +48,14 @@ export function outsideResults(
  * command of the turn starts them.
  */
 export function followOutsideWork(
-  { health, locks, silences, budgetPods }: OutsideParts,
+  { health, locks, silences, budgetPods, components }: OutsideParts,
   plan: string,
   snapshot: Snapshot,
   policy: RolloutPolicy,
   now: number,
 ): void {
   followHealth(health, plan, snapshot, policy, now);
+  components?.follow(plan, snapshot.components !== undefined && !isFinal(snapshot.rollout));
   followLocks(locks, plan, snapshot, policy);
   budgetPods?.follow(plan, needsBudgetPods(snapshot, policy));
   followSilences(silences, plan, snapshot, policy);

@@ -1,7 +1,9 @@
 /** The answers of the gate and the verifier of health checks, as rows for the table of all gates. */
+
 import { healthy, healthyAfter } from '../../../src/engine/gates/healthy.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { T0 } from '../clock/times.ts';
+import { COMPONENT_ROWS } from './component-rows.ts';
 import { input, resting } from './gate-inputs.ts';
 import { buildPolicy } from './rollout-policies.ts';
 
@@ -16,6 +18,7 @@ const SAID =
 const DONE = resting(undefined, T0);
 
 export const HEALTH_ROWS: readonly [Gate, string, GateInput, string][] = [
+  ...COMPONENT_ROWS,
   [healthy, 'a check that passes', { ...input('worker'), policy, health: [PASSING] }, 'pass'],
   [healthy, 'a check that fails', { ...input('worker'), policy, health: [FAILING] }, SAID],
   [healthyAfter, 'a check that passes', { ...DONE, policy, health: [PASSING] }, 'pass'],

@@ -49,6 +49,7 @@ export const autopilot: Dialect<Plan> = {
   project,
   joinedTargets,
   recordsSkips: true,
+  hasComponentLeases: true,
   ordersRetries: true,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
   endpoints: (world) =>

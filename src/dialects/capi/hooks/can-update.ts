@@ -170,7 +170,7 @@ function merged(known: unknown, more: unknown): unknown {
   return Object.fromEntries(
     keys.map((key) => [
       key,
-      key in more ? merged(own(known, key), own(more, key)) : own(known, key),
+      Object.hasOwn(more, key) ? merged(own(known, key), own(more, key)) : own(known, key),
     ]),
   );
 }

@@ -1,0 +1,163 @@
+/** Tests when a component of the control plane counts as working, from what its Lease shows over time. */
+import { expect, test } from 'vitest';
+import { buildLog } from '../../test/support/builders/logs.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { T0 } from '../../test/support/clock/times.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { KubeObject, Lease, Resource } from '../kube/resources.ts';
+import { StatusError } from '../kube/status-error.ts';
+import { rfc3339 } from '../util/clock.ts';
+import { type ComponentMonitor, createComponentMonitor } from './component-monitor.ts';
+
+const MANAGER = 'kube-controller-manager';
+
+class Scene implements AsyncDisposable {
+  readonly clock = new FakeClock(T0);
+  readonly lines: string[] = [];
+  readonly monitor: ComponentMonitor;
+  lease: Lease['spec'] | 'none' | 'forbidden' | 'broken' = 'none';
+  reads = 0;
+  changes = 0;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor() {
+    const get = async (_kind: Resource, name: string): Promise<KubeObject> => {
+      this.reads++;
+      const { lease } = this;
+      if (lease === 'broken') throw new Error('no route');
+      if (lease === 'forbidden') throw statusError(403);
+      if (lease === 'none' || name !== MANAGER) throw statusError(404);
+      return await Promise.resolve({ metadata: { name }, spec: lease } as KubeObject);
+    };
+    const client = { get } as unknown as Pick<KubeClient, 'get'>;
+    const log = buildLog(this.lines, 'warn');
+    this.monitor = createComponentMonitor({ client, clock: this.clock, log });
+    this.monitor.onChange(() => this.changes++);
+    this.#running = this.monitor.run(this.#stop.signal);
+  }
+
+  /** The holder renews the Lease by a clock that differs from the clock of this process. */
+  renew(skewMs = 0, holderIdentity = 'c1'): void {
+    const renewTime = rfc3339(this.clock.now() + skewMs);
+    this.lease = { holderIdentity, renewTime, leaseDurationSeconds: 15 };
+  }
+
+  async wait(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+  }
+
+  get state(): string | undefined {
+    const known = this.monitor.known();
+    if (known === 'unasked') return known;
+    return known.problem ?? known.states.map(({ name, state }) => `${name} ${state}`).join();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+}
+
+function statusError(code: number): StatusError {
+  return new StatusError({
+    kind: 'Status',
+    code,
+    reason: code === 403 ? 'Forbidden' : 'NotFound',
+    message: '',
+  });
+}
+
+test('the Leases are read only while a plan needs them', async () => {
+  await using scene = new Scene();
+  await scene.wait(10_000);
+  expect([scene.reads, scene.state]).toEqual([0, 'unasked']);
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  expect(scene.state).toBe('');
+  scene.monitor.follow('p', false);
+  const { reads } = scene;
+  await scene.wait(10_000);
+  expect([scene.reads, scene.state]).toEqual([reads, 'unasked']);
+});
+
+test('a component whose Lease was renewed a moment ago works at once', async () => {
+  await using scene = new Scene();
+  scene.renew(-3000);
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  expect(scene.state).toBe(`${MANAGER} working`);
+});
+
+test('a component with another clock works once its Lease is renewed', async () => {
+  await using scene = new Scene();
+  scene.renew(-3_600_000);
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  expect(scene.state).toBe(`${MANAGER} unclear`);
+  await scene.wait(1000);
+  scene.renew(-3_600_000);
+  await scene.wait(2000);
+  expect(scene.state).toBe(`${MANAGER} working`);
+});
+
+test.each<[string, number]>([
+  ['that worked', 0],
+  ['that had stopped before', -3_600_000],
+])(
+  'a component %s has stopped when nobody renews its Lease for its duration and a grace',
+  async (_name, skewMs) => {
+    await using scene = new Scene();
+    scene.renew(skewMs);
+    scene.monitor.follow('p', true);
+    await scene.wait(28_000);
+    expect(scene.state).not.toContain('stopped');
+    await scene.wait(6000);
+    expect(scene.state).toBe(`${MANAGER} stopped`);
+    expect(scene.changes).toBeGreaterThan(1);
+    scene.renew(skewMs);
+    await scene.wait(2000);
+    expect(scene.state).toBe(`${MANAGER} working`);
+  },
+);
+
+test('a Lease that its holder gave up is no sign of life, although it changed', async () => {
+  await using scene = new Scene();
+  scene.renew();
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  scene.renew(1, '');
+  await scene.wait(34_000);
+  expect(scene.state).toBe(`${MANAGER} stopped`);
+});
+
+test('a Lease that was deleted says that no such component runs', async () => {
+  await using scene = new Scene();
+  scene.renew(-3_600_000);
+  scene.monitor.follow('p', true);
+  await scene.wait(40_000);
+  scene.lease = 'none';
+  await scene.wait(2000);
+  expect(scene.state).toBe('');
+});
+
+test('without the right to read the Leases nothing is known, and the missing right is logged once', async () => {
+  await using scene = new Scene();
+  scene.lease = 'forbidden';
+  scene.monitor.follow('p', true);
+  await scene.wait(10_000);
+  expect(scene.state).toContain('the Role refit-components of deploy/rbac.yaml grants this right');
+  expect(scene.lines).toHaveLength(1);
+});
+
+test('the time during which the API server does not answer does not count as silence', async () => {
+  await using scene = new Scene();
+  scene.renew();
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  scene.lease = 'broken';
+  await scene.wait(120_000);
+  scene.renew(-3_600_000);
+  await scene.wait(2000);
+  expect(scene.state).toBe(`${MANAGER} unclear`);
+});

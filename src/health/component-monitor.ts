@@ -1,0 +1,222 @@
+/**
+ * Watches whether the controller manager and the scheduler of the cluster work. Both elect a leader by a Lease, and the
+ * leader renews the Lease every few seconds. An API server can be ready although none of them works. The monitor reads
+ * the Leases regularly in the background, as long as a plan needs that.
+ */
+import type { KubeClient } from '../kube/client.ts';
+import { type Lease, leases } from '../kube/resources.ts';
+import { ifFound, isForbidden } from '../kube/status-error.ts';
+import { type Clock, sleep } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import { createListeners } from '../util/listeners.ts';
+import type { Logger } from '../util/log.ts';
+import { printable } from '../util/printable.ts';
+import { aborted } from '../util/waits.ts';
+
+/** The namespace of the Leases, and their names, which are also the names of the components. */
+export const COMPONENTS_NAMESPACE = 'kube-system';
+export const COMPONENTS = ['kube-controller-manager', 'kube-scheduler'] as const;
+
+/**
+ * What is known about one component. working: its leader renewed the Lease a short time ago · stopped: nobody has
+ * renewed the Lease for too long · unclear: the Lease is old, and was not watched for long enough yet.
+ */
+export interface ComponentState {
+  readonly name: string;
+  readonly state: 'working' | 'stopped' | 'unclear';
+  /** The time at which this process last saw that the Lease was renewed, in milliseconds since the Unix epoch. */
+  readonly renewedAt?: number | undefined;
+  /** The milliseconds for which nobody has renewed the Lease, as far as this process knows. */
+  readonly silentMs: number;
+}
+
+/**
+ * The states of the components that have a Lease. `problem` says why the Leases could not be read. `unasked`: the first
+ * attempt to read them has not ended.
+ */
+export type Components =
+  | 'unasked'
+  | { readonly states: readonly ComponentState[]; readonly problem?: string | undefined };
+
+export interface ComponentMonitor {
+  readonly name: string;
+  /** Records whether the plan needs the states from now on. `plan` identifies the plan among the plans of all dialects. */
+  follow(plan: string, isNeeded: boolean): void;
+  forget(plan: string): void;
+  known(): Components;
+  /** Calls the listener when a component takes another state. The returned function removes the listener. */
+  onChange(listener: () => void): () => void;
+  /** Runs until `stop` aborts. The states are known only during this time. */
+  run(stop: AbortSignal): Promise<void>;
+}
+
+export interface MonitorParts {
+  readonly client: Pick<KubeClient, 'get'>;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** Milliseconds between two attempts to read the Leases. By default, a leader renews its Lease every 2 s. */
+const EVERY_MS = 2000;
+/** If the time in the Lease is at most this old by the clock of this process, the component works. */
+const FRESH_MS = 10_000;
+/** The duration of a Lease that does not say how long it is valid. It is the default of both components. */
+const DURATION_S = 15;
+/** Milliseconds that are added to the duration of a Lease before it counts as expired, as time for a new leader. */
+const GRACE_MS = 15_000;
+
+/** One Lease as this process saw it. */
+interface Seen {
+  readonly version: string;
+  /** The monotonic time at which this version was seen first. */
+  readonly since: number;
+  readonly renewedAt: number | undefined;
+  readonly limitMs: number;
+}
+
+export function createComponentMonitor(parts: MonitorParts): ComponentMonitor {
+  return new Monitor(parts);
+}
+
+class Monitor implements ComponentMonitor {
+  readonly name = 'control plane components';
+  readonly #parts: MonitorParts;
+  readonly #listeners = createListeners();
+  readonly #plans = new Set<string>();
+  readonly #seen = new Map<string, Seen>();
+  #known: Components = 'unasked';
+  #attempts: AbortController | undefined;
+  #stop: AbortSignal | undefined;
+
+  constructor(parts: MonitorParts) {
+    this.#parts = parts;
+  }
+
+  follow(plan: string, isNeeded: boolean): void {
+    if (!isNeeded) {
+      this.forget(plan);
+      return;
+    }
+    this.#plans.add(plan);
+    this.#begin();
+  }
+
+  forget(plan: string): void {
+    this.#plans.delete(plan);
+    if (this.#plans.size === 0) this.#end();
+  }
+
+  known(): Components {
+    return this.#known;
+  }
+
+  onChange(listener: () => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    this.#stop = stop;
+    if (this.#plans.size > 0) this.#begin();
+    await aborted(stop);
+    this.#stop = undefined;
+    this.#plans.clear();
+    this.#end();
+  }
+
+  #begin(): void {
+    if (this.#stop === undefined || this.#attempts !== undefined) return;
+    this.#attempts = new AbortController();
+    void this.#keepReading(this.#attempts.signal);
+  }
+
+  #end(): void {
+    this.#attempts?.abort();
+    this.#attempts = undefined;
+    this.#seen.clear();
+    this.#known = 'unasked';
+  }
+
+  async #keepReading(ended: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    while (!ended.aborted) {
+      const found = await this.#read(ended);
+      if (ended.aborted) return;
+      const before = summaryOf(this.#known);
+      this.#known = found;
+      if (summaryOf(found) !== before) this.#listeners.call();
+      await sleep(clock, EVERY_MS, ended).catch(() => undefined);
+    }
+  }
+
+  async #read(abort: AbortSignal): Promise<Components> {
+    try {
+      const found = await Promise.all(
+        COMPONENTS.map(async (name) => ({ name, lease: await this.#leaseOf(name, abort) })),
+      );
+      return { states: found.flatMap(({ name, lease }) => this.#stateOf(name, lease) ?? []) };
+    } catch (error) {
+      // A Lease that cannot be read proves nothing, so its time is counted anew afterwards.
+      this.#seen.clear();
+      return { states: [], problem: this.#problemOf(error) };
+    }
+  }
+
+  async #leaseOf(name: string, abort: AbortSignal): Promise<Lease | undefined> {
+    const { client } = this.#parts;
+    return await ifFound(client.get(leases, name, { namespace: COMPONENTS_NAMESPACE, abort }));
+  }
+
+  #stateOf(name: string, lease: Lease | undefined): ComponentState | undefined {
+    if (lease === undefined) {
+      this.#seen.delete(name);
+      return undefined;
+    }
+    const { clock } = this.#parts;
+    const now = clock.monotonic();
+    const known = this.#seen.get(name);
+    const seen = known?.version === versionOf(lease.spec) ? known : newlySeen(lease, known, clock);
+    this.#seen.set(name, seen);
+    const silentMs = now - seen.since;
+    const { renewedAt, limitMs } = seen;
+    if (renewedAt !== undefined && silentMs <= limitMs)
+      return { name, state: 'working', renewedAt, silentMs };
+    return { name, state: silentMs > limitMs ? 'stopped' : 'unclear', renewedAt, silentMs };
+  }
+
+  #problemOf(error: unknown): string {
+    const problem = isForbidden(error)
+      ? `the controller may not read the Leases ${COMPONENTS.join(' and ')} in ${COMPONENTS_NAMESPACE} (the Role refit-components of deploy/rbac.yaml grants this right)`
+      : printable(messageOf(error));
+    const before = this.#known === 'unasked' ? undefined : this.#known.problem;
+    if (before !== problem)
+      this.#parts.log.warn(
+        'cannot see whether the controller manager and the scheduler work, so upgrades do not wait for them',
+        { problem },
+      );
+    return problem;
+  }
+}
+
+/** Returns what is known of a version of a Lease that this process has not seen before. */
+function newlySeen({ spec }: Lease, before: Seen | undefined, clock: Clock): Seen {
+  const ageMs = Math.abs(clock.now() - Date.parse(spec?.renewTime ?? ''));
+  // A Lease that changed while this process watched it was renewed, whatever the clock of the component says.
+  const isRenewed = (before !== undefined || ageMs <= FRESH_MS) && Boolean(spec?.holderIdentity);
+  const limitMs = (spec?.leaseDurationSeconds ?? DURATION_S) * 1000 + GRACE_MS;
+  return {
+    version: versionOf(spec),
+    since: clock.monotonic(),
+    renewedAt: isRenewed ? clock.now() : before?.renewedAt,
+    limitMs,
+  };
+}
+
+/** Returns as text what changes in a Lease when its holder renews it. Labels and annotations do not matter. */
+function versionOf(spec: Lease['spec']): string {
+  return `${spec?.holderIdentity} ${spec?.renewTime}`;
+}
+
+function summaryOf(known: Components): string {
+  if (known === 'unasked') return known;
+  return [known.problem, ...known.states.map(({ name, state }) => `${name} ${state}`)].join();
+}

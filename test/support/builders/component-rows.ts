@@ -1,0 +1,76 @@
+/** The answers of the gates about the components of the control plane, as rows for the table of all gates. */
+import { componentsWork, componentsWorkAfter } from '../../../src/engine/gates/components-work.ts';
+import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
+import type { Role } from '../../../src/engine/model/rollout.ts';
+import type { ComponentState } from '../../../src/health/component-monitor.ts';
+import { MINUTE, T0 } from '../clock/times.ts';
+import { input } from './gate-inputs.ts';
+
+const WORKING: ComponentState = {
+  name: 'kube-scheduler',
+  state: 'working',
+  renewedAt: T0 - 1000,
+  silentMs: 1000,
+};
+const STOPPED: ComponentState = {
+  name: 'kube-controller-manager',
+  state: 'stopped',
+  silentMs: 45_000,
+};
+const UNCLEAR: ComponentState = { ...STOPPED, state: 'unclear', silentMs: 0 };
+const STOPS =
+  'wait ComponentNotWorking: kube-controller-manager does not work: nobody has renewed its Lease kube-system/kube-controller-manager for 45 s';
+const UNKNOWN =
+  'wait ComponentNotWorking: it is not known yet whether kube-controller-manager works: Refit waits until its Lease kube-system/kube-controller-manager is renewed';
+const NOT_YET =
+  'wait ComponentNotWorking: it is not known yet whether kube-scheduler works: Refit waits until its Lease kube-system/kube-scheduler is renewed';
+
+const inputOf = (role: Role, components: GateInput['components'], watchedMs = 0): GateInput => ({
+  ...input(role, { watchedMs }),
+  components,
+});
+
+const BEFORE: readonly [string, GateInput['components'], string][] = [
+  ['nobody looks at the components', undefined, 'pass'],
+  ['no component has a Lease', { states: [] }, 'pass'],
+  ['the Leases cannot be read', { states: [], problem: 'forbidden' }, 'pass'],
+  ['all components work', { states: [WORKING] }, 'pass'],
+  [
+    'the Leases are being read',
+    'unasked',
+    'wait ControlPlaneUnknown: the Leases of the components are being read',
+  ],
+  ['one component has stopped', { states: [WORKING, STOPPED] }, STOPS],
+  ['it is unclear whether one works', { states: [UNCLEAR] }, UNKNOWN],
+  [
+    'the leader has told that one has stopped',
+    { told: 'it has stopped' },
+    'wait ComponentNotWorking: it has stopped',
+  ],
+];
+
+const working = { states: [WORKING] };
+
+export const COMPONENT_ROWS: readonly [Gate, string, GateInput, string][] = [
+  ...BEFORE.flatMap(([name, components, verdict]) =>
+    (['worker', 'controller'] as const).map((role): [Gate, string, GateInput, string] => [
+      componentsWork,
+      `before a ${role}, ${name}`,
+      inputOf(role, components),
+      verdict,
+    ]),
+  ),
+  [
+    componentsWorkAfter,
+    'a component has renewed its Lease since the controller is done',
+    inputOf('controller', working, MINUTE),
+    'pass',
+  ],
+  [
+    componentsWorkAfter,
+    'a component has not renewed its Lease since the controller is done',
+    inputOf('controller', working, 500),
+    NOT_YET,
+  ],
+  [componentsWorkAfter, 'a worker is done', inputOf('worker', working, 500), 'pass'],
+];
