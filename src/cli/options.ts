@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { ClusterFlags } from '../kube/config/kubeconfig.ts';
+import { listedNamespaces } from '../kube/job-namespaces.ts';
 import { formatDuration, parseDuration } from '../util/duration.ts';
 import { ADDRESS_ADVICE, partsOfAddress } from '../util/listen.ts';
 import type { LogLevel } from '../util/log.ts';
@@ -81,6 +82,16 @@ export const LOG_LEVEL = new Option('--log-level <level>', 'lowest level to log'
   .choices(['debug', 'info', 'warn', 'error'])
   .default('info');
 
+/** The option of every process that may lead, because a leader creates the Jobs of policies. */
+export const JOB_NAMESPACES = new Option(
+  '--job-namespaces <names>',
+  'namespaces in which hooks and health checks of policies may run Jobs, separated by commas; default: refit-hooks',
+).argParser((text) => {
+  const names = listedNamespaces(text);
+  if (typeof names !== 'string') return names;
+  throw new InvalidArgumentError(names);
+});
+
 /** The flags of every process that takes part in leader election. */
 export interface ControllerFlags extends ConnectionFlags {
   /** The duration of the lease in milliseconds. */
@@ -89,6 +100,7 @@ export interface ControllerFlags extends ConnectionFlags {
   readonly targetDeadline: number;
   readonly healthAddress?: string;
   readonly logLevel: LogLevel;
+  readonly jobNamespaces?: readonly string[];
 }
 
 const { targetDeadlineMs } = DEFAULT_POLICY;
@@ -105,6 +117,7 @@ export const CONTROLLER_OPTIONS: readonly Option[] = [
     .default(targetDeadlineMs, formatDuration(targetDeadlineMs)),
   HEALTH_ADDRESS,
   LOG_LEVEL,
+  JOB_NAMESPACES,
 ];
 
 /** Returns the option `--output` with these choices; the first is the default. */

@@ -26,6 +26,7 @@ import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 import { type InputFile, readInputs } from './input-files.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';
+import { unlistedJobs } from './unlisted-jobs.ts';
 import { unplacedHooks } from './unplaced-hooks.ts';
 
 /**
@@ -163,6 +164,7 @@ function warningsOf({ spec }: UpgradePolicy): string[] {
     ...unusedWarnings(data),
     ...unfollowedDrain(data),
     ...unplacedHooks(data),
+    ...unlistedJobs(data),
   ];
 }
 

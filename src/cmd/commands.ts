@@ -67,6 +67,7 @@ const KUBEADM_OPTIONS: readonly Option[] = [
 ];
 
 const KUBEADM_STAGES: readonly Option[] = [
+  common.JOB_NAMESPACES,
   new Option(
     '--force',
     'start although Nodes have the label of a KubeOne upgrade, and remove the label at the end',

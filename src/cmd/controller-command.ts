@@ -78,6 +78,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
       lease: { ...LEADER_LEASE, ...timesOf(flags.leaseDuration), labels },
       policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
       ...(flags.excludeFromPlans ? { excludedRoles: flags.excludeFromPlans } : {}),
+      jobNamespaces: flags.jobNamespaces,
       apiPort: flags.apiPort,
       healthAddress: flags.healthAddress,
       ...dashboard,

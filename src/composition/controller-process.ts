@@ -36,8 +36,10 @@ import { createElection, type Election, type ElectionOptions } from '../kube/ele
 import { leaderIdentity } from '../kube/election/lease-record.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
 import { type EventRecorder, eventRecorder } from '../kube/event-recorder.ts';
+import type { JobNamespaces } from '../kube/job-namespaces.ts';
 import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
+import { type TemplateJobs, templateJobs } from '../kube/template-jobs.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { askerOf } from '../kube/transport/readyz.ts';
 import { tryList } from '../kube/try-list.ts';
@@ -55,6 +57,7 @@ import { messageOf } from '../util/errors.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
+import { homeOf, jobNamespacesOf } from './own-namespaces.ts';
 import { standbyNotes } from './standby-notes.ts';
 import { traceExporterOf } from './trace-exporter.ts';
 
@@ -80,6 +83,11 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
    * the kind is not installed. `if-allowed`: also if Refit has no right to list them.
    */
   readonly policies?: 'required' | 'if-installed' | 'if-allowed';
+  /**
+   * The namespaces in which the administrator lets Jobs of policies run; undefined if the administrator has given no
+   * list.
+   */
+  readonly jobNamespaces?: readonly string[] | undefined;
   /** False if something else, such as a Job, drains the nodes. */
   readonly drainsNodes?: boolean;
   /** The port of the API servers on every controller. The default is the port of the connection. */
@@ -176,6 +184,8 @@ export async function prepareControllerProcess(
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
+  const jobs = jobNamespacesOf(options, given);
+  const templates = templateJobs(writer, jobs);
   await askForNeeded(given, options, abort);
   // From this request on, a refusal by the API server is final. Before this point, an API server that has just started may refuse every
   // request for some seconds.
@@ -189,14 +199,18 @@ export async function prepareControllerProcess(
   // `choose` is loaded before any controller starts. Until then, only hooks may ask for a policy, and they get the default one.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     withExclusions(
-      choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY,
+      choose?.(dialect, policies.list(), plan, options.policy, { jobs }) ??
+        options.policy ??
+        DEFAULT_POLICY,
     );
   const { nodeRolloutClient: other } = options;
   const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
-  const health = healthMonitor(config, writer, clock);
+  const health = healthMonitor(config, { client: writer, templates }, clock);
   const shared = {
     traces,
     health,
+    jobs,
+    templates,
     reader: client,
     writer,
     nodeRollouts,
@@ -231,20 +245,14 @@ export async function prepareControllerProcess(
   };
 }
 
-/** The namespace of the files in deploy/. */
-const HOME = 'refit-system';
-
-/**
- * A missing right causes a warning, because the policies that Refit may not read might apply to plans. If the kind is
- * not installed, no policy exists.
- */
-function homeOf({ namespace }: ClusterConfig): string {
-  return namespace === 'default' ? HOME : namespace;
-}
-
-function healthMonitor(config: ClusterConfig, client: KubeClient, clock: Clock): HealthMonitor {
+function healthMonitor(
+  config: ClusterConfig,
+  tools: { readonly client: KubeClient; readonly templates: TemplateJobs },
+  clock: Clock,
+): HealthMonitor {
   const { env: environment } = process;
-  return createHealthMonitor(clock, checkAsker({ client, namespace: homeOf(config), environment }));
+  const parts = { ...tools, namespace: homeOf(config), environment };
+  return createHealthMonitor(clock, checkAsker(parts));
 }
 
 function silenceKeeper(
@@ -256,16 +264,20 @@ function silenceKeeper(
   return createSilenceKeeper(clock, alertmanager(tools), metrics);
 }
 
-function hookRunner(config: ClusterConfig, client: KubeClient, clock: Clock): HookRunner {
+function hookRunner({ config, writer: client, templates, clock }: ControllerParts): HookRunner {
   const tools = { client, namespace: homeOf(config), environment: process.env, clock };
   return createHookRunner(clock, async (run, abort) => {
     const { action } = run.hook;
     return action.kind === 'job'
-      ? await lookAtJob(client, run, action, abort)
+      ? await lookAtJob(templates, run, action, abort)
       : await askWebhook(tools, run, action, abort);
   });
 }
 
+/**
+ * A missing right causes a warning, because the policies that Refit may not read might apply to plans. If the kind is
+ * not installed, no policy exists.
+ */
 async function findPolicies(
   options: ControllerProcessOptions,
   abort: AbortSignal,
@@ -364,6 +376,8 @@ interface ControllerParts
   readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
   readonly policies: Informer<UpgradePolicy>;
   readonly health: HealthMonitor;
+  readonly jobs: JobNamespaces;
+  readonly templates: TemplateJobs;
   readonly traces: TraceExporter | undefined;
   readonly reader: KubeClient;
   readonly nodeRollouts: RolloutParts['nodeRollouts'];
@@ -373,7 +387,7 @@ interface ControllerParts
 }
 
 function addControllers(manager: Manager, parts: ControllerParts): RolloutController[] {
-  const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
+  const { dialects, clock, writer, events, policies, drainsNodes = true, jobs } = parts;
   // The event recorder stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
   // The drains are added before the controllers, so that the drains stop after the controllers, and before the lease is released.
@@ -393,7 +407,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
     holder: lockHolder(titles, parts.lease),
   });
   manager.addRunnable({ name: 'locks', run: async (term) => await locks.run(term) }, 'leading');
-  const hooks = hookRunner(parts.config, writer, clock);
+  const hooks = hookRunner(parts);
   manager.addRunnable({ name: 'hooks', run: async (term) => await hooks.run(term) }, 'leading');
   const budgetPods = createBudgetPodCounter({ client: writer, clock, log: parts.log });
   manager.addRunnable(budgetPods, 'leading');
@@ -437,7 +451,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   // The schema of policies takes a long time to load, so it is loaded only when it is needed.
   manager.addPreparation(async () => {
     const { policyController } = await import('../engine/policy/policy-controller.ts');
-    manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
+    manager.addController(policyController({ writer, clock, policies, jobs, plans, isPlan }));
   });
   return rollouts;
 }

@@ -1,5 +1,6 @@
 /** Performs one health check of any kind. */
 import type { KubeClient } from '../kube/client.ts';
+import type { TemplateJobs } from '../kube/template-jobs.ts';
 import { askAlerts } from './ask-alerts.ts';
 import { askDaemonSets } from './ask-daemon-sets.ts';
 import { askHttp } from './ask-http.ts';
@@ -12,6 +13,7 @@ import type { AskCheck } from './monitor.ts';
 
 export interface AskParts extends CheckTools {
   readonly client: KubeClient;
+  readonly templates: TemplateJobs;
 }
 
 /** Returns the function that performs checks. */
@@ -24,7 +26,7 @@ export function checkAsker(parts: AskParts): AskCheck {
       case 'resources':
         return await askResources(client, check, abort);
       case 'jobs':
-        return await askJobs(client, check, need, abort);
+        return await askJobs(parts, check, need, abort);
       case 'http':
         return await askHttp(check, parts, abort);
       case 'metrics':

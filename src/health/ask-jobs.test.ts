@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '../kube/client.ts';
 import type { Job } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
+import { templateJobs } from '../kube/template-jobs.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { askJobs } from './ask-jobs.ts';
 import type { CheckFinding, JobCheck } from './checks.ts';
@@ -33,13 +34,15 @@ class Rig {
   readonly client = {
     get: async (_kind: unknown, name: string) =>
       await Promise.resolve(this.jobs.get(name) ?? fail(404, 'NotFound')),
-    create: async (_kind: unknown, job: Job) => {
+    create: async (_kind: unknown, job: Job, { dryRun }: { dryRun?: boolean } = {}) => {
       const { name } = job.metadata;
+      if (dryRun === true) return await Promise.resolve(job);
       if (this.jobs.has(name)) fail(409, 'AlreadyExists');
       const uid = `uid-${this.#uids++}`;
       this.written.push(`create ${uid}`);
-      this.jobs.set(name, { ...job, metadata: { ...job.metadata, uid } });
-      return await Promise.resolve(job);
+      const created = { ...job, metadata: { ...job.metadata, uid } };
+      this.jobs.set(name, created);
+      return await Promise.resolve(created);
     },
     delete: async (_kind: unknown, name: string, { uid }: { uid?: string }) => {
       this.written.push(`delete ${uid}`);
@@ -56,7 +59,10 @@ class Rig {
   async ask(more: { after?: number; ms?: number; check?: JobCheck } = {}): Promise<CheckFinding> {
     this.now += more.ms ?? 0;
     const need = { policy: 'nightly', after: more.after ?? 0, now: this.now };
-    return await askJobs(this.client, more.check ?? CHECK, need, new AbortController().signal);
+    const { client } = this;
+    const templates = templateJobs(client, { refusalOf: () => undefined });
+    const { signal } = new AbortController();
+    return await askJobs({ client, templates }, more.check ?? CHECK, need, signal);
   }
 
   ends(type: 'Complete' | 'Failed', message = ''): void {

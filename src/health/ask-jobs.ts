@@ -6,7 +6,8 @@
 import { hash } from 'node:crypto';
 import type { KubeClient } from '../kube/client.ts';
 import { type Condition, type Job, jobs, trueCondition } from '../kube/resources.ts';
-import { ifFound, ifNew, isForbidden } from '../kube/status-error.ts';
+import { ifFound, isForbidden } from '../kube/status-error.ts';
+import { ForeignJob, RefusedNamespace, type TemplateJobs } from '../kube/template-jobs.ts';
 import { formatDuration } from '../util/duration.ts';
 import { isRecord, stableStringify } from '../util/json.ts';
 import { scalarText } from '../util/scalar-text.ts';
@@ -47,15 +48,22 @@ export interface JobNeed {
   readonly now: number;
 }
 
+export interface JobTools {
+  readonly client: KubeClient;
+  readonly templates: TemplateJobs;
+}
+
 export async function askJobs(
-  client: KubeClient,
+  tools: JobTools,
   check: JobCheck,
   need: JobNeed,
   abort: AbortSignal,
 ): Promise<CheckFinding> {
   try {
-    return await answer(client, check, need, abort);
+    return await answer(tools, check, need, abort);
   } catch (error) {
+    if (error instanceof ForeignJob || error instanceof RefusedNamespace)
+      return { state: 'unknown', message: error.message };
     if (!isForbidden(error)) throw error;
     const message =
       `Refit lacks the right to get, create and delete Jobs in the namespace ${check.namespace}; ` +
@@ -65,7 +73,7 @@ export async function askJobs(
 }
 
 async function answer(
-  client: KubeClient,
+  { client, templates }: JobTools,
   check: JobCheck,
   need: JobNeed,
   abort: AbortSignal,
@@ -73,7 +81,7 @@ async function answer(
   const { namespace } = check;
   const name = nameOf(check, need.policy);
   const options = { namespace, abort };
-  const job = await ifFound(client.get(jobs, name, options));
+  const job = await templates.find(jobOf(name, check, need, undefined), abort);
   const run = job && runOf(job, check, need.now);
   if (job && run) {
     if (job.metadata.deletionTimestamp !== undefined)
@@ -95,7 +103,7 @@ async function answer(
   }
   const failed = run?.end?.state === 'failing' ? run.end.message : undefined;
   // If another process has created the Job first, or the old Job still exists, the next round detects this.
-  await ifNew(client.create(jobs, jobOf(name, check, need, failed), options));
+  await templates.create(jobOf(name, check, need, failed), abort);
   return running(`Job ${namespace}/${name} starts`, failed);
 }
 

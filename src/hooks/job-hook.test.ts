@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '../kube/client.ts';
 import type { Job } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
+import { templateJobs } from '../kube/template-jobs.ts';
 import { jobOfRun, lookAtJob } from './job-hook.ts';
 import type { HookRun, JobAction } from './rules.ts';
 
@@ -91,7 +92,10 @@ async function look(found: Job['status'] | Error, created?: Error) {
     create: async () => await (created ? Promise.reject(created) : Promise.resolve(stored)),
   };
   const { signal } = new AbortController();
-  return await lookAtJob(client as unknown as KubeClient, runOf(OF), OF, signal);
+  const templates = templateJobs(client as unknown as KubeClient, {
+    refusalOf: () => undefined,
+  });
+  return await lookAtJob(templates, runOf(OF), OF, signal);
 }
 
 const condition = (type: string, more: object = {}) => ({

@@ -1,8 +1,8 @@
 /** Runs a hook as a Job. Every leader creates the Job under the same name, and reads its state. */
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { type Job, jobs, trueCondition } from '../kube/resources.ts';
-import { ifFound, ifNew, isInvalid } from '../kube/status-error.ts';
+import { type Job, trueCondition } from '../kube/resources.ts';
+import { isInvalid } from '../kube/status-error.ts';
+import { ForeignJob, type TemplateJobs } from '../kube/template-jobs.ts';
 import { messageOf } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
@@ -16,19 +16,22 @@ const KEPT_SECONDS = 86_400;
  * again.
  */
 export async function lookAtJob(
-  client: KubeClient,
+  templates: TemplateJobs,
   run: HookRun,
   action: JobAction,
   abort: AbortSignal,
 ): Promise<HookFinding> {
   const { namespace } = action;
-  const found = await ifFound(client.get(jobs, run.id, { namespace, abort }));
-  if (found) return findingOf(found, namespace);
   const name = `Job ${namespace}/${run.id}`;
+  const wanted = jobOfRun(run, action);
   try {
+    const found = await templates.find(wanted, abort);
+    if (found) return findingOf(found, namespace);
     // Another leader may have created the same Job in the meantime. The next call then finds this Job.
-    await ifNew(client.create(jobs, jobOfRun(run, action), { namespace, abort }));
+    await templates.create(wanted, abort);
   } catch (error) {
+    // Somebody may delete the foreign Job before the deadline of the hook.
+    if (error instanceof ForeignJob) throw error;
     if (!isInvalid(error))
       throw new Error(`${name} cannot be created: ${messageOf(error)}`, { cause: error });
     return { state: 'failed', message: `the API server refuses ${name}: ${messageOf(error)}` };

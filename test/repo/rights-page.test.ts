@@ -1,7 +1,8 @@
 /** Tests that the table of rights in the guide for k0s has exactly the rights that the files in deploy/ grant. */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { RESERVED_NAMESPACES } from '../../src/kube/job-namespaces.ts';
 import { ROOT } from './tree.ts';
 
 interface Role {
@@ -86,4 +87,24 @@ test('the leader has exactly the rights that the table of rights shows', () => {
 
 test('an agent on a controller has exactly the rights that the table of rights shows', () => {
   expect(Object.fromEntries(inTable(4))).toEqual(Object.fromEntries(grantedTo(AGENT)));
+});
+
+test('no Job of a policy may run in a namespace in which a role file grants another right', () => {
+  const granted = globSync(`${ROOT}deploy/rbac*.yaml`).flatMap((path) =>
+    parseAllDocuments(readFileSync(path, 'utf8')).flatMap((document) => {
+      const isRole = document.get('kind') === 'Role';
+      return isRole ? [String(document.getIn(['metadata', 'namespace']))] : [];
+    }),
+  );
+  expect(granted).toContain('refit-hooks');
+  const others = new Set(granted.filter((name) => name !== 'refit-hooks'));
+  expect([...others].filter((name) => !RESERVED_NAMESPACES.includes(name))).toEqual([]);
+});
+
+test('the namespace of hooks refuses pods that use the host', () => {
+  const [namespace] = parseAllDocuments(readFileSync(`${ROOT}deploy/rbac-hooks.yaml`, 'utf8'));
+  expect(namespace?.toJS()).toMatchObject({
+    kind: 'Namespace',
+    metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'baseline' } },
+  });
 });

@@ -1,4 +1,5 @@
 /** Tests the status of UpgradePolicies on a real API server, with the rights of the documented users. */
+
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
@@ -6,6 +7,7 @@ import { upgradePolicies } from '../../src/api/kinds.ts';
 import { policyController } from '../../src/engine/policy/policy-controller.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { EVERY_CONTROLLER } from '../../src/kube/job-namespaces.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { runController } from '../../src/runtime/run-controller.ts';
@@ -43,6 +45,7 @@ beforeAll(async () => {
     writer: client,
     clock: systemClock,
     policies,
+    jobs: EVERY_CONTROLLER,
     plans: { autopilot: planned },
     isPlan: () => true,
   });

@@ -113,6 +113,7 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set $container "resources" $values.resources -}}
 {{- if and $values.ui.enabled (eq .object.metadata.name "refit-controller") }}{{ include "refit.ui" (dict "values" $values "pod" $pod "container" $container) }}{{ end -}}
 {{- include "refit.arguments" (dict "container" $container "own" $own) -}}
+{{- include "refit.jobnamespaces" (dict "container" $container "values" $values "own" $own) -}}
 {{- include "refit.traces" (dict "container" $container "values" $values) -}}
 {{- range $name, $value := $own.env -}}
 {{- /* Instead of one of the same name: the API server takes no name twice. */ -}}
@@ -149,6 +150,20 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set $container "volumeMounts" (append ($container.volumeMounts | default list) $mount) -}}
 {{- $volume := dict "name" "ui-certs" "secret" (dict "secretName" .values.ui.secret) -}}
 {{- $_ := set .pod "volumes" (append (.pod.volumes | default list) $volume) -}}
+{{- end }}
+
+{{/* The namespaces in which Jobs of policies may run: an option, or a variable of the process that reads its options
+from the environment. `extraArgs` and `env` of a controller win. */}}
+{{- define "refit.jobnamespaces" -}}
+{{- $container := .container -}}
+{{- $names := join "," (uniq (concat (.values.hooks.jobs | default list) (.values.health.jobs | default list))) -}}
+{{- $variable := "SYSTEM_UPGRADE_CONTROLLER_JOB_NAMESPACES" -}}
+{{- if eq (first $container.args) "system-upgrade-controller" -}}
+{{- $_ := set $container "env" (append $container.env (dict "name" $variable "value" $names)) -}}
+{{- else -}}
+{{- $option := printf "--job-namespaces=%s" $names -}}
+{{- $_ := set $container "args" (concat (list (first $container.args) $option) (rest $container.args)) -}}
+{{- end -}}
 {{- end }}
 
 {{/* Where traces are sent. `env` of a controller wins. */}}

@@ -4,6 +4,7 @@ import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { cattlePlanKind, upgradePolicyKind } from '../../api/schemas.ts';
 import { readPolicy } from '../../engine/policy/read-policy.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { InputFile } from '../input-files.ts';
 
@@ -56,5 +57,10 @@ export function planFilesIn(files: readonly InputFile[], limits?: FileLimits): P
   if (policies.length > mostPlans)
     problems.push(`found ${policies.length} policies, expected at most ${mostPlans}`);
   if (problems.length > 0) refuseFiles(problems);
-  return { plans, policies: policies.map(({ object }) => object as UpgradePolicy) };
+  return { plans, policies: policies.map(({ object }) => withoutStatus(object)) };
+}
+
+/** Returns the policy without its status, which describes another version of the policy if it was in a file. */
+function withoutStatus({ status: _status, ...policy }: KubeObject & { status?: unknown }) {
+  return policy as UpgradePolicy;
 }

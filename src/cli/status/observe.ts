@@ -27,6 +27,7 @@ import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import { unlistedJobs } from '../unlisted-jobs.ts';
 import {
   type DrainProbe,
   type InspectionAnswers,
@@ -182,7 +183,7 @@ export async function inspect(
     () => dialect.reporting?.warnings?.(stored, world, compared) ?? [],
   );
   const policy = readingPlan(of, stored, () =>
-    policyOfPlan(dialect, policies.list(), stored, UNCOVERED, world),
+    policyOfPlan(dialect, policies.list(), stored, UNCOVERED, { world }),
   );
   const plan = readingPlan(of, stored, () => withRunBegun(of, stored, policy, now));
   const answers = inspectionAnswers(sources, {
@@ -224,7 +225,7 @@ export async function inspect(
     snapshot,
     policy,
     silencing,
-    warnings,
+    warnings: [...warnings, ...unlistedIn(policies, policy.name)],
     unseen: [
       ...(unseen === undefined ? [] : [unseen]),
       ...answers.unseen,
@@ -239,6 +240,19 @@ export async function inspect(
 function hasUnknownFailure(snapshot: Snapshot): boolean {
   const failed = targetsIn(snapshot.rollout, 'failed');
   return failed.some((target) => failureOf(snapshot, target) === undefined);
+}
+
+/**
+ * Returns warnings about a policy from a file. If the cluster has the policy, its condition says what the controller
+ * allows.
+ */
+function unlistedIn(
+  { list, fromFiles }: Pick<Policies, 'list' | 'fromFiles'>,
+  name: string | undefined,
+): string[] {
+  if (name === undefined || fromFiles?.has(name) !== true) return [];
+  const found = list().find(({ metadata }) => metadata.name === name);
+  return found ? unlistedJobs(found.spec) : [];
 }
 
 /**

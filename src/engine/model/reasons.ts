@@ -64,7 +64,8 @@ export const REASONS = {
   PreconditionsUnknown: 'the preconditions of the plan have not been checked yet',
   Aborted: 'somebody aborted the plan',
   PlanGone: 'the plan was deleted or is over: Refit ends and cleans up its work on the node',
-  PolicyUnreadable: 'the UpgradePolicy of the plan is invalid',
+  PolicyUnreadable:
+    'the UpgradePolicy of the plan is invalid, or it wants Jobs in a namespace that the controller does not allow',
   Paused: 'the plan or its policy is paused',
   WaveSettles: 'an earlier wave is done, and its settle time is not over',
   WaveNeedsApproval:
@@ -247,7 +248,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Aborted: { act: 'nothing, if the abort was intended; otherwise start the plan again' },
   PlanGone: { ends: 'Refit has cleaned up its work on the node' },
   PolicyUnreadable: {
-    act: 'correct the field of the policy that the message names, or update Refit',
+    act: 'correct the field of the policy that the message names, list its namespace in `--job-namespaces` of the controller, or update Refit',
   },
   Paused: { act: 'run `refit resume`, or set `paused: false` in the policy' },
   WaveSettles: { ends: 'the settle time of the wave is over' },

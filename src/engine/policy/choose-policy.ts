@@ -5,10 +5,12 @@
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { JobNamespaces } from '../../kube/job-namespaces.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
+import { because } from '../model/reasons.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
@@ -70,20 +72,46 @@ export async function listPolicies(
   return (await ifFound(client.listAll(upgradePolicies, { abort })))?.items;
 }
 
+/** What the reader of a policy knows in addition to the policy. */
+interface PolicyReader {
+  /** Only read-only commands pass it. */
+  readonly world?: World | undefined;
+  /**
+   * The namespaces in which this process may create Jobs. If it is undefined, the process creates none. Then the
+   * condition that the controller has written says whether the controller refuses the policy.
+   */
+  readonly jobs?: JobNamespaces | undefined;
+}
+
 /**
  * Returns the policy of a plan. If no UpgradePolicy covers the plan, `uncovered` applies. An invalid policy still
- * applies, together with its problems, because it may forbid something that a less specific policy allows. Only
- * read-only commands pass `world`.
+ * applies, together with its problems, because it may forbid something that a less specific policy allows.
  */
 export function policyOfPlan<P extends KubeObject>(
   dialect: Pick<Dialect<P>, 'name' | 'planRules'>,
   policies: readonly UpgradePolicy[],
   plan: P,
   uncovered: RolloutPolicy = DEFAULT_POLICY,
-  world?: World,
+  { world, jobs }: PolicyReader = {},
 ): RolloutPolicy {
   const { name, namespace } = plan.metadata;
   const [first] = coveringPolicies(policies, { dialect: dialect.name, name, namespace });
-  const policy = first ? readPolicy(first.policy) : uncovered;
+  const policy = first ? readFor(first.policy, jobs) : uncovered;
   return dialect.planRules?.apply(plan, policy, world) ?? policy;
+}
+
+function readFor(policy: UpgradePolicy, jobs: JobNamespaces | undefined): RolloutPolicy {
+  if (jobs) return readPolicy(policy, jobs);
+  const read = readPolicy(policy);
+  const refusal = refusalIn(policy);
+  if (read.problems.length > 0 || refusal === undefined) return read;
+  const { name } = policy.metadata;
+  return { ...read, problems: [because('PolicyUnreadable', `UpgradePolicy ${name}: ${refusal}`)] };
+}
+
+/** Returns the reason why the controller refuses the present spec of the policy; undefined if it has not refused it. */
+function refusalIn({ metadata: { name, generation }, status }: UpgradePolicy): string | undefined {
+  const accepted = status?.conditions?.find(({ type }) => type === 'Accepted');
+  if (accepted?.status !== 'False' || accepted.observedGeneration !== generation) return undefined;
+  return accepted.message?.replace(`UpgradePolicy ${name}: `, '');
 }

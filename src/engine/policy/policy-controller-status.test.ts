@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import { DIALECT_NAMES, type UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { EVERY_CONTROLLER } from '../../kube/job-namespaces.ts';
 import { type PolicyContext, withStatus } from './policy-controller.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
@@ -22,7 +23,8 @@ function among(
   policies: readonly UpgradePolicy[],
   more: Partial<PolicyContext> = {},
 ): PolicyContext {
-  return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], ...more };
+  const jobs = EVERY_CONTROLLER;
+  return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], jobs, ...more };
 }
 
 /** Returns the conditions, each as `Type=Status Reason: message`. */

@@ -9,6 +9,7 @@ import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import { upgradePolicies } from '../../api/kinds.ts';
 import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';
+import { EVERY_CONTROLLER } from '../../kube/job-namespaces.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
@@ -59,6 +60,7 @@ beforeEach(() => {
     writer: api.client,
     clock: new FakeClock(T0),
     policies: informerOf(upgradePolicies),
+    jobs: EVERY_CONTROLLER,
     plans: { [ONE]: informerOf(boats) },
     isPlan: (_, { metadata }) => metadata.name !== 'no-plan',
   });

@@ -2,6 +2,7 @@
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { JobNamespaces } from '../../kube/job-namespaces.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
@@ -22,6 +23,8 @@ export interface PolicyParts {
   readonly writer: KubeClient;
   readonly clock: Clock;
   readonly policies: Informer<UpgradePolicy>;
+  /** The namespaces in which this process may create Jobs of policies. */
+  readonly jobs: JobNamespaces;
   readonly plans: Readonly<Record<string, Informer>>;
   isPlan(dialect: string, object: KubeObject): boolean;
 }
@@ -74,6 +77,7 @@ async function report(parts: PolicyParts, key: string, abort: AbortSignal): Prom
     policies: policies.list(),
     dialects: Object.keys(parts.plans),
     plans: plansOf(parts),
+    jobs: parts.jobs,
   };
   const updated = withStatus(policy, cluster, clock.now());
   if (updated === policy) return;
@@ -96,6 +100,7 @@ export interface PolicyContext {
   /** The names of the dialects of this process. The process knows no plans of other dialects. */
   readonly dialects: readonly string[];
   readonly plans: readonly PlanRef[];
+  readonly jobs: JobNamespaces;
 }
 
 /** The status lists at most this many plans, so that the object stays small. */
@@ -109,7 +114,7 @@ export function withStatus(
 ): UpgradePolicy {
   const { generation } = policy.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const updates = [readable(policy), conflicted(policy, context)].map((each) => ({
+  const updates = [readable(policy, context), conflicted(policy, context)].map((each) => ({
     ...each,
     ...observed,
   }));
@@ -138,8 +143,8 @@ function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyC
   return [...ours, ...others].toSorted().slice(0, MAX_PLANS);
 }
 
-function readable(policy: UpgradePolicy): ConditionUpdate {
-  const { problems } = readPolicy(policy);
+function readable(policy: UpgradePolicy, { jobs }: PolicyContext): ConditionUpdate {
+  const { problems } = readPolicy(policy, jobs);
   const [first] = problems;
   if (!first)
     return {

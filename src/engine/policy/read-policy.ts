@@ -6,6 +6,7 @@ import {
   WEEKDAYS,
 } from '../../api/refit/upgrade-policy.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
+import { EVERY_CONTROLLER, type JobNamespaces } from '../../kube/job-namespaces.ts';
 import { selectorFault } from '../../kube/selectors.ts';
 import type { AgentDrain, AgentPolicy, AgentSnapshot } from '../../signal/annotations.ts';
 import { describeIssue } from '../../util/describe-issue.ts';
@@ -19,6 +20,7 @@ import {
 } from '../../util/maintenance-windows.ts';
 import { parseVersion } from '../../util/version.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import { checkJobPlaces } from './job-namespace-problems.ts';
 import { healthIn } from './read-health.ts';
 import { hooksIn } from './read-hooks.ts';
 import { receiversIn } from './read-notify.ts';
@@ -39,9 +41,12 @@ import {
 
 /**
  * Returns the policy with defaults for absent fields. If a field is invalid, nothing starts under
- * the policy, and `problems` names each such field.
+ * the policy, and `problems` names each such field. A command that knows no controller leaves `jobs` out.
  */
-export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): RolloutPolicy {
+export function readPolicy(
+  { metadata: { name }, spec }: UpgradePolicy,
+  jobs: JobNamespaces = EVERY_CONTROLLER,
+): RolloutPolicy {
   const checked = upgradePolicySpecSchema.safeParse(spec, { reportInput: true });
   const problems = (checked.error?.issues ?? []).map((issue) =>
     problem(name, describeIssue({ ...issue, path: ['spec', ...issue.path] }, 'spec')),
@@ -55,6 +60,7 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
   }
   const complain: Complain = (field, wanted, found) =>
     problems.push(problem(name, `spec.${field} must be ${wanted}; found ${JSON.stringify(found)}`));
+  checkJobPlaces(checked.data, jobs, complain);
   return { ...policyOf(checked.data, complain), name, problems };
 }
 

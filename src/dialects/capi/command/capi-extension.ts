@@ -93,7 +93,18 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
       : observed(updaterClient(flags.updaterCerts), metrics.updaterCalled);
   const lease = { ...LEASE, ...timesOf(flags.leaseDuration) };
   const rulesOf = machineRules(management, log);
-  const shared = { management, rulesOf, lease, component, policy, apiPort, metrics, log };
+  const { jobNamespaces } = flags;
+  const shared = {
+    management,
+    rulesOf,
+    lease,
+    component,
+    policy,
+    jobNamespaces,
+    apiPort,
+    metrics,
+    log,
+  };
   const one = oneCluster({ ...shared, config, client });
   const clusters =
     where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);

@@ -35,6 +35,7 @@ import {
   isSet,
   jobSettings,
   leaseTimes,
+  listedJobNamespaces,
   pollingInterval,
 } from '../plan/config.ts';
 
@@ -58,6 +59,7 @@ export async function runSystemUpgradeController(
   const installsCrd = isSet(env, 'INSTALL_CRD', log);
   checkTraceSettings(process.env);
   const metrics = createMetrics(VERSION);
+  const listed = listedJobNamespaces(env);
   const path = env[`${PREFIX}KUBE_CONFIG`] || undefined;
   // The original ignores KUBECONFIG, and so does this process.
   const found = await loadClusterConfig({ path, env: { ...env, KUBECONFIG: undefined } });
@@ -77,6 +79,7 @@ export async function runSystemUpgradeController(
       // The service account of the original has no right to read UpgradePolicies.
       policies: 'if-allowed',
       drainsNodes: !job.drainInJob,
+      jobNamespaces: listed,
       controllers: ({ writer, events }, [plans]) => [
         channelController({
           plans: plans as Informer<CattlePlan>,

@@ -2,6 +2,7 @@
 
 import { faultOfLabelName } from '../../../api/names.ts';
 import type { Environment } from '../../../http/proxy-choice.ts';
+import { listedNamespaces } from '../../../kube/job-namespaces.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
 import { RefitError } from '../../../util/errors.ts';
@@ -96,6 +97,17 @@ export function controllerSettings(env: Environment) {
   if (healthAddress !== undefined && partsOfAddress(healthAddress) === undefined)
     refuse('HEALTH_ADDRESS', `is ${JSON.stringify(healthAddress)}: ${ADDRESS_ADVICE}`);
   return settings;
+}
+
+/**
+ * Returns the namespaces in which Jobs of policies may run; undefined if the variable is not set. Throws REFIT_USAGE if
+ * a namespace cannot be listed. The original has no such variable.
+ */
+export function listedJobNamespaces(env: Environment): readonly string[] | undefined {
+  const text = ownMember(env, `${CONTROLLER}JOB_NAMESPACES`);
+  if (text === undefined) return undefined;
+  const names = listedNamespaces(text, [controllerSettings(env).namespace]);
+  return typeof names === 'string' ? refuse('JOB_NAMESPACES', `is wrong: ${names}`) : names;
 }
 
 function refuse(name: string, what: string): never {

@@ -278,6 +278,7 @@ async function runRollout(
       ],
       guard,
       policies: 'if-installed',
+      jobNamespaces: flags.jobNamespaces,
       apiPort: flags.apiPort,
       askThrough,
       clock,

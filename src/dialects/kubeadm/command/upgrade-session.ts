@@ -7,8 +7,10 @@ import { hostname } from 'node:os';
 import type { ConnectionFlags } from '../../../cli/options.ts';
 import { type Output, plainErrors, plainOutput } from '../../../cli/output.ts';
 import { userName } from '../../../cli/user-name.ts';
+import { jobNamespacesOf } from '../../../composition/own-namespaces.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { listPolicies, policyOfPlan } from '../../../engine/policy/choose-policy.ts';
+import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { ClusterConfig } from '../../../kube/config/cluster-config.ts';
 import { loadChosenCluster } from '../../../kube/config/kubeconfig.ts';
@@ -68,6 +70,7 @@ export interface KubeadmFlags extends ConnectionFlags {
   readonly report?: string;
   /** True if the run goes back to the older patch that the manifest names. */
   readonly back?: boolean;
+  readonly jobNamespaces?: readonly string[];
 }
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
@@ -306,7 +309,9 @@ export async function surveyCluster(
   ]);
   const { unread } = plan ? readRecord(plan) : {};
   if (unread !== undefined) throw new RefitError('REFIT_REFUSED', unread);
-  const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE });
+  const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE }, DEFAULT_POLICY, {
+    jobs: jobNamespacesOf({ config: session.config, jobNamespaces: flags.jobNamespaces }),
+  });
   const { enabled, options } = policy.drain;
   const look = drainPreviewer(client, abort);
   const drained = enabled ? manifest.hosts : [];

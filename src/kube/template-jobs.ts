@@ -1,0 +1,92 @@
+/**
+ * Creates and finds the Jobs whose pods somebody else wrote. No other code creates such a Job, so none is created in a
+ * namespace that the administrator has not listed. A Job that exists already counts only if it runs exactly the pods
+ * that it must run.
+ */
+import { sameJson } from '../util/json.ts';
+import type { KubeClient } from './client.ts';
+import type { JobNamespaces } from './job-namespaces.ts';
+import { type Job, jobs } from './resources.ts';
+import { ifFound, ifNew } from './status-error.ts';
+
+export interface TemplateJobs {
+  /**
+   * Resolves with the Job of this name and namespace; undefined if there is none. Rejects with ForeignJob if somebody
+   * else created it with other content, and with RefusedNamespace.
+   */
+  find(wanted: Job, abort: AbortSignal): Promise<Job | undefined>;
+  /** Creates the Job. Does nothing if it exists. Rejects with RefusedNamespace. */
+  create(wanted: Job, abort: AbortSignal): Promise<void>;
+}
+
+/** The namespace may not have such Jobs. */
+export class RefusedNamespace extends Error {
+  override readonly name = 'RefusedNamespace';
+}
+
+/** A Job of this name exists, but it does not run the pods that it must run. */
+export class ForeignJob extends Error {
+  override readonly name = 'ForeignJob';
+}
+
+/** The labels that the API server adds to the pods of each Job. They differ from Job to Job. */
+const OF_ONE_JOB = new Set([
+  'batch.kubernetes.io/controller-uid',
+  'batch.kubernetes.io/job-name',
+  'controller-uid',
+  'job-name',
+]);
+/** The most uids that are remembered. A Job whose uid is forgotten is compared again. */
+const MOST_KNOWN = 10_000;
+
+export function templateJobs(client: KubeClient, namespaces: JobNamespaces): TemplateJobs {
+  /** The uids of Jobs that this process has created or compared. */
+  const known = new Set<string>();
+  const remember = (uid: string | undefined): void => {
+    if (known.size >= MOST_KNOWN) known.clear();
+    if (uid !== undefined) known.add(uid);
+  };
+  return {
+    async find(wanted, abort) {
+      const { name } = wanted.metadata;
+      const options = { namespace: allowed(wanted, namespaces), abort };
+      const found = await ifFound(client.get(jobs, name, options));
+      const uid = found?.metadata.uid;
+      if (found === undefined || (uid !== undefined && known.has(uid))) return found;
+      // Only the API server knows which defaults it adds. Its answer to the same Job under another name shows them.
+      const twin = { ...wanted, metadata: { ...wanted.metadata, name: `${name.slice(0, 60)}-x` } };
+      const expected = await client.create(jobs, twin, { ...options, dryRun: true });
+      if (!sameJson(comparable(found), comparable(expected)))
+        throw new ForeignJob(
+          `Job ${options.namespace}/${name} exists, but does not run the pods of this template: delete the Job, and Refit creates it`,
+        );
+      remember(uid);
+      return found;
+    },
+    async create(wanted, abort) {
+      const options = { namespace: allowed(wanted, namespaces), abort };
+      const created = await ifNew(client.create(jobs, wanted, options));
+      remember(created?.metadata.uid);
+    },
+  };
+}
+
+/** Returns the namespace of the Job. Throws RefusedNamespace if the Job may not be there. */
+function allowed({ metadata }: Job, namespaces: JobNamespaces): string {
+  const { name, namespace = '' } = metadata;
+  const refusal = namespaces.refusalOf(namespace);
+  if (refusal === undefined) return namespace;
+  throw new RefusedNamespace(`Refit creates no Job ${namespace}/${name}: ${refusal}`);
+}
+
+/** Returns what the Job does, without the parts that differ between two Jobs with the same content. */
+function comparable({ spec = {} }: Job): object {
+  const { selector: _selector, suspend: _suspend, template, ...others } = spec;
+  const { metadata, spec: pods } = (template ?? {}) as {
+    readonly metadata?: { readonly labels?: object; readonly annotations?: object };
+    readonly spec?: unknown;
+  };
+  const labels = Object.entries(metadata?.labels ?? {}).filter(([key]) => !OF_ONE_JOB.has(key));
+  const annotations = metadata?.annotations ?? {};
+  return { ...others, labels: Object.fromEntries(labels), annotations, pods };
+}
