@@ -64,6 +64,9 @@ export async function askResources(
     }
   } catch (error) {
     if (isForbidden(error)) return unknown(missingRight(resource, check));
+    // The error may quote the answer of the API server.
+    if (kind === 'Secret' && !abort.aborted && !isTooLarge(error))
+      return unknown('the API server gave no usable answer about the Secrets');
     throw error;
   }
   return tally.finding(check);
@@ -162,7 +165,11 @@ class Tally {
     const name = keyOf(object);
     const answer = this.#program.evaluate(object);
     if (answer.kind === 'timeout') return `${name}: ${answer.message}`;
-    if (answer.kind === 'error') this.#error ??= `${name}: ${answer.message}`;
+    // The error of an expression quotes the values that do not fit.
+    if (answer.kind === 'error')
+      this.#error ??= this.#showsValues
+        ? `${name}: ${answer.message}`
+        : `${name}: the expression cannot be evaluated for this Secret`;
     else if (!answer.value) {
       const isShown = answer.detail !== '' && this.#showsValues;
       this.#failing.push(isShown ? `${name} (${answer.detail})` : name);

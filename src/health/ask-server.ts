@@ -10,6 +10,7 @@ import { readSecret } from '../kube/read-secret.ts';
 import { textIn } from '../util/bounded-file.ts';
 import { parseJson } from '../util/json.ts';
 import { printableUrl } from '../util/printable-url.ts';
+import { formsOfSecret, withoutForms } from '../util/secret-forms.ts';
 
 export interface CheckTools {
   readonly client: KubeClient;
@@ -60,9 +61,9 @@ export async function accessOf(
     throw new Error(`the token of ${title} has characters that cannot be sent`);
   const basic = Buffer.from(`${user}:${password}`).toString('base64');
   const headers = authorization(token, user === '' ? '' : basic);
-  const hidden = [token, basic, password].filter((secret) => secret !== '');
-  const hide = (text: string): string =>
-    hidden.reduce((shown, secret) => shown.replaceAll(secret, '***'), text);
+  const hidden = [token, basic, user, password].flatMap(formsOfSecret);
+  const forms = hidden.toSorted((a, b) => b.length - a.length);
+  const hide = (text: string): string => withoutForms(text, forms);
   return { headers, authority, hide };
 }
 

@@ -9,6 +9,7 @@ import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { readSecret } from '../kube/read-secret.ts';
 import type { Clock } from '../util/clock.ts';
+import { formsOfSecret, withoutForms } from '../util/secret-forms.ts';
 import type { HookFinding, HookMoment, HookRun, WebhookAction } from './rules.ts';
 
 export interface WebhookTools {
@@ -68,7 +69,7 @@ export async function askWebhook(
   try {
     const { text, isWhole } = await beginningOf(response);
     const forms = formsOf(key, signature.hex);
-    const shown = hidden(textOf(text), forms);
+    const shown = withoutForms(textOf(text), forms);
     const said = isWhole ? shown : withoutPart(shown, forms);
     const message = `${address.host} answered ${statusOf(response)}${said && `: ${said}`}`;
     return { state: stateOf(response), message };
@@ -159,17 +160,7 @@ function onOneLine(text: string): string {
  * text in which it is searched.
  */
 function formsOf(key: Buffer, signature: string): readonly string[] {
-  const forms = [
-    onOneLine(key.toString('utf8')),
-    key.toString('base64'),
-    key.toString('hex'),
-    signature,
-  ];
-  return forms.filter((form) => form !== '');
-}
-
-function hidden(text: string, forms: readonly string[]): string {
-  return forms.reduce((shown, form) => shown.replaceAll(form, '***'), text);
+  return [...formsOfSecret(key), signature].toSorted((a, b) => b.length - a.length);
 }
 
 /**

@@ -5,11 +5,18 @@ import { secrets } from './resources.ts';
 import { isForbidden, isNotFound } from './status-error.ts';
 
 /**
- * The Secret does not exist, or this process may not read it. The message says which of these is the case, and contains
- * no value of the Secret.
+ * The Secret cannot be read. The message is one of three fixed sentences. So it contains no value of the Secret, and no
+ * text from the answer of the API server.
  */
 export class SecretUnavailable extends Error {
   override readonly name = 'SecretUnavailable';
+  /** True if the Secret does not exist. */
+  readonly isMissing: boolean;
+
+  constructor(message: string, isMissing = false) {
+    super(message);
+    this.isMissing = isMissing;
+  }
 }
 
 interface Named {
@@ -27,10 +34,11 @@ export async function readSecret(
   const { data = {} } = await client
     .get(secrets, name, { namespace, abort })
     .catch((error: unknown) => {
-      if (isNotFound(error)) throw new SecretUnavailable(`${title} does not exist`);
+      if (isNotFound(error)) throw new SecretUnavailable(`${title} does not exist`, true);
       if (isForbidden(error))
         throw new SecretUnavailable(`the leader has no right to get ${title}`);
-      throw error;
+      abort.throwIfAborted();
+      throw new SecretUnavailable(`the API server gave no usable answer about ${title}`);
     });
   return (key) => Buffer.from(ownMember(data, key) ?? '', 'base64');
 }

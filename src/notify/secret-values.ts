@@ -51,7 +51,7 @@ export async function secretNamed(
 ): Promise<WholeSecret> {
   const secret = `Secret ${namespace}/${name}`;
   const read = await readSecret({ client, namespace, name }, abort).catch((error: unknown) => {
-    // Any other error may contain text from other sources, which a message must not show.
+    // Any other error is an abort.
     throw new Undeliverable(
       error instanceof SecretUnavailable ? error.message : `${secret} cannot be read`,
     );

@@ -19,11 +19,25 @@ export async function readText(response: IncomingMessage, mostBytes: number): Pr
   );
 }
 
-/** Returns the JSON value of an answer. It throws an AnswerError if the body is not JSON. */
-export function parseAnswer(response: IncomingMessage, body: string): unknown {
+/** Returns true if answers to the call contain values that no message may show. */
+export function isAboutSecrets({ resource }: Pick<Call, 'resource'>): boolean {
+  return resource.split('/')[0] === 'secrets';
+}
+
+/**
+ * Returns the JSON value of an answer. It throws an AnswerError if the body is not JSON. The error quotes the body,
+ * unless the call is about Secrets.
+ */
+export function parseAnswer(
+  call: Pick<Call, 'resource'>,
+  response: IncomingMessage,
+  body: string,
+): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {
+    // The error of JSON.parse quotes the text, too.
+    if (isAboutSecrets(call)) throw new AnswerError('it answered with something that is not JSON');
     const type = response.headers['content-type'] ?? 'text without a type';
     const start = body.trim().slice(0, 60);
     const message = `it answered ${response.statusCode} with ${type}, not with JSON: "${start}"`;

@@ -5,7 +5,7 @@ import { formatDuration } from '../../util/duration.ts';
 import type { Call, Caller } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { AnswerError } from '../status-error.ts';
-import { assertExpected, parseAnswer, readText } from './answer.ts';
+import { assertExpected, isAboutSecrets, parseAnswer, readText } from './answer.ts';
 import { type RequesterOptions, senderTo } from './call-sender.ts';
 import { jsonLines } from './json-lines.ts';
 import { type TimeLimit, timeLimit } from './time-limit.ts';
@@ -43,7 +43,7 @@ export function requesterTo(config: ClusterConfig, options: RequesterOptions): C
     json: async <T>(call: Call) =>
       await within(call, async (limit) => {
         const response = await sender.openOrThrow(call, limit);
-        const answer = parseAnswer(response, await readText(response, allowedTo(call)));
+        const answer = parseAnswer(call, response, await readText(response, allowedTo(call)));
         assertExpected(call, answer);
         return answer as T;
       }),
@@ -57,7 +57,13 @@ export function requesterTo(config: ClusterConfig, options: RequesterOptions): C
         }
       } catch (error) {
         const isOdd = error instanceof SyntaxError;
-        const thrown = isOdd ? new AnswerError('the watch is not JSON', { cause: error }) : error;
+        const thrown = isOdd
+          ? new AnswerError(
+              'the watch is not JSON',
+              // The error of JSON.parse quotes the text.
+              isAboutSecrets(call) ? {} : { cause: error },
+            )
+          : error;
         throw sender.failure(call, limit, thrown);
       }
     },

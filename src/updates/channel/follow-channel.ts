@@ -1,7 +1,6 @@
 /** Asks a channel for its release, as the strategy requires, and remembers the answer until it changes. */
 import type { Reading } from '../../kube/client.ts';
-import { secrets } from '../../kube/resources.ts';
-import { ifFound } from '../../kube/status-error.ts';
+import { readSecret, SecretUnavailable } from '../../kube/read-secret.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
 import { askServer, type ServerTools } from './ask-server.ts';
 import { type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers.ts';
@@ -97,10 +96,11 @@ async function addressOf(
 }
 
 async function tokenOf({ client, abort }: Reading): Promise<Texts> {
-  const secret = await ifFound(
-    client.get(secrets, TOKEN.name, { namespace: TOKEN.namespace, abort }),
-  );
-  const token = String(Buffer.from(secret?.data?.['token'] ?? '', 'base64')).trim();
+  const read = await readSecret({ client, ...TOKEN }, abort).catch((error: unknown) => {
+    if (error instanceof SecretUnavailable && error.isMissing) return undefined;
+    throw error;
+  });
+  const token = read?.('token').toString('utf8').trim() ?? '';
   return token === '' ? {} : { authorization: `Bearer ${token}` };
 }
 
