@@ -17,12 +17,13 @@ const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 /**
  * Matches the regular expressions that select the alerts of one Node only. An expression with an alternative (`|`), or
- * with an optional part after the name of the Node, could also match the names of other Nodes.
+ * with an optional part after the name of the Node, could also match the names of other Nodes. A parenthesis could close
+ * the group into which Alertmanager puts the expression, and an empty quotation (`\Q\E`) could make the colon optional.
  */
-const OF_NODE = /^\{node\}(:([^?*+{|][^|]*)?)?$/;
+const OF_NODE = /^\{node\}(:(([^?*+{|()\\]|\\[^QE])([^|()\\]|\\[^QE])*)?)?$/;
 /** Says which value of a matcher matches alerts of one node only. */
 const VALUE_OF_NODE =
-  'its value must contain {node}; a regular expression must begin with {node}, must then end or continue with a colon, and must not contain |';
+  'its value must contain {node}; a regular expression must begin with {node}, must then end or continue with a colon, and must not contain |, parentheses, \\Q or \\E';
 export const WANTED_NODE = `one matcher must match alerts of one node only: ${VALUE_OF_NODE}`;
 const WANTED_LABEL = 'must be the name of a label of alerts, such as node';
 const WANTED_DURATION = 'must be a time from 1m to 1h, such as 5m';
