@@ -244,7 +244,7 @@ test.each([
 
 test('a watch of Secrets that breaks shows no value of them', async () => {
   const { client } = await start({ status: 200, body: `${MARKER}\n` });
-  const events = client.watch(secrets, { abort: NEVER, resourceVersion: '1' } as never);
+  const events = client.watch(secrets, { abort: NEVER, resourceVersion: '1' });
   const said = await (async () => {
     for await (const event of events) expect(event).toBeUndefined();
     return '';

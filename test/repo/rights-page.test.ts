@@ -15,6 +15,11 @@ interface Role {
   }[];
 }
 
+interface Bound extends Role {
+  readonly roleRef?: { readonly name: string };
+  readonly subjects?: readonly { readonly name: string }[];
+}
+
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 const NONE = '—';
 const LEADER = /^(refit-controller|refit-api-servers)$/;
@@ -107,4 +112,25 @@ test('the namespace of hooks refuses pods that use the host', () => {
     kind: 'Namespace',
     metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'baseline' } },
   });
+});
+
+test('no role of deploy/ lets a person write the status of NodeRollouts, from which roll-backs take URL and hash', () => {
+  const people = /^refit-(viewer|operator|approver)$/;
+  const all = globSync(`${ROOT}deploy/rbac*.yaml`).flatMap((path) =>
+    parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as Bound),
+  );
+  const writers = all
+    .filter(({ rules = [] }) =>
+      rules.some(
+        ({ resources = [], verbs }) =>
+          resources.some((name) => /^(noderollouts\/status|\*|\*\/\*|\*\/status)$/.test(name)) &&
+          verbs.some((verb) => !['get', 'list', 'watch'].includes(verb)),
+      ),
+    )
+    .map(({ metadata }) => metadata.name);
+  expect(writers).toContain('refit-cattle');
+  const bound = all.filter(({ roleRef }) => writers.includes(roleRef?.name ?? ''));
+  expect(bound).not.toEqual([]);
+  for (const { subjects = [] } of bound)
+    for (const { name } of subjects) expect(name).not.toMatch(people);
 });

@@ -93,6 +93,37 @@ test('hooks: Jobs in the named namespaces, and the named Secrets beside each con
   expect(made).toHaveLength(8);
 });
 
+test('the controllers get the namespaces of hooks and of health checks as their list', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'refit-helm-'));
+  onTestFinished(async () => await rm(home, { recursive: true, force: true }));
+  const listedWith = async (...values: readonly string[]): Promise<readonly string[]> => {
+    const enabled = '--set=cattle.enabled=true,capi.enabled=true';
+    const url = '--set=capi.payloadUrl=https://a.example/{version}';
+    const { stdout } = await helm(home, [
+      'template',
+      'refit',
+      'deploy/chart',
+      '--namespace',
+      NAMESPACE,
+      enabled,
+      url,
+      ...values,
+    ]);
+    return (
+      stdout
+        .match(/--job-namespaces=.*|JOB_NAMESPACES\n\s+value: .*/g)
+        ?.map((text) => text.replace(/.*(=|value: )/s, '').replaceAll('"', '')) ?? []
+    );
+  };
+  expect(await listedWith()).toEqual(['', '', '']);
+  const list = 'more,tests';
+  expect(await listedWith('--set=hooks.jobs={more},health.jobs={tests,more}')).toEqual([
+    list,
+    list,
+    list,
+  ]);
+});
+
 /** Returns the name and the rules of a role, or the name of the role and the accounts of a binding. */
 function rightOf(object: KubeObject): [string, unknown[]] {
   const { kind, metadata, rules, roleRef, subjects } = object as KubeObject & {

@@ -92,7 +92,12 @@ test('a node waits for a Job that succeeds before it and after it', PATIENT, asy
   onTestFinished(async () => await admin.delete(upgradePolicies, 'smoke'));
   await using puppets = await Puppets.create(admin, 'smoke-w1', 'smoke-w2');
   const config = await kubeconfigFor('controller');
-  await using leader = new RefitProcess('controller', '--kubeconfig', config);
+  await using leader = new RefitProcess(
+    'controller',
+    '--kubeconfig',
+    config,
+    `--job-namespaces=${NAMESPACE}`,
+  );
   await puppets.plan(1);
   await untilTold('smoke-w1', 'Refit lacks the right to get, create and delete Jobs');
   expect(await jobsThere()).toEqual([]);
