@@ -36,7 +36,6 @@ import { createElection, type Election, type ElectionOptions } from '../kube/ele
 import { leaderIdentity } from '../kube/election/lease-record.ts';
 import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
 import { type EventRecorder, eventRecorder } from '../kube/event-recorder.ts';
-import type { JobNamespaces } from '../kube/job-namespaces.ts';
 import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { type TemplateJobs, templateJobs } from '../kube/template-jobs.ts';
@@ -184,8 +183,7 @@ export async function prepareControllerProcess(
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
-  const jobs = jobNamespacesOf(options, given);
-  const templates = templateJobs(writer, jobs);
+  const templates = templateJobs(writer, jobNamespacesOf(options, given));
   await askForNeeded(given, options, abort);
   // From this request on, a refusal by the API server is final. Before this point, an API server that has just started may refuse every
   // request for some seconds.
@@ -195,21 +193,17 @@ export async function prepareControllerProcess(
   ]);
   listPolicies = () => policies.list();
   const withExclusions = exclusionsOf(options);
+  const reader = { jobs: templates.namespaces };
+  const { policy: uncovered = DEFAULT_POLICY } = options;
   let choose: typeof policyOfPlan | undefined;
   // `choose` is loaded before any controller starts. Until then, only hooks may ask for a policy, and they get the default one.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
-    withExclusions(
-      choose?.(dialect, policies.list(), plan, options.policy, { jobs }) ??
-        options.policy ??
-        DEFAULT_POLICY,
-    );
-  const { nodeRolloutClient: other } = options;
-  const nodeRollouts = { client: other ? leading(other) : writer, isShared: other !== undefined };
+    withExclusions(choose?.(dialect, policies.list(), plan, uncovered, reader) ?? uncovered);
+  const nodeRollouts = nodeRolloutsOf(options, leading, writer);
   const health = healthMonitor(config, { client: writer, templates }, clock);
   const shared = {
     traces,
     health,
-    jobs,
     templates,
     reader: client,
     writer,
@@ -232,9 +226,7 @@ export async function prepareControllerProcess(
     if (options.serve) start(await options.serve());
     ({ policyOfPlan: choose } = await import('../engine/policy/choose-policy.ts'));
   });
-  const names = dialects.map(({ name }) => name);
-  const server = printableUrl(config.server);
-  log.info(`${component} starts`, { identity, server, dialects: names });
+  announce(options, identity, dialects);
   return {
     dialects,
     policyFor,
@@ -243,6 +235,25 @@ export async function prepareControllerProcess(
     leader: () => election?.leader() ?? identity,
     run: async (stop) => await manager.run(stop),
   };
+}
+
+/** Logs who starts, and what it serves. */
+function announce(
+  { component, config, log }: ControllerProcessOptions,
+  identity: string,
+  served: readonly Dialect[],
+): void {
+  const dialects = served.map(({ name }) => name);
+  log.info(`${component} starts`, { identity, server: printableUrl(config.server), dialects });
+}
+
+/** Returns the client for NodeRollouts, which may be in another cluster than the plans. */
+function nodeRolloutsOf(
+  { nodeRolloutClient: other }: ControllerProcessOptions,
+  leading: (own: KubeClient) => KubeClient,
+  writer: KubeClient,
+) {
+  return { client: other ? leading(other) : writer, isShared: other !== undefined };
 }
 
 function healthMonitor(
@@ -376,7 +387,6 @@ interface ControllerParts
   readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
   readonly policies: Informer<UpgradePolicy>;
   readonly health: HealthMonitor;
-  readonly jobs: JobNamespaces;
   readonly templates: TemplateJobs;
   readonly traces: TraceExporter | undefined;
   readonly reader: KubeClient;
@@ -387,7 +397,7 @@ interface ControllerParts
 }
 
 function addControllers(manager: Manager, parts: ControllerParts): RolloutController[] {
-  const { dialects, clock, writer, events, policies, drainsNodes = true, jobs } = parts;
+  const { dialects, clock, writer, events, policies, drainsNodes = true, templates } = parts;
   // The event recorder stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
   // The drains are added before the controllers, so that the drains stop after the controllers, and before the lease is released.
@@ -451,6 +461,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   // The schema of policies takes a long time to load, so it is loaded only when it is needed.
   manager.addPreparation(async () => {
     const { policyController } = await import('../engine/policy/policy-controller.ts');
+    const { namespaces: jobs } = templates;
     manager.addController(policyController({ writer, clock, policies, jobs, plans, isPlan }));
   });
   return rollouts;

@@ -10,6 +10,8 @@ import { type Job, jobs } from './resources.ts';
 import { ifFound, ifNew } from './status-error.ts';
 
 export interface TemplateJobs {
+  /** The namespaces in which these Jobs may run. */
+  readonly namespaces: JobNamespaces;
   /**
    * Resolves with the Job of this name and namespace; undefined if there is none. Rejects with ForeignJob if somebody
    * else created it with other content, and with RefusedNamespace.
@@ -47,6 +49,7 @@ export function templateJobs(client: KubeClient, namespaces: JobNamespaces): Tem
     if (uid !== undefined) known.add(uid);
   };
   return {
+    namespaces,
     async find(wanted, abort) {
       const { name } = wanted.metadata;
       const options = { namespace: allowed(wanted, namespaces), abort };

@@ -18,7 +18,7 @@ export function formsOfSecret(value: Buffer | string): readonly string[] {
     JSON.stringify(trimmed).slice(1, -1),
     encodeURIComponent(trimmed.toWellFormed()),
     bytes.toString('base64'),
-    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('base64').split('=')[0] ?? '',
     bytes.toString('base64url'),
     Buffer.from(trimmed).toString('base64'),
     bytes.toString('hex'),
@@ -30,8 +30,7 @@ export function formsOfSecret(value: Buffer | string): readonly string[] {
 
 /** Returns the text with three asterisks instead of each of the forms, and of the padding after it. */
 export function withoutForms(text: string, forms: readonly string[]): string {
-  return forms.reduce(
-    (shown, form) => shown.replaceAll(new RegExp(`${RegExp.escape(form)}=*`, 'g'), '***'),
-    text,
-  );
+  return forms
+    .reduce((shown, form) => shown.replaceAll(form, '***'), text)
+    .replaceAll(/\*\*\*={1,2}/g, '***');
 }

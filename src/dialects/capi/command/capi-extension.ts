@@ -58,14 +58,7 @@ const ASK_MS = 1000;
 
 /** Runs until `abort` fires. Every replica answers hook calls, but only the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
-  if ((flags.clientCa === undefined) !== (flags.insecureNoClientAuth === true))
-    throw new RefitError(
-      'REFIT_USAGE',
-      'capi-extension needs either --client-ca or --insecure-no-client-auth',
-      {
-        hint: 'pass --client-ca with the CA of the managers, because every client that may call the hooks can upgrade nodes',
-      },
-    );
+  checkClientAuth(flags);
   keepHeapSmall();
   await using started = new AsyncDisposableStack();
   const log = stderrLogger(flags.logLevel);
@@ -140,6 +133,18 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   log.info('hooks are served', { port: server.address.port });
   await Promise.all([clusters.run(abort), events.run(abort), health?.run(abort)]);
   return EXIT.ok;
+}
+
+/** Throws REFIT_USAGE unless the flags say how callers of the hooks are authenticated. */
+function checkClientAuth({ clientCa, insecureNoClientAuth }: ExtensionFlags): void {
+  if ((clientCa === undefined) === (insecureNoClientAuth === true)) return;
+  throw new RefitError(
+    'REFIT_USAGE',
+    'capi-extension needs either --client-ca or --insecure-no-client-auth',
+    {
+      hint: 'pass --client-ca with the CA of the managers, because every client that may call the hooks can upgrade nodes',
+    },
+  );
 }
 
 type ProcessOptions = processes.ControllerProcessOptions;
