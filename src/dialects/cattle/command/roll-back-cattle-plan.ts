@@ -15,8 +15,9 @@ import {
   parseVersion,
   withPlusSign,
 } from '../../../util/version.ts';
+import { installsKubernetes } from '../plan/installed-version.ts';
 import { hashedSecrets, latestHash, mungeVersion } from '../plan/latest.ts';
-import { HOSTNAME_LABEL, hashOn, isInstaller, selects } from '../plan/names.ts';
+import { HOSTNAME_LABEL, hashOn, selects } from '../plan/names.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
@@ -69,7 +70,7 @@ export function cattleWayBack(scene: CattleScene): CattleWayBack {
   const moved = selected.filter((node) => hasMoved(scene, node));
   const moves = moved.flatMap((node) => moveOf(scene, node));
   const version = onlyVersion(scene, moves);
-  if (isInstaller(plan.spec?.upgrade?.image ?? '')) {
+  if (installsKubernetes(plan)) {
     refuseStuckImage(scene, version);
     refuseWrongOrder(scene, moves, version);
   }
@@ -98,7 +99,7 @@ function moveOf(scene: CattleScene, node: Node): CattleMove[] {
   const isServer = SERVER_LABELS.some(
     (label) => ownMember(node.metadata.labels, label) !== undefined,
   );
-  const installs = isInstaller(plan.spec?.upgrade?.image ?? '');
+  const installs = installsKubernetes(plan);
   const to = installs ? recordedBefore(scene, name) : versionOfEarlierRun(scene);
   const from = (installs ? kubeletVersionOf(node) : undefined) ?? run.version ?? 'unknown';
   // The node already had this version before the run, so the run labelled it without an upgrade.

@@ -37,6 +37,7 @@ import {
   leaseTimes,
   listedJobNamespaces,
   pollingInterval,
+  versionSettings,
 } from '../plan/config.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
@@ -55,6 +56,7 @@ export async function runSystemUpgradeController(
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const times = isSet(env, 'LEADER_ELECT', log) ? leaseTimes(env, log) : undefined;
+  const versions = versionSettings(env, log);
   const plansShareNodes = isSet(env, 'PLANS_SHARE_NODES', log);
   const installsCrd = isSet(env, 'INSTALL_CRD', log);
   checkTraceSettings(process.env);
@@ -74,7 +76,7 @@ export async function runSystemUpgradeController(
       component: name,
       config,
       client,
-      dialects: [cattle({ name, namespace, job, plansShareNodes })],
+      dialects: [cattle({ name, namespace, job, plansShareNodes, ...versions })],
       ...(times ? { lease: { namespace, name, ...times } } : {}),
       // The service account of the original has no right to read UpgradePolicies.
       policies: 'if-allowed',

@@ -28,9 +28,10 @@ import { orphanedPlans } from './cattle-orphaned-work.ts';
 import { jobSignal, unnamedCordon } from './cattle-signal.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
+import { installedBy } from './installed-version.ts';
 import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
-import { CONTROL_PREFIX, HELD_ANNOTATION, isInstaller, PLAN_LABEL } from './names.ts';
+import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { isOfSomePlan, occupantOf, twinOf } from './node-occupant.ts';
 import { versionBeforeOn } from './node-records.ts';
 import { isPaused, isUnfinished, jobsAt, trimJob } from './plan-jobs.ts';
@@ -144,7 +145,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
       stalls: { record: withStalls, of: stallsOf },
     },
     versions: {
-      isBehind: (node, { version }, { spec }) => isBehind(node, version, spec?.upgrade?.image),
+      isBehind: (node, { version }, plan) => isBehind(node, version, plan, config),
       earlierVersionOf: (node, { id }, plan) => versionBeforeOn(node, plan, id),
     },
     planRules: {
@@ -168,8 +169,14 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   };
 }
 
-function isBehind(node: KubeObject, version: string, image = ''): boolean {
-  return isInstaller(image) && isOlder(kubeletVersionOf(node), version);
+function isBehind(
+  node: KubeObject,
+  latest: string,
+  plan: CattlePlan,
+  { installers }: Pick<CattleConfig, 'installers'>,
+): boolean {
+  const installed = installedBy(plan, latest, installers);
+  return installed.kind === 'kubernetes' && isOlder(kubeletVersionOf(node), installed.version);
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   jobSettings,
   leaseTimes,
   pollingInterval,
+  versionSettings,
 } from './config.ts';
 
 test('without environment variables, Refit uses the defaults for Jobs, leases and polling', () => {
@@ -202,4 +203,16 @@ test('a variable that is neither true nor false is logged, and counts as false',
   expect(told).toEqual([]);
   expect(isSet({ [name]: 'yes' }, 'LEADER_ELECT', log)).toBe(false);
   expect(told).toEqual([{ name, value: 'yes', used: false }]);
+});
+
+test('the rules about versions apply unless a variable switches them off, and mirrors have a variable', () => {
+  expect(versionSettings({}, silentLogger)).toEqual({ installers: [], checksVersions: true });
+  const env = {
+    SYSTEM_UPGRADE_INSTALLER_IMAGES: 'mirrored-k3s, example.com:5000/rke2',
+    SYSTEM_UPGRADE_REFIT_CHECKS: 'false',
+  };
+  expect(versionSettings(env, silentLogger)).toEqual({
+    installers: ['mirrored-k3s', 'example.com:5000/rke2'],
+    checksVersions: false,
+  });
 });

@@ -36,6 +36,10 @@ export interface CattleConfig {
   readonly job: JobSettings;
   /** If true, Jobs of several Plans may run on a node at once, as in the original. */
   readonly plansShareNodes?: boolean;
+  /** Further images that install K3s or RKE2, such as mirrors with other names. */
+  readonly installers?: readonly string[];
+  /** If false, no rule about versions applies, as in the original. */
+  readonly checksVersions?: boolean;
 }
 
 /** Returns the deadline of a Job in seconds; undefined means that it has no deadline. */
@@ -114,6 +118,23 @@ function refuse(name: string, what: string): never {
   throw new RefitError('REFIT_USAGE', `${CONTROLLER}${name} ${what}`, {
     hint: 'set a valid value in the environment of the process',
   });
+}
+
+/**
+ * Returns whether the rules about versions apply, and which further images install K3s or RKE2. The names of the images
+ * are separated by commas or spaces.
+ */
+export function versionSettings(
+  env: Environment,
+  log: Logger,
+): Required<Pick<CattleConfig, 'installers' | 'checksVersions'>> {
+  const read = reader(env, log, 'SYSTEM_UPGRADE_');
+  const names = (text: string): readonly string[] =>
+    text.split(/[\s,]+/).filter((name) => name !== '');
+  return {
+    installers: read('INSTALLER_IMAGES', names, []),
+    checksVersions: read('REFIT_CHECKS', flag, true),
+  };
 }
 
 const MINUTE_MS = 60_000;

@@ -6,7 +6,7 @@ import {
 } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { resolveLatest } from './latest.ts';
-import { expandedLabels, hashOn, isInstaller, selects, shortenedName } from './names.ts';
+import { expandedLabels, hashOn, selects, shortenedName } from './names.ts';
 
 test('labels hold the version and the hash where their variables stand; what is no variable stays', () => {
   const labels = { a: '$(LATEST_VERSION)-$(LATEST_HASH)', b: '$$(LATEST_HASH) $(OTHER)' };
@@ -116,15 +116,4 @@ test('the hash of a node is that of the Plan, not of another one', () => {
   const labels = { [OWN_HASH]: 'abc', 'plan.upgrade.cattle.io/q': 'def' };
   expect(hashOn(buildNode('w1', { labels }), buildCattlePlan('p'))).toBe('abc');
   expect(hashOn({ metadata: { name: 'w1' } }, buildCattlePlan('p'))).toBeUndefined();
-});
-
-test.each([
-  ['rancher/k3s-upgrade', true],
-  ['rke2-upgrade:v1', true],
-  ['r.example:5000/rke2-upgrade@sha256:0', true],
-  ['rancher/k3s-upgrader', false],
-  ['rancher/my-k3s-upgrade', false],
-  ['busybox', false],
-])('the image %s installs the version of its tag: %s', (image, wanted) => {
-  expect(isInstaller(image)).toBe(wanted);
 });

@@ -62,16 +62,6 @@ export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | und
   return ownMember(metadata.labels, hashLabelOf(plan.metadata.name));
 }
 
-/**
- * Matches the images that install the version of their tag. For any other image, the effect depends on the commands in
- * its Plan.
- */
-const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
-
-export function isInstaller(image: string): boolean {
-  return INSTALLERS.test(image);
-}
-
 const MAX = 64;
 
 /**

@@ -9,8 +9,9 @@ import type { World } from '../../../engine/contract/world.ts';
 import { type KubeObject, nodes } from '../../../kube/resources.ts';
 import { selectsAllOf } from '../../../kube/selectors.ts';
 import { sameJson } from '../../../util/json.ts';
+import { installsKubernetes } from './installed-version.ts';
 import { resolveLatest } from './latest.ts';
-import { isInstaller, selects } from './names.ts';
+import { selects } from './names.ts';
 
 const REMEDY = 'give both Plans the same version, or selectors that match no common Node';
 
@@ -102,10 +103,11 @@ function versionOf(plan: CattlePlan): string | undefined {
  * Returns true if both Plans upgrade the same software. The upgrade image of K3s upgrades only K3s, and the image of
  * RKE2 only RKE2. Any other image may run anything, so the commands are compared as well.
  */
-function isSameWork({ spec }: CattlePlan, { spec: other }: CattlePlan): boolean {
-  const image = repositoryOf(spec?.upgrade?.image);
-  if (image === '' || image !== repositoryOf(other?.upgrade?.image)) return false;
-  return isInstaller(image) || sameJson(workOf(spec), workOf(other));
+function isSameWork(plan: CattlePlan, other: CattlePlan): boolean {
+  const image = repositoryOf(plan.spec?.upgrade?.image);
+  if (image === '' || image !== repositoryOf(other.spec?.upgrade?.image)) return false;
+  const doInstall = installsKubernetes(plan) && installsKubernetes(other);
+  return doInstall || sameJson(workOf(plan.spec), workOf(other.spec));
 }
 
 function workOf(spec: CattlePlan['spec']): unknown {
