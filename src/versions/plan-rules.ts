@@ -51,6 +51,8 @@ export interface ApiServer {
   readonly name: string;
   /** The version of the API server; undefined if it is unknown. */
   readonly version?: string | undefined;
+  /** True if the kubelet of the Node with this name is a part of the same process, so that both always have one version. */
+  readonly isOfKubelet?: boolean;
 }
 type AllowedRules = ReadonlySet<VersionRule>;
 type RemedyOf = (rule: VersionRule) => string;
@@ -83,6 +85,27 @@ export function judgePlan(
     for (const { name } of targets) moved.set(keyOf(role, name), version);
   }
   return findings.verdict(remedyOf);
+}
+
+/** Returns the reason why the API server must not go to the version: a kubelet would be newer. Undefined if none would be. */
+export function kubeletsLeftAhead(
+  { name, version }: { readonly name: string; readonly version: string },
+  kubelets: readonly ApiServer[],
+  allow: AllowedRules,
+): VersionVerdict['problems'][number] | undefined {
+  const wanted = parseVersion(version);
+  if (!wanted || allow.has('KubeletAhead')) return undefined;
+  const findings = planFindings();
+  for (const kubelet of kubelets) {
+    const at = parseVersion(kubelet.version);
+    if (at && isNewerMinor(at, wanted))
+      findings.add(
+        'KubeletAhead',
+        `would still have a kubelet of ${kubelet.version} when the API server of ${name} has ${version}: kubelets must go back first`,
+        kubelet.name,
+      );
+  }
+  return findings.verdict(policyRemedy).problems[0];
 }
 
 function judgeStage(

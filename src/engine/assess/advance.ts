@@ -290,8 +290,9 @@ function together(reasons: readonly Reason[]): Reason | undefined {
  */
 export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): VersionVerdict {
   const { allow, countsVirtual = false } = policy;
-  const { rollout, apiServers } = snapshot;
-  if (!apiServers) return { problems: [], unchecked: [] };
+  const { rollout, apiServers, waitsForVersions } = snapshot;
+  // The gates check each target before it starts.
+  if (!apiServers || waitsForVersions === true) return { problems: [], unchecked: [] };
   const stages = rollout.stages
     .filter(({ keepsVersion }) => keepsVersion !== true)
     .map((stage) => ({

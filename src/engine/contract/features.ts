@@ -6,6 +6,7 @@ import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
+import type { ApiServer } from '../../versions/plan-rules.ts';
 import type {
   ClaimNeed,
   ForeignWork,
@@ -206,15 +207,27 @@ export interface Versions<P extends KubeObject> {
    * This member is present if the versions of the plan are Kubernetes versions, so that the version skew rules apply to
    * them. Without this member, the rules do not apply.
    */
-  readonly skewRules?: SkewRules;
+  readonly skewRules?: SkewRules<P>;
 }
 
 /** What the version skew rules need to know about the object of a target. */
-export interface SkewRules {
+export interface SkewRules<P extends KubeObject> {
   /** Returns the version that the object reports; undefined if it reports none. */
   versionOf(object: KubeObject): string | undefined;
   /** Returns true if the object proves that its node runs exactly this version. */
-  runs(object: KubeObject, version: string): boolean;
+  runs?(object: KubeObject, version: string): boolean;
+  /**
+   * Returns every API server; undefined if the rules do not apply to this plan. Without this member, the rules apply to
+   * every plan, and `endpoints` returns the API servers.
+   */
+  apiServers?(plan: P, world: World): readonly ApiServer[] | undefined;
+  /**
+   * Returns the uid of the plan that last upgraded the target; undefined if no plan did. Without this member, the
+   * signal on the object says it.
+   */
+  upgradedBy?(object: KubeObject, plan: P): string | undefined;
+  /** True if a target that breaks a rule waits. Without it, a broken rule refuses the whole plan. */
+  readonly isWait?: boolean;
 }
 
 /** Rules that the plan itself contains, or that result from the way in which its work is done. */

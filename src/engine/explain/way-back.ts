@@ -24,7 +24,7 @@ export function wayBackOf(context: Context, stage: Stage, target: Target): WayBa
 
 /** Returns whether all upgraded targets can go back; undefined if this is unknown for every target. */
 export function wayBackOfRollout(context: Context): WayBack | undefined {
-  if (!context.snapshot.apiServers) return undefined;
+  if (!recordsWayBack(context)) return undefined;
   const upgraded = context.snapshot.rollout.stages.flatMap((stage) =>
     inState(stage, 'done').flatMap((target) => upgradedNode(context, stage, target) ?? []),
   );
@@ -43,7 +43,7 @@ function upgradedNode(
   stage: Stage,
   target: Target,
 ): UpgradedNode | undefined {
-  if (!snapshot.apiServers || target.state !== 'done' || stage.keepsVersion === true)
+  if (!recordsWayBack({ snapshot }) || target.state !== 'done' || stage.keepsVersion === true)
     return undefined;
   const { agent, observation } = factsOf(snapshot, target);
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
@@ -52,6 +52,11 @@ function upgradedNode(
   if (from === stage.version) return undefined;
   const { kept, keptBundle } = agent ?? {};
   return { name: target.name, role: stage.role, from, to: stage.version, kept, keptBundle };
+}
+
+/** Returns true if agents report what a target needs to go back. Where targets wait for the version rules, no agent reports. */
+function recordsWayBack({ snapshot }: Pick<Context, 'snapshot'>): boolean {
+  return snapshot.apiServers !== undefined && snapshot.waitsForVersions !== true;
 }
 
 function wayOf({ snapshot: { apiServers = [] }, now }: Context, node: UpgradedNode): WayBack {

@@ -23,6 +23,7 @@ export interface GateInput
       | 'controlPlane'
       | 'components'
       | 'apiServers'
+      | 'waitsForVersions'
       | 'foreignWork'
       | 'controls'
       | 'payloadsWatchedMs'

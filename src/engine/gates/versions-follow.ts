@@ -5,6 +5,7 @@
 import { judgePlan } from '../../versions/plan-rules.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import { withKubernetesVersion } from '../model/rollout.ts';
 import {
   failedInEarlierStage,
   momentAfter,
@@ -16,7 +17,8 @@ import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {
   name: 'versions-follow',
-  mayRefusePlan: ({ apiServers }) => apiServers !== undefined,
+  mayRefusePlan: ({ apiServers, waitsForVersions }) =>
+    apiServers !== undefined && waitsForVersions !== true,
   evaluate(input) {
     const { stage, target, facts, earlier, apiServers, policy, now, rollout, decisions } = input;
     const { name } = target;
@@ -30,12 +32,23 @@ export const versionsFollow: Gate = {
     const isBack = goesBack({ rollout, decisions }, stage, target, facts);
     const judge = (current: string | undefined): Reason | undefined =>
       judgePlan(
-        [{ ...stage, targets: [{ name, current, goesBack: isBack, hasKubelet: false }] }],
+        [
+          {
+            ...withKubernetesVersion(stage),
+            targets: [{ name, current, goesBack: isBack, hasKubelet: false }],
+          },
+        ],
         [],
         allow,
       ).problems[0];
     const reason = judge(facts.version);
     if (!reason) return PASS;
+    if (input.waitsForVersions === true)
+      return {
+        kind: 'wait',
+        reason,
+        ends: 'the plan names another version, or a policy allows it',
+      };
     const brought = recordedUpgrade(earlier, stage.role, name);
     if (!brought || judge(brought.version)) {
       const isAlone = failedInEarlierStage(earlier, stage.role, name);

@@ -345,6 +345,11 @@ export interface Snapshot {
   /** Every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServer[] | undefined;
   /**
+   * True if a target waits while it breaks a version skew rule; false if the whole plan is refused. Plans that never end
+   * wait, because their nodes and their version change.
+   */
+  readonly waitsForVersions?: boolean | undefined;
+  /**
    * All Nodes, because other plans and dialects make Nodes unavailable, too; undefined if Nodes are
    * not watched.
    */

@@ -9,7 +9,14 @@ import { isSameMinor, parseVersion } from '../../util/version.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { isUnanswered, type Snapshot, type TargetFacts } from './decision.ts';
 import type { EarlierRun, VersionBefore } from './earlier-runs.ts';
-import { type Role, type Rollout, type Stage, stagesBefore, type Target } from './rollout.ts';
+import {
+  type Role,
+  type Rollout,
+  type Stage,
+  stagesBefore,
+  type Target,
+  withKubernetesVersion,
+} from './rollout.ts';
 import { qualifiedRunId } from './runs.ts';
 
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
@@ -99,10 +106,11 @@ export function goesBack(
   // a failed attempt, the node has the uid of this plan.
   const isMember = signalledBy === rollsBack.split('/')[0] || signalledBy === source.uid;
   const before = versionBefore(run, stage.role, name, isMember);
-  if (before === undefined || !mayBePartOf(before, stage.version)) return false;
+  const { version } = withKubernetesVersion(stage);
+  if (before === undefined || !mayBePartOf(before, version)) return false;
   if (stage.role === 'worker') return true;
   const from = parseVersion(current);
-  const to = parseVersion(stage.version);
+  const to = parseVersion(version);
   return (
     from !== undefined && to !== undefined && isSameMinor(from, to) && comesLast(rollout, stage)
   );

@@ -76,6 +76,11 @@ export interface Stage {
   readonly maxInFlight: number;
   /** The version that each target has when it is done, in the spelling of the plan. */
   readonly version: string;
+  /**
+   * The Kubernetes version that kubelets report when the stage is done, if it is spelled differently from `version` or
+   * is another version. The version skew rules apply to it.
+   */
+  readonly kubernetesVersion?: string;
   /** The downloads by platform, `<os>-<architecture>`; undefined if the targets need no download. */
   readonly payloads?: Readonly<Record<string, Payload>>;
   /** The selector of the targets, in words for people; undefined if the plan lists its targets. */
@@ -88,6 +93,11 @@ export interface Stage {
    * controllers.
    */
   readonly goesBack?: boolean;
+  /**
+   * True if targets with the label of control-plane Nodes or of etcd start first and one at a time, also without a
+   * policy that orders the targets.
+   */
+  readonly controlPlaneFirst?: boolean;
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
   /**
@@ -166,6 +176,12 @@ export interface Rollout {
    * read, the leader does nothing for the plan.
    */
   readonly unread?: Reason | undefined;
+}
+
+/** Returns the stage with the version to which the version skew rules apply. */
+export function withKubernetesVersion(stage: Stage): Stage {
+  const { kubernetesVersion: version } = stage;
+  return version === undefined ? stage : { ...stage, version };
 }
 
 /** Returns the targets of the stage with this recorded state, in the order of the stage. */

@@ -18,6 +18,11 @@ type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
 
+/** Returns true if the targets of the stage start in groups, one group after the other. */
+function isOrdered({ policy: { order, waves } }: Context, stage: Stage): boolean {
+  return order !== undefined || waves !== undefined || stage.controlPlaneFirst === true;
+}
+
 /**
  * Returns the groups in the order in which they start. Without `spread` and `drain.startWith`, the targets of a group stay in the order of
  * the list.
@@ -27,14 +32,14 @@ export function groupsOf(
   stage: Stage,
   targets: readonly Target[],
 ): readonly (readonly Target[])[] {
-  const { order, waves, spread } = context.policy;
+  const { spread } = context.policy;
   // Returns before the waves are computed if there are no targets, because waves read every target of the stage.
   if (targets.length === 0) return [];
   const within = (group: readonly Target[]): readonly Target[] => {
     const ordered = fewestFirst(context, stage, group);
     return spread === undefined ? ordered : spreadOver(context, spread, ordered);
   };
-  if (!order && !waves) return [within(targets)];
+  if (!isOrdered(context, stage)) return [within(targets)];
   const groups = [...Map.groupBy(targets, groupIn(context, stage))];
   const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
   return sorted.map(within);
@@ -69,7 +74,7 @@ export function orderCheck(
   const { targets } = stage;
   const { order, waves, name, maxFailures } = context.policy;
   const uncounted = uncountedWait(context, stage);
-  if (!order && !waves) return uncounted;
+  if (!isOrdered(context, stage)) return uncounted;
   const groupOf = groupIn(context, stage);
   const divided = wavesOf(context, stage);
   const budgetFor = ({ key }: Target): number =>
@@ -99,9 +104,13 @@ export function orderCheck(
     const before = group > first ? open.filter((each) => groupOf(each) < group) : ahead;
     if (before.length === 0) return uncounted(target);
     const names = before.map((each) => each.name);
+    const isOfPolicy = order !== undefined || waves !== undefined;
+    const place = isOfPolicy
+      ? ` in ${order ? 'the order' : 'the waves'} of UpgradePolicy ${name}`
+      : ': nodes of the control plane start first, one at a time';
     const message =
-      group > first
-        ? `${target.name} comes after ${listed(names)} in ${order ? 'the order' : 'the waves'} of UpgradePolicy ${name}`
+      group > first || !isOfPolicy
+        ? `${target.name} comes after ${listed(names)}${place}`
         : `${target.name} waits for ${listed(names)}, which started earlier than \`order\` of UpgradePolicy ${name} says`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return {

@@ -195,10 +195,22 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
       freshWork(work, scene.known, now),
     ),
     fleet: watchesNodes ? world.list(nodes) : undefined,
-    apiServers: dialect.versions?.skewRules ? dialect.endpoints(world) : undefined,
+    ...skewFacts(scene),
     ...paceOf(scene),
     payloadsWatchedMs: hasStarted(rollout) ? undefined : scene.known.watchPayloads?.(rollout),
   };
+}
+
+/** Returns the API servers, if the version skew rules apply to the plan, and what a target does that breaks a rule. */
+function skewFacts({
+  dialect,
+  plan,
+  world,
+}: Scene): Pick<Snapshot, 'apiServers' | 'waitsForVersions'> {
+  const rules = dialect.versions?.skewRules;
+  if (!rules) return {};
+  const apiServers = rules.apiServers ? rules.apiServers(plan, world) : dialect.endpoints(world);
+  return { apiServers, ...(rules.isWait === true ? { waitsForVersions: true } : {}) };
 }
 
 /**
@@ -229,7 +241,8 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     earlierVersion: dialect.versions?.earlierVersionOf?.(object, rollout, plan),
     // In a stage that changes no version, such as a stage of image bundles, the version of a node does not show whether its target is done.
     isThere:
-      stage.keepsVersion || stage.forced ? undefined : skewRules?.runs(object, stage.version),
+      stage.keepsVersion || stage.forced ? undefined : skewRules?.runs?.(object, stage.version),
+    ...(skewRules?.upgradedBy ? { signalledBy: skewRules.upgradedBy(object, plan) } : {}),
     ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),

@@ -195,6 +195,7 @@ class Run implements JobLab {
     let terms = 0;
     for (const actor of hasStandby === true ? ['controller', 'standby'] : ['controller']) {
       this.processes.register(actor, (client, stop, clock) => {
+        const listNodes = async () => (await client.list(nodes)).items;
         const parts = {
           dialect: cattle(config),
           client,
@@ -203,7 +204,14 @@ class Run implements JobLab {
           random: this.#random,
           isReady: () => true,
           controllers: (tools: LabTools, plans: Informer) => [
-            channelController({ ...tools, plans, intervalMs: CHANNEL_MS, ask }),
+            channelController({
+              ...tools,
+              plans,
+              intervalMs: CHANNEL_MS,
+              ask,
+              listNodes,
+              versions: {},
+            }),
           ],
         };
         // A controller process that fails is restarted.

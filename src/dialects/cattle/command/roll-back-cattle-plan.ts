@@ -7,7 +7,6 @@ import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { earlierRunsIn, versionBefore } from '../../../engine/model/earlier-versions.ts';
 import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { failing } from '../../../util/errors.ts';
-import { ownMember } from '../../../util/own-member.ts';
 import { listed } from '../../../util/phrases.ts';
 import {
   compareVersions,
@@ -18,14 +17,10 @@ import {
 import { installsKubernetes } from '../plan/installed-version.ts';
 import { hashedSecrets, latestHash, mungeVersion } from '../plan/latest.ts';
 import { HOSTNAME_LABEL, hashOn, selects } from '../plan/names.ts';
+import { isServer } from '../plan/version-rules.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
-/**
- * A node with one of these labels runs an API server. K3s and RKE2 set the first label. Earlier releases of K3s set the
- * second label.
- */
-const SERVER_LABELS = ['node-role.kubernetes.io/control-plane', 'node-role.kubernetes.io/master'];
 /**
  * The most Nodes that the selector of a Plan may exclude by name. Each reconcile matches the selector against each
  * Node, so the selector must stay short.
@@ -96,15 +91,12 @@ function hasMoved({ plan, run }: CattleScene, node: Node): boolean {
 function moveOf(scene: CattleScene, node: Node): CattleMove[] {
   const { plan, run } = scene;
   const { name } = node.metadata;
-  const isServer = SERVER_LABELS.some(
-    (label) => ownMember(node.metadata.labels, label) !== undefined,
-  );
   const installs = installsKubernetes(plan);
   const to = installs ? recordedBefore(scene, name) : versionOfEarlierRun(scene);
   const from = (installs ? kubeletVersionOf(node) : undefined) ?? run.version ?? 'unknown';
   // The node already had this version before the run, so the run labelled it without an upgrade.
   if (mungeVersion(to) === run.version) return [];
-  return [{ name, isServer, from, to }];
+  return [{ name, isServer: isServer(node), from, to }];
 }
 
 /**
@@ -202,10 +194,7 @@ function refuseWrongOrder({ nodes }: CattleScene, moves: readonly CattleMove[], 
     );
   const newer = nodes.find((node) => {
     const kubelet = parseVersion(kubeletVersionOf(node));
-    const isServer = SERVER_LABELS.some(
-      (label) => ownMember(node.metadata.labels, label) !== undefined,
-    );
-    return !isServer && kubelet && to && compareVersions(to, kubelet) < 0;
+    return !isServer(node) && kubelet && to && compareVersions(to, kubelet) < 0;
   });
   if (newer !== undefined)
     refuse(

@@ -16,7 +16,9 @@ import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import {
   type CustomResourceDefinition,
   customResourceDefinitions,
+  nodes,
 } from '../../../kube/resources.ts';
+import { readServerVersion } from '../../../kube/server-version.ts';
 import { ifFound, ifNew } from '../../../kube/status-error.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
 import { tryList } from '../../../kube/try-list.ts';
@@ -56,7 +58,7 @@ export async function runSystemUpgradeController(
   const intervalMs = pollingInterval(env, log);
   const job = jobSettings(env, log);
   const times = isSet(env, 'LEADER_ELECT', log) ? leaseTimes(env, log) : undefined;
-  const versions = versionSettings(env, log);
+  const settings = versionSettings(env, log);
   const plansShareNodes = isSet(env, 'PLANS_SHARE_NODES', log);
   const installsCrd = isSet(env, 'INSTALL_CRD', log);
   checkTraceSettings(process.env);
@@ -71,6 +73,7 @@ export async function runSystemUpgradeController(
   const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
   const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
     await askChannel(channel, await clusterIdOf({ client, abort }), latestVersion);
+  const versions = { ...settings, apiServerVersion: await followServerVersion(client, abort) };
   const controller = await prepareControllerProcess(
     {
       component: name,
@@ -91,6 +94,8 @@ export async function runSystemUpgradeController(
           clock,
           log,
           ask,
+          listNodes: async () => (await client.list(nodes, { abort })).items,
+          versions,
         }),
       ],
       healthAddress,
@@ -100,6 +105,30 @@ export async function runSystemUpgradeController(
     abort,
   );
   await controller.run(abort);
+}
+
+const VERSION_INTERVAL_MS = 60_000;
+
+/**
+ * Reads the version of the API server now, and then every minute until `abort` fires. Resolves with a function that
+ * returns the last version; undefined if none was read. The version counts if no Node runs an API server.
+ */
+async function followServerVersion(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<() => string | undefined> {
+  let known: string | undefined;
+  const read = async (): Promise<void> => {
+    const found = await readServerVersion(client, { abort }).catch(() => '');
+    if (found !== '') known = found;
+  };
+  await read();
+  void repeat(read, abort).catch(() => undefined);
+  return () => known;
+}
+
+async function repeat(action: () => Promise<void>, abort: AbortSignal): Promise<void> {
+  for (; !abort.aborted; await action()) await sleep(clock, VERSION_INTERVAL_MS, abort);
 }
 
 const POLL_MS = 200;

@@ -28,7 +28,6 @@ import { orphanedPlans } from './cattle-orphaned-work.ts';
 import { jobSignal, unnamedCordon } from './cattle-signal.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
-import { installedBy } from './installed-version.ts';
 import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
@@ -39,6 +38,7 @@ import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve-cattle-plan.ts';
 import { rivalsInCluster } from './rivals.ts';
 import { createTargetMemory } from './target-memory.ts';
+import { judgedInstallation, skewRulesOf } from './version-rules.ts';
 import { windowsOf } from './window.ts';
 import { GATE_BEFORE_DRAIN, hostOf, project, WAITING_TYPE } from './write-status.ts';
 
@@ -93,6 +93,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
       resolve(plan, world, now, {
         memory,
         attempts,
+        config,
         secretOf: (name) => world.get(secrets, name, namespace),
       }),
   };
@@ -124,7 +125,7 @@ export const cattleView: Dialect<CattlePlan> = viewOf({
 });
 
 function viewOf(config: CattleConfig): Dialect<CattlePlan> {
-  const gate = config.job.drainInJob ? undefined : GATE_BEFORE_DRAIN;
+  const gate = config.job.drainInJob ? 'Gate' : GATE_BEFORE_DRAIN;
   const memory = createTargetMemory();
   return {
     name: 'cattle',
@@ -136,8 +137,8 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     statusRecord: { hasConditions: true },
     planObjects: PLAN_OBJECTS,
     watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods],
-    resolve: (plan, world, now) => resolve(plan, world, now, { memory }),
-    project: (rollout, plan, now) => project(rollout, plan, now, gate),
+    resolve: (plan, world, now) => resolve(plan, world, now, { memory, config }),
+    project: (rollout, plan, now) => project(rollout, plan, now, { ...config, gate }),
     reporting: {
       planEvents: cattleEvents,
       unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
@@ -146,6 +147,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     },
     versions: {
       isBehind: (node, { version }, plan) => isBehind(node, version, plan, config),
+      skewRules: skewRulesOf(config),
       earlierVersionOf: (node, { id }, plan) => versionBeforeOn(node, plan, id),
     },
     planRules: {
@@ -173,9 +175,9 @@ function isBehind(
   node: KubeObject,
   latest: string,
   plan: CattlePlan,
-  { installers }: Pick<CattleConfig, 'installers'>,
+  config: CattleConfig,
 ): boolean {
-  const installed = installedBy(plan, latest, installers);
+  const installed = judgedInstallation(plan, latest, config);
   return installed.kind === 'kubernetes' && isOlder(kubeletVersionOf(node), installed.version);
 }
 

@@ -5,16 +5,19 @@ import {
   type CattleSpec,
 } from '../../../../test/support/builders/cattle-plans.ts';
 import { refusal } from '../../../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { FakeClock, settle } from '../../../../test/support/clock/fake-clock.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { KubeClient, WatchEvent } from '../../../kube/client.ts';
+import type { Node } from '../../../kube/resources.ts';
 import { createInformer } from '../../../kube/watch/informer.ts';
 import { type Controller, runController } from '../../../runtime/run-controller.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { channelController } from './channel-controller.ts';
+import type { VersionConfig } from './version-rules.ts';
 
 const CHANNEL = 'https://example.com/stable';
 
@@ -40,6 +43,8 @@ interface Setting {
   readonly spec?: Partial<CattleSpec>;
   readonly status?: CattlePlan['status'];
   readonly deletionTimestamp?: string;
+  readonly nodes?: readonly Node[];
+  readonly versions?: VersionConfig;
 }
 
 /** Returns a scene whose server has one Plan, and answers the first `conflicts` writes with a conflict. */
@@ -50,6 +55,8 @@ async function start(
     spec = { version: '', channel: CHANNEL },
     status,
     deletionTimestamp,
+    nodes = [],
+    versions = {},
   }: Setting = {},
 ): Promise<Rig> {
   const clock = new FakeClock(T0);
@@ -104,6 +111,8 @@ async function start(
       asked.push(`${channel} ${latestVersion || 'first'}`);
       return await ask();
     },
+    listNodes: async () => await Promise.resolve(nodes),
+    versions,
   });
   const [source] = controller.sources;
   const stop = new AbortController();
@@ -323,6 +332,8 @@ test('kubectl replace --force while the channel is asked: the new Plan gets its 
       asked++;
       return await answering.promise;
     },
+    listNodes: async () => await Promise.resolve([]),
+    versions: {},
   });
   const stop = new AbortController();
   const [source] = controller.sources;
@@ -342,4 +353,93 @@ test('kubectl replace --force while the channel is asked: the new Plan gets its 
   stop.abort();
   await running;
   expect([asked, stored.status?.latestVersion]).toEqual([2, 'v1.2.3']);
+});
+
+const INSTALLER = {
+  version: '',
+  channel: CHANNEL,
+  upgrade: { image: 'rancher/k3s-upgrade' },
+};
+
+function nodeAt(name: string, version: string): Node {
+  const node = buildNode(name, { labels: { 'kubernetes.io/hostname': name } });
+  return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: version } } };
+}
+
+const toldBy = (plan: CattlePlan, type: string) =>
+  plan.status?.conditions?.find((condition) => condition.type === type);
+
+const ACCEPTED: CattlePlan['status'] = {
+  latestVersion: 'v1.36.3-k3s1',
+  conditions: [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }],
+};
+
+test('an answer that is older than a kubelet of the Plan is not accepted, and a condition names both', async () => {
+  const nodes = [nodeAt('a', 'v1.26.1+k3s1'), nodeAt('b', 'v1.36.3+k3s1')];
+  const rig = await start(async () => await Promise.resolve('v1.26.3+k3s1'), {
+    spec: INSTALLER,
+    nodes,
+  });
+  expect(await rig.reconcile()).toBe(15 * MINUTE);
+  const words =
+    'the channel says v1.26.3-k3s1, which is older than v1.36.3+k3s1 of Node b: Refit does not accept it; set spec.version if the nodes must go to that version';
+  expect(rig.stored().status?.latestVersion).toBe(undefined);
+  expect(toldBy(rig.stored(), 'LatestResolved')).toMatchObject({
+    status: 'False',
+    reason: 'OlderVersion',
+    message: words,
+  });
+  expect(rig.told).toEqual([`Warning OlderVersion ${words}`]);
+});
+
+test('an answer that is older than the last accepted one is not accepted, also by a new process', async () => {
+  const rig = await start(async () => await Promise.resolve('v1.36.2+k3s1'), {
+    spec: INSTALLER,
+    status: ACCEPTED,
+    nodes: [nodeAt('a', 'v1.36.1+k3s1')],
+  });
+  await rig.reconcile();
+  expect(rig.stored().status?.latestVersion).toBe('v1.36.3-k3s1');
+  expect(toldBy(rig.stored(), 'LatestResolved')).toMatchObject({ status: 'True' });
+  expect(toldBy(rig.stored(), 'RefitChannelFails')).toMatchObject({
+    status: 'True',
+    reason: 'OlderVersion',
+    message: expect.stringContaining(
+      'the channel says v1.36.2-k3s1, which is older than v1.36.3-k3s1, which it said before',
+    ) as string,
+  });
+});
+
+test('a newer answer is accepted, and removes the condition about the older one', async () => {
+  const status = {
+    ...ACCEPTED,
+    conditions: [
+      ...(ACCEPTED?.conditions ?? []),
+      { type: 'RefitChannelFails', status: 'True', reason: 'OlderVersion', message: 'old' },
+    ],
+  };
+  const rig = await start(async () => await Promise.resolve('v1.36.4+k3s1'), {
+    spec: INSTALLER,
+    status,
+    nodes: [nodeAt('a', 'v1.36.3+k3s1')],
+  });
+  await rig.reconcile();
+  expect(rig.stored().status?.latestVersion).toBe('v1.36.4-k3s1');
+  expect(toldBy(rig.stored(), 'RefitChannelFails')).toBe(undefined);
+});
+
+test.each<[string, Setting]>([
+  ['the checks are off', { spec: INSTALLER, versions: { checksVersions: false } }],
+  ['the image installs something else', { spec: { ...INSTALLER, upgrade: { image: 'a' } } }],
+  [
+    'the newer node is not of the Plan',
+    { spec: { ...INSTALLER, nodeSelector: { matchLabels: { pool: 'x' } } } },
+  ],
+])('an older answer is accepted if %s', async (_name, setting) => {
+  const rig = await start(async () => await Promise.resolve('v1.26.3+k3s1'), {
+    nodes: [nodeAt('b', 'v1.36.3+k3s1')],
+    ...setting,
+  });
+  await rig.reconcile();
+  expect(rig.stored().status?.latestVersion).toBe('v1.26.3-k3s1');
 });

@@ -3,7 +3,7 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { EventRecorder } from '../../../kube/event-recorder.ts';
-import { keyOf, splitKey } from '../../../kube/resources.ts';
+import { keyOf, type Node, splitKey } from '../../../kube/resources.ts';
 import { isConflict } from '../../../kube/status-error.ts';
 import type { Informer } from '../../../kube/watch/informer.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
@@ -12,7 +12,9 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { messageOf, unlessError } from '../../../util/errors.ts';
 import type { BasicTools } from '../../../util/tools.ts';
 import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
+import { installsKubernetes } from './installed-version.ts';
 import { mungeVersion } from './latest.ts';
+import { refusedAnswer, type VersionConfig } from './version-rules.ts';
 
 export interface ChannelParts extends BasicTools {
   readonly plans: Informer<CattlePlan>;
@@ -22,6 +24,9 @@ export interface ChannelParts extends BasicTools {
   readonly intervalMs: number;
   /** Rejects if the channel returns no version. */
   readonly ask: (channel: string, latestVersion: string) => Promise<string>;
+  /** Resolves with all Nodes. An answer that is older than the kubelet of a Node of the Plan is not accepted. */
+  readonly listNodes: () => Promise<readonly Node[]>;
+  readonly versions: VersionConfig;
 }
 
 /** The last answer of a channel. It is not persisted, so a new process requests the channel again. */
@@ -73,10 +78,24 @@ async function follow(
   if (known?.asked === asked && age < intervalMs) return { requeueAfterMs: intervalMs - age };
   try {
     const version = mungeVersion(await ask(channel, plan.status?.latestVersion ?? ''));
-    log.info('channel resolved', { plan: key, version });
-    const isNew = await record(writer, plan, (current) =>
-      withVersion(current, version, clock.now()),
-    );
+    const all = await nodesFor(parts, plan);
+    const refusalOf = (current: CattlePlan) => refusedAnswer(current, version, all, parts.versions);
+    const isNew = await record(writer, plan, (current) => {
+      const refusal = refusalOf(current);
+      return refusal === undefined
+        ? withVersion(current, version, clock.now())
+        : withOlderAnswer(current, refusal, clock.now());
+    });
+    const refusal = refusalOf(plan);
+    log.info(refusal === undefined ? 'channel resolved' : 'channel gives an older version', {
+      plan: key,
+      version,
+    });
+    if (refusal !== undefined) {
+      if (isNew) events.record(plan, { type: 'Warning', reason: 'OlderVersion', message: refusal });
+      answers.set(key, { asked, at: clock.monotonic() });
+      return { requeueAfterMs: intervalMs };
+    }
     const message = `the channel says version ${version}`;
     if (isNew && plan.status?.latestVersion !== version)
       events.record(plan, { type: 'Normal', reason: 'Resolved', message });
@@ -92,6 +111,14 @@ async function follow(
   return { requeueAfterMs: intervalMs };
 }
 
+/** Resolves with the Nodes against which an answer is checked; empty if no answer for the Plan is checked. */
+async function nodesFor(
+  { listNodes, versions: { checksVersions = true, installers } }: ChannelParts,
+  plan: CattlePlan,
+): Promise<readonly Node[]> {
+  return checksVersions && installsKubernetes(plan, installers) ? await listNodes() : [];
+}
+
 const RESOLVED: ConditionUpdate = {
   type: 'LatestResolved',
   status: 'True',
@@ -105,6 +132,14 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
   return status?.latestVersion === version
     ? resolved
     : { ...resolved, status: { ...status, latestVersion: version } };
+}
+
+/** Returns the plan with a condition that says why the answer of its channel is not accepted. The plan keeps its version. */
+function withOlderAnswer(plan: CattlePlan, message: string, now: number): CattlePlan {
+  const refusal: ConditionUpdate = says(plan, RESOLVED)
+    ? { type: CHANNEL_TYPE, status: 'True', reason: 'OlderVersion', message }
+    : { type: 'LatestResolved', status: 'False', reason: 'OlderVersion', message };
+  return withVerdict(plan, refusal, now);
 }
 
 /**

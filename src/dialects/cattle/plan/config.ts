@@ -40,6 +40,8 @@ export interface CattleConfig {
   readonly installers?: readonly string[];
   /** If false, no rule about versions applies, as in the original. */
   readonly checksVersions?: boolean;
+  /** Returns the version of the API server that this process uses; undefined if it is not known yet. */
+  readonly apiServerVersion?: () => string | undefined;
 }
 
 /** Returns the deadline of a Job in seconds; undefined means that it has no deadline. */

@@ -220,3 +220,14 @@ test.each<[object, string[]]>([
 ])('%j works, with warnings', (spec, warnings) => {
   expect(fieldFindings(buildCattlePlan('p', spec))).toEqual({ problems: [], warnings });
 });
+
+test('a tag that differs from the version, or is no version, is a warning for the author of the Plan', () => {
+  const warningsOf = (image: string) =>
+    fieldFindings(buildCattlePlan('p', { version: 'v1.36.3+k3s1', upgrade: { image } })).warnings;
+  expect(warningsOf('rancher/k3s-upgrade:v1.36.4-k3s1')).toEqual([
+    'spec.upgrade.image: the tag of the image installs v1.36.4+k3s1, but the version of the Plan is v1.36.3-k3s1; the tag counts, so remove the tag or name the same version',
+  ]);
+  expect(warningsOf('rancher/k3s-upgrade:latest')).toHaveLength(1);
+  expect(warningsOf('rancher/k3s-upgrade')).toEqual([]);
+  expect(warningsOf('example.com/script:latest')).toEqual([]);
+});

@@ -8,6 +8,7 @@ import { type DrainSpec } from '../../../api/cattle/workload.ts';
 import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { doubtAbout, installedBy, plannedVersion } from './installed-version.ts';
 import { HOST_ROOT, mountPathOf, POD_INFO } from './job.ts';
 import { shortenedName } from './names.ts';
 
@@ -19,7 +20,8 @@ export interface FieldFindings {
 
 type Spec = NonNullable<CattlePlan['spec']>;
 
-export function fieldFindings({ spec = {} as Spec }: CattlePlan): FieldFindings {
+export function fieldFindings(plan: CattlePlan): FieldFindings {
+  const { spec = {} as Spec } = plan;
   const { serviceAccountName = '', priorityClassName = '', drain, channel = '', version } = spec;
   const names = {
     'spec.serviceAccountName': serviceAccountName,
@@ -43,6 +45,7 @@ export function fieldFindings({ spec = {} as Spec }: CattlePlan): FieldFindings 
     ],
     warnings: [
       ...timeout.warnings,
+      ...versionWarnings(plan),
       ...(version
         ? channelFaults(channel).map(
             (fault) => `${fault}; it is ignored, because spec.version is set`,
@@ -50,6 +53,11 @@ export function fieldFindings({ spec = {} as Spec }: CattlePlan): FieldFindings 
         : []),
     ],
   };
+}
+
+function versionWarnings(plan: CattlePlan): string[] {
+  const doubt = doubtAbout(installedBy(plan, plannedVersion(plan) ?? ''));
+  return doubt === undefined ? [] : [`spec.upgrade.image: ${doubt}`];
 }
 
 const NOTHING: FieldFindings = { problems: [], warnings: [] };

@@ -33,11 +33,13 @@ import { twinOf } from './node-occupant.ts';
 import { attemptOn, upgradeOn } from './node-records.ts';
 import { jobFor, jobsByNode, nodesAtWork, openJobs } from './plan-jobs.ts';
 import { createPlanMemory, type TargetMemory } from './target-memory.ts';
+import { rollBackOn, type VersionConfig, versionFieldsOf } from './version-rules.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
 /** The parts that `resolve` uses besides the Plan and the world. */
 interface Resources {
   readonly memory: TargetMemory;
+  readonly config?: VersionConfig;
   /** Finds Secrets. Undefined in commands that may not read Secrets. */
   readonly secretOf?: SecretLookup;
   /** Remembers Jobs. Read-only commands have no such memory. */
@@ -48,7 +50,7 @@ export function resolve(
   plan: CattlePlan,
   world: World,
   now: TurnTime,
-  { memory, secretOf, attempts }: Resources,
+  { memory, config = {}, secretOf, attempts }: Resources,
 ): Rollout {
   const judgement = resolveLatest(plan, secretOf);
   const targets = targetsOf({
@@ -61,12 +63,14 @@ export function resolve(
     failures: recordedFailures(plan),
   });
   attempts?.keep(plan, inState({ targets }, 'intended'));
+  const versions = versionFieldsOf(plan, judgement.version, config);
   return {
     source: { ...sourceOf(cattlePlans, plan), mark: markOf(plan.metadata) },
     id: judgement.hash,
     phase: phaseOf(plan, judgement, targets),
     blocked: conditionOf(plan, WAITING_TYPE) !== undefined,
     reason: reasonOf(plan, targets),
+    ...rollBackOn(plan, world, targets, versions.kubernetesVersion),
     stages: [
       {
         id: 'nodes',
@@ -74,6 +78,7 @@ export function resolve(
         role: 'worker',
         maxInFlight: plan.spec?.concurrency ?? 0,
         version: judgement.version,
+        ...versions,
         forced: false,
         failedHoldSlots: true,
         restMs: (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e6,

@@ -11,6 +11,7 @@ import { HOUR, later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattleCondition, CattlePlan } from '../../../api/cattle/plan.ts';
 import { because } from '../../../engine/model/reasons.ts';
 import type { RecordedState, Rollout } from '../../../engine/model/rollout.ts';
+import { defined } from '../../../util/json.ts';
 import { hostOf, project } from './write-status.ts';
 
 type Status = CattlePlan['status'];
@@ -52,7 +53,7 @@ interface Written {
 
 function statusOf(rollout: Rollout, { spec, status, now = T0, gate }: Written = {}) {
   const plan = { ...buildCattlePlan('p', spec), ...(status && { status }) };
-  return project(rollout, plan, now, gate).status ?? {};
+  return project(rollout, plan, now, defined({ gate })).status ?? {};
 }
 
 const text = ({ status, reason, message }: CattleCondition): string =>

@@ -9,6 +9,7 @@ import { openAt } from '../../../util/maintenance-windows.ts';
 import { FAILED_TYPE, failureOn, failuresText } from './attempts.ts';
 import { conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
+import { VERSION_TYPE, type VersionConfig, versionCondition } from './version-rules.ts';
 import { windowsOf } from './window.ts';
 
 /** The types of two of Refit's own conditions. Such a condition is removed when it is no longer true. */
@@ -21,7 +22,14 @@ const EMPTY_TYPE = 'RefitNoTargets';
  * condition.
  */
 const FORMER_TYPE = 'RefitNext';
-const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE, FORMER_TYPE]);
+const OWN_TYPES = new Set([
+  FAILED_TYPE,
+  WAITING_TYPE,
+  ABORTED_TYPE,
+  EMPTY_TYPE,
+  FORMER_TYPE,
+  VERSION_TYPE,
+]);
 
 /**
  * The reason of a condition of type WAITING_TYPE if the leader drains the nodes. From this reason, read-only commands
@@ -33,14 +41,14 @@ export function project(
   rollout: Rollout,
   plan: CattlePlan,
   now: number,
-  gate = 'Gate',
+  config: VersionConfig & { readonly gate?: string } = {},
 ): CattlePlan {
   // `status.applying` also lists failed nodes, because they keep their slots.
   const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) =>
     a.name < b.name ? -1 : 1,
   );
   const applying = holders.map(hostOf);
-  const own = ownConditions(rollout, plan, gate);
+  const own = ownConditions(rollout, plan, config);
   const verdicts = [
     completeness(rollout, plan, applying, now),
     ...conditionsOf(plan, rollout.problems),
@@ -111,7 +119,11 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
  * Returns the conditions of Refit itself that are true. After the abort annotation was removed, the condition of the
  * abort is left out.
  */
-function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
+function ownConditions(
+  rollout: Rollout,
+  plan: CattlePlan,
+  { gate = 'Gate', ...versions }: VersionConfig & { readonly gate?: string },
+): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
   const failed = targetsIn(rollout, 'failed', 'unsupported');
   const waits = `a slot is free, but no node may start yet; run: refit why --plan cattle/${keyOf(plan)}`;
@@ -126,5 +138,6 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
   const isOver = phase !== 'new' && phase !== 'running';
   if (blocked && !isOver) add(WAITING_TYPE, gate, waits);
   if (isAborted) add(ABORTED_TYPE, 'Aborted', reason.message);
-  return own;
+  const told = versionCondition(plan, rollout.stages[0]?.version ?? '', versions);
+  return told ? [...own, told] : own;
 }
