@@ -1,0 +1,83 @@
+/** Tests on a real control plane that Plans of K3s keep the version rules, before a node is cordoned or gets a Job. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { reportReady } from '../../sandbox/cluster/objects.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { rfc3339, systemClock } from '../../src/util/clock.ts';
+import { conditionOf, NAMESPACE, planOf } from './cattle-rig.ts';
+import { CattleScene, PATIENCE } from './cattle-scene.ts';
+import { installKinds, kubeconfigFor } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
+
+const NOW = 'v1.36.3+k3s1';
+const SERVER = 'versions-server';
+const AGENT = 'versions-agent';
+const upgrade = { image: 'rancher/k3s-upgrade' };
+const cordon = true;
+
+let scene: CattleScene;
+beforeAll(async () => {
+  scene = await CattleScene.open({ servers: [SERVER], agents: [AGENT] }, installKinds);
+  const labels = { 'node-role.kubernetes.io/control-plane': 'true' };
+  await scene.admin.patch(nodes, SERVER, { metadata: { labels } }, { type: 'merge' });
+  for (const name of [SERVER, AGENT]) await runs(name, NOW);
+});
+afterAll(async () => await scene.close());
+
+async function runs(name: string, version: string): Promise<void> {
+  await reportReady(scene.admin, name, version, rfc3339(systemClock.now()));
+}
+
+async function untouched(plan: string): Promise<void> {
+  expect(await scene.jobsOf(plan)).toEqual([]);
+  for (const name of [SERVER, AGENT])
+    expect((await scene.admin.get(nodes, name)).spec?.unschedulable).not.toBe(true);
+}
+
+test('a downgrade is refused before the first cordon, until a policy allows it', async () => {
+  const all = {
+    nodeSelector: { matchExpressions: [{ key: 'pool', operator: 'Exists' as const }] },
+  };
+  await scene.apply(planOf('versions-back', { ...all, version: 'v1.36.2+k3s1', upgrade, cordon }));
+  const held = await scene.until('versions-back', 'RefitWaits', 'True', 'Gate');
+  expect(conditionOf(held, 'Complete').status).toBe('False');
+  await untouched('versions-back');
+  const { stdout } = await runRefit(
+    'why',
+    '--plan',
+    `cattle/${NAMESPACE}/versions-back`,
+    '--kubeconfig',
+    await kubeconfigFor('operator'),
+  );
+  expect(stdout.join(' ').replaceAll(/\s+/g, ' ')).toContain(
+    `${SERVER} would go from ${NOW} down to v1.36.2+k3s1 (rule Downgrade`,
+  );
+  await untouched('versions-back');
+  await scene.admin.create(upgradePolicies, {
+    metadata: { name: 'versions' },
+    spec: { versions: { allow: ['Downgrade'] } },
+  });
+  await scene.until('versions-back', 'Complete', 'True', 'Complete');
+  expect(await scene.jobsOf('versions-back')).toHaveLength(2);
+  await scene.admin.delete(upgradePolicies, 'versions');
+});
+
+test('agents wait while a server is a minor version older, and start when the server reports the version', async () => {
+  const version = 'v1.37.0+k3s1';
+  await scene.apply(
+    planOf('versions-agents', {
+      version,
+      upgrade,
+      cordon,
+      nodeSelector: { matchLabels: { pool: 'agents' } },
+    }),
+  );
+  await scene.until('versions-agents', 'RefitWaits', 'True', 'Gate');
+  await untouched('versions-agents');
+  await runs(SERVER, version);
+  await scene.until('versions-agents', 'Complete', 'True', 'Complete');
+  await vi.waitFor(
+    async () => expect(await scene.jobsOf('versions-agents')).toHaveLength(1),
+    PATIENCE,
+  );
+});
