@@ -252,6 +252,10 @@ const toldSchema = object(
     run: z.string().max(LONGEST.reason).describe('The run, as approvals name it.'),
     phase: z.string().max(LONGEST.word).describe('The phase of the plan.'),
     waves: count('The number of waves that have ended.'),
+    plannedWaves: optional(
+      'The number of all waves. If it changes, the waves were planned anew, and `waves` does not count the same waves any more.',
+      z.int(),
+    ),
     approval: count('The number of the wave that needs approval; 0 if none does.'),
     failed: count('The number of nodes that have failed.'),
     waiting: z

@@ -359,16 +359,19 @@ function conditionsAt(
     ...(silencing === undefined ? [] : [silencedCondition(silencing)]),
   ];
   const stays = ({ type }: Conditions[number]): boolean =>
-    (type !== 'Notified' || delivery !== undefined) &&
+    (type !== NOTIFIED || delivery !== undefined) &&
     (type !== 'Silenced' || silencing !== undefined);
   const others = known.filter(stays);
   return withConditions(others, [...updates, completed, ...told], generation, now);
 }
 
+/** The type of the condition that a NodeRollout has while the policy of its plan has receivers. */
+export const NOTIFIED = 'Notified';
+
 function toldCondition({ isGood, message }: Delivery): ConditionUpdate {
   const status = isGood ? 'True' : 'False';
   const reason = isGood ? 'ReceiversAnswer' : 'ReceiverUnreachable';
-  return { type: 'Notified', status, reason, message };
+  return { type: NOTIFIED, status, reason, message };
 }
 
 function silencedCondition({ isGood, message }: SilenceState): ConditionUpdate {

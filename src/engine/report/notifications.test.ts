@@ -100,6 +100,24 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     ['WaveDone table//plan: wave 2 of 2 has ended; 2 of 2 nodes done'],
   ],
   [
+    'waves that the policy of an ended plan has only since the last notification',
+    { ...RUNNING, phase: 'done', plannedWaves: 0 },
+    { states: ['done', 'done'], more: { phase: 'done' } },
+    [],
+  ],
+  [
+    'the end of a plan whose waves were planned anew since the last notification',
+    { ...RUNNING, waves: 1, plannedWaves: 3 },
+    { states: ['done', 'done'], more: { phase: 'done' } },
+    ['Done table//plan: the upgrade to v1.36.3+x.2 is done; 2 of 2 nodes done'],
+  ],
+  [
+    'a run that began a long time ago, and of which nobody knows what was told',
+    undefined,
+    { states: ['done', 'pending'], now: T0 + 3_600_000 },
+    [],
+  ],
+  [
     'an approval that is needed',
     RUNNING,
     { waits: [APPROVAL] },

@@ -17,8 +17,8 @@ import { holdingOf, isRemarkable } from './conditions.ts';
 import type { RolloutView } from './node-rollout-status.ts';
 
 /**
- * The state of a plan in the last notifications: the run, its phase, the number of ended waves, the number of the wave
- * that waits for approval, the number of failures, and the reason of a long wait.
+ * The state of a plan in the last notifications: the run, its phase, the number of ended waves and of all waves, the
+ * number of the wave that waits for approval, the number of failures, and the reason of a long wait.
  */
 export type Told = NonNullable<NonNullable<NodeRolloutStatus['notifications']>['told']>;
 
@@ -31,6 +31,8 @@ export interface Standing {
   readonly run: string;
   /** The names of the waves that have ended, in order. */
   readonly wavesDone: readonly string[];
+  /** The number of all waves. */
+  readonly plannedWaves: number;
   /** The wait for the approval of a wave; undefined if the plan does not wait for an approval. */
   readonly approval: Wait | undefined;
   /** A wait of the plan that has lasted for LONG_MS; undefined if there is none. */
@@ -41,7 +43,10 @@ export interface Standing {
 
 /** Milliseconds that a wait must last before people get a notification about it. */
 export const LONG_MS = 15 * 60_000;
-/** Milliseconds after the end of a run within which a leader still sends the first notification about this end. */
+/**
+ * Milliseconds after the start or the end of a run within which a leader still sends notifications about it if the
+ * state in the last notifications is unknown.
+ */
 const NEWS_MS = 10 * 60_000;
 const LONGEST_NOTE = 600;
 const MOST_FAILURES = 3;
@@ -73,22 +78,25 @@ export function standingOf(
     plan,
     view,
     run: rollout.phase === 'new' ? '' : runOf(rollout),
-    wavesDone: rollout.phase === 'new' ? [] : wavesDoneIn(assessment),
+    ...(rollout.phase === 'new' ? { wavesDone: [], plannedWaves: 0 } : wavesIn(assessment)),
     approval: waits.find(({ reason }) => reason.code === 'WaveNeedsApproval'),
     long: holdingOf(unwanted, now - LONG_MS),
     now,
   };
 }
 
-function wavesDoneIn({ snapshot, policy }: Assessment): string[] {
-  return snapshot.rollout.stages.flatMap((stage) => {
-    const { members = [] } = wavesOf({ snapshot, policy }, stage) ?? {};
+function wavesIn({ snapshot, policy }: Assessment): Pick<Standing, 'wavesDone' | 'plannedWaves'> {
+  const waves = snapshot.rollout.stages.map(
+    (stage) => wavesOf({ snapshot, policy }, stage)?.members ?? [],
+  );
+  const wavesDone = waves.flatMap((members) => {
     const open = members.findIndex((wave) =>
       wave.some(({ state }) => state === 'pending' || state === 'intended'),
     );
     const ended = open === -1 ? members : members.slice(0, open);
     return ended.map((_wave, index) => `wave ${index + 1} of ${members.length}`);
   });
+  return { wavesDone, plannedWaves: waves.flat().length };
 }
 
 /**
@@ -105,11 +113,13 @@ export function longAfter(waits: readonly Wait[], now: number): number | undefin
 }
 
 /** Returns the state that is recorded when the notifications about this standing are queued. */
-export function toldOf({ run, view, wavesDone, approval, long }: Standing): Told {
+export function toldOf(standing: Standing): Told {
+  const { run, view, wavesDone, plannedWaves, approval, long } = standing;
   return {
     run,
     phase: view.run?.recorded ?? 'new',
     waves: wavesDone.length,
+    plannedWaves,
     approval: approval === undefined ? 0 : wavesDone.length + 1,
     failed: view.counts.failed,
     waiting: long?.reason.code ?? '',
@@ -118,12 +128,15 @@ export function toldOf({ run, view, wavesDone, approval, long }: Standing): Told
 
 const NOTHING: Told = { run: '', phase: 'new', waves: 0, approval: 0, failed: 0, waiting: '' };
 
-/** Returns the notifications to send. `before` is the state in the last notifications; undefined if there were none. */
+/**
+ * Returns the notifications to send. `before` is the state in the last notifications; undefined if there were none. A
+ * wave that had ended before the waves were planned anew is not told.
+ */
 export function notificationsOf(before: Told | undefined, after: Standing): Notification[] {
   if (before === undefined && isOldNews(after)) return [];
   const isSameRun = before?.run === after.run;
-  const told = isSameRun ? before : NOTHING;
   const is = toldOf(after);
+  const told = isSameRun ? withWavesOf(before, is) : NOTHING;
   const { view, wavesDone, approval, long } = after;
   const { phase } = is;
   const { reason } = view.end;
@@ -157,8 +170,20 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   return notes;
 }
 
-function isOldNews({ view, now }: Standing): boolean {
-  return view.isOver && view.run !== undefined && now - Date.parse(view.run.span().last) > NEWS_MS;
+/**
+ * Returns `told` with the waves of `is` if the waves were planned anew since, for example because the policy has other
+ * waves now. Nobody knows which of these waves ended before that.
+ */
+function withWavesOf(told: Told, is: Told): Told {
+  const { plannedWaves = is.plannedWaves } = told;
+  return plannedWaves === is.plannedWaves ? told : { ...told, waves: is.waves };
+}
+
+/** Returns true if the run began or ended so long ago that its first notifications would be no news. */
+function isOldNews({ view: { isOver, run }, now }: Standing): boolean {
+  if (run === undefined) return false;
+  const { first, last } = run.span();
+  return now - Date.parse(isOver ? last : first) > NEWS_MS;
 }
 
 function noteOf(after: Standing, event: NotifiedEvent, mark: string, text: string): Notification {

@@ -327,3 +327,102 @@ test('a plan that is deleted is told to its end, and a receiver that the policy 
   expect(log).toHaveLength(3);
   expect(recorded('b')?.queue).toEqual([]);
 });
+
+/** Shows the run in the NodeRollout of the plan as the writer of NodeRollouts does. */
+function show(name: string, isNotified: boolean): void {
+  const shown = api.read(nodeRollouts, name);
+  const conditions = isNotified
+    ? [
+        {
+          type: 'Notified',
+          status: 'True' as const,
+          reason: 'ReceiversAnswer',
+          message: '',
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+        },
+      ]
+    : [];
+  const counts = { total: 9, done: 0, failed: 0, inProgress: 0, pending: 0, skipped: 0 };
+  const history = [
+    { id: 'r', planUid: name, started: '2026-01-01T00:00:00Z', phase: 'running', counts },
+  ];
+  api.put(nodeRollouts, { ...shown, status: { ...shown.status, conditions, history } });
+}
+
+const NONE: State = { receivers: [] };
+
+test.each<[string, State, State, string[]]>([
+  ['a plan that has ended', { phase: 'done' }, { phase: 'done' }, []],
+  ['a running plan', {}, { failed: 1 }, ['chat took a Failed']],
+  ['a plan with failures', { failed: 1 }, { failed: 1, phase: 'done' }, ['chat took a Done']],
+])(
+  'receivers that a policy gets for %s are told only what happens from then on',
+  async (_name, now, later, told) => {
+    await term(async (notifier) => {
+      follow(notifier, 'a', { ...now, ...NONE });
+      await clock.advance(100);
+      follow(notifier, 'a', now);
+      await clock.advance(PACE_MS);
+      expect(log).toEqual([]);
+      follow(notifier, 'a', later);
+      await clock.advance(PACE_MS);
+    });
+    expect(log).toEqual(told);
+  },
+);
+
+test('receivers that a policy gets between two leaders are told only what happens from then on', async () => {
+  show('a', false);
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(PACE_MS);
+    expect(log).toEqual([]);
+    follow(notifier, 'a', { phase: 'done' });
+    await clock.advance(PACE_MS);
+  });
+  expect(log).toEqual(['chat took a Done']);
+});
+
+test('receivers that a policy had before a leader died are told what this leader did not tell', async () => {
+  show('a', true);
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(PACE_MS);
+  });
+  expect(log).toEqual(['chat took a Started']);
+});
+
+test('receivers that a policy loses and gets again are not told what happened in between', async () => {
+  problems['chat'] = 'it answered 500';
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(100);
+    follow(notifier, 'a', NONE);
+    follow(notifier, 'a', { failed: 1, ...NONE });
+    await clock.advance(PACE_MS);
+  });
+  problems['chat'] = undefined;
+  log = [];
+  show('a', false);
+  await term(async (notifier) => {
+    follow(notifier, 'a', { failed: 1 });
+    await clock.advance(5 * PACE_MS);
+    expect(log).toEqual([]);
+    follow(notifier, 'a', { failed: 2 });
+    await clock.advance(5 * PACE_MS);
+  });
+  expect(log).toEqual(['chat took a Failed']);
+});
+
+test('a new run of a plan whose earlier run had no receivers is told from its start', async () => {
+  const shown = api.read(nodeRollouts, 'a');
+  show('a', false);
+  const { history = [] } = api.read(nodeRollouts, 'a').status ?? {};
+  const older = history.map((run) => ({ ...run, id: 'earlier' }));
+  api.put(nodeRollouts, { ...shown, status: { conditions: [], history: older } });
+  await term(async (notifier) => {
+    follow(notifier, 'a', {});
+    await clock.advance(PACE_MS);
+  });
+  expect(log).toEqual(['chat took a Started']);
+});

@@ -5,6 +5,7 @@
  * after it sent the message and before it removed the message from the record.
  */
 import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
@@ -26,9 +27,11 @@ import {
   messageIdOf,
   noteIn,
   type Outbox,
+  outboxFrom,
   outboxOf,
   type Queued,
   recordOf,
+  wasUnnotified,
   withBatch,
   withNews,
   without,
@@ -99,6 +102,8 @@ interface Entry {
   unrecordedSince?: number | undefined;
   againAt: number;
   isGone: boolean;
+  /** True if this leader has followed the plan while its policy had no receivers. */
+  readonly isNewlyNotified: boolean;
 }
 
 /** One receiver of one policy. */
@@ -123,6 +128,8 @@ class BackgroundNotifier implements Notifier {
   readonly name = 'notifications';
   readonly #parts: NotifierParts;
   readonly #entries = new Map<string, Entry>();
+  /** The keys of the followed plans whose policies have no receivers. */
+  readonly #unnotified = new Set<string>();
   readonly #lanes = new Map<string, Lane>();
   readonly #listeners = createListeners();
   readonly #shouldLog: (text: string) => boolean;
@@ -135,12 +142,18 @@ class BackgroundNotifier implements Notifier {
   }
 
   follow(key: string, told: FollowedPlan): void {
-    if (told.receivers.length === 0) return void this.#entries.delete(key);
+    if (told.receivers.length === 0) {
+      this.#entries.delete(key);
+      this.#unnotified.add(key);
+      return;
+    }
+    const isNewlyNotified = this.#unnotified.delete(key);
     const entry = this.#entries.getOrInsertComputed(key, () => ({
       told,
       standings: [],
       againAt: Number.NEGATIVE_INFINITY,
       isGone: false,
+      isNewlyNotified,
     }));
     entry.told = told;
     const last = entry.standings.at(-1);
@@ -153,6 +166,7 @@ class BackgroundNotifier implements Notifier {
   forget(key: string): void {
     const entry = this.#entries.get(key);
     if (entry) entry.isGone = true;
+    this.#unnotified.delete(key);
     this.#tick();
   }
 
@@ -182,6 +196,7 @@ class BackgroundNotifier implements Notifier {
     await Promise.all([...this.#entries.values()].map(async ({ syncing }) => await syncing));
     await Promise.all([...this.#lanes.values()].map(async ({ sending }) => await sending));
     this.#entries.clear();
+    this.#unnotified.clear();
     this.#lanes.clear();
   }
 
@@ -224,15 +239,15 @@ class BackgroundNotifier implements Notifier {
     try {
       if (entry.outbox === undefined) {
         const found = await ifFound(client.get(nodeRollouts, name, { namespace }));
-        entry.outbox = outboxOf(found?.status);
-        entry.recorded = entry.outbox;
-        for (const { receiver, at } of entry.outbox.tried) this.#noteTry(receiver, Date.parse(at));
+        openOutbox(entry, found?.status);
+        for (const { receiver, at } of entry.recorded?.tried ?? [])
+          this.#noteTry(receiver, Date.parse(at));
       }
       const { policy, receivers } = entry.told;
       for (const standing of entry.standings.splice(0))
-        entry.outbox = withNews(entry.outbox, standing, policy, receivers);
+        entry.outbox = withNews(entry.outbox ?? outboxOf(), standing, policy, receivers);
       const { outbox } = entry;
-      if (outbox === entry.recorded) return;
+      if (outbox === undefined || outbox === entry.recorded) return;
       const patch = { status: { notifications: recordOf(outbox) } };
       const options = { type: 'merge', subresource: 'status', namespace } as const;
       await client.patch(nodeRollouts, name, patch, options);
@@ -257,8 +272,8 @@ class BackgroundNotifier implements Notifier {
     if (!isLasting) return;
     // If the kind or the right is missing, there is no record. The leader then still sends notifications, but if it
     // crashes, the unsent notifications are lost.
-    entry.outbox ??= outboxOf();
-    entry.recorded = entry.outbox;
+    const outbox = entry.outbox ?? openOutbox(entry, undefined);
+    entry.recorded = outbox;
   }
 
   #noteTry(lane: string, at: number): void {
@@ -431,6 +446,16 @@ class BackgroundNotifier implements Notifier {
         if (laneOf(told.policy, receiver) === name) return receiver;
     return undefined;
   }
+}
+
+/** Sets the outbox of the entry to the outbox that the NodeRollout records, or to a new one if the receivers are new. Returns this outbox. */
+function openOutbox(entry: Entry, status: NodeRolloutStatus | undefined): Outbox {
+  const recorded = outboxOf(status);
+  const [first] = entry.standings;
+  entry.recorded = recorded;
+  const isNew = first && (entry.isNewlyNotified || wasUnnotified(status, first));
+  entry.outbox = isNew ? outboxFrom(first, recorded) : recorded;
+  return entry.outbox;
 }
 
 function pauseAfter(failures: number): number {

@@ -5,6 +5,7 @@ import { MOST } from '../../api/refit/node-rollout.ts';
 import type { Notification, NotifiedEvent, Receiver } from '../../notify/receivers.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined, sameJson } from '../../util/json.ts';
+import { NOTIFIED } from './node-rollout-status.ts';
 import { notificationsOf, type Standing, type Told, toldOf } from './notifications.ts';
 
 type Recorded = NonNullable<NodeRolloutStatus['notifications']>;
@@ -20,6 +21,26 @@ export interface Outbox {
 export function outboxOf({ notifications = {} }: NodeRolloutStatus = {}): Outbox {
   const { told, queue = [], tried = [] } = notifications;
   return { told, queue, tried };
+}
+
+/**
+ * Returns the outbox of a plan whose policy has receivers from now on. Nothing that happened before is told, and what
+ * was queued for earlier receivers is dropped.
+ */
+export function outboxFrom(standing: Standing, { tried }: Pick<Outbox, 'tried'>): Outbox {
+  return { told: toldOf(standing), queue: [], tried };
+}
+
+/**
+ * Returns true if a leader has shown the run of the standing while the policy of the plan had no receivers: the
+ * NodeRollout has the run, but no condition about receivers.
+ */
+export function wasUnnotified(
+  { history = [], conditions = [] }: NodeRolloutStatus = {},
+  { view: { run, planUid } }: Pick<Standing, 'view'>,
+): boolean {
+  if (conditions.some(({ type }) => type === NOTIFIED)) return false;
+  return history.some((each) => each.id === run?.id && each.planUid === planUid);
 }
 
 /** Returns the outbox in the form in which the status of the NodeRollout records it. */
