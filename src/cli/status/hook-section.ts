@@ -1,4 +1,4 @@
-/** Renders the hooks of a policy that have failed. */
+/** Renders the hooks of a policy that run or have failed. */
 import { age } from '../phrases.ts';
 import type { HookView, PlanView } from './view.ts';
 
@@ -9,9 +9,9 @@ interface HookSection {
 }
 
 /**
- * Returns the section about the failed hooks that did not make their targets fail and that do not stop the plan. If
- * `target` is set, the section is only about that target. All other failed hooks are already in the reasons of waits
- * and failures.
+ * Returns the section about the running hooks, and about the failed hooks that did not make their targets fail and that
+ * do not stop the plan. If `target` is set, the section is only about that target. All other failed hooks are already in
+ * the reasons of waits and failures.
  */
 export function hookSection(
   { hooks = [], stages, waits }: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
@@ -23,23 +23,39 @@ export function hookSection(
   const stopped = waits.some(({ reason }) => reason.code === 'PlanHookFailed');
   const shown = hooks.filter(
     (hook) =>
-      hook.state === 'Failed' &&
-      (hook.target === undefined ? !stopped : !failed.has(hook.target)) &&
+      (hook.state === 'Running' ||
+        (hook.target === undefined ? !stopped : !failed.has(hook.target))) &&
       (target === undefined || hook.target === target),
   );
   return { heading: 'hooks', lines: shown.map((hook) => hookLine(hook, now)) };
 }
 
-/** Returns the section about the failed hooks of the whole plan. The section is empty if these hooks stop the plan. */
-export function planHookSection(
+/**
+ * Returns the section about the hooks that `refit status` shows beside its rows: the hooks of the whole plan, and the
+ * running hooks of targets. If failed hooks of the whole plan stop the plan, the section does not show them.
+ */
+export function statusHookSection(
   plan: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
   now: number,
 ): HookSection {
-  const hooks = plan.hooks?.filter(({ target }) => target === undefined);
-  return hookSection({ ...plan, hooks }, now);
+  const hooks = plan.hooks?.filter(
+    ({ target, state }) => target === undefined || state === 'Running',
+  );
+  const { heading, lines } = hookSection({ ...plan, hooks }, now);
+  const left = lines.length - MOST_LINES;
+  if (left <= 0) return { heading, lines };
+  return { heading, lines: [...lines.slice(0, MOST_LINES), `and ${left} more: run refit why`] };
 }
 
-function hookLine({ hook, target, message = '', since }: HookView, now: number): string {
+/** The most hooks that `refit status` shows, so that a plan fits on a screen. */
+const MOST_LINES = 8;
+
+function hookLine({ hook, target, state, message = '', since }: HookView, now: number): string {
+  const of = `${hook} of ${target ?? 'the plan'}`;
+  if (state === 'Running') {
+    const known = since === undefined ? '' : `, for ${age(since, now)} now`;
+    return `${of} has not succeeded yet${known}: ${message}`;
+  }
   const past = since === undefined ? '' : ` ${age(since, now)} ago`;
-  return `${hook} of ${target ?? 'the plan'} failed${past}: ${message}`;
+  return `${of} failed${past}: ${message}`;
 }

@@ -1,7 +1,8 @@
 /** Chooses the waits that `refit status` shows, and the time at which each of them ends at the latest. */
 import { stepEnd } from '../../engine/assess/evaluate-target.ts';
+import { awaitedHook } from '../../engine/gates/hooks-succeeded.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import type { Snapshot, Wait } from '../../engine/model/decision.ts';
+import type { Snapshot, TargetPhase, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
 import { isFinal, type Rollout, targetsIn } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -21,9 +22,45 @@ export function shownWaits(
 ): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
+  const inProgress = new Set(targetsIn(snapshot.rollout, 'intended').map(({ name }) => name));
   return waits
+    .map((wait) => (isVague(wait, inProgress) ? hookWait(snapshot, policy, wait) : wait))
     .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
+}
+
+/** The phases of targets in progress. A wait whose gate is one of them says only that the target is in progress. */
+const PHASES: ReadonlySet<string> = new Set<TargetPhase>([
+  'intended',
+  'signalled',
+  'working',
+  'verifying',
+]);
+
+/**
+ * Returns true if the wait says nothing about its cause: this machine could not ask what a gate needs, or the target is
+ * merely in progress. `inProgress` has the names of the targets in progress.
+ */
+function isVague({ gate, reason, target }: Wait, inProgress: ReadonlySet<string>): boolean {
+  return isUnasked(reason) || (target !== undefined && inProgress.has(target) && PHASES.has(gate));
+}
+
+/**
+ * Returns the wait for the hook that the leader runs now for the target of `wait`, or for the whole plan; returns
+ * `wait` if no such hook runs. The leader has passed all gates before the hook, although this machine may not have the
+ * answers that these gates need.
+ */
+function hookWait({ hooks = [] }: Snapshot, policy: RolloutPolicy, wait: Wait): Wait {
+  for (const { hook, target, state, message, since } of hooks) {
+    const known = policy.hooks?.find(({ name }) => name === hook);
+    if (state !== 'running' || known === undefined) continue;
+    const isOfPlan = target === undefined && known.when === 'beforePlan' && isUnasked(wait.reason);
+    if (!isOfPlan && (target === undefined || target !== wait.target)) continue;
+    const { reason, ends } = awaitedHook(policy, known, target, message);
+    const began = Number.isNaN(since) ? wait.since : rfc3339(since);
+    return { ...wait, gate: 'hooks', reason, ends, since: began };
+  }
+  return wait;
 }
 
 /**

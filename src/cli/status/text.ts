@@ -7,7 +7,7 @@ import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, table, wrapped } from '../phrases.ts';
 import { fixOf, isMended, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
-import { planHookSection } from './hook-section.ts';
+import { statusHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
@@ -56,7 +56,7 @@ export function renderPlan(
     joinedSection(plan),
     warningSection(plan),
     checkSection(plan, now),
-    planHookSection(plan, now),
+    statusHookSection(plan, now),
     // Silences are shown only if they have a problem.
     ...(plan.silencing?.isGood === false ? [silenceSection(plan, now)] : []),
     { heading: 'unknown', lines: plan.unseen ?? [] },

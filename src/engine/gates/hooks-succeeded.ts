@@ -6,8 +6,17 @@ import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { printableUrl } from '../../util/printable-url.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { hookRunOf } from './hook-runs.ts';
-import { type Gate, type GateInput, PASS, stop, type Verdict, wait } from './types.ts';
+import {
+  type Gate,
+  type GateInput,
+  PASS,
+  stop,
+  type Verdict,
+  type Waiting,
+  wait,
+} from './types.ts';
 
 export const hooksBefore: Gate = {
   name: 'hooks-before',
@@ -60,17 +69,29 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
     if (hook.ignoresFailure === true) return PASS;
     return stop('HookFailed', `${target.name}: ${name} failed: ${result.message}`);
   }
-  const within = formatDuration(hook.timeoutMs);
-  const ends = `the hook has succeeded, or its deadline of ${within} has passed`;
   // Only the leader knows the state of a run. For other processes the message at least names the Job or the server that carries the run
   // out.
-  const where = whereOf(run);
-  return wait(
-    'HookRunning',
-    `${name} must succeed for ${target.name}: ${result?.message ?? where}`,
-    ends,
-    { hookRun: run, ...(result ? { since: rfc3339(result.since) } : {}) },
-  );
+  return {
+    ...awaitedHook(policy, hook, target.name, result?.message ?? whereOf(run)),
+    hookRun: run,
+    ...(result ? { since: rfc3339(result.since) } : {}),
+  };
+}
+
+/**
+ * Returns the wait for a hook. `target` is the name of the target; undefined if the hook is for the whole plan. `said`
+ * is a clause about the run.
+ */
+export function awaitedHook(
+  policy: Pick<RolloutPolicy, 'name'>,
+  { name, timeoutMs }: Pick<Hook, 'name' | 'timeoutMs'>,
+  target: string | undefined,
+  said: string,
+): Waiting {
+  const hook = `the hook ${name} of UpgradePolicy ${policy.name}`;
+  const what = target === undefined ? 'before the plan starts' : `for ${target}`;
+  const ends = `the hook has succeeded, or its deadline of ${formatDuration(timeoutMs)} has passed`;
+  return wait('HookRunning', `${hook} must succeed ${what}: ${said}`, ends);
 }
 
 /** Returns a clause that says where the run is carried out. */

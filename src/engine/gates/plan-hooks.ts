@@ -1,8 +1,7 @@
 /** Gate: the hooks of the policy for the whole plan must succeed before the first target of a run starts. */
 import { rfc3339 } from '../../util/clock.ts';
-import { formatDuration } from '../../util/duration.ts';
 import { planHookRuns } from './hook-runs.ts';
-import { whereOf } from './hooks-succeeded.ts';
+import { awaitedHook, whereOf } from './hooks-succeeded.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 export const planHooksBefore: Gate = {
@@ -33,8 +32,6 @@ function verdictOf(
     const message = `no node starts, because ${name} failed: ${result.message}`;
     return wait('PlanHookFailed', message, again, since);
   }
-  const within = formatDuration(hook.timeoutMs);
-  const ends = `the hook has succeeded, or its deadline of ${within} has passed`;
-  const message = `${name} must succeed before the plan starts: ${result?.message ?? whereOf(run)}`;
-  return wait('HookRunning', message, ends, { hookRun: run, ...since });
+  const said = result?.message ?? whereOf(run);
+  return { ...awaitedHook(policy, hook, undefined, said), hookRun: run, ...since };
 }
