@@ -462,7 +462,17 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   manager.addPreparation(async () => {
     const { policyController } = await import('../engine/policy/policy-controller.ts');
     const { namespaces: jobs } = templates;
-    manager.addController(policyController({ writer, clock, policies, jobs, plans, isPlan }));
+    manager.addController(
+      policyController({
+        writer,
+        clock,
+        policies,
+        jobs,
+        plans,
+        isPlan,
+        secretsIn: homeOf(parts.config),
+      }),
+    );
   });
   return rollouts;
 }

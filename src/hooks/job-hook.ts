@@ -1,12 +1,12 @@
 /** Runs a hook as a Job. Every leader creates the Job under the same name, and reads its state. */
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
 import { type Job, trueCondition } from '../kube/resources.ts';
-import { isInvalid } from '../kube/status-error.ts';
+import { isForbidden, isInvalid, isNotFound } from '../kube/status-error.ts';
 import { ForeignJob, type TemplateJobs } from '../kube/template-jobs.ts';
 import { messageOf } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
-import type { HookFinding, HookRun, JobAction } from './rules.ts';
+import type { Hook, HookFinding, HookRun, JobAction } from './rules.ts';
 
 /** Seconds after its end for which a Job is kept, so that people can read its logs. */
 const KEPT_SECONDS = 86_400;
@@ -37,6 +37,31 @@ export async function lookAtJob(
     return { state: 'failed', message: `the API server refuses ${name}: ${messageOf(error)}` };
   }
   return { state: 'running', message: `${name} is created` };
+}
+
+/**
+ * Asks the API server whether it would create a Job of the hook now. Resolves with the reason if it would not; undefined
+ * if it would, if it does not say, or if Refit itself refuses the namespace, which `Accepted` of the policy says. Nothing
+ * is stored.
+ */
+export async function lookAheadAtJob(
+  templates: Pick<TemplateJobs, 'rehearse'>,
+  hook: Hook,
+  abort: AbortSignal,
+): Promise<string | undefined> {
+  const { action, name } = hook;
+  if (action.kind !== 'job') return undefined;
+  const { namespace } = action;
+  const job = jobOfRun({ id: `refit-${name}-preview`, hook, variables: {} }, action);
+  try {
+    await templates.rehearse(job, abort);
+    return undefined;
+  } catch (error) {
+    const isRefusal = isNotFound(error) || isForbidden(error) || isInvalid(error);
+    return isRefusal
+      ? `no Job can be created in namespace ${namespace}: ${messageOf(error)}`
+      : undefined;
+  }
 }
 
 function findingOf({ metadata, status = {} }: Job, namespace: string): HookFinding {

@@ -17,6 +17,8 @@ export interface TemplateJobs {
    * else created it with other content, and with RefusedNamespace.
    */
   find(wanted: Job, abort: AbortSignal): Promise<Job | undefined>;
+  /** Asks the API server whether it would create the Job now, and stores nothing. Rejects if it would not. */
+  rehearse(wanted: Job, abort: AbortSignal): Promise<void>;
   /** Creates the Job. Does nothing if it exists. Rejects with RefusedNamespace. */
   create(wanted: Job, abort: AbortSignal): Promise<void>;
 }
@@ -65,6 +67,10 @@ export function templateJobs(client: KubeClient, namespaces: JobNamespaces): Tem
         );
       remember(uid);
       return found;
+    },
+    async rehearse(wanted, abort) {
+      const options = { namespace: allowed(wanted, namespaces), abort };
+      await client.create(jobs, wanted, { ...options, dryRun: true });
     },
     async create(wanted, abort) {
       const options = { namespace: allowed(wanted, namespaces), abort };

@@ -19,6 +19,7 @@ import {
   withTargets,
 } from '../../engine/model/rollout.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
+import { unresolvedIn } from '../../engine/policy/references.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
@@ -177,14 +178,15 @@ export async function inspect(
   const { dialect, world } = of;
   const { sources, policies, fromFiles = [], countsPods = false } = parts;
   const compared = [...(of.plans?.() ?? []), ...fromFiles];
-  const warnings = readingPlan(
-    of,
-    stored,
-    () => dialect.reporting?.warnings?.(stored, world, compared) ?? [],
-  );
   const policy = readingPlan(of, stored, () =>
     policyOfPlan(dialect, policies.list(), stored, UNCOVERED, { world }),
   );
+  const covering = policies.list().find(({ metadata }) => metadata.name === policy.name);
+  const unresolved = covering && unresolvedIn(covering);
+  const warnings = [
+    ...readingPlan(of, stored, () => dialect.reporting?.warnings?.(stored, world, compared) ?? []),
+    ...(unresolved === undefined ? [] : [unresolved]),
+  ];
   const plan = readingPlan(of, stored, () => withRunBegun(of, stored, policy, now));
   const answers = inspectionAnswers(sources, {
     dialect,

@@ -5,6 +5,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { JobNamespaces } from '../../kube/job-namespaces.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
+import { templateJobs } from '../../kube/template-jobs.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Conditions, type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
 import {
@@ -18,6 +19,7 @@ import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { coveringPolicies, describeEntry, type PlanRef } from './choose-policy.ts';
 import { readPolicy } from './read-policy.ts';
+import { hasReferences, RESOLVED_REFS, referenceProblems } from './references.ts';
 
 export interface PolicyParts {
   readonly writer: KubeClient;
@@ -27,10 +29,14 @@ export interface PolicyParts {
   readonly jobs: JobNamespaces;
   readonly plans: Readonly<Record<string, Informer>>;
   isPlan(dialect: string, object: KubeObject): boolean;
+  /** The namespace of the Secrets to which policies refer; undefined if this process does not look at them. */
+  readonly secretsIn?: string;
 }
 
 /** Milliseconds until the controller tries again to write a status if it lacks the right to write it. */
 const DENIED_MS = 600_000;
+/** Milliseconds until the controller looks again at the Secrets and namespaces to which a policy refers. */
+const LOOK_AGAIN_MS = 60_000;
 
 /**
  * Returns the controller. It runs when the spec of a policy changes, and when a plan appears or
@@ -55,8 +61,7 @@ export function policyController(parts: PolicyParts): Controller {
     ],
     reconcile: async (key, { abort, log }) => {
       try {
-        await report(parts, key, abort);
-        return {};
+        return await report(parts, key, abort);
       } catch (error) {
         if (!isForbidden(error)) throw error;
         // Without this right, policies still apply. Only their status is missing.
@@ -69,21 +74,40 @@ export function policyController(parts: PolicyParts): Controller {
   };
 }
 
-async function report(parts: PolicyParts, key: string, abort: AbortSignal): Promise<void> {
+async function report(
+  parts: PolicyParts,
+  key: string,
+  abort: AbortSignal,
+): Promise<{ requeueAfterMs?: number }> {
   const { policies, writer, clock } = parts;
   const policy = policies.get(key);
-  if (!policy) return;
+  if (!policy) return {};
   const cluster = {
     policies: policies.list(),
     dialects: Object.keys(parts.plans),
     plans: plansOf(parts),
     jobs: parts.jobs,
   };
-  const updated = withStatus(policy, cluster, clock.now());
-  if (updated === policy) return;
+  const looked = await referencesOf(parts, policy, abort);
+  const updated = withStatus(policy, { ...cluster, references: looked }, clock.now());
+  const next = looked === undefined ? {} : { requeueAfterMs: LOOK_AGAIN_MS };
+  if (updated === policy) return next;
   // The policy may have been deleted. If the write conflicts, the promise rejects so that the write is tried again.
   // Otherwise there might be no event that leads to another try.
   await ifFound(writer.replace(upgradePolicies, updated, { subresource: 'status', abort }));
+  return next;
+}
+
+/** Resolves with the problems of the references of the policy; undefined if it has no references. */
+async function referencesOf(
+  { secretsIn: namespace, writer: client, jobs }: PolicyParts,
+  policy: UpgradePolicy,
+  abort: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const read = readPolicy(policy);
+  if (namespace === undefined || read.problems.length > 0 || !hasReferences(read)) return undefined;
+  const templates = templateJobs(client, jobs);
+  return await referenceProblems({ client, namespace, templates }, read, abort);
 }
 
 function plansOf(parts: PolicyParts): PlanRef[] {
@@ -101,8 +125,12 @@ export interface PolicyContext {
   readonly dialects: readonly string[];
   readonly plans: readonly PlanRef[];
   readonly jobs: JobNamespaces;
+  /** The references of the policy that cannot be used, one clause each; undefined if the policy has no references. */
+  readonly references?: readonly string[] | undefined;
 }
 
+/** The most characters of the message of a condition. */
+const LONGEST_MESSAGE = 2000;
 /** The status lists at most this many plans, so that the object stays small. */
 const MAX_PLANS = 100;
 
@@ -114,16 +142,25 @@ export function withStatus(
 ): UpgradePolicy {
   const { generation } = policy.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const updates = [readable(policy, context), conflicted(policy, context)].map((each) => ({
-    ...each,
-    ...observed,
-  }));
-  const known = policy.status?.conditions ?? [];
+  const covers = coveredBy(policy, context);
+  const { dialects, references } = context;
+  const isOurs = (title: string): boolean => dialects.includes(title.split('/')[0] ?? '');
+  // The controllers of other dialects may read Secrets in other namespaces, so they report about their own policies.
+  const isReported = covers.length === 0 || covers.some(isOurs);
+  const updates = [
+    readable(policy, context),
+    conflicted(policy, context),
+    ...(references === undefined || !isReported ? [] : [resolved(references)]),
+  ].map((each) => ({ ...each, ...observed }));
+  const isKept = references !== undefined || !isReported;
+  const known = (policy.status?.conditions ?? []).filter(
+    ({ type }) => isKept || type !== RESOLVED_REFS,
+  );
   const conditions = updates.reduce<Conditions>(
     (list, update) => withCondition(list, update, now),
     known,
   );
-  const status = { ...observed, covers: coveredBy(policy, context), conditions: [...conditions] };
+  const status = { ...observed, covers, conditions: [...conditions] };
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
@@ -155,6 +192,23 @@ function readable(policy: UpgradePolicy, { jobs }: PolicyContext): ConditionUpda
     };
   const message = problems.map((each) => each.message).join('; ');
   return { type: 'Accepted', status: 'False', reason: first.code, message };
+}
+
+/** Returns the condition about the Secrets and namespaces to which the policy refers. */
+function resolved(problems: readonly string[]): ConditionUpdate {
+  if (problems.length === 0)
+    return {
+      type: RESOLVED_REFS,
+      status: 'True',
+      reason: RESOLVED_REFS,
+      message: 'every Secret can be read, and the Jobs of all hooks can be created',
+    };
+  return {
+    type: RESOLVED_REFS,
+    status: 'False',
+    reason: 'UnusableReference',
+    message: problems.join('; ').slice(0, LONGEST_MESSAGE),
+  };
 }
 
 /**

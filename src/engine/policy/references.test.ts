@@ -1,0 +1,150 @@
+/** Tests that the controller of policies says which Secrets and namespaces of a policy cannot be used. */
+
+import { beforeEach, expect, test } from 'vitest';
+import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { secrets } from '../../kube/resources.ts';
+import { templateJobs } from '../../kube/template-jobs.ts';
+import { withStatus } from './policy-controller.ts';
+import { readPolicy } from './read-policy.ts';
+import { hasReferences, referenceProblems, unresolvedIn } from './references.ts';
+
+const ref = (key: string) => ({ name: 'refit-notify', key });
+const url = 'https://x.example';
+const template = { spec: { containers: [{ name: 'a', image: 'busybox' }] } };
+
+const SPECS: readonly (readonly [string, UpgradePolicySpec, readonly string[]])[] = [
+  [
+    'the address of a receiver',
+    { notify: [{ name: 'chat', type: 'Slack', events: ['Done'], secretRef: ref('slack') }] },
+    ['receiver chat: Secret refit-system/refit-notify does not exist'],
+  ],
+  [
+    'the key that signs messages',
+    {
+      notify: [{ name: 'hook', type: 'Webhook', events: ['Done'], url, signingKeyRef: ref('key') }],
+    },
+    ['receiver hook: Secret refit-system/refit-notify does not exist'],
+  ],
+  [
+    'the credentials of a silence',
+    { silences: [{ name: 'nodes', url, secretName: 'alertmanager' }] },
+    ['silence nodes: Secret refit-system/alertmanager does not exist'],
+  ],
+  [
+    'the credentials of a health check',
+    { health: { http: [{ name: 'shop', url, secretName: 'shop' }] } },
+    ['health check shop: Secret refit-system/shop does not exist'],
+  ],
+  [
+    'the key of a hook',
+    {
+      hooks: [
+        { name: 'tell', when: 'BeforeDrain', timeout: '5m', webhook: { url, secretName: 'hooks' } },
+      ],
+    },
+    ['hook tell: Secret refit-system/hooks does not exist'],
+  ],
+  [
+    'the namespace of a hook',
+    {
+      hooks: [
+        { name: 'flag', when: 'AfterPlan', timeout: '5m', job: { namespace: 'nowhere', template } },
+      ],
+    },
+    ['hook flag: no Job can be created in namespace nowhere: NotFound by the test'],
+  ],
+];
+
+let api: MemoryApi;
+
+/** Every namespace may have Jobs. */
+const EVERY = { refusalOf: () => undefined };
+
+beforeEach(() => {
+  api = new MemoryApi();
+});
+
+async function problemsOf(spec: UpgradePolicySpec): Promise<string[]> {
+  const policy = readPolicy(buildUpgradePolicy('nightly', spec));
+  expect(policy.problems).toEqual([]);
+  const { client } = api;
+  const tools = { client, namespace: 'refit-system', templates: templateJobs(client, EVERY) };
+  return await referenceProblems(tools, policy, new AbortController().signal);
+}
+
+function refuseJobs(code: number, reason: string): void {
+  const name = 'jobs/nowhere/refit-flag-preview';
+  for (const call of [`create ${name}`, 'create jobs/refit-flag-preview'])
+    api.before(call, () => {
+      throw refusal(code, reason);
+    });
+}
+
+test.each(SPECS)('a policy says that it cannot use %s', async (_what, spec, problems) => {
+  refuseJobs(404, 'NotFound');
+  expect(hasReferences(readPolicy(buildUpgradePolicy('nightly', spec)))).toBe(true);
+  expect(await problemsOf(spec)).toEqual(problems);
+});
+
+test('a policy says which key its Secret lacks, and is content once the key has a value', async () => {
+  const spec: UpgradePolicySpec = {
+    notify: [{ name: 'chat', type: 'Slack', events: ['Done'], secretRef: ref('slack') }],
+  };
+  const metadata = { name: 'refit-notify', namespace: 'refit-system' };
+  api.put(secrets, { metadata, data: { teams: 'eA==' } });
+  expect(await problemsOf(spec)).toEqual([
+    'receiver chat: Secret refit-system/refit-notify has no value slack',
+  ]);
+  api.put(secrets, { metadata, data: { slack: 'eA==' } });
+  expect(await problemsOf(spec)).toEqual([]);
+});
+
+test('a policy names the right that the controller lacks', async () => {
+  api.before('get secrets/refit-notify', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  refuseJobs(403, 'Forbidden');
+  const [chat] = SPECS;
+  expect(await problemsOf(chat?.[1] ?? {})).toEqual([
+    'receiver chat: the leader has no right to get Secret refit-system/refit-notify',
+  ]);
+  expect(await problemsOf(SPECS.at(-1)?.[1] ?? {})).toEqual([
+    'hook flag: no Job can be created in namespace nowhere: Forbidden by the test',
+  ]);
+});
+
+test('the condition ResolvedRefs of a policy names the problems until they are mended', () => {
+  const policy = buildUpgradePolicy('nightly', {});
+  const context = { policies: [policy], dialects: ['autopilot'], plans: [], jobs: EVERY };
+  const bad = withStatus(policy, { ...context, references: ['receiver chat: no Secret'] }, T0);
+  expect(unresolvedIn(bad)).toBe('UpgradePolicy nightly: receiver chat: no Secret');
+  expect(bad.status?.conditions).toContainEqual(
+    expect.objectContaining({ type: 'ResolvedRefs', status: 'False' }),
+  );
+  const good = withStatus(bad, { ...context, references: [] }, T0);
+  expect(unresolvedIn(good)).toBeUndefined();
+  const without = withStatus(bad, context, T0);
+  expect(without.status?.conditions?.map(({ type }) => type)).not.toContain('ResolvedRefs');
+});
+
+test('a controller leaves the condition about references to the controller that serves the plans', () => {
+  const policy = buildUpgradePolicy('nightly', {});
+  const theirs = {
+    policies: [policy],
+    dialects: ['cattle'],
+    plans: [{ dialect: 'cattle', name: 'p' }],
+    jobs: EVERY,
+  };
+  const bad = withStatus(policy, { ...theirs, references: ['receiver chat: no Secret'] }, T0);
+  const ours = {
+    policies: [policy],
+    dialects: ['autopilot'],
+    plans: [],
+    references: [],
+    jobs: EVERY,
+  };
+  expect(unresolvedIn(withStatus(bad, ours, T0))).toBe(unresolvedIn(bad));
+});

@@ -1,0 +1,110 @@
+/** Finds the Secrets and namespaces to which a policy refers, and what is wrong with them. */
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { lookAheadAtJob } from '../../hooks/job-hook.ts';
+import type { Hook } from '../../hooks/rules.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { readSecret, SecretUnavailable } from '../../kube/read-secret.ts';
+import type { TemplateJobs } from '../../kube/template-jobs.ts';
+import type { Receiver } from '../../notify/receivers.ts';
+import type { RolloutPolicy } from './rollout-policy.ts';
+
+/** The type of the condition of a policy that says whether everything to which the policy refers can be used. */
+export const RESOLVED_REFS = 'ResolvedRefs';
+
+/**
+ * Returns a sentence about the references of the policy that its controller cannot use; undefined if there are none, or
+ * if the controller has not looked at this generation of the policy.
+ */
+export function unresolvedIn({ metadata, status }: UpgradePolicy): string | undefined {
+  const found = status?.conditions?.find(({ type }) => type === RESOLVED_REFS);
+  if (found?.status !== 'False' || found.observedGeneration !== metadata.generation)
+    return undefined;
+  return `UpgradePolicy ${metadata.name}: ${found.message ?? ''}`;
+}
+
+/** A reference of a policy to a Secret in the namespace of the controller. */
+interface SecretReference {
+  /** The part of the policy that has the reference, such as `receiver chat`. */
+  readonly of: string;
+  readonly name: string;
+  /** The key that the Secret must have; undefined if no key is required. */
+  readonly key?: string;
+}
+
+/** Returns the references of the policy to Secrets. */
+function secretsOf({ notify = [], silences = [], health, hooks = [] }: RolloutPolicy) {
+  const named = (of: string, name: string | undefined, key?: string): SecretReference[] =>
+    name === undefined ? [] : [{ of, name, ...(key === undefined ? {} : { key }) }];
+  return [
+    ...notify.flatMap(secretsOfReceiver),
+    ...silences.flatMap(({ name, secretName }) => named(`silence ${name}`, secretName)),
+    ...(health?.checks ?? []).flatMap((check) =>
+      named(`health check ${check.name}`, 'secretName' in check ? check.secretName : undefined),
+    ),
+    ...hooks.flatMap(({ name, action }) =>
+      action.kind === 'webhook' ? named(`hook ${name}`, action.secretName, 'key') : [],
+    ),
+  ];
+}
+
+function secretsOfReceiver(receiver: Receiver): SecretReference[] {
+  const of = `receiver ${receiver.name}`;
+  if (receiver.type === 'Email')
+    return receiver.secretName === undefined ? [] : [{ of, name: receiver.secretName }];
+  if (receiver.type === 'Matrix') return [{ of, ...receiver.token }];
+  const { address, signingKey } = receiver;
+  return [
+    ...('secret' in address ? [address.secret] : []),
+    ...(signingKey ? [signingKey] : []),
+  ].map((secret) => ({ of, ...secret }));
+}
+
+interface Tools {
+  readonly client: KubeClient;
+  /** The namespace of the Secrets. */
+  readonly namespace: string;
+  readonly templates: Pick<TemplateJobs, 'rehearse'>;
+}
+
+/** Returns true if the policy refers to a Secret, or creates Jobs in a namespace. */
+export function hasReferences(policy: RolloutPolicy): boolean {
+  return secretsOf(policy).length > 0 || jobHooksOf(policy).length > 0;
+}
+
+/** Resolves with a clause for each reference of the policy that cannot be used. */
+export async function referenceProblems(
+  tools: Tools,
+  policy: RolloutPolicy,
+  abort: AbortSignal,
+): Promise<string[]> {
+  const found = await Promise.all([
+    ...secretsOf(policy).map(async (each) => {
+      const problem = await problemOfSecret(tools, each, abort);
+      return problem === undefined ? [] : [`${each.of}: ${problem}`];
+    }),
+    ...jobHooksOf(policy).map(async (hook) => {
+      const problem = await lookAheadAtJob(tools.templates, hook, abort);
+      return problem === undefined ? [] : [`hook ${hook.name}: ${problem}`];
+    }),
+  ]);
+  return [...new Set(found.flat())];
+}
+
+function jobHooksOf({ hooks = [] }: RolloutPolicy): Hook[] {
+  return hooks.filter(({ action }) => action.kind === 'job');
+}
+
+async function problemOfSecret(
+  { client, namespace }: Tools,
+  { name, key }: SecretReference,
+  abort: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const valueOf = await readSecret({ client, namespace, name }, abort);
+    const isEmpty = key !== undefined && valueOf(key).length === 0;
+    return isEmpty ? `Secret ${namespace}/${name} has no value ${key}` : undefined;
+  } catch (error) {
+    if (error instanceof SecretUnavailable) return error.message;
+    throw error;
+  }
+}
