@@ -1,5 +1,6 @@
 /** Gate: no kubelet may become newer than any API server of the cluster, whether the plan lists that server or not. */
 import { kubeletVersionOf } from '../../kube/resources.ts';
+import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { type ApiServer, judgePlan, kubeletsLeftAhead } from '../../versions/plan-rules.ts';
 import type { Reason } from '../model/reasons.ts';
 import { withKubernetesVersion } from '../model/rollout.ts';
@@ -53,11 +54,12 @@ export const apiServersFirst: Gate = {
 
 /** Returns a wait while a kubelet of another Node would be newer than the API server of the target. */
 function kubeletsFirst(
-  { target: { name }, apiServers = [], fleet = [], policy: { allow } }: GateInput,
+  { target: { name }, apiServers = [], fleet = [], policy: { allow, countsVirtual } }: GateInput,
   version: string,
 ): Verdict {
   const servers = new Set(apiServers.map((server) => server.name));
   const agents = fleet
+    .filter((node) => countsVirtual === true || virtualBy(node) === undefined)
     .filter(({ metadata }) => !servers.has(metadata.name))
     .map((node) => ({ name: node.metadata.name, version: kubeletVersionOf(node) }));
   const reason = kubeletsLeftAhead({ name, version }, agents, allow);

@@ -74,6 +74,12 @@ test('a server does not go to an older minor version than the kubelet of another
     'wait KubeletAhead: a1 would still have a kubelet of v1.36.3 when the API server of n1 has v1.35.9: kubelets must go back first (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
   );
   expect(back).toMatchObject({ ends: 'those kubelets are older, or a policy allows it' });
+  const virtual = {
+    ...nodeAt('v1', 'v1.36.3'),
+    metadata: { name: 'v1', labels: { type: 'virtual-kubelet' } },
+  };
+  const beside = waiting('v1.36.3', 'v1.35.9', { apiServers: OWN, fleet: [virtual] });
+  expect(said(apiServersFirst.evaluate(beside))).toBe('pass');
   const patch = waiting('v1.36.3', 'v1.36.1', { apiServers: OWN, fleet });
   expect(said(apiServersFirst.evaluate(patch))).toBe('pass');
   const policy = buildPolicy({ allow: new Set(['KubeletAhead']) });

@@ -16,11 +16,11 @@ import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import {
   type CustomResourceDefinition,
   customResourceDefinitions,
-  nodes,
 } from '../../../kube/resources.ts';
 import { readServerVersion } from '../../../kube/server-version.ts';
 import { ifFound, ifNew } from '../../../kube/status-error.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
 import { tryList } from '../../../kube/try-list.ts';
 import type { Informer } from '../../../kube/watch/informer.ts';
 import { createMetrics } from '../../../runtime/metrics.ts';
@@ -94,7 +94,7 @@ export async function runSystemUpgradeController(
           clock,
           log,
           ask,
-          listNodes: async () => (await client.list(nodes, { abort })).items,
+          listNodes: async () => (await listNodes(client, { abort })).items,
           versions,
         }),
       ],

@@ -432,6 +432,18 @@ test.each<[string, Setting]>([
   ['the checks are off', { spec: INSTALLER, versions: { checksVersions: false } }],
   ['the image installs something else', { spec: { ...INSTALLER, upgrade: { image: 'a' } } }],
   [
+    'the newer node is virtual',
+    {
+      spec: INSTALLER,
+      nodes: [
+        {
+          ...nodeAt('b', 'v1.36.3+k3s1'),
+          spec: { taints: [{ key: 'virtual-kubelet.io/provider', effect: 'NoSchedule' }] },
+        },
+      ],
+    },
+  ],
+  [
     'the newer node is not of the Plan',
     { spec: { ...INSTALLER, nodeSelector: { matchLabels: { pool: 'x' } } } },
   ],

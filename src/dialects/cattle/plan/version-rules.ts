@@ -13,6 +13,7 @@ import {
 import { inState, type Rollout, type Stage, type Target } from '../../../engine/model/rollout.ts';
 import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { type KubeObject, kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
+import { virtualBy } from '../../../kube/virtual-nodes.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
@@ -154,7 +155,10 @@ export function refusedAnswer(
   const remedy = 'Refit does not accept it; set spec.version if the nodes must go to that version';
   if (isOlder(answer, latestVersion))
     return `the channel says ${answer}, which is older than ${latestVersion}, which it said before: ${remedy}`;
-  const newer = all.find((node) => selects(plan, node) && isNewer(node, installed.version));
+  // A virtual Node has no kubelet on a host.
+  const newer = all
+    .filter((node) => selects(plan, node) && virtualBy(node) === undefined)
+    .find((node) => isNewer(node, installed.version));
   return (
     newer &&
     `the channel says ${answer}, which is older than ${kubeletVersionOf(newer)} of Node ${newer.metadata.name}: ${remedy}`
