@@ -4,9 +4,9 @@ import { reportReady } from '../../sandbox/cluster/objects.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
-import { conditionOf, NAMESPACE, planOf } from './cattle-rig.ts';
+import { conditionOf, installKinds, NAMESPACE, planOf } from './cattle-rig.ts';
 import { CattleScene, PATIENCE } from './cattle-scene.ts';
-import { installKinds, kubeconfigFor } from './control-plane.ts';
+import { apply, kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 const NOW = 'v1.36.3+k3s1';
@@ -17,12 +17,21 @@ const cordon = true;
 
 let scene: CattleScene;
 beforeAll(async () => {
-  scene = await CattleScene.open({ servers: [SERVER], agents: [AGENT] }, installKinds);
+  scene = await CattleScene.open({ servers: [SERVER], agents: [AGENT] }, async () => {
+    await installKinds();
+    // The Nodes of the tests are simulated, and the rules leave such Nodes out by default.
+    const metadata = { name: 'versions' };
+    const policy = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata };
+    await apply(JSON.stringify({ ...policy, spec: { virtualNodes: 'Count' } }));
+  });
   const labels = { 'node-role.kubernetes.io/control-plane': 'true' };
   await scene.admin.patch(nodes, SERVER, { metadata: { labels } }, { type: 'merge' });
   for (const name of [SERVER, AGENT]) await runs(name, NOW);
 });
-afterAll(async () => await scene.close());
+afterAll(async () => {
+  await scene.admin.delete(upgradePolicies, 'versions');
+  await scene.close();
+});
 
 async function runs(name: string, version: string): Promise<void> {
   await reportReady(scene.admin, name, version, rfc3339(systemClock.now()));
@@ -53,13 +62,10 @@ test('a downgrade is refused before the first cordon, until a policy allows it',
     `${SERVER} would go from ${NOW} down to v1.36.2+k3s1 (rule Downgrade`,
   );
   await untouched('versions-back');
-  await scene.admin.create(upgradePolicies, {
-    metadata: { name: 'versions' },
-    spec: { versions: { allow: ['Downgrade'] } },
-  });
+  const allowed = { spec: { versions: { allow: ['Downgrade'] } } };
+  await scene.admin.patch(upgradePolicies, 'versions', allowed, { type: 'merge' });
   await scene.until('versions-back', 'Complete', 'True', 'Complete');
   expect(await scene.jobsOf('versions-back')).toHaveLength(2);
-  await scene.admin.delete(upgradePolicies, 'versions');
 });
 
 test('agents wait while a server is a minor version older, and start when the server reports the version', async () => {
