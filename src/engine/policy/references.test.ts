@@ -4,12 +4,14 @@ import { beforeEach, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
-import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { DIALECT_NAMES, type UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { secrets } from '../../kube/resources.ts';
 import { templateJobs } from '../../kube/template-jobs.ts';
 import { withStatus } from './policy-controller.ts';
 import { readPolicy } from './read-policy.ts';
 import { hasReferences, referenceProblems, unresolvedIn } from './references.ts';
+
+const [ONE, OTHER] = DIALECT_NAMES;
 
 const ref = (key: string) => ({ name: 'refit-notify', key });
 const url = 'https://x.example';
@@ -118,7 +120,7 @@ test('a policy names the right that the controller lacks', async () => {
 
 test('the condition ResolvedRefs of a policy names the problems until they are mended', () => {
   const policy = buildUpgradePolicy('nightly', {});
-  const context = { policies: [policy], dialects: ['autopilot'], plans: [], jobs: EVERY };
+  const context = { policies: [policy], dialects: [ONE], plans: [], jobs: EVERY };
   const bad = withStatus(policy, { ...context, references: ['receiver chat: no Secret'] }, T0);
   expect(unresolvedIn(bad)).toBe('UpgradePolicy nightly: receiver chat: no Secret');
   expect(bad.status?.conditions).toContainEqual(
@@ -134,14 +136,14 @@ test('a controller leaves the condition about references to the controller that 
   const policy = buildUpgradePolicy('nightly', {});
   const theirs = {
     policies: [policy],
-    dialects: ['cattle'],
-    plans: [{ dialect: 'cattle', name: 'p' }],
+    dialects: [OTHER],
+    plans: [{ dialect: OTHER, name: 'p' }],
     jobs: EVERY,
   };
   const bad = withStatus(policy, { ...theirs, references: ['receiver chat: no Secret'] }, T0);
   const ours = {
     policies: [policy],
-    dialects: ['autopilot'],
+    dialects: [ONE],
     plans: [],
     references: [],
     jobs: EVERY,
