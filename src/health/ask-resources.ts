@@ -164,7 +164,7 @@ class Tally {
     this.#count++;
     const name = keyOf(object);
     const answer = this.#program.evaluate(object);
-    if (answer.kind === 'timeout') return `${name}: ${answer.message}`;
+    if (answer.kind === 'stopped') return `${name}: ${answer.message}`;
     // The error of an expression quotes the values that do not fit.
     if (answer.kind === 'error')
       this.#error ??= this.#showsValues

@@ -1,11 +1,12 @@
 /**
  * Compiles and evaluates expressions in the Common Expression Language (CEL). An expression can access only `object`,
- * and is stopped at its time limit. The evaluation of every CEL expression ends, but nested macros and regular
- * expressions may take years.
+ * and is stopped at its limits of time and size. The evaluation of every CEL expression ends, but nested macros and
+ * regular expressions may take years, and the values may become larger than the memory.
  */
 import { createContext, Script } from 'node:vm';
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isRecord } from '../util/json.ts';
+import { CelBounds } from './cel-bounds.ts';
 
 /** The result of an expression for an object. */
 export type CelAnswer =
@@ -16,7 +17,8 @@ export type CelAnswer =
   | { readonly kind: 'value'; readonly value: boolean; readonly detail: string }
   /** The expression cannot be evaluated for this object: a field is missing, or types do not match. */
   | { readonly kind: 'error'; readonly message: string }
-  | { readonly kind: 'timeout'; readonly message: string };
+  /** The evaluation exceeded a limit of time or size. */
+  | { readonly kind: 'stopped'; readonly message: string };
 
 export interface CelProgram {
   /**
@@ -44,7 +46,7 @@ const MOST_DEPTH = 60;
 const LONGEST_VALUE = 40;
 const COMPARISONS = new Set(['==', '!=', '<', '<=', '>', '>=']);
 
-const environment = new Environment({
+const common = new Environment({
   unlistedVariablesAreDyn: false,
   homogeneousAggregateLiterals: false,
   enableOptionalTypes: true,
@@ -53,6 +55,9 @@ const environment = new Environment({
 
 /** Returns the program. If the expression is invalid, returns a text that describes the error and its position. */
 export function compileCel(expression: string): CelProgram | string {
+  // An environment keeps the types of all its expressions for ever, so each expression has its own.
+  const environment = common.clone();
+  const bounds = new CelBounds(environment);
   const checked = within(() => {
     const { valid, type, error } = environment.check(expression);
     if (!valid) return faultOf(error);
@@ -62,24 +67,38 @@ export function compileCel(expression: string): CelProgram | string {
   if (checked instanceof Stopped)
     return `the expression could not be read completely: ${checked.why}`;
   if (typeof checked === 'string') return checked;
-  const { ast } = checked;
-  return { evaluate: (object) => evaluate(checked, ast, object) };
+  return { evaluate: (object) => evaluate({ environment, bounds, program: checked }, object) };
 }
 
-function evaluate(program: (context: object) => unknown, ast: ASTNode, object: unknown): CelAnswer {
+interface Compiled {
+  readonly environment: Environment;
+  readonly bounds: CelBounds;
+  readonly program: ReturnType<Environment['parse']>;
+}
+
+function evaluate({ environment, bounds, program }: Compiled, object: unknown): CelAnswer {
   try {
     const answer = within((): CelAnswer => {
+      bounds.restart();
       const context = { object: celValue(object) };
-      const value = program(context);
-      if (typeof value === 'boolean')
-        return { kind: 'value', value, detail: value ? '' : detailOf(ast, context) };
-      return { kind: 'error', message: `the expression gives ${textOf(value)}, and not a bool` };
+      const value: unknown = program(context);
+      if (typeof value !== 'boolean')
+        return { kind: 'error', message: `the expression gives ${textOf(value)}, and not a bool` };
+      const valueOf = ({ input, range: { start, end } }: ASTNode): unknown =>
+        environment.evaluate(input.slice(start, end), { ...context });
+      return { kind: 'value', value, detail: value ? '' : detailOf(program.ast, valueOf) };
     });
-    if (!(answer instanceof Stopped)) return answer;
-    return { kind: 'timeout', message: `the evaluation was stopped: ${answer.why}` };
+    const why = answer instanceof Stopped ? answer.why : bounds.exceeded;
+    if (why !== undefined) return stopped(why);
+    return answer as CelAnswer;
   } catch (error) {
+    if (bounds.exceeded !== undefined) return stopped(bounds.exceeded);
     return { kind: 'error', message: faultOf(error) };
   }
+}
+
+function stopped(why: string): CelAnswer {
+  return { kind: 'stopped', message: `the evaluation was stopped: ${why}` };
 }
 
 /** The script calls the current function in `work`. No part of an expression becomes code of the script. */
@@ -141,18 +160,14 @@ function celValue(value: unknown): unknown {
 }
 
 /** Returns the values of the first false comparison, such as `2 == 3`. Considers the comparisons that `&&` joins. */
-function detailOf(node: ASTNode, context: object): string {
+function detailOf(node: ASTNode, valueOf: (node: ASTNode) => unknown): string {
   if (node.op === '&&') {
     const [left, right] = node.args;
-    return detailOf(valueOf(left, context) === true ? right : left, context);
+    return detailOf(valueOf(left) === true ? right : left, valueOf);
   }
   if (!COMPARISONS.has(node.op) || !Array.isArray(node.args)) return '';
   const [left, right] = node.args as [ASTNode, ASTNode];
-  return `${textOf(valueOf(left, context))} ${node.op} ${textOf(valueOf(right, context))}`;
-}
-
-function valueOf({ input, range }: ASTNode, context: object): unknown {
-  return environment.evaluate(input.slice(range.start, range.end), { ...context });
+  return `${textOf(valueOf(left))} ${node.op} ${textOf(valueOf(right))}`;
 }
 
 function textOf(value: unknown): string {
