@@ -49,8 +49,9 @@ export function readObjects(
     hint: '`kubectl explain` shows every field of a kind',
   });
   const written = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
+  const isSingle = written.filter((document) => document !== null).length <= 1;
   const documents = written.flatMap((document, index) => {
-    const place = written.length === 1 ? file : `${file}: document ${index + 1}`;
+    const place = isSingle ? file : `${file}: document ${index + 1}`;
     return itemsOf(document).map(({ value, path, fault }) => ({
       value: withoutEmptyNamespace(value),
       place: path === undefined ? place : `${place}: ${path}`,

@@ -1,7 +1,7 @@
 /** Returns the manifests of each component, which the chart and the kustomize bases use, too. */
 import type { KubeObject } from '../kube/resources.ts';
 import { failing } from '../util/errors.ts';
-import { parseYaml } from '../util/yaml.ts';
+import { parseYaml, parseYamlDocument } from '../util/yaml.ts';
 import { deployFile } from './deploy-files.ts';
 
 /**
@@ -29,7 +29,7 @@ export interface ManifestFlags {
 export function manifestsOf(component: Component, flags: ManifestFlags): string {
   const files = FOLDERS[component].flatMap((name) => {
     const folder = `chart/manifests/${name}`;
-    const [kustomization] = parseYaml(deployFile(`${folder}/kustomization.yaml`), NOT_YAML);
+    const kustomization = parseYamlDocument(deployFile(`${folder}/kustomization.yaml`), NOT_YAML);
     const { resources } = kustomization as { resources: readonly string[] };
     return resources.map((file) => `${folder}/${file}`);
   });

@@ -5,7 +5,13 @@
 import { expect, test } from 'vitest';
 import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../../test/support/builders/kubectl-yaml.ts';
 import { growthOf } from '../../test/support/growth.ts';
-import { parseForeignYaml, parseYaml, writeYaml } from './yaml.ts';
+import {
+  parseFirstYamlDocument,
+  parseForeignYaml,
+  parseYaml,
+  parseYamlDocument,
+  writeYaml,
+} from './yaml.ts';
 
 function fail(why: string): never {
   throw new Error(why);
@@ -20,6 +26,30 @@ test('documents in order, with anchors and merged keys', () => {
     { a: { x: 1 }, b: { z: 2 }, c: { x: 1, z: 2 } },
   ]);
   expect(parseYaml('', fail)).toEqual([]);
+});
+
+test.each([
+  ['a `---` at its end', 'a: 1\n---\n'],
+  ['a `---` at its end without a line break', '---\na: 1\n---'],
+  ['a comment with apiVersion before its first `---`', '# apiVersion: v1\n---\na: 1\n'],
+  ['a comment with apiVersion as its first document', '---\n# apiVersion: v1\n---\na: 1\n'],
+  ['a comment with apiVersion as its last document', 'a: 1\n---\n# apiVersion: v1\n'],
+  ['merge keys', '<<: {a: 1}\n'],
+  ['lines that end as on Windows', '---\r\na: 1\r\n---\r\n'],
+  ['a byte order mark', '\uFEFFa: 1\n---\n'],
+])('a text with one document and %s is one document for every reader', (_name, text) => {
+  for (const read of [parseYamlDocument, parseFirstYamlDocument, parseForeignYaml])
+    expect(read(text, fail)).toEqual({ a: 1 });
+});
+
+test('a text without a document is null, and only a kubeconfig may have several documents', () => {
+  for (const read of [parseYamlDocument, parseFirstYamlDocument, parseForeignYaml])
+    expect(read('# apiVersion: v1\n---\n', fail)).toBeNull();
+  for (const read of [parseYamlDocument, parseForeignYaml])
+    expect(() => read('a: 1\n---\nb: 2\n', fail)).toThrow(
+      'it has 2 YAML documents, and may have only one',
+    );
+  expect(parseFirstYamlDocument('---\n---\na: 1\n---\nb: 2\n', fail)).toEqual({ a: 1 });
 });
 
 test.each([
@@ -127,7 +157,7 @@ test('a thousand aliases are read, and no more', () => {
 
 test('text that no administrator wrote is refused unread above 64 KiB', () => {
   const longest = `a: ${'x'.repeat(64 * 1024 - 3)}`;
-  expect(parseForeignYaml(longest, fail)).toHaveLength(1);
+  expect(parseForeignYaml(longest, fail)).toHaveProperty('a');
   expect(() => parseForeignYaml(`${longest}x`, fail)).toThrow(
     'it has 65537 bytes, and at most 65536 are read',
   );

@@ -35,14 +35,37 @@ const REPEATED = 'its aliases repeat too much; write the values out';
 const MOST_FOREIGN_BYTES = 64 * 1024;
 
 /**
- * Works like `parseYaml`, for texts that do not come from an administrator. It refuses a long text, because parsing
- * must not block its caller.
+ * Returns the only document of `text`, and `null` if there is none. An empty document does not count: a text may end
+ * with `---`, or have only a comment before its first `---`.
  */
-export function parseForeignYaml(text: string, fail: (why: string) => never): unknown[] {
+export function parseYamlDocument(text: string, fail: (why: string) => never): unknown {
+  const [document = null, ...others] = filledDocuments(text, fail);
+  if (others.length > 0)
+    return fail(`it has ${others.length + 1} YAML documents, and may have only one`);
+  return document;
+}
+
+/**
+ * Returns the first document of `text` that is not empty, and `null` if there is none. kubectl reads a kubeconfig in
+ * this way.
+ */
+export function parseFirstYamlDocument(text: string, fail: (why: string) => never): unknown {
+  return filledDocuments(text, fail)[0] ?? null;
+}
+
+function filledDocuments(text: string, fail: (why: string) => never): unknown[] {
+  return parseYaml(text, fail).filter((document) => document !== null);
+}
+
+/**
+ * Works like `parseYamlDocument`, for texts that do not come from an administrator. It refuses a long text, because
+ * parsing must not block its caller.
+ */
+export function parseForeignYaml(text: string, fail: (why: string) => never): unknown {
   const bytes = Buffer.byteLength(text);
   if (bytes > MOST_FOREIGN_BYTES)
     fail(`it has ${bytes} bytes, and at most ${MOST_FOREIGN_BYTES} are read`);
-  return parseYaml(text, fail);
+  return parseYamlDocument(text, fail);
 }
 
 /**

@@ -46,8 +46,15 @@ export const CONVENTIONS: readonly Convention[] = [
   {
     title: 'one reader and writer of YAML, which means by a text what kubectl means',
     holdsIn: (file) => inProduct(file) && !file.path.startsWith('src/util/yaml'),
-    broken: /\bfrom 'yaml'/,
-    examples: ["import { parse } from '~yaml';", "} from '~yaml';"],
+    broken: /\b(?:from|import\(|require\()\s*['"]yaml['"]/,
+    examples: ["import { parse } from '~yaml';", "} from '~yaml';", "await import('~yaml')"],
+  },
+  {
+    // The first of several documents may be empty, and the last one usually is if the text ends with `---`.
+    title: 'a text with one YAML document is read as one document, and not as the first of several',
+    holdsIn: (file) => inProduct(file) && !file.path.startsWith('src/util/yaml'),
+    broken: /\[[^\]\n]*\] = parseYaml\(|\bparseYaml\((?:(?! as ).)*\)\[/,
+    examples: ['const [value] = ~parseYaml(text, fail);', 'parseYaml~(text, fail)[0]'],
   },
   {
     title: 'exports have names',

@@ -95,7 +95,7 @@ async function profileIn(
 ): Promise<Readonly<Record<string, unknown>>> {
   // The parser is loaded only here, because it takes memory, and an agent does nothing for months.
   const { parseForeignYaml } = await import('../../util/yaml.ts');
-  const [stored] = parseForeignYaml(text, (why) => {
+  const stored = parseForeignYaml(text, (why) => {
     throw new Error(`${PROFILE_FILE} cannot be read: ${why}`);
   });
   const { name, data } = isRecord(stored) ? stored : {};

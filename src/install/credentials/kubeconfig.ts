@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type ClusterConfig, clusterEntry } from '../../kube/config/cluster-config.ts';
 import { RefitError } from '../../util/errors.ts';
-import { parseYaml, writeYaml } from '../../util/yaml.ts';
+import { parseFirstYamlDocument, writeYaml } from '../../util/yaml.ts';
 import type { ClientCertificate } from './issue.ts';
 
 /** Returns a kubeconfig as YAML. The name of the user in it means nothing outside of the file. */
@@ -30,7 +30,7 @@ const PATHS = new Set(['certificate-authority', 'client-certificate', 'client-ke
  * relative to `folder` become absolute.
  */
 export function withFullPaths(text: string, folder: string): string {
-  const [config] = parseYaml(text, () => {
+  const config = parseFirstYamlDocument(text, () => {
     // The message of the parser is not used, because it may quote a token.
     throw new RefitError('REFIT_KUBECONFIG', 'the kubeconfig is not YAML');
   });

@@ -290,6 +290,22 @@ test.each([
   expect(messageOf(error)).not.toContain('s3cr3t');
 });
 
+test.each([
+  ['ends with `---`', (text: string) => `${text}\n---\n`],
+  ['starts with a comment about apiVersion', (text: string) => `# apiVersion: v2\n---\n${text}`],
+  ['is YAML that starts with a brace', (text: string) => `{${text.slice(1, -1)}, # of a tool\n}`],
+])('a kubeconfig that %s is read', async (_name, write) => {
+  const path = join(directory, 'as-written.yaml');
+  const config = {
+    'current-context': 'a',
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+    clusters: [{ name: 'a', cluster: { server: 'https://192.0.2.1:6443' } }],
+    users: [{ name: 'a', user: { token: 't' } }],
+  };
+  await writeFile(path, write(JSON.stringify(config)));
+  expect(await loadClusterConfig({ path })).toMatchObject({ server: 'https://192.0.2.1:6443' });
+});
+
 test('an error in JSON does not quote the file: it may hold a token', async () => {
   const path = join(directory, 'broken.json');
   await writeFile(path, '{"users": [{"name": "a", "user": {"token": "s3cr3t-token" "x": 1}}]}');

@@ -137,9 +137,11 @@ async function readEntries(path: string, text?: string): Promise<Entries> {
 async function parse(path: string, given?: string): Promise<Record<string, unknown>> {
   const text = given ?? (await readNamed(path, 'REFIT_KUBECONFIG'));
   const fail = failing('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: `);
-  // The error of JSON.parse is not used, because it quotes the text, which may contain a token.
+  // The error of JSON.parse is not used, because it quotes the text, which may contain a token. YAML can start with a
+  // brace, too, but the parser of YAML is not loaded for JSON.
   const value = text.trimStart().startsWith('{')
-    ? (parseJson(text) ?? fail('there is a missing or an extra brace, quote or comma'))
+    ? (parseJson(text) ??
+      (await parseFirst(text, () => fail('there is a missing or an extra brace, quote or comma'))))
     : ((await parseFirst(text, fail)) ?? {});
   if (isRecord(value)) return value;
   throw new RefitError(
@@ -152,14 +154,14 @@ async function parse(path: string, given?: string): Promise<Record<string, unkno
 const QUOTED = /: .*?(?= at line \d+, column \d+$|$)/s;
 
 /**
- * Parses the first document of a YAML text. It imports the parser on demand, so that an agent with
+ * Parses the first document of a YAML text that is not empty. It imports the parser on demand, so that an agent with
  * a JSON kubeconfig never loads it.
  */
 async function parseFirst(text: string, fail: (why: string) => never): Promise<unknown> {
-  const { parseYaml } = await import('../../util/yaml.ts');
+  const { parseFirstYamlDocument } = await import('../../util/yaml.ts');
   // Some messages of the parser quote the text, which may contain a token. For example, the parser interprets the token
   // in `token: *abc` as an alias, and its message contains the name of the alias.
-  return parseYaml(text, (why) => fail(why.replace(QUOTED, '')))[0];
+  return parseFirstYamlDocument(text, (why) => fail(why.replace(QUOTED, '')));
 }
 
 /**

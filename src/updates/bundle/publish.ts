@@ -13,7 +13,7 @@ import { listIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { repeated } from '../../util/repeated.ts';
-import { parseYaml } from '../../util/yaml.ts';
+import { parseYamlDocument } from '../../util/yaml.ts';
 import * as catalogs from '../server/catalog.ts';
 
 /** Downloads a file to `path` and verifies it. Continues a partial download. Rejects with one sentence. */
@@ -184,7 +184,7 @@ export async function readBundleFile(path: string) {
   const text = await readBounded(path).catch((error: unknown) =>
     fail(`cannot be read: ${messageOf(error)}`),
   );
-  const [document] = parseYaml(text, fail);
+  const document = parseYamlDocument(text, fail);
   const { data, error } = bundleSchema.safeParse(document, { reportInput: true });
   if (!data) return fail(listIssues(error, 'the file'));
   const versions = data.releases.map(({ version }) => version);

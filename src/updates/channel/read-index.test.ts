@@ -90,10 +90,14 @@ test('keys in any case, JSON, and releases that were withdrawn', () => {
   expect(JSON.stringify(readIndex(JSON.stringify(index)))).not.toContain('u001b');
 });
 
+test('an index may end with `---`, and start with a comment about apiVersion', () => {
+  expect(readIndex(`# apiVersion: v1\n---\n${LISTED}\n---\n`)).toEqual(readIndex(LISTED));
+});
+
 test.each([
   ['HTML', '\n<!doctype html><html>', 'sent HTML instead of an index'],
   ['nothing', '', 'the index is not an object'],
-  ['no YAML', '{', 'the index is not YAML'],
+  ['no YAML', '{', 'the index cannot be read as YAML: '],
   ['no version', 'downloadURLs: []', 'no valid version'],
   ['no downloads', 'version: v1.2.3', 'no valid downloadurls'],
   ['a number as version', 'version: 1.36\ndownloadURLs: []', 'no valid version'],

@@ -51,8 +51,8 @@ const indexSchema = z.object({
 export function readIndex(body: string): Release {
   if (/^\s*</.test(body))
     throw new Error('the update server sent HTML instead of an index; is it a login page?');
-  const [document] = parseForeignYaml(body, (why) => {
-    throw new Error(`the index is not YAML: ${why}`);
+  const document = parseForeignYaml(body, (why) => {
+    throw new Error(`the index cannot be read as YAML: ${why}`);
   });
   if (!isRecord(document))
     throw new Error('the index is not an object; it needs version and downloadURLs');

@@ -378,5 +378,5 @@ function valueIn(config: ConfigMap | undefined, key: string, field: string): unk
 function documentIn(config: ConfigMap | undefined, key: string): unknown {
   const { metadata, data } = config ?? {};
   const place = `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: `;
-  return parseForeignYaml(ownMember(data, key) ?? '', failing('REFIT_REFUSED', place))[0];
+  return parseForeignYaml(ownMember(data, key) ?? '', failing('REFIT_REFUSED', place));
 }

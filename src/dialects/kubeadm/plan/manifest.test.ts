@@ -256,14 +256,25 @@ describe('what is wrong', () => {
 
   test('no YAML', () => {
     expect(() => parseManifest('hosts: [', 'cluster.yaml')).toThrow(
-      /^cluster\.yaml: is not YAML: /,
+      /^cluster\.yaml: cannot be read as YAML: /,
     );
+  });
+
+  test('a manifest may end with `---`, start with a comment about apiVersion, and have merge keys', () => {
+    const text = writeYaml(GOOD).replace(
+      '    role: controlPlane',
+      '    <<: {user: core}\n    role: controlPlane',
+    );
+    const manifest = parseManifest(`# apiVersion: none\n---\n${text}---\n`, 'cluster.yaml');
+    expect(manifest.hosts[0]).toMatchObject({ name: 'cp1', user: 'core' });
   });
 
   test('several documents: none of them would be left out without a word', () => {
     expect(() =>
       parseManifest('version: v1.36.3\n---\nversion: v1.37.0\n', 'cluster.yaml'),
-    ).toThrow('cluster.yaml: has 2 YAML documents; write one file for each');
+    ).toThrow(
+      'cluster.yaml: cannot be read as YAML: it has 2 YAML documents, and may have only one',
+    );
   });
 });
 

@@ -11,7 +11,7 @@ import { defined, isRecord } from '../../../util/json.ts';
 import { repeated } from '../../../util/repeated.ts';
 import { strictObject } from '../../../util/strict-object.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
-import { parseYaml } from '../../../util/yaml.ts';
+import { parseYamlDocument } from '../../../util/yaml.ts';
 import { LIFTABLE } from '../../../versions/findings.ts';
 import { optionsFor } from '../host/scripts.ts';
 import { nodeName, port, version, withV } from './fields.ts';
@@ -228,9 +228,7 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
 
 export function parseManifest(text: string, file: string): Manifest {
   const fail = failing('REFIT_FILE', `${file}: `);
-  const [value, ...others] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
-  if (others.length > 0)
-    return fail(`has ${others.length + 1} YAML documents; write one file for each`);
+  const value = parseYamlDocument(text, (why) => fail(`cannot be read as YAML: ${why}`));
   const isKubeOne = isRecord(value) && value['kind'] === 'KubeOneCluster';
   const kubeOne = isKubeOne ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
   const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, {

@@ -45,7 +45,7 @@ export async function knownAbout(
     namespace: 'kube-system',
     abort,
   });
-  const [written] = parseForeignYaml(
+  const written = parseForeignYaml(
     data?.['ClusterConfiguration'] ?? '{}',
     failing('REFIT_REFUSED', 'ConfigMap kube-system/kubeadm-config: data.ClusterConfiguration: '),
   );
