@@ -3,14 +3,15 @@
  */
 import { z } from 'zod';
 import type { Resource } from '../kube/resources.ts';
-import { strictObject } from '../util/strict-object.ts';
+import { type MisplacedMembers, strictObject } from '../util/strict-object.ts';
 
 /** Returns the schema of an object. The schema refuses fields that it does not name. */
 export function object<S extends z.core.$ZodLooseShape>(
   what: string,
   fields: S,
+  misplaced?: MisplacedMembers,
 ): z.ZodObject<S, z.core.$strict> {
-  return strictObject(fields).describe(what);
+  return strictObject(fields, misplaced).describe(what);
 }
 
 /**

@@ -20,9 +20,11 @@ import { type Manifest, parseManifest } from '../dialects/kubeadm/plan/manifest.
 import { DIALECTS } from '../dialects/registry.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
-import { RefitError } from '../util/errors.ts';
+import { failing, RefitError } from '../util/errors.ts';
+import { isRecord } from '../util/json.ts';
 import { counted } from '../util/phrases.ts';
 import { parseVersion } from '../util/version.ts';
+import { parseYaml } from '../util/yaml.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 import { type InputFile, readInputs } from './input-files.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';
@@ -71,19 +73,24 @@ interface FileJudgement {
 }
 
 function judgeFile({ path, text, isFromFolder }: InputFile): FileJudgement {
-  if (MANIFEST.test(text) || KUBEONE.test(text)) {
+  const fail = failing('REFIT_FILE', `${path}: is not YAML: `);
+  if (parseYaml(text, fail).some(isManifest)) {
     const judgement = { ...judgeManifest(parseManifest(text, path)), place: path };
     return { judgements: [judgement], problems: [], others: [] };
   }
   const { objects, parts, problems: shapes, others } = readObjects(text, path, KINDS);
   const seen = new Set<string>();
   const judgements = objects.map((each) => {
-    const judgement = judgeWhole(each);
-    const warnings = [...(judgement.warnings ?? []), ...repetition(each, seen)];
+    const judgement = judge(each);
+    const warnings = [
+      ...namespaceWarnings(each),
+      ...(judgement.warnings ?? []),
+      ...repetition(each, seen),
+    ];
     return { ...judgement, warnings, place: each.place };
   });
   const rules = parts.flatMap((part) =>
-    judgeWhole(part)
+    judge(part)
       .problems.filter((problem) => !isAboutRemoved(problem, part.removed))
       .map((problem) => `${part.place}: ${problem}`),
   );
@@ -100,11 +107,6 @@ interface Judgement {
   readonly warnings?: readonly string[];
   /** The Plan itself, if it must be compared with the other Plans in the files. */
   readonly plan?: CattlePlan;
-}
-
-function judgeWhole(read: ReadObject): Judgement {
-  const judgement = judge(read);
-  return { ...judgement, problems: [...namespaceProblems(read), ...judgement.problems] };
 }
 
 function judge({ kind, object }: ReadObject): Judgement {
@@ -130,8 +132,11 @@ function repetition({ kind, object }: ReadObject, seen: Set<string>): string[] {
     : [];
 }
 
-/** Returns a problem if an object of a cluster-scoped kind has a namespace. An API server would silently ignore the namespace. */
-function namespaceProblems({ kind, object }: ReadObject): string[] {
+/**
+ * Returns a warning if an object of a cluster-scoped kind has a namespace, as in the examples of k0s. An API server
+ * ignores this namespace.
+ */
+function namespaceWarnings({ kind, object }: ReadObject): string[] {
   const { namespace } = object.metadata;
   if (kind.resource.namespaced || namespace === undefined) return [];
   return [
@@ -220,9 +225,14 @@ const KINDS = [
 
 const EXPECTED = KINDS.map(nameOf).join(' or ');
 
-/** Matches a manifest of `refit kubeadm`, the only input without kind and apiVersion. */
-const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
-const KUBEONE = /^[ \t]*"?kind"?[ \t]*:[ \t]*["']?KubeOneCluster\b/m;
+/** Returns true for a manifest of `refit kubeadm`, the only input without kind and apiVersion, and for one of KubeOne. */
+function isManifest(document: unknown): boolean {
+  if (!isRecord(document)) return false;
+  const { kind, apiVersion } = document;
+  return (
+    kind === 'KubeOneCluster' || (apiVersion === undefined && Object.hasOwn(document, 'hosts'))
+  );
+}
 
 function judgeManifest({ version, hosts }: Manifest): Judgement {
   const title = `${counted(hosts.length, 'host')} to upgrade to ${version}: the manifest is valid`;

@@ -47,7 +47,9 @@ export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
   const found = input === undefined ? 'is missing' : `is ${describeValue(input)}`;
   // The message is a predicate, such as `is not a version; use for example v1.36.3`.
   const subject =
-    typeof input === 'object' ? 'it' : describeValue(input).replace(/^the (text|number) /, '');
+    typeof input === 'object' || input === undefined
+      ? 'it'
+      : describeValue(input).replace(/^the (text|number) /, '');
   if (/^(is|has) /.test(message)) return `${field}: ${subject} ${message}`;
   const wanted = wantedOf(issue);
   if (wanted !== undefined && Array.isArray(input))

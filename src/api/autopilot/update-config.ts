@@ -18,20 +18,31 @@ function windowInPlaceOfSchedule({ input }: z.core.$ZodRawIssue): string | undef
     : undefined;
 }
 
+/** Returns a message about a `cron` inside of `periodic`. */
+function scheduleInWindow(unknown: readonly string[]): string | undefined {
+  return unknown.includes('cron')
+    ? 'has no member cron; move it to spec.upgradeStrategy.cron, with type: cron'
+    : undefined;
+}
+
 const strategySchema = object('When Refit checks for updates.', {
   type: optional('Selects one of the two fields below.', z.enum(['periodic', 'cron'])),
   cron: optional(
     'Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.',
     z.string({ error: windowInPlaceOfSchedule }),
   ),
-  periodic: object('A time window on these days.', {
-    days: list(
-      'The days on which a Plan may be created; every day when empty.',
-      z.string().describe('A weekday in full, such as `Monday`.'),
-    ),
-    startTime: text('When the window opens, as `HH:MM`.'),
-    length: text('How long the window stays open, such as `2h30m`.'),
-  }).exactOptional(),
+  periodic: object(
+    'A time window on these days.',
+    {
+      days: list(
+        'The days on which a Plan may be created; every day when empty.',
+        z.string().describe('A weekday in full, such as `Monday`.'),
+      ),
+      startTime: text('When the window opens, as `HH:MM`.'),
+      length: text('How long the window stays open, such as `2h30m`.'),
+    },
+    scheduleInWindow,
+  ).exactOptional(),
 });
 
 const plannedCommandSchema = object('One step of the Plan to create.', {

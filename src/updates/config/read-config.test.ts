@@ -80,16 +80,36 @@ test.each<readonly [string, Spec, string]>([
   [
     'no start',
     periodic({ startTime: undefined }),
-    'startTime: "" is not a time of day; use for example 22:00',
+    'spec.upgradeStrategy.periodic.startTime: is missing; use for example 22:00',
   ],
   ['25 hours', periodic({ startTime: '25:00' }), 'startTime: "25:00" is not a time of day'],
   [
     'no length',
     periodic({ length: undefined }),
-    'length: "" is not a duration up to 168h; use for example 2h30m',
+    'spec.upgradeStrategy.periodic.length: is missing; use for example 2h30m',
   ],
   ['a month', periodic({ length: '720h' }), 'length: "720h" is not a duration up to 168h'],
-  ['no strategy', {}, 'spec.upgradeStrategy.type: nothing is not a strategy; use periodic or cron'],
+  ['no strategy', {}, 'spec.upgradeStrategy.type: is missing; use periodic or cron'],
+  [
+    'a window without a type',
+    { upgradeStrategy: { periodic: { startTime: '22:00', length: '2h' } } },
+    'spec.upgradeStrategy.type: is missing; use periodic',
+  ],
+  [
+    'a schedule without a type',
+    { upgradeStrategy: { cron: '0 0 22 * * *' } },
+    'spec.upgradeStrategy.type: is missing; use cron',
+  ],
+  [
+    'a schedule of cron with the type periodic',
+    { upgradeStrategy: { type: 'periodic', cron: '0 0 22 * * *' } },
+    'spec.upgradeStrategy.cron: "0 0 22 * * *" belongs to the type cron, but the type is periodic; use type: cron, or write spec.upgradeStrategy.periodic with startTime and length',
+  ],
+  [
+    'a window with the type cron, which k0s would ignore',
+    { upgradeStrategy: { type: 'cron', periodic: { startTime: '22:00', length: '2h' } } },
+    'spec.upgradeStrategy.cron: is missing, although the type is cron and periodic has a window; use type: periodic, or write a schedule',
+  ],
   [
     'Refit refuses a cron schedule of five fields that k0s and crontab read differently',
     cron('0 3 * * *'),

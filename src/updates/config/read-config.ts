@@ -95,7 +95,11 @@ export function readUpdateConfig(
 ): { readonly settings?: UpdateSettings; readonly problems: readonly string[] } {
   const problems: string[] = [];
   const fail: Fail = (field, found, advice) =>
-    void problems.push(`${field}: ${JSON.stringify(found) ?? 'nothing'} ${advice}`);
+    void problems.push(
+      found === undefined
+        ? `${field}: is missing${advice.replace(/^is not [^;]*(?=;)/, '').replace(/^(?=\w)/, ', ')}`
+        : `${field}: ${JSON.stringify(found)} ${advice}`,
+    );
   const annotations = metadata.annotations ?? {};
   for (const key of Object.keys(annotations))
     if (key.startsWith(COMMON_PREFIX) && ![...SETTINGS, ...KEPT_ANNOTATIONS].includes(key))
@@ -191,10 +195,21 @@ function scheduleOf(
   lead: Lead,
   fail: Fail,
 ): Schedule | undefined {
-  const { type, cron = '' } = strategy;
-  if (type === 'periodic') return periodicOf(strategy, timeZone, lead, fail);
-  if (type !== 'cron')
-    return fail('spec.upgradeStrategy.type', type, 'is not a strategy; use periodic or cron');
+  const { type, cron = '', periodic } = strategy;
+  if (type === 'periodic') {
+    if (periodic !== undefined || cron === '') return periodicOf(strategy, timeZone, lead, fail);
+    const advice = `belongs to the type cron, but the type is periodic; use type: cron, or write ${AT} with startTime and length`;
+    return fail('spec.upgradeStrategy.cron', cron, advice);
+  }
+  if (type !== 'cron') {
+    const meant = periodic === undefined ? (cron === '' ? 'periodic or cron' : 'cron') : 'periodic';
+    return fail('spec.upgradeStrategy.type', type, `is not a strategy; use ${meant}`);
+  }
+  // Without a schedule, k0s would look every hour, also outside of the window.
+  if (cron === '' && periodic !== undefined) {
+    const advice = 'although the type is cron and periodic has a window; use type: periodic';
+    return fail('spec.upgradeStrategy.cron', undefined, `${advice}, or write a schedule`);
+  }
   try {
     return { kind: 'cron', cron: readCron(cron || '@hourly', timeZone) };
   } catch (error) {
@@ -219,7 +234,8 @@ function periodicOf(
     return [];
   });
   const isTime = /^([01]?\d|2[0-3]):[0-5]\d$/.test(startTime);
-  if (!isTime) fail(`${AT}.startTime`, startTime, 'is not a time of day; use for example 22:00');
+  if (!isTime)
+    fail(`${AT}.startTime`, startTime || undefined, 'is not a time of day; use for example 22:00');
   const lengthMs = (parseGoDuration(length) ?? 0) / 1e6;
   const start = startTime.padStart(5, '0');
   const written = {
@@ -229,7 +245,11 @@ function periodicOf(
     timeZone,
   };
   const complain = (): void =>
-    fail(`${AT}.length`, length, 'is not a duration up to 168h; use for example 2h30m');
+    fail(
+      `${AT}.length`,
+      length || undefined,
+      'is not a duration up to 168h; use for example 2h30m',
+    );
   const window = readWindow(written, '', complain);
   return window && isTime && known.length === days.length
     ? { kind: 'periodic', window, written, lead }

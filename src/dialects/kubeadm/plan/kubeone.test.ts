@@ -140,7 +140,17 @@ describe('what is wrong', () => {
     [
       'hosts that Terraform knows',
       { ...GOOD, controlPlane: {} },
-      'controlPlane.hosts: is missing, expected a list',
+      'controlPlane.hosts: it is missing or empty; if only Terraform knows the hosts, run `terraform output -json > tf.json` and `kubeone config dump -m kubeone.yaml -t tf.json > with-hosts.yaml`, and use with-hosts.yaml',
+    ],
+    [
+      'no control plane, because Terraform knows the hosts',
+      { ...GOOD, controlPlane: undefined },
+      'controlPlane: it is missing or empty; if only Terraform knows the hosts, run `terraform output -json > tf.json`',
+    ],
+    [
+      'an empty list of hosts, because Terraform knows them',
+      { ...GOOD, controlPlane: { hosts: [] } },
+      'controlPlane.hosts: it is missing or empty; if only Terraform knows the hosts, run `terraform output -json > tf.json`',
     ],
     [
       'a text for a number',

@@ -37,6 +37,17 @@ const host = strictObject({
   'has neither publicAddress nor privateAddress; give one',
 );
 
+/**
+ * Says what to do if the manifest has no hosts. KubeOne itself reads them from the output of Terraform, and then the
+ * manifest often has no `controlPlane` at all.
+ */
+const HOSTS_ELSEWHERE = {
+  error: ({ input }: z.core.$ZodRawIssue) =>
+    input === undefined || input === null || Array.isArray(input)
+      ? 'is missing or empty; if only Terraform knows the hosts, run `terraform output -json > tf.json` and `kubeone config dump -m kubeone.yaml -t tf.json > with-hosts.yaml`, and use with-hosts.yaml'
+      : undefined,
+};
+
 const cluster = z.looseObject({
   apiVersion: z.enum(['kubeone.k8c.io/v1beta2', 'kubeone.k8c.io/v1beta3']),
   /** The name becomes the name of a file, so its characters are limited. */
@@ -44,7 +55,10 @@ const cluster = z.looseObject({
     .string()
     .regex(/^[a-z0-9][-a-z0-9.]*$/, 'is not a name; use lower-case letters, digits, "-" and "."'),
   versions: z.looseObject({ kubernetes: version }),
-  controlPlane: z.looseObject({ hosts: z.array(host).min(1) }),
+  controlPlane: z.looseObject(
+    { hosts: z.array(host, HOSTS_ELSEWHERE).min(1, HOSTS_ELSEWHERE) },
+    HOSTS_ELSEWHERE,
+  ),
   staticWorkers: strictObject({ hosts: z.array(host).nullish() }).nullish(),
 });
 
