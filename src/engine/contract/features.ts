@@ -8,6 +8,7 @@ import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type {
+  AwaitedPlan,
   ClaimNeed,
   ForeignWork,
   JoinedTarget,
@@ -283,8 +284,8 @@ export interface NodeSharing<P extends KubeObject> {
    * target may start.
    */
   occupantOf(world: World, target: Target, plan: P): string | Obstacle | undefined;
-  /** Returns the name of another plan that must end before the targets of `plan` can do their work; undefined if there is none. */
-  awaits?(plan: P, world: World): string | undefined;
+  /** Returns another plan that must end before the targets of `plan` can do their work; undefined if there is none. */
+  awaits?(plan: P, world: World): AwaitedPlan | undefined;
   /** The leader claims Nodes before targets start on them. Without it, Nodes are not claimed. */
   readonly claims?: NodeClaims;
 }

@@ -93,7 +93,10 @@ describe('the claims that come before a record', () => {
   });
 
   test.each<[string, Parameters<typeof claimsOf>[0]]>([
-    ['the plan waits for another one', { spoken: sharing({ awaits: () => 'plan other' }) }],
+    [
+      'the plan waits for another one',
+      { spoken: sharing({ awaits: () => ({ plan: 'plan other' }) }) },
+    ],
     ['the Node bears the claim already', { node: withClaim(buildNode('w1'), OWN) }],
     ['another plan claims the Node', { node: withClaim(buildNode('w1'), 'other//plan-b/uid-b') }],
     ['the API server refuses to change the Node', { isRefused: true }],
@@ -109,7 +112,7 @@ describe('the claims that come before a record', () => {
   test('are written if the plan would wait for nobody, and waiting is no matter without a limit', () => {
     expect(claimsOf({ spoken: sharing({ awaits: () => undefined }) })).toHaveLength(1);
     const always = { needOf: () => 'always', isAtWork: () => false };
-    const spoken = sharing({ awaits: () => 'plan other', claims: always });
+    const spoken = sharing({ awaits: () => ({ plan: 'plan other' }), claims: always });
     expect(claimsOf({ spoken, policy: buildPolicy() })).toHaveLength(1);
   });
 });

@@ -1,17 +1,25 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for any reason. */
 import { listed } from '../../util/phrases.ts';
+import type { AwaitedPlan } from '../model/decision.ts';
 import { type GateInput, nodeNameOf, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
 
 type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'awaits'>;
+
+/** The wait ends only if a person acts, if the plan that it waits for does not exist. */
+function untilOver(name: string, { plan, fault }: AwaitedPlan): Verdict {
+  const early = `${name} would count against maxUnavailable while it waits for ${plan}`;
+  const ends = `${plan} is complete with the same version`;
+  return fault === undefined
+    ? wait('ForeignWork', early, ends)
+    : wait('ForeignWork', `${early}, ${fault.why}`, `${ends}: ${fault.remedy}`);
+}
 
 export const nodesAvailable = {
   name: 'nodes-available',
   evaluate({ target, facts, policy, census, awaits }: Input): Verdict {
     const { maxUnavailable, name } = policy;
     if (!maxUnavailable || !census) return PASS;
-    const early = `${target.name} would count against maxUnavailable while it waits for ${awaits}`;
-    if (awaits !== undefined)
-      return wait('ForeignWork', early, `${awaits} is complete with the same version`);
+    if (awaits !== undefined) return untilOver(target.name, awaits);
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
     // A target whose node is already unavailable does not raise the count. A target that is not a Node makes no Node

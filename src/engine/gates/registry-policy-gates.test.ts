@@ -378,13 +378,24 @@ test('a target whose work would only wait for another plan takes no place of a l
   const input = {
     target: buildTarget('a'),
     facts: { exists: true, observation: NONE },
-    awaits: 'Plan upgrades/b',
+    awaits: { plan: 'Plan upgrades/b' },
   };
   const given = { ...input, census: census({}) };
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy({ maxUnavailable: TWO }) }))).toBe(
     'wait ForeignWork: a would count against maxUnavailable while it waits for Plan upgrades/b',
   );
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy() }))).toBe('pass');
+  const fault = { why: 'which does not exist', remedy: 'create it' };
+  const endless = { ...given, awaits: { ...input.awaits, fault } };
+  expect(nodesAvailable.evaluate({ ...endless, policy: policy({ maxUnavailable: TWO }) })).toEqual(
+    expect.objectContaining({
+      reason: expect.objectContaining({
+        message:
+          'a would count against maxUnavailable while it waits for Plan upgrades/b, which does not exist',
+      }) as unknown,
+      ends: 'Plan upgrades/b is complete with the same version: create it',
+    }),
+  );
 });
 
 function reporting(kubeletVersion: string): Node['status'] {

@@ -261,6 +261,17 @@ export interface JoinedTarget {
   readonly obstacle?: string;
 }
 
+/** Another plan for which a plan waits. */
+export interface AwaitedPlan {
+  /** The plan in messages, such as `Plan upgrades/servers`. */
+  readonly plan: string;
+  /**
+   * Set if the wait never ends unless a person acts. `why` is a relative clause about the awaited plan, such as `which
+   * does not exist`.
+   */
+  readonly fault?: { readonly why: string; readonly remedy: string };
+}
+
 export interface Snapshot {
   readonly rollout: Rollout;
   /** The targets that joined after the plan began; undefined if the dialect itself adds such targets to the plan. */
@@ -336,10 +347,10 @@ export interface Snapshot {
    */
   readonly markOwner?: string | undefined;
   /**
-   * The name of another plan that must end before the targets of this plan can do their work. A target that started now would only make its
+   * Another plan that must end before the targets of this plan can do their work. A target that started now would only make its
    * node unavailable.
    */
-  readonly awaits?: string | undefined;
+  readonly awaits?: AwaitedPlan | undefined;
   /** The unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Every API server; undefined if the version skew rules do not apply. */

@@ -130,8 +130,8 @@ describe('a Plan whose prepare waits for another Plan', () => {
     ['nothing is prepared', buildCattlePlan('agents'), [], undefined],
   ])('%s', (_name, plan, plans, wanted) => {
     const world = worldOf([], [], plans);
-    expect(dialect.nodeSharing?.awaits?.(plan, world)).toBe(wanted);
-    expect(cattleView.nodeSharing?.awaits?.(plan, world)).toBe(wanted);
+    expect(dialect.nodeSharing?.awaits?.(plan, world)?.plan).toBe(wanted);
+    expect(cattleView.nodeSharing?.awaits?.(plan, world)?.plan).toBe(wanted);
   });
 });
 

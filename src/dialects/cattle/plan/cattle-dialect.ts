@@ -24,6 +24,7 @@ import { sameJson } from '../../../util/json.ts';
 import { listed } from '../../../util/phrases.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { attemptsOf, failureOn, recordedFailures } from './attempts.ts';
+import { awaitedBy, endlessWaits, waitFacts } from './awaited-plan.ts';
 import { orphanedPlans } from './cattle-orphaned-work.ts';
 import { jobSignal, unnamedCordon } from './cattle-signal.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
@@ -49,13 +50,9 @@ const watchedJobs: Watched = {
   isRelevant: isJobChange,
   transform: trimJob,
 };
-const endOf = (plan: CattlePlan) => [
-  conditionOf(plan, 'Complete')?.status,
-  plan.status?.latestVersion,
-];
 const watchedPlans: Watched = {
   resource: cattlePlans,
-  isRelevant: (before, after) => !sameJson(endOf(before), endOf(after)),
+  isRelevant: (before, after) => !sameJson(waitFacts(before), waitFacts(after)),
 };
 const isSecretChange = (before: Secret, after: Secret): boolean =>
   before.type !== after.type || !sameJson(before.data, after.data);
@@ -142,7 +139,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     reporting: {
       planEvents: cattleEvents,
       unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
-      warnings: rivalsInCluster,
+      warnings: (plan, world, plans) => [
+        ...rivalsInCluster(plan, world, plans),
+        ...endlessWaits(plan, world, plans),
+      ],
       stalls: { record: withStalls, of: stallsOf },
     },
     versions: {
@@ -179,22 +179,6 @@ function isBehind(
 ): boolean {
   const installed = judgedInstallation(plan, latest, config);
   return installed.kind === 'kubernetes' && isOlder(kubeletVersionOf(node), installed.version);
-}
-
-/**
- * Returns the other Plan for which `spec.prepare` waits, as `Plan <namespace>/<name>`; undefined if it waits for no
- * Plan. With the images of K3s and RKE2, the command `prepare` waits on the node until the other Plan is complete at
- * the same version.
- */
-function awaitedBy(
-  { metadata: { namespace }, spec, status }: CattlePlan,
-  world: World,
-): string | undefined {
-  const [command, name] = spec?.prepare?.args ?? [];
-  if (command !== 'prepare' || name === undefined) return undefined;
-  const other = world.get(cattlePlans, name, namespace);
-  const isOver = other && sameJson(endOf(other), ['True', status?.latestVersion]);
-  return isOver ? undefined : `Plan ${namespace}/${name}`;
 }
 
 /**

@@ -1,0 +1,69 @@
+/** Proves that a Plan whose `prepare` waits for ever says so, and names the Plan that it waits for. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import { awaitedBy, endlessWaits } from './awaited-plan.ts';
+import { cattle } from './cattle-dialect.ts';
+import { DEFAULT_JOB_SETTINGS } from './config.ts';
+
+const waitingFor = (name: string, other?: string): CattlePlan =>
+  buildCattlePlan(
+    name,
+    other === undefined ? {} : { prepare: { image: 'img', args: ['prepare', other] } },
+  );
+const AGENTS = waitingFor('agents', 'server-plan');
+const REMEDY = 'write the name of the right Plan into spec.prepare.args, or create that Plan';
+
+test.each<[string, CattlePlan, readonly CattlePlan[], string | undefined]>([
+  [
+    'for a Plan that does not exist',
+    AGENTS,
+    [],
+    'server-plan in spec.prepare, which does not exist',
+  ],
+  [
+    'for itself',
+    waitingFor('agents', 'agents'),
+    [],
+    'agents in spec.prepare, which is this Plan itself',
+  ],
+  [
+    'for a Plan that waits for it',
+    AGENTS,
+    [waitingFor('server-plan', 'third'), waitingFor('third', 'agents')],
+    'server-plan in spec.prepare, which waits for this Plan',
+  ],
+  ['for a Plan that exists', AGENTS, [waitingFor('server-plan')], undefined],
+  [
+    'for a Plan that itself waits for ever',
+    AGENTS,
+    [waitingFor('server-plan', 'server-plan')],
+    undefined,
+  ],
+  ['for no Plan', waitingFor('agents'), [], undefined],
+])('a Plan that waits %s', (_what, plan, others, wanted) => {
+  const sentences =
+    wanted === undefined
+      ? []
+      : [`Plan system-upgrade/agents waits for Plan system-upgrade/${wanted}: ${REMEDY}`];
+  const inCluster = buildWorldOf([cattlePlans, [plan, ...others]]);
+  expect(endlessWaits(plan, inCluster, [])).toEqual(sentences);
+  const inFiles = buildWorldOf([cattlePlans, []]);
+  expect(endlessWaits(plan, inFiles, [plan, ...others])).toEqual(sentences);
+  const fault = awaitedBy(plan, inCluster)?.fault;
+  expect(fault?.remedy).toBe(wanted === undefined ? undefined : REMEDY);
+});
+
+test('status and preview of every Rancher Plan warn about a wait that never ends', () => {
+  const { reporting } = cattle({
+    name: 'controller',
+    namespace: 'system-upgrade',
+    job: DEFAULT_JOB_SETTINGS,
+  });
+  const world = buildWorldOf([cattlePlans, [AGENTS]]);
+  expect(reporting?.warnings?.(AGENTS, world, [AGENTS])).toEqual([
+    `Plan system-upgrade/agents waits for Plan system-upgrade/server-plan in spec.prepare, which does not exist: ${REMEDY}`,
+  ]);
+});
