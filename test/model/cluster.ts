@@ -10,8 +10,9 @@ import { AGENT_ANNOTATION, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts'
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildControlNode, buildNode } from '../support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { buildSignal } from '../support/builders/signals.ts';
 import { recorded, statusOf } from '../support/builders/views.ts';
-import { MINUTE, T0 } from '../support/clock/times.ts';
+import { MINUTE, SECOND, T0 } from '../support/clock/times.ts';
 import type { TurningPoint } from './forward-phases.ts';
 import type { Quality } from './host.ts';
 import { ANY_NODE } from './nameless.ts';
@@ -50,7 +51,7 @@ export interface Rules {
 /**
  * The orders that people may give to a plan, each once and at any moment. Somebody who pauses a plan resumes it later.
  */
-export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold' | 'retryHooks';
+export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold' | 'retryHooks' | 'editId';
 
 export interface Configuration {
   /** A short name for tables. */
@@ -73,6 +74,11 @@ export interface Configuration {
    * this state is reached.
    */
   readonly startsAtWorkers: boolean;
+  /**
+   * True if k0s's own leader has sent a signal to the first node and recorded it, and has then stopped. Refit takes the
+   * plan over.
+   */
+  readonly takenOver: boolean;
   /**
    * The time at which somebody may replace the plan with its roll-back plan: either only after the plan has ended, as
    * `refit rollback` does, or also while the plan runs, as is possible with kubectl.
@@ -141,12 +147,15 @@ export const WAVE_LABEL = 'wave';
 export const PINNED_LABEL = 'pinned';
 /** The number of the wave that needs an approval, if the configuration requires approvals. */
 export const SECOND_WAVE = 2;
+/** When k0s's own leader sends its signal. It records the attempt a moment later. */
+export const SENT_BY_K0S = rfc3339(T0 + SECOND);
 /** If nothing depends on time, all clocks of the model show this moment. The plans were applied a minute earlier. */
 export const NOW = T0 + MINUTE;
 
 export function firstPlan(configuration: Configuration): Plan {
   const plan = planFor(configuration, 1, configuration.versions);
-  const { startsUpgraded, startsAtWorkers } = configuration;
+  const { startsUpgraded, startsAtWorkers, takenOver } = configuration;
+  if (takenOver) return { ...plan, status: statusOfTakenOver(configuration) };
   if (startsUpgraded) return { ...plan, status: endedStatus(configuration) };
   return startsAtWorkers ? { ...plan, status: statusAtWorkers(configuration) } : plan;
 }
@@ -195,17 +204,28 @@ function statusAtWorkers({ nodes }: Configuration): NonNullable<Plan['status']> 
   );
 }
 
+function statusOfTakenOver({ nodes }: Configuration): NonNullable<Plan['status']> {
+  const stateOf = (spec: NodeSpec): string => (spec === nodes[0] ? 'SignalSent' : 'SignalPending');
+  return statusWith('SchedulableWait', nodes, stateOf, T0 + 2 * SECOND);
+}
+
+/** Returns true if the node has a signal of k0s's own leader from the beginning. */
+export function isTakenOver(spec: NodeSpec, { takenOver, nodes }: Configuration): boolean {
+  return takenOver && spec.name === nodes[0]?.name;
+}
+
 function statusWith(
   state: string,
   nodes: readonly NodeSpec[],
   stateOf: (spec: NodeSpec) => string,
+  since = T0,
 ): NonNullable<Plan['status']> {
   const statesOf = (role: Role) =>
     recorded(
       Object.fromEntries(
         nodes.filter((node) => node.role === role).map((node) => [node.name, stateOf(node)]),
       ),
-      rfc3339(T0),
+      rfc3339(since),
     );
   return statusOf(state, statesOf('controller'), statesOf('worker'));
 }
@@ -241,6 +261,10 @@ export function maySeeWayBack({ wayBack, rules }: Configuration): boolean {
   return wayBack !== 'never' || rules.rollsBackOnFailure === true;
 }
 
+function signalOfK0s({ versions: [version = OLD] }: Configuration): Record<string, string> {
+  return buildSignal({ planId: 'run-1', created: SENT_BY_K0S, command: { version } });
+}
+
 /** Returns the object of the node with a placeholder for the node's name. */
 export function objectOf(spec: NodeSpec, configuration: Configuration): KubeObject | Node {
   const { role, isClosed, isHeld, isPinned, wave } = spec;
@@ -251,6 +275,7 @@ export function objectOf(spec: NodeSpec, configuration: Configuration): KubeObje
     ...(fetchesAhead && { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) }),
     ...(isOfPlan && { [ROLLOUT_ANNOTATION]: 'plan-1/run-1' }),
     ...(isHeld && { [HOLD_ANNOTATION]: 'it is on a call' }),
+    ...(isTakenOver(spec, configuration) && signalOfK0s(configuration)),
   };
   const labels = {
     ...(isPinned && { [PINNED_LABEL]: 'true' }),

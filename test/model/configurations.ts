@@ -116,6 +116,19 @@ export const CONFIGURATIONS: readonly Configuration[] = [
       faults: 2,
     },
   ),
+  configure("1 worker, taken over from k0s's own leader, the id of the plan is edited", 'w1', {
+    takenOver: true,
+    controls: ['editId'],
+  }),
+  configure(
+    "1 controller, 1 worker, taken over from k0s's own leader, the id of the plan is edited",
+    'c1 w1',
+    {
+      takenOver: true,
+      controls: ['editId'],
+      faults: 0,
+    },
+  ),
   configure('2 workers, each agent cordons its Node', 'w1 w2', { cordoner: 'self' }),
   configure('1 worker, the agent cordons its Node, 2 faults', 'w1', {
     cordoner: 'self',

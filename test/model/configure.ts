@@ -25,6 +25,7 @@ export function configure(
     wayBack: 'never',
     startsUpgraded: false,
     startsAtWorkers: false,
+    takenOver: false,
     leaders: 'any',
     concurrent: 1,
     faults: 1,

@@ -2,7 +2,13 @@
 
 import { isFinal } from '../../src/signal/names.ts';
 import { decodePrefetch } from '../../src/signal/prefetch.ts';
-import { type Configuration, type NodeSpec, qualityOn } from './cluster.ts';
+import {
+  type Configuration,
+  isTakenOver,
+  type NodeSpec,
+  qualityOn,
+  SENT_BY_K0S,
+} from './cluster.ts';
 import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
@@ -84,6 +90,17 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
         1 &&
       nodes.filter(({ spec, signal }) => spec.role === 'worker' && isOpen(signal)).length <=
         concurrent,
+  },
+  {
+    name: 'one-signal-per-attempt',
+    sentence:
+      "A node gets one signal for an attempt, even if k0s's own leader sent it and somebody edits the id of the plan after that.",
+    upheldBy:
+      '`src/dialects/shared/signal-owner.ts`: Refit compares the signal with the recorded attempt if an edit may have changed the id of the plan',
+    holds: ({ nodes }, configuration) =>
+      nodes.every(
+        ({ spec, signal }) => !isTakenOver(spec, configuration) || signal?.created === SENT_BY_K0S,
+      ),
   },
   {
     name: 'ahead-within-slots',

@@ -157,6 +157,16 @@ const failsAgain = configure(
   },
 );
 
+const takenOver = configure(
+  "1 worker, taken over from k0s's own leader, the id of the plan is edited",
+  'w1',
+  {
+    takenOver: true,
+    controls: ['editId'],
+    faults: 0,
+  },
+);
+
 const unaware = { leader: leaders.ignoresForeignWork };
 const random = { leader: leaders.randomChoiceAfterLostWrite };
 
@@ -196,6 +206,12 @@ export const MISTAKES: readonly Mistake[] = [
     workers,
     { leader: leaders.withoutLimit },
     'concurrent-workers',
+  ),
+  mistake(
+    "the leader compares a signal of k0s's own leader only with the id of the plan",
+    takenOver,
+    { leader: leaders.knowsOnlyTheId },
+    'one-signal-per-attempt',
   ),
   mistake(
     'the leader asks every waiting node to download before its turn',

@@ -28,6 +28,8 @@ export interface Ordered {
  */
 const APPROVED_ANNOTATION = 'model/approved';
 
+const EDITED_ID = 'run-edited';
+
 export function isApproved(plan: Plan): boolean {
   return annotationOf(plan, APPROVED_ANNOTATION) !== undefined;
 }
@@ -81,6 +83,16 @@ const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = 
     return [
       { label, fair: false, plan: annotated(plan, RETRY_HOOKS_ANNOTATION, rfc3339(now - 1000)) },
     ];
+  },
+  editId(plan) {
+    if (plan.spec.id === EDITED_ID) return [];
+    const { spec, metadata } = plan;
+    const edited = {
+      ...plan,
+      metadata: { ...metadata, generation: 2 },
+      spec: { ...spec, id: EDITED_ID },
+    };
+    return [{ label: 'somebody edits the id of the plan', fair: false, plan: edited }];
   },
   /** This order is written to the nodes, not to the plan. */
   unhold: () => [],

@@ -1,6 +1,7 @@
 /** Planted mistakes of leaders: the explorer must find them. */
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { OBJECTS } from '../../src/dialects/autopilot/plan/autopilot-signal.ts';
 import { TARGET_STATES } from '../../src/dialects/autopilot/plan/states.ts';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon-marks.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
@@ -8,6 +9,7 @@ import type { Rollout, Stage } from '../../src/engine/model/rollout.ts';
 import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
+import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { sameJson } from '../../src/util/json.ts';
 import { type Deeds, type Leader, type LeaderView, leaderWith, realLeader } from './leader.ts';
 
@@ -78,6 +80,24 @@ export const doneTooEarly = leaderWith({
       return seen.kind === 'working' && seen.step === 'Restart'
         ? { ...seen, kind: 'succeeded' }
         : seen;
+    },
+  },
+});
+
+/** Knows a signal of k0s's own leader only by the id that the plan has now. */
+export const knowsOnlyTheId = leaderWith({
+  ...autopilot,
+  signal: {
+    ...autopilot.signal,
+    read: (world, rollout, stage, target, plan) => {
+      const object = world.get(OBJECTS[stage.role], target.name);
+      const { annotations } = object?.metadata ?? {};
+      const isUnknown =
+        annotations?.[ROLLOUT_ANNOTATION] === undefined &&
+        decodeSignal(annotations)?.planId !== rollout.id;
+      return isUnknown
+        ? { kind: 'none' }
+        : autopilot.signal.read(world, rollout, stage, target, plan);
     },
   },
 });

@@ -58,8 +58,11 @@ export const ABOUT_WAYS_BACK: readonly StatedInvariant[] = [
       'With `onFailure: RollBack`, a failed run is rolled back once, even if there are several leaders. A roll-back is never rolled back.',
     upheldBy:
       '`src/engine/assess/roll-back.ts`; `src/engine/execute/restart.ts`: Refit makes one write, with the resourceVersion of the decision',
-    holds: ({ rollsBack, generation }) =>
-      generation === 1 || (generation === 2 && rollsBack === FIRST_RUN),
+    // An edit of the id by a person changes the generation too, and no roll-back is explored together with it.
+    holds: ({ rollsBack, generation }, { controls }) =>
+      generation === 1 ||
+      controls.includes('editId') ||
+      (generation === 2 && rollsBack === FIRST_RUN),
   },
 ];
 

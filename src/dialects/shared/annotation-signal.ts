@@ -48,6 +48,7 @@ import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { annotationDownloads } from './annotation-downloads.ts';
 import { type ResourceOf, signalObjects } from './signal-objects.ts';
+import { belongs, originOf, originText } from './signal-owner.ts';
 import { commandOf, kindOf } from './stage-command.ts';
 
 export function annotationSignal({
@@ -158,7 +159,7 @@ export function signalFor(
 ): SignalData | undefined {
   const signal = decodeSignal(object?.metadata.annotations);
   const isFor = signal?.command.kind === kindOf(stage) && signal.command.id === stage.command;
-  return object && isFor && belongs(object, signal, rollout) ? signal : undefined;
+  return object && isFor && belongs(object, signal, rollout, stage.role) ? signal : undefined;
 }
 
 /** A node with a status on the left side waits for the leader. The leader answers with the status on the right side. */
@@ -246,58 +247,6 @@ function withStatus(object: KubeObject | undefined, status: string, now: number,
   });
 }
 
-/** The part of a plan that a signal of this plan contains. */
-interface SignallingPlan {
-  readonly source: Pick<Rollout['source'], 'uid' | 'created'>;
-  readonly id: string;
-}
-
-/** A run of a plan. */
-interface SignallingRun extends SignallingPlan {
-  readonly run?: number | undefined;
-}
-type Sent = Pick<SignalData, 'created' | 'planId'>;
-
-/** Returns true if the signal belongs to this run of the plan. */
-export function belongs(object: KubeObject, signal: Sent, rollout: SignallingRun): boolean {
-  // A signal from a leader of another product names no run. It belongs to the first run, which has no number.
-  return isOfPlan(object, signal, rollout) && originOf(object, signal)?.run === textOfRun(rollout);
-}
-
-/** Returns true if the signal belongs to any run of the plan. */
-export function isOfPlan(
-  object: KubeObject,
-  signal: Sent,
-  { source, id }: SignallingPlan,
-): boolean {
-  const origin = originOf(object, signal);
-  // A signal of Refit contains the uid of the Plan, so a reused or edited plan id makes no difference. The `since` of
-  // the target is not compared: a leader with an outdated cache may have recorded a newer intent, and a node in
-  // progress must not start again.
-  if (origin) return origin.uid === source.uid;
-  // A signal from k0s's own leader contains no uid.
-  return signal.planId === id && Date.parse(signal.created) >= Date.parse(source.created);
-}
-
-/**
- * Returns the plan and run that ROLLOUT_ANNOTATION names for the signal; undefined if it is absent or belongs to
- * another signal.
- */
-function originOf({ metadata }: KubeObject, { created }: Pick<Sent, 'created'>) {
-  const origin = metadata.annotations?.[ROLLOUT_ANNOTATION];
-  if (origin?.endsWith(`/${created}`) !== true) return undefined;
-  const [uid, run] = origin.slice(0, -created.length - 1).split('/');
-  return { uid, run };
-}
-
-function originText(rollout: Pick<Rollout, 'source' | 'run'>, created: string): string {
-  return [rollout.source.uid, textOfRun(rollout) ?? [], created].flat().join('/');
-}
-
-function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
-  return run === undefined ? undefined : String(run);
-}
-
 /**
  * Returns `found` if the Node was already cordoned when the leader sent the signal; otherwise undefined. The leader
  * records this fact together with the signal. `object` has the signal.
@@ -305,10 +254,11 @@ function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
 export function unnamedCordonOf(
   object: KubeObject | undefined,
   rollout: Rollout,
+  role: Role,
 ): UnnamedCordon | undefined {
   const annotations = object?.metadata.annotations;
   const signal = decodeSignal(annotations);
-  if (object === undefined || !signal || !belongs(object, signal, rollout)) return undefined;
+  if (object === undefined || !signal || !belongs(object, signal, rollout, role)) return undefined;
   return agentPolicyFor(annotations, signal.created).foundCordoned === true ? 'found' : undefined;
 }
 
@@ -325,7 +275,7 @@ export function foreignTargetsAmong(
     (['controller', 'worker'] as const).flatMap((role) =>
       world.list(objects[role]).flatMap((object) => {
         const signal = decodeSignal(object.metadata.annotations);
-        if (!signal || isOver(signal) || belongs(object, signal, rollout)) return [];
+        if (!signal || isOver(signal) || belongs(object, signal, rollout, role)) return [];
         if (isProven(objects[role], object, signal, rollout) !== wanted) return [];
         return [{ name: object.metadata.name, role, attempt: signal.created }];
       }),

@@ -17,6 +17,6 @@ export function commandOf(stage: Stage, payload: Signalling['payload']): SignalC
 }
 
 /** Returns the procedure of the stage, or `k0supdate` if the stage names none. */
-export function kindOf({ procedure }: Stage): SignalCommand['kind'] {
+export function kindOf({ procedure }: Pick<Stage, 'procedure'>): SignalCommand['kind'] {
   return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
 }

@@ -128,6 +128,8 @@ export interface Source
   extends Readonly<Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>> {
   readonly namespace?: string;
   readonly created: string;
+  /** True if the spec of the plan has changed since the plan was created. */
+  readonly isEdited?: true;
   /**
    * The owner that the cordons of this rollout name. If it is undefined, the cordons name the uid and kind of the plan,
    * and the time of the target.
@@ -218,7 +220,7 @@ export function isFinal(rollout: Pick<Rollout, 'phase'>): boolean {
 
 /** Returns the identity of a plan in the form that a rollout stores. */
 export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
-  const { name, namespace, uid = '', creationTimestamp: created = '' } = metadata;
+  const { name, namespace, uid = '', creationTimestamp: created = '', generation = 1 } = metadata;
   return {
     apiVersion: apiVersionOf(resource),
     kind: resource.kind,
@@ -226,6 +228,7 @@ export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata
     ...defined({ namespace }),
     uid,
     created,
+    ...(generation > 1 && { isEdited: true as const }),
   };
 }
 

@@ -8,7 +8,7 @@ import {
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import { pendingOwnerOf, type Role, type Source } from '../../../engine/model/rollout.ts';
+import { pendingOwnerOf, type Role, type Source, sourceOf } from '../../../engine/model/rollout.ts';
 import { idOfRun } from '../../../engine/model/runs.ts';
 import { apiVersionOf, type KubeObject, type Node } from '../../../kube/resources.ts';
 import {
@@ -20,10 +20,11 @@ import {
 import { isOver, signallerOf } from '../../../signal/at-work.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { decodeDownloadCheck, decodePrefetch } from '../../../signal/prefetch.ts';
-import { isOfPlan } from '../../shared/annotation-signal.ts';
 import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
+import { isOfPlan } from '../../shared/signal-owner.ts';
 import { OBJECTS } from './autopilot-signal.ts';
 import { recordedRunIn } from './recorded-run.ts';
+import { recordedStages } from './rollout.ts';
 import { phaseOfPlan } from './states.ts';
 import { withoutShards } from './status-shards/merge.ts';
 
@@ -77,7 +78,7 @@ function orphanedPlanOf(
   if (signal && !isOver(signal)) {
     // If the Plan that sent the signal exists, the Plan removes the cordon itself. Otherwise the node may still do the
     // work of a deleted Plan.
-    if (plans.some((plan) => isSentBy(plan, object, signal))) return undefined;
+    if (plans.some((plan) => isSentBy(plan, carrier, signal))) return undefined;
     return orphanedPlan(
       carrier,
       annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '',
@@ -99,9 +100,10 @@ function orphanedPlanOf(
   );
 }
 
-function isSentBy(plan: Plan, object: KubeObject, signal: SignalData): boolean {
-  const { uid = '', creationTimestamp: created = '' } = plan.metadata;
-  return isOfPlan(object, signal, { source: { uid, created }, id: idOfPlan(plan) });
+function isSentBy(plan: Plan, { object, role }: Carrier, signal: SignalData): boolean {
+  const source = sourceOf(planResource, plan);
+  const stages = recordedStages(withoutShards(plan));
+  return isOfPlan(object, signal, { source, id: idOfPlan(plan), stages }, role);
 }
 
 /**

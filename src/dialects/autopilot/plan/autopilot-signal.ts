@@ -101,7 +101,7 @@ export const drainDelegation: DrainDelegation = {
   },
 
   unnamedCordon: (world, rollout, { role }, { name }) =>
-    unnamedCordonOf(world.get(OBJECTS[role], name), rollout),
+    unnamedCordonOf(world.get(OBJECTS[role], name), rollout, role),
 };
 
 /**

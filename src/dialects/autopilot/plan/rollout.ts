@@ -223,7 +223,7 @@ function withoutOthers({ procedure, role, update }: Part, names: string[], world
  * Returns the recorded stages. The result includes the stages of commands that were removed from the plan, because
  * their targets may be in progress.
  */
-function recordedStages(plan: api.Plan): Stage[] {
+export function recordedStages(plan: api.Plan): Stage[] {
   const { spec, status } = plan;
   const room = roomForTargets(plan);
   return (status?.commands ?? []).flatMap((recorded) =>

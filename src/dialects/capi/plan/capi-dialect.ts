@@ -35,8 +35,8 @@ export const capi: Dialect<Node> = {
   drainDelegation: {
     always: true,
     nodeOf: (_stage, { name }, world) => world.get(nodes, name),
-    unnamedCordon: (world, rollout, _stage, { name }) =>
-      unnamedCordonOf(world.get(nodes, name), rollout),
+    unnamedCordon: (world, rollout, { role }, { name }) =>
+      unnamedCordonOf(world.get(nodes, name), rollout, role),
   },
   versions: { isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version) },
   agents: { of: agentOf },

@@ -1,0 +1,132 @@
+/** Proves that a node gets one signal for an attempt, even if k0s's own leader sent it and the id of the Plan was edited. */
+import { expect, test } from 'vitest';
+import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
+import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../../test/support/builders/plans.ts';
+import { buildReconciler } from '../../../../test/support/builders/reconcilers.ts';
+import { buildSignal, type OriginalSignal } from '../../../../test/support/builders/signals.ts';
+import { recorded, statusOf } from '../../../../test/support/builders/views.ts';
+import { buildWorld } from '../../../../test/support/builders/worlds.ts';
+import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
+import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
+import { type Plan, plans } from '../../../api/autopilot/plan.ts';
+import { nodes } from '../../../kube/resources.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
+import { controlNodes } from '../../../signal/names.ts';
+import { autopilot } from './autopilot-dialect.ts';
+import { orphanedPlans } from './autopilot-orphaned-work.ts';
+import { foreignWork } from './autopilot-signal.ts';
+import { resolve } from './rollout.ts';
+
+/** When k0s's own leader sends a signal, and when it records the attempt a moment later. */
+const SENT = later(1000);
+const RECORDED = later(2000);
+const NOW = T0 + MINUTE;
+
+/** Returns a Plan with an edited id that k0s's own leader carried out, and whose target has the state. */
+function editedPlan(state: string, since = RECORDED, generation = 2): Plan {
+  const targets = { controllers: listed('c1'), workers: listed('w1') };
+  const status = statusOf(
+    'SchedulableWait',
+    recorded({ c1: state }, since),
+    recorded({ w1: state }, since),
+  );
+  const plan = buildPlan(
+    { id: 'edited', commands: [{ k0supdate: buildUpdate({ targets }) }] },
+    status,
+  );
+  return { ...plan, metadata: { ...plan.metadata, generation } };
+}
+
+/** Returns the objects of a controller and a worker, each with a signal of k0s's own leader under the first id. */
+function nodesWith(signal: OriginalSignal) {
+  const annotations = buildSignal({ created: SENT, planId: 'id1', ...signal });
+  return {
+    controller: buildControlNode('c1', { annotations }),
+    worker: buildNode('w1', { annotations }),
+  };
+}
+
+/** Returns how the stages of the Plan see the signals, in the order controller, worker. */
+function seen(plan: Plan, signal: OriginalSignal): string[] {
+  const { controller, worker } = nodesWith(signal);
+  const world = buildWorld([controller], [worker]);
+  const rollout = resolve(plan, world, NOW);
+  return rollout.stages.flatMap((stage) =>
+    stage.targets.map((target) => autopilot.signal.read(world, rollout, stage, target, plan).kind),
+  );
+}
+
+test.each([
+  ['SignalSent', 'Restart', 'working'],
+  ['SignalSent', 'Completed', 'succeeded'],
+  ['SignalSent', 'Failed', 'failed'],
+  ['SignalSent', undefined, 'sent'],
+  ['SignalCompleted', 'Completed', 'succeeded'],
+  ['SignalApplyFailed', 'RollingBack', 'working'],
+])(
+  'a target in the state %s whose signal has the status %s keeps its signal after an edit of the id',
+  (state, status, kind) => {
+    expect(seen(editedPlan(state), status === undefined ? {} : { status })).toEqual([kind, kind]);
+  },
+);
+
+test('a pending target keeps a signal that is newer than its record', () => {
+  expect(seen(editedPlan('SignalPending', later(0)), {})).toEqual(['sent', 'sent']);
+});
+
+test.each<[string, Plan, OriginalSignal]>([
+  ['is older than a retry of its target', editedPlan('SignalPending'), { status: 'Failed' }],
+  ['is older than the Plan', editedPlan('SignalSent'), { created: later(-1000) }],
+  ['has no readable time', editedPlan('SignalSent'), { created: 'soon' }],
+  ['belongs to another command', editedPlan('SignalSent'), { command: { id: 1 } }],
+  [
+    'was sent by a leader with a fast clock for a Plan that this Plan replaced',
+    editedPlan('SignalSent', RECORDED, 1),
+    {},
+  ],
+])('a signal with another id does not count if it %s', (_title, plan, signal) => {
+  expect(seen(plan, signal)).toEqual(['none', 'none']);
+});
+
+test('after an edit of the id, a signal of the Plan itself is neither foreign nor orphaned work', () => {
+  const plan = editedPlan('SignalSent');
+  const { controller, worker } = nodesWith({ status: 'Downloading' });
+  const world = buildWorld([controller], [worker]);
+  const rollout = resolve(plan, world, NOW);
+  expect(foreignWork.list(world, rollout)).toEqual([]);
+  expect(foreignWork.unproven(world, rollout)).toEqual([]);
+  expect(orphanedPlans(world, [plan])).toEqual([]);
+});
+
+test.each([
+  ['c1', { controllers: listed('c1'), workers: listed() }],
+  ['w1', { controllers: listed(), workers: listed('w1') }],
+])(
+  'a leader that takes over a Plan with an edited id sends no second signal to %s',
+  async (name, targets) => {
+    const api = new MemoryApi();
+    const states = recorded({ [name]: 'SignalSent' }, RECORDED);
+    const isController = name === 'c1';
+    const status = statusOf(
+      'SchedulableWait',
+      isController ? states : [],
+      isController ? [] : states,
+    );
+    const spec = { ...editedPlan('').spec, commands: [{ k0supdate: buildUpdate({ targets }) }] };
+    api.put(plans, { ...editedPlan(''), spec, status });
+    const { controller, worker } = nodesWith({ status: 'Restart' });
+    const resource = isController ? controlNodes : nodes;
+    api.put(resource, isController ? controller : worker);
+    const leader = buildReconciler(autopilot, api, { clock: new FakeClock(NOW) });
+    for (let turn = 0; turn < 3; turn++) {
+      leader.catchUp();
+      await leader.reconcile('autopilot');
+    }
+    expect(decodeSignal(api.read(resource, name).metadata.annotations)).toMatchObject({
+      planId: 'id1',
+      created: SENT,
+      status: { status: 'Restart' },
+    });
+  },
+);
