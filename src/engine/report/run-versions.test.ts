@@ -4,6 +4,8 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
+import type { Observation } from '../model/decision.ts';
+import type { RecordedState } from '../model/rollout.ts';
 import { runVersions } from './run-versions.ts';
 
 const OLD = 'v1.36.1+build.0';
@@ -40,6 +42,34 @@ test('if the other versions do not fit either, no version stands for nodes witho
   expect(before.some(({ others }) => others)).toBe(false);
   expect(before.flatMap(({ nodes = [] }) => nodes)).toHaveLength(500);
 });
+
+const SEEN = { attempt: 'a', since: '2026-08-21T10:00:00Z' };
+
+test.each<[string, RecordedState, Observation, boolean]>([
+  ['waits', 'pending', { kind: 'none' }, true],
+  ['has no signal yet', 'intended', { kind: 'none' }, true],
+  ['has not answered its signal', 'intended', { kind: 'sent', ...SEEN }, true],
+  [
+    'downloads',
+    'intended',
+    { kind: 'working', step: 'Downloading', cancellable: true, ...SEEN },
+    true,
+  ],
+  ['refused the work', 'intended', { kind: 'failed', message: '', refused: true, ...SEEN }, true],
+  ['was begun by an earlier process', 'intended', { kind: 'none', begun: true }, false],
+  ['restarts', 'intended', { kind: 'working', step: 'Restart', ...SEEN }, false],
+  ['has succeeded', 'intended', { kind: 'succeeded', ...SEEN }, false],
+  ['is done', 'done', { kind: 'none' }, false],
+])(
+  'of a target that %s, the version of the run counts as its version before only if the run cannot have installed it',
+  (_title, state, observation, isRecorded) => {
+    const stage = buildStage('controller', [buildTarget('c1', state)]);
+    const facts = { c1: { version: stage.version, isThere: true, observation } };
+    expect(runVersions(buildSnapshot(buildRollout([stage]), facts)).before).toEqual([
+      { role: 'controller', nodes: ['c1'], ...(isRecorded && { version: stage.version }) },
+    ]);
+  },
+);
 
 test('the version that a record on the node names counts, although the node runs the new version by now', () => {
   const facts = { w1: { version: 'v1.36.3+build.0', earlierVersion: OLD } };

@@ -4,7 +4,7 @@
  */
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
+import type { Observation, Snapshot } from '../model/decision.ts';
 import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
 
 export type RunVersions = Pick<NodeRolloutRun, 'before' | 'downloads'>;
@@ -97,16 +97,37 @@ function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | un
 }
 
 /**
- * Returns the version that the target ran before the run; undefined if it is unknown, for example because the target has reached the new
- * version already.
+ * Returns the version that the target ran before the run; undefined if it is unknown, for example because the run may have
+ * installed the version that the target shows.
  */
 function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
   const { version, earlierVersion, observation, isThere } = factsOf(snapshot, target);
   const reported =
     earlierVersion ?? ('report' in observation ? observation.report?.from : undefined);
-  const isMoved = target.state !== 'pending' && (isThere === true || version === stage.version);
+  const isMoved =
+    mayHaveChanged(target, observation) && (isThere === true || version === stage.version);
   const before = reported ?? (isMoved ? undefined : version);
   return before === undefined || before.length > LONGEST_VERSION ? undefined : before;
+}
+
+/**
+ * Returns false if the run cannot have changed the version of the target yet. The version that such a target shows is
+ * the version before the run, even if it is the version that the run installs.
+ */
+function mayHaveChanged({ state }: Target, observation: Observation): boolean {
+  if (state !== 'pending' && state !== 'intended') return true;
+  switch (observation.kind) {
+    case 'none':
+      return observation.begun === true;
+    case 'sent':
+      return false;
+    case 'working':
+      return observation.cancellable !== true;
+    case 'failed':
+      return observation.refused !== true;
+    case 'succeeded':
+      return true;
+  }
 }
 
 function downloadsIn(stages: readonly Stage[]): Downloads {
