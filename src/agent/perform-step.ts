@@ -1,5 +1,5 @@
 /** Carries out steps on the host. Each step may be interrupted at any point and is then repeated. */
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { writeOwner } from '../drain/cordon-marks.ts';
 import type { EtcdSnapshot } from '../signal/annotations.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
@@ -259,8 +259,12 @@ function replacementsOf(
       const next = { path: previous, version: work.from, keepMs: work.policy?.keepPreviousMs };
       await (kept ? kept.replace(next, keep) : keep());
     },
-    swap: async () => {
+    swap: async ({ overtakes }) => {
       await fileTrust.assertReplaceable(work.binary);
+      if (overtakes === true) {
+        await overtakeK0s(work.binary, files);
+        if (forceupdate !== true && (await isSameContent(work.binary, staged, files))) return;
+      }
       const wanted = await wantedHash(sha256, record, files);
       const then = tools.tried?.get(staged);
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
@@ -292,6 +296,17 @@ function replacementsOf(
       await retryRollBack(putBack, tools);
     },
   };
+}
+
+/**
+ * Removes the files from which k0s's own agent would replace the binary: the file that it downloaded, and the second
+ * name of this file that it renames. If the downloaded file is gone, that agent assumes that the new binary is in place,
+ * and replaces nothing. So after this call only this agent replaces the binary. If that agent was faster, its binary is
+ * in place.
+ */
+async function overtakeK0s(binary: string, files: Files): Promise<void> {
+  const directory = dirname(binary);
+  for (const name of ['k0s.tmp', 'k0s.new']) await files.rm(join(directory, name), { force: true });
 }
 
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {

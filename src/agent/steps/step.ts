@@ -33,8 +33,12 @@ export type Step =
   | { readonly kind: 'cordon-and-drain' }
   /** Creates a second hard link to the binary at the target path. The link is at the previous path. */
   | { readonly kind: 'keep-previous' }
-  /** Replaces the binary at the target path by the staged one, in one rename. */
-  | { readonly kind: 'swap' }
+  /**
+   * Replaces the binary at the target path by the staged one, in one rename. If `overtakes` is set, k0s's own agent may
+   * swap the same binary. The step then first takes the file away that this agent would put in place, and leaves the
+   * binary as it is if that agent was faster.
+   */
+  | { readonly kind: 'swap'; readonly overtakes?: true }
   /** Records that the work failed before the agent changed the service. Changes only the journal. */
   | { readonly kind: 'give-up'; readonly reason: string; readonly refused?: true }
   /**

@@ -73,6 +73,34 @@ describe("beside k0s's own agent", () => {
       },
     ],
     [
+      "an agent that acts although k0s's own agent may act takes the file away that the other agent would swap",
+      'ApplyingUpdate',
+      { beside: 'replace', journal: journalAt('kept') },
+      { kind: 'swap', overtakes: true },
+    ],
+    [
+      'after a crash within the swap, too',
+      'ApplyingUpdate',
+      { beside: 'replace', journal: journalAt('swapping') },
+      { kind: 'swap', overtakes: true },
+    ],
+    [
+      "where k0s's own agent is off, a swap takes nothing away",
+      'ApplyingUpdate',
+      {
+        beside: 'replace',
+        journal: journalAt('kept'),
+        host: { ...running(OLD, before), ownAgent: false },
+      },
+      { kind: 'swap' },
+    ],
+    [
+      "an agent that leaves signals to k0s's own agent takes nothing away",
+      'ApplyingUpdate',
+      { ...observed, journal: journalAt('kept') },
+      { kind: 'swap' },
+    ],
+    [
       'a new signal waits until it is known whether it runs',
       undefined,
       { ...observed, ...itsOwn, host: { ...running(OLD, before), ownAgentDoubt: 'no profile' } },

@@ -59,8 +59,8 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
       ? report('Cordoning')
       : keepPrevious(input);
   },
-  kept: () => ({ kind: 'swap' }),
-  swapping: () => ({ kind: 'swap' }),
+  kept: swap,
+  swapping: swap,
   swapped(input) {
     if (input.signal?.status?.status !== 'Restart') return report('Restart');
     return runsNew(input) ? afterRestart(input) : restart(input);
@@ -147,6 +147,11 @@ function concludeRollBack(input: UpdateInput): Step {
   return next === 'runs' || next === 'too late'
     ? uncordonOrFail(input.journal, next === 'runs')
     : next;
+}
+
+function swap({ beside, host }: UpdateInput): Step {
+  const mayOvertake = beside === 'replace' && host.ownAgent !== false;
+  return { kind: 'swap', ...(mayOvertake && { overtakes: true }) };
 }
 
 function restart({ host }: UpdateInput): Step {
