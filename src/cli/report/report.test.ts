@@ -71,11 +71,11 @@ const EVENTS = [
   eventOf('w1', -MINUTE),
 ];
 
-async function report(missing: readonly string[] = []): Promise<Report> {
+async function report(missing: readonly string[] = [], events = EVENTS): Promise<Report> {
   const nodes = [w1, signalled(buildNode('w2'), { created: later(95_000) }), buildNode('w3')];
   const plans = await lookAt([plan], [c1], nodes, NOW);
   const status = { leader: { state: 'held', holder: 'abc', since: later(0) }, plans } as const;
-  return reportOf({ status, rollouts: [], missing, events: EVENTS }, NOW);
+  return reportOf({ status, rollouts: [], missing, events }, NOW);
 }
 
 test('the sums of a plan with a node that failed', async () => {
@@ -127,6 +127,16 @@ test('Events of Refit about nodes of the plan since it began, the earliest first
     ['c1', later(2000), 1],
     ['w2', later(60_000), 3],
   ]);
+});
+
+test('an Event that counts what happened before the run has no count, because it would be wrong for this run', async () => {
+  const first = eventOf('w2', 60_000, { count: 2, firstTimestamp: later(-MINUTE) });
+  const again = eventOf('w1', 61_000, { count: 2, firstTimestamp: later(3000) });
+  const counted = await report([], [first, again]);
+  expect(counted.events.map(({ count }) => count)).toEqual([undefined, 2]);
+  const text = markdownOf(counted);
+  expect(text).toContain('w2: Signalled. Upgrade started\n');
+  expect(text).toContain('w1: Signalled. Upgrade started (2 times)\n');
 });
 
 test('nodes with something to explain have what refit why says of them', async () => {

@@ -51,7 +51,8 @@ export interface ReportEvent {
   readonly about: string;
   readonly reason: string;
   readonly message: string;
-  readonly count: number;
+  /** How often it happened in this run; absent if the Event also counts what happened before this run. */
+  readonly count?: number;
 }
 
 const MOST_LONGEST = 10;
@@ -242,7 +243,7 @@ function eventsOf(events: readonly Event[], about: About): ReportEvent[] {
       about: printable(event.involvedObject.name ?? ''),
       reason: printable(event.reason ?? ''),
       message: printable(event.message ?? ''),
-      count: event.count ?? 1,
+      ...(Date.parse(event.firstTimestamp ?? '') < began ? {} : { count: event.count ?? 1 }),
     }));
 }
 
@@ -278,7 +279,7 @@ export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
     {
       heading: 'Events',
       lines: events.map(
-        ({ at, about, reason, message, count }) =>
+        ({ at, about, reason, message, count = 1 }) =>
           `${at} ${about}: ${reason}. ${message}${count > 1 ? ` (${count} times)` : ''}`,
       ),
     },

@@ -3,6 +3,7 @@
  */
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
+import { buildSignal } from '../../../../test/support/builders/signals.ts';
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import { recordedBeside } from '../../../../test/support/recordings.ts';
 import { plans } from '../../../api/autopilot/plan.ts';
@@ -129,6 +130,20 @@ test('of a worker whose kubelet is not that of k0s, or says nothing, the version
   const text = await check({ workers });
   expect(text).toMatch(/\nw1 +worker +not known +/);
   expect(text).toMatch(/\nw2 +worker +not known +/);
+});
+
+test('of a worker that an agent upgraded, the build is known if the kubelet runs that release', async () => {
+  const upgraded = {
+    annotations: {
+      ...OURS.annotations,
+      ...buildSignal({ status: 'Completed', timestamp: later(0) }),
+    },
+  };
+  const text = await check({
+    workers: [worker('w1', 'v1.36.3+k0s', upgraded), worker('w2', 'v1.36.4+k0s', upgraded)],
+  });
+  expect(text).toMatch(/\nw1 +worker +v1\.36\.3\+k0s\.2 +Refit/);
+  expect(text).toMatch(/\nw2 +worker +v1\.36\.4\+k0s, build not known +Refit/);
 });
 
 test('one that is done', async () => {

@@ -10,15 +10,20 @@ import { configMaps, type KubeObject, type Lease, leases } from '../../../kube/r
 import { ifAllowed, ifFound } from '../../../kube/status-error.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
+import { installedVersion } from '../../../signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../../signal/names.ts';
 import { heedsSwitch, leavesAgentOn } from '../../../signal/own-agent.ts';
 import { parseVersion } from '../../../util/version.ts';
+import { isKubernetesPart, mayBePartOf } from '../../../versions/release-parts.ts';
 
 /** A host of the cluster: a controller or a worker. */
 export interface MigratingHost {
   readonly name: string;
   readonly role: Role;
-  /** The version of k0s on a controller, and the version of the kubelet on a worker; undefined if it is not reported. */
+  /**
+   * The version of k0s on a controller. On a worker, the version that the last update installed, or the version of the
+   * kubelet if that update installed another version. Undefined if no version is reported.
+   */
   readonly version: string | undefined;
   /** The agent that runs on the host, as text for people. */
   readonly agent: string;
@@ -30,12 +35,13 @@ export interface MigratingHost {
 
 /**
  * Returns the version for people. The kubelet of a worker reports only the release of k0s and not the build:
- * `v1.36.3+k0s` for `v1.36.3+k0s.2`.
+ * `v1.36.3+k0s` for `v1.36.3+k0s.2`. The build is known only if an update by an agent installed it.
  */
 export function runningVersion({ role, version }: MigratingHost): string {
   if (version === undefined) return 'not known';
   if (role === 'controller') return version;
-  return version.includes('+k0s') ? `${version}, build not known` : 'not known';
+  if (!version.includes('+k0s')) return 'not known';
+  return isKubernetesPart(version) ? `${version}, build not known` : version;
 }
 
 export interface MigrationFacts {
@@ -120,13 +126,17 @@ export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): stri
 
 function hostOf(object: KubeObject, role: Role, version?: string, marked?: string): MigratingHost {
   const { title, ours } = agentOf(object);
+  // The last completed update names the build, which the kubelet of a worker does not report.
+  const installed = installedVersion(object.metadata.annotations);
+  const isExact =
+    version !== undefined && installed !== undefined && mayBePartOf(version, installed);
   // Both agents mark the Lease. Refit's agent also announces itself in an annotation of its object. So if there is a
   // mark and no announcement, k0s's own agent has set the mark.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
   return {
     name: object.metadata.name,
     role,
-    version,
+    version: isExact ? installed : version,
     agent,
     isOurs: ours,
     canSwitchOff: heedsSwitch(version),
