@@ -192,7 +192,7 @@ async function previewAt(
   const finals = isFinal(inspection.snapshot.rollout) ? [] : pointsOfNoReturn(inspection);
   const duration = durationOf(stages, inspection, now);
   const { dialect, kind, name, id, phase, timeZone, paused } = view;
-  const { waits, cordoned, warnings } = view;
+  const { waits, cordoned, decided, warnings } = view;
   const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
   const isOrdered =
     inspection.dialect.planObjects?.ordersByUid !== true ||
@@ -219,6 +219,7 @@ async function previewAt(
     stages,
     waits,
     cordoned,
+    decided,
     warnings,
     policy,
     order: orderSentence(inspection),

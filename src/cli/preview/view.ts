@@ -27,6 +27,7 @@ export interface PlanPreview
     | 'paused'
     | 'waits'
     | 'cordoned'
+    | 'decided'
     | 'warnings'
     | 'checks'
     | 'unseen'
@@ -80,6 +81,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     reason,
     stages,
     waits,
+    decided = [],
     warnings = [],
     unseen = [],
   } = plan;
@@ -101,6 +103,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     ...waits.map((wait) => line('waits', waitText(wait))),
     ...pauseLines(plan).map((text) => line('paused', text)),
     ...cordonLines(plan).map((text) => line('cordon', text)),
+    ...decided.map((text) => line('decided', text)),
     ...warnings.map((text) => line('warning', text)),
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.rollBack === undefined ? [] : [line('rollback', plan.rollBack)]),

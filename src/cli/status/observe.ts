@@ -284,8 +284,9 @@ export function viewAt(
     opening === undefined
       ? []
       : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
-  const said = [...opened, ...decidedIn(snapshot, policy, now), ...warnings];
-  const seen = { explanation, upcoming, silencing, warnings: said, unseen };
+  const decided = decidedIn(snapshot, policy, now);
+  const said = [...opened, ...warnings];
+  const seen = { explanation, upcoming, silencing, decided, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 

@@ -137,3 +137,19 @@ test('refit retry --skipped names the nodes that are still held', async () => {
     'w1 is still held: it does not start before `refit unhold w1`.',
   ]);
 });
+
+test('what people decided has its own line, and is no warning', async () => {
+  const status = await look('SchedulableWait', PENDING, {});
+  const sentence = 'wave 2 is approved, says ann';
+  const plans = status.plans.map((plan) => ({ ...plan, decided: [sentence] }));
+  const texts = [
+    render({ ...status, plans }, 'text', NOW, LOOK),
+    ...[undefined, 'w1'].map((node) =>
+      whyLines({ ...status, plans }, node, NOW, mediumOf(LOOK)).join('\n'),
+    ),
+  ];
+  for (const text of texts) {
+    expect(text).toMatch(/^ *decided +wave 2 is approved, says ann$/m);
+    expect(text).not.toContain('warning');
+  }
+});

@@ -130,7 +130,7 @@ function progressSince(before: PlanView, after: PlanView, now: number): string[]
 
 /** Returns the lines about a plan. In the first view, targets that are done have no lines, because the view shows their number. */
 function eventsOf(plan: PlanView, isFirst = false): string[] {
-  const { reason, stages, waits, warnings = [] } = plan;
+  const { reason, stages, waits, decided = [], warnings = [] } = plan;
   const targets = stages.flatMap(({ role, targets }) =>
     targets.map((target) => ({ ...target, role })),
   );
@@ -143,6 +143,7 @@ function eventsOf(plan: PlanView, isFirst = false): string[] {
         return `${role} ${name} ${state}${failure ? `: ${failure}` : ''}`;
       }),
     ...waits.filter((wait) => !isRoutine(wait)).map((wait) => waitText(wait, plan)),
+    ...decided.map((sentence) => `decided: ${sentence}`),
     ...warnings.map((warning) => `warns: ${warning}`),
     `${stateOf(plan)}${reason ? `: ${withoutReports(reason, plan)}` : ''}`,
   ];

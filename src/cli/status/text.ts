@@ -54,6 +54,7 @@ export function renderPlan(
     },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
     joinedSection(plan),
+    { heading: 'decided', lines: plan.decided ?? [] },
     warningSection(plan),
     checkSection(plan, now),
     statusHookSection(plan, now),

@@ -145,6 +145,8 @@ export interface PlanView
   readonly abort?: string | undefined;
   /** The nodes that stay cordoned, because Refit removes only its own cordons. */
   readonly cordoned?: readonly Cordoned[] | undefined;
+  /** What people decided about the run, one sentence each. */
+  readonly decided?: readonly string[] | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings?: readonly string[] | undefined;
   /** The nodes that joined after the plan began, and that it has not upgraded yet. */
@@ -197,6 +199,7 @@ export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'clu
   readonly silencing?: ShownSilencing | undefined;
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
+  readonly decided: readonly string[];
   readonly warnings: readonly string[];
   readonly unseen: readonly string[];
 }
@@ -210,7 +213,7 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']);
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
-  const { snapshot, policy, warnings, unseen } = look;
+  const { snapshot, policy, decided, warnings, unseen } = look;
   const { cordoned } = look.explanation;
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
@@ -248,6 +251,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
     abort: controls.abort,
     cordoned: cordoned.length === 0 ? undefined : cordoned,
+    decided: decided.length === 0 || isFinal(rollout) ? undefined : decided,
     // An ended plan has no warnings, because warnings are about its future, such as another plan for the same nodes.
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     joined: joinedViews(look),
