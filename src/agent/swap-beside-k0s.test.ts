@@ -31,7 +31,8 @@ async function buildHost() {
 /** k0s's own agent replaces the binary as k0s does. Returns false if it assumes that the binary was replaced before. */
 async function swapAsK0s(binary: string): Promise<boolean> {
   const directory = dirname(binary);
-  const [next, theirs] = [join(directory, 'k0s.new'), join(directory, 'k0s.tmp')];
+  const next = join(directory, 'k0s.new');
+  const theirs = join(directory, 'k0s.tmp');
   const isAbsent = await fsPromises.access(theirs).then(
     () => false,
     () => true,
