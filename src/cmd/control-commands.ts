@@ -86,6 +86,10 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
         '--image <image>',
         'Plans of Rancher: an image that installs an older version; default: that of the Plan',
       ),
+      new Option(
+        '--skip-node <name>',
+        'Plans of k0s: a node that stays as it is, such as one that cannot go back; may be repeated',
+      ).argParser(common.addValue),
       new Option('--reason <text>', 'reason that Refit records in the Plan; required for Plans'),
       new Option(
         '-n, --namespace <name>',

@@ -32,7 +32,7 @@ import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { leases, nodes } from '../kube/resources.ts';
 import { describeProblem, ifFound } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
-import { ROLLOUT_ANNOTATION } from '../signal/names.ts';
+import { controlNodes, ROLLOUT_ANNOTATION } from '../signal/names.ts';
 import { microTime, systemClock } from '../util/clock.ts';
 import { rollBack } from './roll-back.ts';
 
@@ -43,6 +43,8 @@ const ROLLOUT = 'autopilot-autopilot';
 const COUNTS = { total: 2, done: 2, failed: 0, inProgress: 0, pending: 0, skipped: 0 };
 /** The leader of k0s has a machine id as its identity. */
 const K0S_LEADER = '0123456789abcdef'.repeat(2);
+const LINUX = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+const OF_CONTROLLER = { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'ControlNode' };
 const SHA256 = 'ab'.repeat(32);
 
 const things = new AsyncDisposableStack();
@@ -287,9 +289,59 @@ test("k0s's own leader, undecided nodes and wrong downloads are refused as with 
   const wrong = { url: ['linux-amd64=ftp://e/x'], sha256: [`linux-amd64=${SHA256}`] };
   expect(await rollingBack(wrong)).toContain('REFIT_USAGE: spec.commands[0]');
   await put('w2', OLD, { status: 'Completed', command: { version: NEW } });
-  expect(await rollingBack()).toContain('it is not clear whether w2 must go back');
+  expect(await rollingBack()).toContain('not every node of the run can go back: w2 reported');
   expect(await present()).toBeUndefined();
 });
+
+test.each<['client' | 'server' | undefined]>([['client'], ['server'], [undefined]])(
+  'nothing is replaced if a node cannot go back, unless the user leaves it out (--dry-run %s)',
+  async (dryRun) => {
+    const state = 'Completed';
+    const plan = await apply({ state, commands: [{ id: 0, state, k0supdate: {} }] });
+    const planUid = plan.metadata.uid ?? '';
+    const before = [{ role: 'worker' as const, version: OLD, nodes: ['w1', 'w2', 'w3'] }];
+    await record(runOf({ planUid, before }));
+    const flags = dryRun === undefined ? {} : { dryRun };
+    expect(await rollingBack(flags)).toContain(
+      'REFIT_CONTROL: nothing was replaced, because not every node of the run can go back: w3: the cluster has no Node with this name (run this again when w3 is in the cluster again; or let the other nodes go back without w3: --skip-node w3)',
+    );
+    expect((await present())?.metadata.uid).toBe(planUid);
+    expect(await rollingBack({ ...flags, skipNode: ['w9'] })).toContain('--skip-node w9: no node');
+    expect(await rollingBack({ ...flags, skipNode: ['w3'] })).toContain(
+      'not rolled back: w3: the cluster has no Node with this name',
+    );
+    expect((await present())?.metadata.uid === planUid).toBe(dryRun !== undefined);
+  },
+);
+
+test.each<['client' | 'server' | undefined]>([['client'], ['server'], [undefined]])(
+  'what the leader would refuse is refused before a Plan is replaced (--dry-run %s)',
+  async (dryRun) => {
+    const state = 'Completed';
+    const plan = await apply({ state, commands: [{ id: 0, state, k0supdate: {} }] });
+    const planUid = plan.metadata.uid ?? '';
+    const before = [
+      { role: 'worker' as const, version: OLD, nodes: ['w1'] },
+      { role: 'controller' as const, version: OLD, nodes: ['c1'] },
+    ];
+    await record(runOf({ planUid, before }));
+    const metadata = { name: 'c1', labels: LINUX };
+    await client.create(controlNodes, { ...OF_CONTROLLER, metadata });
+    const options = { type: 'merge', subresource: 'status' } as const;
+    const status = { addresses: [], k0sVersion: NEW };
+    await client.patch(controlNodes, 'c1', { status }, options);
+    try {
+      const flags = { ...(dryRun === undefined ? {} : { dryRun }), skipNode: ['w1'] };
+      const said = await rollingBack(flags);
+      expect(said).toContain(
+        `REFIT_CONTROL: the leader would refuse the plan that goes back: w1 reported that ${NEW} is installed, which is newer than ${OLD}, and this plan does not roll the node back.`,
+      );
+      expect((await present())?.metadata.uid).toBe(planUid);
+    } finally {
+      await client.delete(controlNodes, 'c1');
+    }
+  },
+);
 
 test('only workers go back, so nothing is said about controllers', async () => {
   const said = await rollingBack({ dryRun: 'client' });

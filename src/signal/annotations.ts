@@ -49,6 +49,30 @@ export function installedVersion(annotations: Annotations | undefined): string |
 }
 
 /**
+ * Returns the version that the last signal left running, as far as the agent proved it; undefined if the agent proved
+ * none. A kubelet of k0s reports no build, so only the agent knows which build of a release runs.
+ */
+export function provenVersion(annotations: Annotations | undefined): string | undefined {
+  const signal = decodeSignal(annotations);
+  if (signal?.command.kind !== 'k0supdate') return undefined;
+  const { command, created, status } = signal;
+  if (status?.status === 'Completed') return command.version;
+  const report = decodeReport(annotations, created);
+  if (names.isFinal(status?.status)) {
+    // Without this member the update failed before it changed the service. With `false`, either version may run.
+    return report?.rolledBack === false ? undefined : report?.from;
+  }
+  return BEFORE_CHANGE.has(status?.status) ? report?.from : undefined;
+}
+
+/** The statuses of a signal whose agent has not changed the service yet. */
+const BEFORE_CHANGE: ReadonlySet<string | undefined> = new Set([
+  undefined,
+  'Downloading',
+  'Cordoning',
+]);
+
+/**
  * Decodes the annotations, and caches the result, because thousands of nodes are read every second, and almost none of them has changed.
  */
 const decode = onceForEach((annotations: Annotations): SignalData | undefined =>

@@ -5,7 +5,6 @@ import { recordedRunIn } from '../../src/dialects/autopilot/plan/recorded-run.ts
 import {
   planBack,
   presentNodes,
-  undecidedNodes,
   waysBack,
 } from '../../src/dialects/autopilot/plan/roll-back-plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
@@ -83,7 +82,7 @@ export function wayBackOf(
   const [run] = historyOf(plan);
   if (run === undefined) return undefined;
   const ways = waysBack(run, presentNodes(world), []);
-  if (ways.moves.length === 0 || undecidedNodes(ways).length > 0) return undefined;
+  if (ways.moves.length === 0 || ways.unable.length > 0) return undefined;
   const parts = { run: qualifiedRunId(run), downloads: run.downloads ?? [], concurrent };
   const { metadata, ...made } = planBack(ways, parts, rfc3339(NOW));
   const { annotations: _, ...kept } = plan.metadata;

@@ -24,6 +24,8 @@ export interface RollBackFlags extends ControlFlags {
   readonly url?: readonly string[];
   readonly sha256?: readonly string[];
   readonly image?: string;
+  /** The nodes that stay at their version, although the run upgraded them. */
+  readonly skipNode?: readonly string[];
   readonly reason?: string;
   readonly output?: 'text' | 'yaml';
   readonly yes?: boolean;

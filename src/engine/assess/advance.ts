@@ -27,7 +27,7 @@ import {
   withTargets,
 } from '../model/rollout.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
-import { type Choice, chooseTargets, freeSlots } from '../schedule/slots.ts';
+import { type Choice, chooseTargets, freeSlots, planRefusal } from '../schedule/slots.ts';
 import { type Assessment, assess } from './assess.ts';
 import { FAILURES, stops, tooManyBlocked } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
@@ -238,7 +238,7 @@ export function admit(context: DecisionContext): Rollout {
 
 /**
  * Returns every reason to refuse a plan that has not started. In contrast, `admit` reports some of these reasons only
- * after other problems are corrected.
+ * after other problems are corrected, and the leader finds some of them only when a later stage begins.
  */
 export function refusalsOf(context: DecisionContext): Reason[] {
   const { snapshot, policy } = context;
@@ -253,8 +253,25 @@ export function refusalsOf(context: DecisionContext): Reason[] {
       : [
           ...brokenRules(context),
           ...stoppedTargets(context).map(({ verdict: { reason } }) => reason),
+          ...laterRefusals(context),
         ]),
   ];
+}
+
+/**
+ * Returns the reasons for which a gate would refuse the whole plan after it has started, as if all targets of the
+ * earlier stages were done. Leaves out the rules that the plan breaks already before its start.
+ */
+function laterRefusals({ snapshot, policy, now }: DecisionContext): Reason[] {
+  const known = new Set(brokenRules({ snapshot, policy, now }).map(({ code }) => code));
+  let { rollout } = snapshot;
+  return rollout.stages.flatMap((stage) => {
+    const context = { snapshot: { ...snapshot, rollout }, policy, now };
+    const reason = planRefusal(context, stage, inState(stage, 'pending'))?.verdict.reason;
+    const done = inState(stage, 'pending').map((target): Target => ({ ...target, state: 'done' }));
+    rollout = withTargets(rollout, done);
+    return reason === undefined || known.has(reason.code) ? [] : [reason];
+  });
 }
 
 function brokenRules({ snapshot, policy }: DecisionContext): Reason[] {

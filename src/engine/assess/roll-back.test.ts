@@ -150,3 +150,16 @@ test('an end that nothing records is told once, after a minute', () => {
   expect(told(62_000, {})).toBeUndefined();
   expect(told(63_000, { rollBack: 'unrecorded' })).toBeUndefined();
 });
+
+test('a roll-back that the leader would refuse is refused with the words of the leader', () => {
+  const { snapshot, policy } = sceneOf({});
+  const problem = because('Downgrade', 'w1 would go down');
+  const back = buildSnapshot({ ...snapshot.rollout, phase: 'new', problems: [problem] });
+  expect(rollBackVerdict({ ...snapshot, ofRollBack: () => back }, policy, T0)).toEqual({
+    kind: 'refused',
+    reason: because(
+      'RollBackRefused',
+      'onFailure: RollBack of UpgradePolicy safe acts as Stop: the leader would refuse the plan that goes back: w1 would go down',
+    ),
+  });
+});

@@ -1,11 +1,12 @@
 /** Decides whether the leader rolls back a failed run because of `onFailure: RollBack` in the policy. */
 
 import type { KubeObject } from '../../kube/resources.ts';
-import { listed } from '../../util/phrases.ts';
+import { listed, listedSentences } from '../../util/phrases.ts';
 import { isUnanswered, type Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { isFinal } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { refusalsOf } from './advance.ts';
 import { describeUsedUpBudget } from './budget.ts';
 import { planEndOf } from './ended.ts';
 
@@ -46,10 +47,22 @@ export function rollBackVerdict(
     return { kind: 'wait' };
   if ('awaits' in rollBack) return { kind: 'delayed', ...rollBack };
   if ('obstacle' in rollBack) return refused(policy, rollBack.obstacle);
+  const refusals = snapshot.ofRollBack
+    ? refusalsOf({ snapshot: snapshot.ofRollBack(), policy, now })
+    : [];
+  if (refusals.length > 0) return refused(policy, refusalSentence(refusals));
   const why = describeUsedUpBudget(snapshot, policy)?.message ?? 'the plan failed';
   const going = listed(rollBack.names, MOST_NAMES);
   const message = `the policy ${policy.name}: ${why}; run ${rollout.id} is rolled back on ${going}`;
   return { kind: 'due', plan: rollBack.plan, reason: because('RollsBack', message) };
+}
+
+const FEW = 3;
+
+/** Returns the reasons for which a leader would refuse the plan that rolls a run back, as one sentence. */
+export function refusalSentence(refusals: readonly Reason[]): string {
+  const messages = [...new Set(refusals.map(({ message }) => message))];
+  return `the leader would refuse the plan that goes back: ${listedSentences(messages, FEW)}`;
 }
 
 function refused({ name }: RolloutPolicy, obstacle: string): RollBackVerdict {

@@ -387,6 +387,11 @@ export interface Snapshot {
    * end of the run yet, or was not read.
    */
   readonly rollBack?: PossibleRollBack | undefined;
+  /**
+   * Returns the snapshot that a leader would have before the first start of the plan that rolls the run back. Set if
+   * `rollBack` contains such a plan.
+   */
+  readonly ofRollBack?: (() => Snapshot) | undefined;
   /** True if this leader has already recorded the rollout in the present reconcile. */
   readonly hasRecorded?: boolean | undefined;
 }

@@ -171,7 +171,11 @@ export function gatedTarget(
  * Returns the first candidate for which the plan itself is wrong. Checks the whole list, because it would be useless to
  * start the targets before that candidate.
  */
-function planRefusal(context: gating.DecisionContext, stage: Stage, candidates: readonly Target[]) {
+export function planRefusal(
+  context: gating.DecisionContext,
+  stage: Stage,
+  candidates: readonly Target[],
+) {
   const refusing = BEFORE_TARGET.filter((gate) => gate.mayRefusePlan?.(context.snapshot) === true);
   const passed = new Set<string | undefined>();
   for (const target of refusing.length > 0 ? candidates : []) {

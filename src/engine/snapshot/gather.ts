@@ -7,6 +7,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
 import type { HookResult } from '../../hooks/rules.ts';
 import {
+  annotated,
   type KubeObject,
   kubeletVersionOf,
   type Node,
@@ -33,6 +34,7 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
+import { ROLLS_BACK_ANNOTATION } from '../model/earlier-versions.ts';
 import type { Reason } from '../model/reasons.ts';
 import {
   hasStarted,
@@ -44,6 +46,7 @@ import {
   targetIn,
   withStages,
 } from '../model/rollout.ts';
+import { qualifiedRunId } from '../model/runs.ts';
 import { generationOfEnd, generationSeen } from '../model/written-conditions.ts';
 import { type OwnFacts, withLazyFacts } from './lazy-facts.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
@@ -106,15 +109,41 @@ export function gather(
   const edits = dialect.reruns && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
   const controls = controlsOn(plan, dialect.planObjects?.controlPrefix);
   const canIgnoreEdits = dialect.reruns ? true : undefined;
+  const rollBack = possibleRollBack({ dialect, plan, rollout, world, known }, now);
   return {
     ...facts,
     controls,
     preconditions,
     edits,
     canIgnoreEdits,
-    rollBack: possibleRollBack({ dialect, plan, rollout, world, known }, now),
+    rollBack,
+    ofRollBack:
+      typeof rollBack === 'object' && 'plan' in rollBack
+        ? () => gatherPlanned(dialect, begun(dialect, rollBack.plan, rollout), world, now, known)
+        : undefined,
     hasRecorded: known.hasRecorded,
   };
+}
+
+/**
+ * Returns the snapshot of a plan that is not written yet. It contains nothing that a leader learns about the plan only
+ * after the plan is written, such as the answers to probes.
+ */
+export function gatherPlanned(
+  dialect: Dialect,
+  plan: KubeObject,
+  world: World,
+  now: number,
+  { decisions }: Pick<Known, 'decisions'>,
+): Snapshot {
+  return gather(dialect, plan, world, now, { decisions, isReadOnly: true });
+}
+
+/** Returns the plan that rolls the run of the rollout back, as it is before its first start. */
+function begun({ reruns }: Dialect, plan: KubeObject, { source, id }: Rollout): KubeObject {
+  const run = qualifiedRunId({ planUid: source.uid, id });
+  const back = annotated(plan, { [ROLLS_BACK_ANNOTATION]: run });
+  return reruns?.withoutRecord(back) ?? back;
 }
 
 /**

@@ -1,60 +1,72 @@
 /** Tests what `refit rollback` prints if it must not roll back nodes of k0s. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../../../util/errors.ts';
-import type { UnclearNode } from '../plan/roll-back-plan.ts';
-import { given, refuseImpossible, refuseInvalid, refuseUndecided } from './roll-back-command.ts';
+import type { UnableNode } from '../plan/roll-back-plan.ts';
+import {
+  given,
+  refuseImpossible,
+  refuseInvalid,
+  refuseUnable,
+  withoutNodes,
+} from './roll-back-command.ts';
 
-const LAGS: UnclearNode = {
+const LAGS: UnableNode = {
   role: 'worker',
   name: 'w1',
   sentence: 'w1 reported that v2 is installed, but still shows v1',
   why: 'lags',
-  mayHaveMoved: true,
 };
-const UNTOLD: UnclearNode = {
+const UNTOLD: UnableNode = {
   role: 'worker',
   name: 'w2',
   sentence: 'w2: its present version is unknown',
   why: 'untold',
-  mayHaveMoved: true,
 };
+const ALONE = 'nothing was replaced, because not every node of the run can go back: ';
 
-test.each<[string, UnclearNode[], string, string]>([
-  ['nothing unclear', [], '', ''],
+test.each<[string, UnableNode[], string, string]>([
+  ['no node', [], '', ''],
   [
     'a worker that does not show its version yet',
     [LAGS],
-    'it is not clear whether w1 must go back: w1 reported that v2 is installed, but still shows v1',
-    'run this again when the object of the node shows the version that runs; if somebody has put w1 back by hand, remove its signal: kubectl annotate node w1 k0sproject.io/autopilot-signal-data-',
+    `${ALONE}w1 reported that v2 is installed, but still shows v1`,
+    'run this again when w1 shows the version that runs; if somebody has put w1 back by hand, remove its signal: kubectl annotate node w1 k0sproject.io/autopilot-signal-data-; or let the other nodes go back without w1: --skip-node w1',
   ],
   [
     'a controller that does not show its version yet',
     [{ ...LAGS, role: 'controller', name: 'c1' }],
-    'it is not clear whether c1 must go back: w1 reported',
+    `${ALONE}w1 reported`,
     'kubectl annotate controlnode c1 k0sproject.io/autopilot-signal-data-',
   ],
   [
     'a worker without a version',
     [UNTOLD],
-    'it is not clear whether w2 must go back: w2: its present version is unknown',
-    'run this again when the object of the node shows the version that runs, or put w2 back by hand first: controllers must not go back before their workers',
+    `${ALONE}w2: its present version is unknown`,
+    'run this again when w2 shows its version; or let the other nodes go back without w2: --skip-node w2',
   ],
   [
-    'both',
-    [UNTOLD, LAGS],
-    'it is not clear whether w2, w1 must go back: w2: its present version is unknown; w1 reported',
-    'remove its signal: kubectl annotate node w1',
+    'a worker without a recorded build',
+    [{ ...UNTOLD, why: 'unrecorded' }],
+    ALONE,
+    'put w2 back by hand, to the version that you know it ran before; or',
   ],
-])('%s', (_name, undecided, message, hint) => {
-  const said = refusalOf(undecided);
+  ['a deleted worker', [{ ...UNTOLD, why: 'gone' }], ALONE, 'when w2 is in the cluster again; or'],
+  [
+    'two workers',
+    [UNTOLD, LAGS],
+    `${ALONE}w2: its present version is unknown; w1 reported`,
+    'without w2, w1: --skip-node w2 --skip-node w1',
+  ],
+])('what to do is said about %s that cannot go back', (_name, unable, message, hint) => {
+  const said = refusalOf(unable);
   expect(said?.message ?? '').toContain(message);
   expect(said?.line ?? '').toContain(hint);
-  expect(said === undefined).toBe(undecided.length === 0);
+  expect(said === undefined).toBe(unable.length === 0);
 });
 
-function refusalOf(undecided: readonly UnclearNode[]): RefitError | undefined {
+function refusalOf(unable: readonly UnableNode[]): RefitError | undefined {
   try {
-    refuseUndecided(undecided);
+    refuseUnable(unable);
     return undefined;
   } catch (error) {
     if (error instanceof RefitError) return error;
@@ -62,10 +74,24 @@ function refusalOf(undecided: readonly UnclearNode[]): RefitError | undefined {
   }
 }
 
+test('a node that the user leaves out neither goes back nor blocks the others', () => {
+  const ways = { ...MOVES, left: [], unable: [UNTOLD] };
+  expect(withoutNodes(ways, [])).toEqual(ways);
+  expect(withoutNodes(ways, ['w2'])).toEqual({ ...ways, unable: [], left: [UNTOLD.sentence] });
+  expect(withoutNodes(ways, ['w1', 'w1'])).toEqual({
+    moves: [],
+    unable: [UNTOLD],
+    left: ['w1 is left out, as --skip-node says'],
+  });
+  expect(() => withoutNodes(ways, ['w3'])).toThrow(
+    '--skip-node w3: no node with this name would go back',
+  );
+});
+
 test('many nodes that stay are told by what they run', () => {
   const names = ['w1', 'w2', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8'];
   const left = [...names.map((name) => `${name} still runs v1`), 'c1 still runs v0'];
-  expect(() => refuseImpossible({ moves: [], left, unclear: [] }, { id: 'id1' }, [])).toThrow(
+  expect(() => refuseImpossible({ moves: [], left, unable: [] }, { id: 'id1' }, [])).toThrow(
     /^no node goes back from run id1; w1 still runs v1; the same holds for w2, w3, w4, w5, w6 and 2 more; c1 still runs v0$/,
   );
 });

@@ -17,9 +17,17 @@ import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
+import { refusalsOf } from '../../../engine/assess/advance.ts';
+import { refusalSentence } from '../../../engine/assess/roll-back.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import { ROLLS_BACK_REASON_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import {
+  earlierRunsIn,
+  ROLLS_BACK_REASON_ANNOTATION,
+} from '../../../engine/model/earlier-versions.ts';
 import { qualifiedRunId, runIdIn } from '../../../engine/model/runs.ts';
+import { policyOfPlan } from '../../../engine/policy/choose-policy.ts';
+import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
+import { gatherPlanned } from '../../../engine/snapshot/gather.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
 import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../signal/names.ts';
@@ -29,6 +37,7 @@ import { failing, messageOf, RefitError } from '../../../util/errors.ts';
 import { listed, listedSentences } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
+import { autopilot } from '../plan/autopilot-dialect.ts';
 import { problemsOf } from '../plan/problems.ts';
 import {
   aheadWorkers,
@@ -36,8 +45,7 @@ import {
   planBack,
   presentNodes,
   stuckControllers,
-  type UnclearNode,
-  undecidedNodes,
+  type UnableNode,
   type WaysBack,
   waysBack,
 } from '../plan/roll-back-plan.ts';
@@ -91,7 +99,8 @@ export async function goBack(
   refuseImage(flags);
   const { history, run, world, concurrent } = way;
   if (flags.run === undefined) refuseUnfinishedWayBack(history, run);
-  const ways = waysBack(run, presentNodes(world), laterRuns(history, run));
+  const all = waysBack(run, presentNodes(world), laterRuns(history, run));
+  const ways = withoutNodes(all, flags.skipNode ?? []);
   const snapshots = snapshotsOf(world, history);
   refuseImpossible(ways, run, snapshots);
   const recorded = history.flatMap((each) => each.downloads ?? []);
@@ -103,6 +112,7 @@ export async function goBack(
     rfc3339(parts.clock.now()),
   );
   refuseInvalid(made);
+  refuseAsLeader(session, made, way, parts.clock.now());
   const plan = annotated(made, { [ROLLS_BACK_REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
   if (flags.output === 'yaml') return parts.output.write(writeYaml(plan));
   say(parts, [
@@ -166,6 +176,7 @@ export function refuseImpossible(
   run: Pick<NodeRolloutRun, 'id' | 'rollsBack'>,
   snapshots: readonly string[],
 ): void {
+  refuseUnable(ways.unable);
   const [stuck] = stuckControllers(ways);
   if (stuck !== undefined)
     throw new RefitError(
@@ -185,7 +196,6 @@ export function refuseImpossible(
       `worker ${ahead.name} would go from ${ahead.from} to the newer minor version ${ahead.to}: a roll-back changes workers before controllers, so the kubelet of this worker would be newer than an API server`,
       { hint: `apply a Plan with ${ahead.to} instead, which upgrades the controllers first` },
     );
-  refuseUndecided(undecidedNodes(ways));
   if (ways.moves.length > 0) return;
   const another =
     run.rollsBack === undefined ? 'another one' : `this run or run ${runIdIn(run.rollsBack.run)}`;
@@ -196,31 +206,84 @@ export function refuseImpossible(
   );
 }
 
-/** Throws REFIT_CONTROL if it is unknown for some nodes whether they must go back. */
-export function refuseUndecided(undecided: readonly UnclearNode[]): void {
-  const [first] = undecided;
-  if (first === undefined) return;
-  const names = listed(
-    undecided.map(({ name }) => name),
-    undecided.length,
-  );
-  const clauses = undecided.map(({ sentence }) => sentence);
-  const again = 'run this again when the object of the node shows the version that runs';
-  const late = undecided.find(({ why }) => why === 'lags');
+/** Throws REFIT_CONTROL if nodes of the run cannot go back. The message says for each node what to do. */
+export function refuseUnable(unable: readonly UnableNode[]): void {
+  if (unable.length === 0) return;
+  const clauses = unable.map(({ sentence }) => sentence);
+  const names = unable.map(({ name }) => name);
+  const remedies = listedSentences(unable.map(remedyOf));
   throw new RefitError(
     'REFIT_CONTROL',
-    `it is not clear whether ${names} must go back: ${clauses.join('; ')}`,
+    `nothing was replaced, because not every node of the run can go back: ${listedSentences(clauses)}`,
     {
-      hint:
-        late === undefined
-          ? `${again}, or put ${names} back by hand first: controllers must not go back before their workers`
-          : `${again}; if somebody has put ${late.name} back by hand, remove its signal: kubectl annotate ${kindOf(late)} ${late.name} ${SIGNAL_DATA_ANNOTATION}-`,
+      hint: `${remedies}; or let the other nodes go back without ${listed(names)}: ${names.map((name) => `--skip-node ${name}`).join(' ')}`,
     },
   );
 }
 
+function remedyOf(node: UnableNode): string {
+  const { name, why } = node;
+  switch (why) {
+    case 'lags':
+      return `run this again when ${name} shows the version that runs; if somebody has put ${name} back by hand, remove its signal: kubectl annotate ${kindOf(node)} ${name} ${SIGNAL_DATA_ANNOTATION}-`;
+    case 'untold':
+      return `run this again when ${name} shows its version`;
+    case 'unrecorded':
+      return `put ${name} back by hand, to the version that you know it ran before`;
+    case 'gone':
+      return `run this again when ${name} is in the cluster again`;
+  }
+}
+
+/**
+ * Returns the ways back without the nodes that the user leaves out. Throws REFIT_USAGE for a name that is not among the
+ * nodes that would go back.
+ */
+export function withoutNodes(ways: WaysBack, skipped: readonly string[]): WaysBack {
+  const { moves, unable, left } = ways;
+  const names = [...moves, ...unable].map(({ name }) => name);
+  const unknown = skipped.find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--skip-node ${unknown}: no node with this name would go back`,
+      names.length === 0 ? {} : { hint: `write one of: ${listed(names)}` },
+    );
+  const isKept = ({ name }: { readonly name: string }): boolean => !skipped.includes(name);
+  const reasons = [...new Set(skipped)].map((name) => {
+    const { sentence = `${name} is left out, as --skip-node says` } =
+      unable.find((each) => each.name === name) ?? {};
+    return sentence;
+  });
+  return {
+    moves: moves.filter(isKept),
+    unable: unable.filter(isKept),
+    left: [...reasons, ...left],
+  };
+}
+
+/**
+ * Throws REFIT_CONTROL, with the words of the leader, if the leader would refuse the Plan. So a finished Plan is never
+ * replaced by a Plan that changes nothing.
+ */
+function refuseAsLeader(
+  { viewParts: { policies } }: Pick<Session, 'viewParts'>,
+  plan: Plan,
+  { world, history }: Pick<WayBackParts, 'world' | 'history'>,
+  now: number,
+): void {
+  const policy = policyOfPlan(autopilot, policies.list(), plan, DEFAULT_POLICY, world);
+  const earlierRuns = earlierRunsIn(history);
+  const decisions = { plan: PLAN_NAME, place: '', exists: true, approvals: [], accepted: [] };
+  const snapshot = gatherPlanned(autopilot, plan, world, now, {
+    decisions: { ...decisions, earlierRuns, history },
+  });
+  const refusals = refusalsOf({ snapshot, policy, now });
+  if (refusals.length > 0) throw new RefitError('REFIT_CONTROL', refusalSentence(refusals));
+}
+
 /** Returns the kind of the object that has the signals of a node, in the form that kubectl accepts. */
-export function kindOf({ role }: Pick<UnclearNode, 'role'>): string {
+export function kindOf({ role }: Pick<UnableNode, 'role'>): string {
   return (role === 'controller' ? controlNodes : nodes).kind.toLowerCase();
 }
 

@@ -151,3 +151,12 @@ test('a version that was rolled back before is not rolled back again', async () 
   await reconcile();
   expect(isWritten()).toBeUndefined();
 });
+
+test('the leader does not write a Plan that it would refuse itself', async () => {
+  const { reconcile, isWritten } = scene();
+  const strict = buildPolicy({ name: 'safe', rollsBackOnFailure: true, requireSha256: true });
+  await reconcile(strict);
+  expect(isWritten()).toBeUndefined();
+  await reconcile();
+  expect(isWritten()).toBe('plan-uid/id1');
+});

@@ -8,7 +8,7 @@ import { isRelevant } from '../../../engine/snapshot/predicates.ts';
 import type { KubeObject, Node } from '../../../kube/resources.ts';
 import { trimNode } from '../../../kube/trimmed.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
-import { decodeSignal, installedVersion } from '../../../signal/annotations.ts';
+import { decodeSignal, provenVersion } from '../../../signal/annotations.ts';
 import { claimOn, signallerOf } from '../../../signal/at-work.ts';
 import {
   type ControlNode,
@@ -112,15 +112,13 @@ function runs(object: KubeObject, version: string): boolean {
 }
 
 /**
- * Returns the version with its build, if the agent's last completed update installed a build of the release that the
- * kubelet reports; otherwise the reported version.
+ * Returns the version with its build, if the agent proved which build of the release runs that the kubelet reports;
+ * otherwise the reported version.
  */
 function exactVersionOf(object: KubeObject): string | undefined {
   const found = versionOf(object);
-  const installed = installedVersion(object.metadata.annotations);
-  return found !== undefined && installed !== undefined && mayBePartOf(found, installed)
-    ? installed
-    : found;
+  const proven = provenVersion(object.metadata.annotations);
+  return found !== undefined && proven !== undefined && mayBePartOf(found, proven) ? proven : found;
 }
 
 function versionOf(object: KubeObject): string | undefined {

@@ -22,6 +22,7 @@ import {
   type GoingBack,
   planBack,
   presentNodes,
+  type UnableNode,
   type WaysBack,
   waysBack,
 } from './roll-back-plan.ts';
@@ -50,10 +51,12 @@ export function planBackOf(
   try {
     // The run of the present rollout is the newest run, so there are no later runs.
     const ways = waysBack(run, presentNodes(world), []);
-    const delay = delayOf(ways, run, now);
+    // A node that has left the cluster runs nothing, so it does not keep the other nodes from going back.
+    const unable = ways.unable.filter(({ why }) => why !== 'gone');
+    const delay = delayOf(unable, run, now);
     if (delay !== undefined) return delay;
     const servers = world.list(controlNodes).map(({ status }) => status?.k0sVersion);
-    const obstacle = obstacleOf(ways, servers, now);
+    const obstacle = obstacleOf(ways, unable, servers, now);
     if (obstacle !== undefined) return { obstacle };
     const moves = failedLast(ways.moves, rollout);
     const downloads = history.flatMap((each) => each.downloads ?? []);
@@ -71,25 +74,26 @@ export function planBackOf(
  * does not help.
  */
 function delayOf(
-  { unclear }: WaysBack,
+  unable: readonly UnableNode[],
   { ended = '' }: RollBackScene<Plan>['run'],
   now: number,
 ): RollBackDelay | undefined {
-  if (unclear.length === 0 || unclear.some(({ why }) => why === 'unrecorded')) return undefined;
+  if (unable.length === 0 || unable.some(({ why }) => why === 'unrecorded')) return undefined;
   const leftMs = Date.parse(ended) + SHOWN_WITHIN_MS - now;
   if (!(leftMs > 0)) return undefined;
-  const sentences = unclear.map(({ sentence }) => sentence);
+  const sentences = unable.map(({ sentence }) => sentence);
   return { awaits: listedSentences(sentences, FEW), leftMs: Math.min(leftMs, SHOWN_WITHIN_MS) };
 }
 
 function obstacleOf(
-  { moves, left, unclear }: WaysBack,
+  { moves, left }: WaysBack,
+  unable: readonly UnableNode[],
   servers: readonly (string | undefined)[],
   now: number,
 ): string | undefined {
-  if (unclear.length > 0)
+  if (unable.length > 0)
     return listedSentences(
-      unclear.map(({ sentence }) => sentence),
+      unable.map(({ sentence }) => sentence),
       FEW,
     );
   if (moves.length === 0) return listedSentences(['no node goes back', ...left], FEW);

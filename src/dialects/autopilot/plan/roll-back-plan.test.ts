@@ -7,13 +7,7 @@ import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { encodeReport, type SignalCommand } from '../../../signal/annotations.ts';
 import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
-import {
-  aheadWorkers,
-  type GoingBack,
-  presentNodes,
-  undecidedNodes,
-  waysBack,
-} from './roll-back-plan.ts';
+import { aheadWorkers, type GoingBack, presentNodes, waysBack } from './roll-back-plan.ts';
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
@@ -28,6 +22,8 @@ interface Row {
   readonly planUid?: string;
   /** The version that the agent reported as running before the update. */
   readonly from?: string;
+  readonly rolledBack?: boolean;
+  readonly isGone?: boolean;
   readonly before?: NodeRolloutRun['before'];
   /** The version that the controller shows. */
   readonly server?: string;
@@ -36,18 +32,21 @@ interface Row {
 }
 
 function waysOf(row: Row) {
-  const { shows, status, command, planUid = 'plan-uid', before, from } = row;
+  const { shows, status, command, planUid = 'plan-uid', before, from, rolledBack } = row;
   const { server = NEW, later = [] } = row;
   const signal =
     status === undefined ? {} : buildSignal({ status, created: SENT, command: { ...command } });
-  const report = from === undefined ? {} : encodeReport({ created: SENT, from });
+  const report =
+    from === undefined
+      ? {}
+      : encodeReport({ created: SENT, from, ...(rolledBack === undefined ? {} : { rolledBack }) });
   const annotations = { ...signal, ...report, [ROLLOUT_ANNOTATION]: `${planUid}/created` };
   const worker: Node = buildNode('w1', { annotations });
   const nodeInfo = shows === undefined ? {} : { nodeInfo: { kubeletVersion: shows } };
   const controller = buildControlNode('c1');
   const shown: ControlNode = { ...controller, status: { k0sVersion: server } };
   const node: Node = { ...worker, status: { ...worker.status, ...nodeInfo } };
-  const world = buildWorld([shown], [node]);
+  const world = buildWorld([shown], row.isGone === true ? [] : [node]);
   const run: NodeRolloutRun = {
     id: 'id1',
     planUid: 'plan-uid',
@@ -116,8 +115,38 @@ test.each<[string, Row, string, boolean]>([
     false,
   ],
   [
-    'shows only the version of Kubernetes, and never completed the update',
+    'failed, shows only the version of Kubernetes, and did not report which build runs',
     { shows: KUBELET, status: 'Failed' },
+    'moves',
+    false,
+  ],
+  [
+    'failed before its agent changed anything',
+    { shows: KUBELET, status: 'FailedDownload', from: OLD },
+    `w1 still runs ${OLD}`,
+    false,
+  ],
+  [
+    'failed, and whose agent restored the earlier build',
+    { shows: KUBELET, status: 'Failed', from: OLD, rolledBack: true },
+    `w1 still runs ${OLD}`,
+    false,
+  ],
+  [
+    'failed, and whose agent could not restore the earlier build',
+    { shows: KUBELET, status: 'Failed', from: OLD, rolledBack: false },
+    'moves',
+    false,
+  ],
+  [
+    'is at the restart of its service',
+    { shows: KUBELET, status: 'Restart', from: OLD },
+    'moves',
+    false,
+  ],
+  [
+    'belongs to another plan, and shows only the version of Kubernetes',
+    { shows: KUBELET, planUid: 'other' },
     `w1 still runs ${OLD}`,
     false,
   ],
@@ -164,15 +193,21 @@ test.each<[string, Row, string, boolean]>([
     false,
   ],
   ['shows no version', { status: 'Completed' }, UNTOLD, true],
-  ['shows no version, and no controller goes back', { server: OLD }, UNTOLD, false],
-  ['has no recorded version', { shows: OLD, before: UNNAMED }, UNRECORDED, false],
+  ['shows no version, and no controller goes back', { server: OLD }, UNTOLD, true],
+  [
+    'has no recorded version, and shows a version of no run',
+    { shows: OLD, before: UNNAMED },
+    `w1 runs ${OLD}, which this run did not install`,
+    false,
+  ],
+  ['left the cluster', { isGone: true }, 'w1: the cluster has no Node with this name', true],
   ['moved from a version that is not recorded', { shows: NEW, before: UNNAMED }, UNRECORDED, true],
 ])('a worker that %s', (_name, row, expected, isUndecided) => {
   const ways = waysOf(row);
   const [move] = ways.moves.filter(({ name }) => name === 'w1');
-  expect(move === undefined ? ways.left[0] : 'moves').toBe(expected);
+  expect(move === undefined ? (ways.unable[0]?.sentence ?? ways.left[0]) : 'moves').toBe(expected);
   if (move !== undefined) expect(move.to).toBe(OLD);
-  expect(undecidedNodes(ways).map(({ name }) => name)).toEqual(isUndecided ? ['w1'] : []);
+  expect(ways.unable.map(({ name }) => name)).toEqual(isUndecided ? ['w1'] : []);
 });
 
 const MINOR = 'v1.37.0+k0s.0';
@@ -189,5 +224,5 @@ test.each<[string, Partial<GoingBack>, Partial<GoingBack> | undefined, string[]]
     { ...move, role: 'worker', name: 'w1', ...worker },
     ...(controller ? [{ ...move, role: 'controller' as const, name: 'c1', ...controller }] : []),
   ];
-  expect(aheadWorkers({ moves, left: [], unclear: [] }).map(({ name }) => name)).toEqual(names);
+  expect(aheadWorkers({ moves, left: [], unable: [] }).map(({ name }) => name)).toEqual(names);
 });

@@ -6,6 +6,7 @@
 import { PLAN_NAME, type Plan, type PlanCommand, plans } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import type { World } from '../../../engine/contract/world.ts';
+import type { EarlierRun } from '../../../engine/model/earlier-runs.ts';
 import {
   earlierRunsIn,
   ROLLS_BACK_ANNOTATION,
@@ -19,6 +20,7 @@ import {
   decodeReport,
   decodeSignal,
   installedVersion,
+  provenVersion,
 } from '../../../signal/annotations.ts';
 import { controlNodes, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { RefitError } from '../../../util/errors.ts';
@@ -41,6 +43,8 @@ export interface PresentNode {
    * completed.
    */
   readonly installed: string | undefined;
+  /** The version that runs after the last signal, as far as the node's agent proved it. */
+  readonly proven: string | undefined;
   /** The version that the node's agent reported as running before the last signal; undefined if it reported none. */
   readonly reportedFrom: string | undefined;
   /** The version that the last signal installs; undefined if it installs none. */
@@ -57,23 +61,21 @@ export interface GoingBack {
 
 export interface WaysBack {
   readonly moves: readonly GoingBack[];
-  /** Sentences about nodes of the run that do not go back. */
+  /** Sentences about nodes of the run that need not go back. */
   readonly left: readonly string[];
-  /** The nodes of `left` for which it is unknown whether they must go back, or to which version. */
-  readonly unclear: readonly UnclearNode[];
+  /** The nodes of the run that may run a version of this run, and cannot go back. */
+  readonly unable: readonly UnableNode[];
 }
 
-export interface UnclearNode {
+export interface UnableNode {
   readonly role: Role;
   readonly name: string;
   readonly sentence: string;
   /**
    * `lags`: the object shows another version than the agent reported. `untold`: the object shows no version.
-   * `unrecorded`: no record contains the earlier version.
+   * `unrecorded`: no record contains the earlier version. `gone`: the cluster has no object of the node.
    */
-  readonly why: 'lags' | 'untold' | 'unrecorded';
-  /** True if the node may run a version that this run installed. */
-  readonly mayHaveMoved: boolean;
+  readonly why: 'lags' | 'untold' | 'unrecorded' | 'gone';
 }
 
 type Download = NonNullable<NodeRolloutRun['downloads']>[number];
@@ -103,13 +105,14 @@ export function presentNodes(world: World): PresentNode[] {
 
 function lastSignalOn(
   annotations: Annotations = {},
-): Pick<PresentNode, 'signalledBy' | 'installed' | 'reportedFrom' | 'asked'> {
+): Pick<PresentNode, 'signalledBy' | 'installed' | 'proven' | 'reportedFrom' | 'asked'> {
   const signal = decodeSignal(annotations);
   return {
     reportedFrom: signal && decodeReport(annotations, signal.created)?.from,
     asked: signal?.command.kind === 'k0supdate' ? signal.command.version : undefined,
     signalledBy: annotations[ROLLOUT_ANNOTATION]?.split('/')[0],
     installed: installedVersion(annotations),
+    proven: provenVersion(annotations),
   };
 }
 
@@ -119,10 +122,10 @@ export function concurrentIn({ spec: { commands } }: Plan): number {
 }
 
 /**
- * Returns which nodes of the run go back, and which nodes stay. A node stays if it does not run a version that the run
- * installed, or if one of the runs in `later` moved it. `later` contains the runs after this run, the newest first. If
- * an object shows the old version, but the agent of the node has reported another version, it is unclear whether the
- * node must go back, because the kubelet, or k0s, writes the new version later.
+ * Returns which nodes of the run go back, which nodes stay, and which nodes cannot go back. A node stays if it does not
+ * run a version that the run installed, or if one of the runs in `later` moved it. `later` contains the runs after this
+ * run, the newest first. If an object shows the old version, but the agent of the node has reported another version, it
+ * is unclear whether the node must go back, because the kubelet, or k0s, writes the new version later.
  */
 export function waysBack(
   run: NodeRolloutRun,
@@ -136,41 +139,92 @@ export function waysBack(
       `run ${run.id} does not record which versions its nodes ran before, so Refit does not know where to go back to`,
       { hint: `write a Plan with the old version by hand: ${inRepository('docs/roll-back.md')}` },
     );
-  const reached = (run.downloads ?? []).map(({ version }) => version);
   const moves: GoingBack[] = [];
   const left: string[] = [];
-  const unclear: UnclearNode[] = [];
+  const unable: UnableNode[] = [];
   for (const node of nodes) {
-    const { role, name, version, platform, signalledBy, installed } = node;
-    const isMember = signalledBy === run.planUid;
+    const { role, name } = node;
+    const isMember = node.signalledBy === run.planUid;
     const isNamed = record.before.some((each) => each.role === role && each.nodes.includes(name));
     if (!isMember && !isNamed) continue;
-    const recorded = versionBefore(record, role, name, isMember);
-    const to = isMember ? exactBefore(recorded, node, reached) : recorded;
-    const exact = exactVersionOf(node);
-    const isReached = reached.some((each) => exact === undefined || mayBePartOf(exact, each));
-    const mover = moverAmong(later, node);
-    if (to === undefined) {
-      const sentence = `${name}: no record names the version that it ran before`;
-      unclear.push({ role, name, sentence, why: 'unrecorded', mayHaveMoved: isReached });
-    } else if (version === undefined) {
-      const sentence = `${name}: its present version is unknown`;
-      unclear.push({ role, name, sentence, why: 'untold', mayHaveMoved: true });
-    } else if (exact !== undefined && mayBePartOf(exact, to)) {
-      if (isMember && installed !== undefined && !mayBePartOf(version, installed)) {
-        const sentence = `${name} reported that ${installed} is installed, but still shows ${version}`;
-        unclear.push({ role, name, sentence, why: 'lags', mayHaveMoved: true });
-      } else left.push(`${name} still runs ${to}`);
-    } else if (!isReached) left.push(`${name} runs ${exact}, which this run did not install`);
-    else if (mover !== undefined)
-      left.push(`${name} was moved later by run ${mover.id}, which started at ${mover.started}`);
-    else if (isKubernetesPart(to)) {
-      const sentence = `${name}: no record names the build of ${to} that it ran before`;
-      unclear.push({ role, name, sentence, why: 'unrecorded', mayHaveMoved: true });
-    } else moves.push({ role, name, platform, from: exact ?? version, to });
+    const way = wayOf(node, { run, record, later, isMember });
+    if ('to' in way) moves.push(way);
+    else if ('why' in way) unable.push({ role, name, ...way });
+    else left.push(way.sentence);
   }
-  return { moves, left: [...unclear.map(({ sentence }) => sentence), ...left], unclear };
+  return { moves, left, unable: [...unable, ...goneNodes(record, nodes)] };
 }
+
+interface RunRecord {
+  readonly run: NodeRolloutRun;
+  readonly record: EarlierRun;
+  readonly later: readonly NodeRolloutRun[];
+  /** True if the last signal of the node is of this run. */
+  readonly isMember: boolean;
+}
+
+function wayOf(
+  node: PresentNode,
+  { run, record, later, isMember }: RunRecord,
+): GoingBack | Pick<UnableNode, 'sentence' | 'why'> | Pick<UnableNode, 'sentence'> {
+  const { role, name, version, platform, installed } = node;
+  const reached = (run.downloads ?? []).map((each) => each.version);
+  const recorded = versionBefore(record, role, name, isMember);
+  const to = isMember ? exactBefore(recorded, node, reached) : recorded;
+  const exact = exactVersionOf(node);
+  const isReached = reached.some((each) => exact === undefined || mayBePartOf(exact, each));
+  const mover = moverAmong(later, node);
+  const foreign = `${name} runs ${exact}, which this run did not install`;
+  if (to === undefined)
+    return isReached
+      ? {
+          sentence: `${name}: no record names the version that it ran before`,
+          why: 'unrecorded',
+        }
+      : { sentence: foreign };
+  if (version === undefined || exact === undefined)
+    return { sentence: `${name}: its present version is unknown`, why: 'untold' };
+  // The agent has proved no build, so any build of the release may run. A node that runs the earlier build already
+  // finishes its signal without a change.
+  const isAnyBuild = isMember && isReached && isKubernetesPart(exact);
+  if (mayBePartOf(exact, to) && !isAnyBuild) {
+    const isLate = isMember && installed !== undefined && !mayBePartOf(version, installed);
+    return isLate
+      ? {
+          sentence: `${name} reported that ${installed} is installed, but still shows ${version}`,
+          why: 'lags',
+        }
+      : { sentence: `${name} still runs ${to}` };
+  }
+  if (!isReached) return { sentence: foreign };
+  if (mover !== undefined)
+    return {
+      sentence: `${name} was moved later by run ${mover.id}, which started at ${mover.started}`,
+    };
+  if (isKubernetesPart(to))
+    return {
+      sentence: `${name}: no record names the build of ${to} that it ran before`,
+      why: 'unrecorded',
+    };
+  return { role, name, platform, from: exact, to };
+}
+
+/** Returns the nodes that the record of the run names, and that the cluster does not have any more. */
+function goneNodes({ before }: EarlierRun, nodes: readonly PresentNode[]): UnableNode[] {
+  const present = new Set(nodes.map(({ name }) => name));
+  return before.flatMap(({ role, nodes: names }) =>
+    names
+      .filter((name) => !present.has(name))
+      .map((name) => ({
+        role,
+        name,
+        sentence: `${name}: the cluster has no ${OBJECTS[role].kind} with this name`,
+        why: 'gone' as const,
+      })),
+  );
+}
+
+const OBJECTS = { controller: controlNodes, worker: nodes } as const;
 
 /**
  * Returns the version that the node ran before the run, with its build if the agent reported the build. The record of a
@@ -188,12 +242,12 @@ function exactBefore(
 }
 
 /**
- * Returns the version that the agent installed, if the version that the object shows may be a short form of it;
+ * Returns the version that the agent proved, if the version that the object shows may be a short form of it;
  * otherwise the version that the object shows. The Node of a worker does not show the build of k0s.
  */
-function exactVersionOf({ version, installed }: PresentNode): string | undefined {
-  if (version === undefined || installed === undefined) return version;
-  return mayBePartOf(version, installed) ? installed : version;
+function exactVersionOf({ version, proven }: PresentNode): string | undefined {
+  if (version === undefined || proven === undefined) return version;
+  return mayBePartOf(version, proven) ? proven : version;
 }
 
 /**
@@ -216,19 +270,6 @@ function moverAmong(
     return isUnmoved ? undefined : run;
   }
   return undefined;
-}
-
-/**
- * Returns the nodes that block the roll-back until it is known whether they also go back. A node is in the result if it
- * may show an outdated version. If controllers go back, a worker is also in the result if it may then be newer than its
- * controllers.
- */
-export function undecidedNodes({ moves, unclear }: WaysBack): UnclearNode[] {
-  const isForControllers = moves.some(({ role }) => role === 'controller');
-  return unclear.filter(
-    ({ role, why, mayHaveMoved }) =>
-      why === 'lags' || (isForControllers && role === 'worker' && mayHaveMoved),
-  );
 }
 
 /** Returns the controllers that would go to an older minor version, which Kubernetes does not support. */

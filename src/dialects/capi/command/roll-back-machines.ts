@@ -105,11 +105,11 @@ export async function rollBackMachines(
   ]);
 }
 
-function refuseFlags({ url, sha256, image }: Flags): void {
-  if ((url ?? sha256 ?? image) === undefined) return;
+function refuseFlags({ url, sha256, image, skipNode }: Flags): void {
+  if ((url ?? sha256 ?? image ?? skipNode) === undefined) return;
   throw new RefitError(
     'REFIT_USAGE',
-    '--url, --sha256 and --image are for Plans: Machines take a version from the payload address of the extension',
+    '--url, --sha256, --image and --skip-node are for Plans: Machines take a version from the payload address of the extension',
   );
 }
 

@@ -43,6 +43,11 @@ export async function rollBackCattlePlan(
       'REFIT_USAGE',
       '--url and --sha256 are for k0s Plans: a Plan of Rancher installs with an image, which --image names',
     );
+  if (flags.skipNode !== undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      '--skip-node is for k0s Plans: for a Plan of Rancher, exclude the node in spec.nodeSelector',
+    );
   refuseOpenPlan(old);
   const { history, run } = await runOf(session, old, flags);
   const others = loaded.find(({ dialect }) => dialect.name === old.dialect.name);
