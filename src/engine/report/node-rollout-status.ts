@@ -38,7 +38,12 @@ import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
 import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
-import { downloadsSince, type RunVersions, runVersions } from './run-versions.ts';
+import {
+  downloadsSince,
+  type RunVersions,
+  runVersions,
+  versionsBeforeSince,
+} from './run-versions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import { hooksShown, withEarlierFailures } from './shown-hooks.ts';
 import { silencesShown } from './shown-silences.ts';
@@ -67,6 +72,8 @@ export interface RolloutView {
         readonly rollsBack: NodeRolloutRun['rollsBack'];
         readonly span: () => Span;
         readonly versions: () => RunVersions;
+        /** Returns the `earlier` record of the versions before the run, with the builds that nodes have reported since. */
+        readonly versionsSince: (earlier: RunVersions['before']) => RunVersions['before'];
         /** Returns the downloads of the run, including its `earlier` downloads. */
         readonly downloadsSince: (earlier: RunVersions['downloads']) => RunVersions['downloads'];
         /** Returns the snapshots of etcd of the run, including its `earlier` snapshots. */
@@ -140,6 +147,7 @@ export function viewOf(
             rollsBack: rolledBackIn(rollout),
             span: () => spanOf(rollout),
             versions: () => runVersions(snapshot),
+            versionsSince: (earlier) => versionsBeforeSince(snapshot, earlier),
             downloadsSince: (earlier) => downloadsSince(rollout, earlier),
             snapshotsSince: (earlier) => snapshotsSince(snapshot, earlier),
           },
@@ -407,7 +415,8 @@ function historyOf(
   const isEdit = end.phase === 'edited' && (before === undefined || before.ended !== undefined);
   if (isEdit) return endOpenRuns(known, now);
   const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
-  // The versions before the run are read only when the leader first sees the run, because nodes report their new versions later.
+  // The versions before the run are read when the leader first sees the run, because nodes report their new versions
+  // later. Afterwards a report can only make them more precise.
   const { before: versionsBefore, downloads } = before ?? run.versions();
   // An edit of a running plan is part of its run. An edit after the end of the run has not changed any node.
   const hasEnded = isOver && before?.ended !== undefined;
@@ -422,7 +431,7 @@ function historyOf(
     message: end.reason && clipped(end.reason.message),
     counts,
     traceId: outside.traceId ?? before?.traceId,
-    before: versionsBefore,
+    before: hasEnded ? versionsBefore : run.versionsSince(versionsBefore),
     rollsBack: run.rollsBack,
     snapshots: run.snapshotsSince(before?.snapshots),
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),

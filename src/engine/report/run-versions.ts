@@ -3,6 +3,7 @@
  * The size of the result is bounded.
  */
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { isKubernetesPart, mayBePartOf } from '../../versions/release-parts.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Observation, Snapshot } from '../model/decision.ts';
 import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
@@ -42,6 +43,68 @@ export function downloadsSince(
   const kept = earlier.filter((each) => !replaced.has(keyOf(each)));
   const all = [...present, ...kept].slice(0, MOST.downloads);
   return all.length > 0 ? all : undefined;
+}
+
+/**
+ * Returns the versions before the run, with what nodes have reported since they were recorded. A report replaces only a
+ * version that is unknown or less precise: the kubelet of some releases reports no build, and the agent of the node
+ * reports it later. Entries without names stay, because the nodes that they stand for may have run different builds.
+ */
+export function versionsBeforeSince(
+  snapshot: Pick<Snapshot, 'rollout' | 'facts'>,
+  earlier: readonly Before[] = [],
+): Before[] | undefined {
+  if (earlier.length === 0) return undefined;
+  const refined = earlier.flatMap((entry) => withReports(entry, snapshot));
+  const groups = Map.groupBy(refined, ({ role, version, others }) =>
+    others === true ? `${role} others` : `${role} ${version ?? ''}`,
+  );
+  const merged = [...groups.values()].flatMap(([first, ...more]) =>
+    first === undefined
+      ? []
+      : [more.length === 0 ? first : { ...first, nodes: namesIn([first, ...more]) }],
+  );
+  return merged.length > MOST.before ? [...earlier] : merged;
+}
+
+function namesIn(entries: readonly Before[]): string[] {
+  return entries.flatMap(({ nodes = [] }) => nodes);
+}
+
+/** Returns the entry, divided by the versions that its nodes have reported. */
+function withReports(
+  entry: Before,
+  { rollout, facts }: Pick<Snapshot, 'rollout' | 'facts'>,
+): Before[] {
+  const { role, version, nodes = [], others } = entry;
+  if (others === true || (version !== undefined && !isKubernetesPart(version))) return [entry];
+  const names = new Set(nodes);
+  const told = new Map<string, string>();
+  for (const stage of rollout.stages) {
+    if (stage.role !== role || stage.keepsVersion === true) continue;
+    for (const target of stage.targets) {
+      if (!names.has(target.name) || target.state === 'pending' || told.has(target.name)) continue;
+      const { observation } = factsOf({ facts }, target);
+      const from = 'report' in observation ? observation.report?.from : undefined;
+      if (from !== undefined && isEarlier(from, version, rollout)) told.set(target.name, from);
+    }
+  }
+  if (told.size === 0) return [entry];
+  const groups = Map.groupBy(nodes, (name) => told.get(name) ?? version);
+  return [...groups].map(([found, some]) => ({
+    ...entry,
+    ...(found === undefined ? {} : { version: found }),
+    nodes: some,
+  }));
+}
+
+/**
+ * Returns true if a report may name the version before the run. A second attempt in the same run may start from a
+ * version of this run.
+ */
+function isEarlier(from: string, recorded: string | undefined, { stages }: Rollout): boolean {
+  if (from.length > LONGEST_VERSION || stages.some(({ version }) => version === from)) return false;
+  return recorded === undefined || (recorded !== from && mayBePartOf(recorded, from));
 }
 
 function versionsBefore(snapshot: Snapshot): Before[] {

@@ -229,15 +229,16 @@ const OBJECTS = { controller: controlNodes, worker: nodes } as const;
 /**
  * Returns the version that the node ran before the run, with its build if the agent reported the build. The record of a
  * worker may contain only the version of its kubelet, which has no build. The report counts only if it belongs to a
- * signal that installs a version of this run.
+ * signal that installs a version of this run, and if no earlier attempt of this run had installed the version that it
+ * names.
  */
 function exactBefore(
   recorded: string | undefined,
   { asked, reportedFrom }: PresentNode,
   reached: readonly string[],
 ): string | undefined {
-  if (reportedFrom === undefined || asked === undefined || !reached.includes(asked))
-    return recorded;
+  if (reportedFrom === undefined || asked === undefined) return recorded;
+  if (!reached.includes(asked) || reached.includes(reportedFrom)) return recorded;
   return recorded !== undefined && mayBePartOf(recorded, reportedFrom) ? reportedFrom : recorded;
 }
 
