@@ -1,4 +1,5 @@
 /** The objects of a stand-in cluster: CRDs, the namespace of the lease, ControlNodes, Nodes and the example Plan. */
+
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -17,6 +18,7 @@ import { ifFound, isAlreadyExists, isNotFound } from '../../src/kube/status-erro
 import { tryList } from '../../src/kube/try-list.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
+import { kubernetesPartOf } from '../../src/versions/release-parts.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 
 const CRD_DIRECTORY = join(import.meta.dirname, '..', '..', 'deploy', 'crds');
@@ -164,7 +166,7 @@ export async function createPlayedNode(
 ): Promise<void> {
   const { metadata, ...rest } = simulatedNode(name);
   const room = { cpu: '8', memory: '16Gi', pods: '110' };
-  const nodeInfo = { ...rest.status?.nodeInfo, kubeletVersion: version };
+  const nodeInfo = { ...rest.status?.nodeInfo, kubeletVersion: kubernetesPartOf(version) };
   const status = {
     ...rest.status,
     nodeInfo,
@@ -210,7 +212,7 @@ export async function reportReady(
     })),
     { type: 'Ready', status: 'True', reason: 'KubeletReady', ...at },
   ];
-  const patch = { status: { conditions, nodeInfo: { kubeletVersion: version } } };
+  const patch = { status: { conditions, nodeInfo: { kubeletVersion: kubernetesPartOf(version) } } };
   await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
 }
 

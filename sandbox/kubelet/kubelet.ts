@@ -2,6 +2,7 @@
  * A small kubelet for tests: runs the containers of pods on its Node as processes below a directory, and reports the
  * status of the pods and of the Node.
  */
+
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { nodes, type Pod, pods } from '../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../src/kube/status-error.ts';
 import { createInformer, type Informer } from '../../src/kube/watch/informer.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
+import { kubernetesPartOf } from '../../src/versions/release-parts.ts';
 import { PodRun, type PodRunParts } from './pod-run.ts';
 import { specOf } from './pod-spec.ts';
 
@@ -166,7 +168,7 @@ export class Kubelet {
       lastHeartbeatTime: now,
       lastTransitionTime: now,
     };
-    const nodeInfo = { kubeletVersion: version, bootID: this.bootId };
+    const nodeInfo = { kubeletVersion: kubernetesPartOf(version), bootID: this.bootId };
     const patch = { status: { conditions: [ready], nodeInfo, capacity: ROOM, allocatable: ROOM } };
     await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
     if (this.#isOn)

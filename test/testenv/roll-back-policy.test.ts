@@ -11,7 +11,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
+import { decodeSignal, encodeReport, encodeSignal } from '../../src/signal/annotations.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
@@ -19,6 +19,7 @@ import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
+const OLDEST = 'v1.36.1+k0s.0';
 const OLDER = 'v1.36.2+k0s.0';
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
@@ -43,7 +44,11 @@ async function startLeader(): Promise<RefitProcess> {
   return new RefitProcess('controller', '--kubeconfig', path, '--lease-duration', '5s');
 }
 
+/** The build that each node runs. Its kubelet does not report it. */
+const builds = new Map<string, string>();
+
 async function runs(name: string, version: string): Promise<void> {
+  builds.set(name, version);
   await reportReady(admin, name, version, rfc3339(systemClock.now()));
 }
 
@@ -56,9 +61,13 @@ async function ends(name: string, version: string, end: 'Completed' | 'Failed'):
     return found;
   }, PATIENCE);
   if (signal === undefined) throw new Error('unreachable');
+  const from = builds.get(name);
   if (end === 'Completed') await runs(name, version);
   const status = { status: end, timestamp: rfc3339(systemClock.now()) };
-  const annotations = encodeSignal({ ...signal, status });
+  const annotations = {
+    ...encodeSignal({ ...signal, status }),
+    ...encodeReport({ created: signal.created, ...(from === undefined ? {} : { from }) }),
+  };
   await admin.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
 }
 
@@ -67,8 +76,8 @@ async function start(version: string, workers: readonly string[]): Promise<strin
   const k0supdate = buildUpdate({ version, targets });
   const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
   const made = await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
-  // These agents do not report their previous version. So the test lets them start only after the leader has recorded
-  // that version.
+  // These agents report their previous version only at the end. So the test lets them start only after the leader has
+  // recorded what their kubelets show.
   await vi.waitFor(async () => {
     const own = (await history()).find(({ planUid }) => planUid === made.metadata.uid);
     expect(own?.before).toBeDefined();
@@ -175,6 +184,29 @@ test('nodes that moved go back once, although the leader is killed, and a failed
   );
   expect(await history()).toHaveLength(5);
   expect(await second.stop('SIGTERM')).toBe(0);
+});
+
+test('a failed upgrade to another patch is rolled back to the build that the workers ran before', async () => {
+  await using puppets = await Puppets.create(admin, 'patch-w1', 'patch-w2');
+  await forgetEarlierPlans();
+  onTestFinished(forgetEarlierPlans);
+  for (const name of puppets.names) await runs(name, OLDEST);
+  await using leader = await startLeader();
+  await upgraded(puppets, OLDER);
+
+  const uid = await start(OLD, puppets.names);
+  await ends('patch-w1', OLD, 'Completed');
+  await ends('patch-w2', OLD, 'Failed');
+  await ends('patch-w1', OLDER, 'Completed');
+  expect(await puppets.end()).toMatchObject({ state: 'Completed' });
+  await vi.waitFor(async () => {
+    const [back, failed] = await history();
+    expect(back).toMatchObject({ phase: 'done', rollsBack: { run: `${uid}/id1` } });
+    expect(failed?.before).toEqual([
+      { role: 'worker', version: OLDER, nodes: ['patch-w1', 'patch-w2'] },
+    ]);
+  }, PATIENCE);
+  expect(await leader.stop('SIGTERM')).toBe(0);
 });
 
 test('without a known download of the version before, the plan stops and says what to do', async () => {

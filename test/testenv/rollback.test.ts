@@ -11,9 +11,10 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { kubeletVersionOf, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
+import { decodeSignal, encodeReport, encodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
+import { kubernetesPartOf } from '../../src/versions/release-parts.ts';
 import { buildPlan, buildUpdate, listed, SHA256 } from '../support/builders/plans.ts';
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
@@ -58,23 +59,31 @@ beforeEach(async () => {
 
 const isController = (name: string): boolean => CONTROLLERS.includes(name);
 
+/** The build that each node runs. The kubelet of a worker does not report it. */
+const builds = new Map<string, string>();
+
 /** Reports that the node runs the version, as its kubelet or its controller would. */
 async function runs(name: string, k0sVersion: string): Promise<void> {
+  builds.set(name, k0sVersion);
   if (!isController(name))
     return await reportReady(admin, name, k0sVersion, rfc3339(systemClock.now()));
   const options = { type: 'merge', subresource: 'status' } as const;
   await admin.patch(controlNodes, name, { status: { k0sVersion } }, options);
 }
 
+/** Returns the version that the node runs, after a comparison with what its object shows. */
 async function versionOf(name: string): Promise<string | undefined> {
-  if (isController(name)) return (await admin.get(controlNodes, name)).status?.k0sVersion;
-  return kubeletVersionOf(await admin.get(nodes, name));
+  const version = builds.get(name) ?? OLD;
+  if (isController(name)) {
+    const { status } = await admin.get(controlNodes, name);
+    expect(status?.k0sVersion).toBe(version);
+  } else expect(kubeletVersionOf(await admin.get(nodes, name))).toBe(kubernetesPartOf(version));
+  return version;
 }
 
 /**
- * Stand-ins for the agents of nodes. Each stand-in installs the version of its signal immediately. The stand-ins do not
- * report the previous version, so they start only after the leader has recorded it. They end before their nodes are
- * deleted.
+ * Stand-ins for the agents of nodes. Each stand-in installs the version of its signal immediately, and reports which
+ * build ran before. They end before their nodes are deleted.
  */
 class Agents implements AsyncDisposable {
   /** The names of the nodes that have changed their version, in the order of these changes. */
@@ -106,10 +115,14 @@ class Agents implements AsyncDisposable {
     const resource = isController(name) ? controlNodes : nodes;
     const signal = decodeSignal((await admin.get(resource, name)).metadata.annotations);
     if (signal === undefined || ENDS.includes(signal.status?.status ?? '')) return;
+    const from = builds.get(name) ?? OLD;
     await runs(name, signal.command.version);
     this.moved.push(name);
     const status = { status: 'Completed', timestamp: rfc3339(systemClock.now()) };
-    const annotations = encodeSignal({ ...signal, status });
+    const annotations = {
+      ...encodeSignal({ ...signal, status }),
+      ...encodeReport({ created: signal.created, from }),
+    };
     await admin.patch(resource, name, { metadata: { annotations } }, { type: 'merge' });
   }
 
@@ -223,7 +236,9 @@ test('after an abort the nodes that have moved go back, and the others are left 
   expect(agents.moved).toEqual(moved);
 
   agents.add('part-w3');
-  expect(await rolledBack()).toContain(`not rolled back: part-w3 still runs ${OLD}`);
+  expect(await rolledBack()).toContain(
+    `not rolled back: part-w3 still runs ${kubernetesPartOf(OLD)}`,
+  );
   expect(await puppets.end()).toMatchObject({ state: 'Completed' });
   const back = agents.moved.slice(moved.length);
   expect(back.slice(0, 2).toSorted()).toEqual(['part-w1', 'part-w2']);

@@ -1,4 +1,5 @@
 /** What the lab's API server holds at the beginning: kinds, namespaces, Nodes with pods, and the Plan of a run. */
+
 import { globSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
@@ -12,6 +13,7 @@ import {
   type Pod,
   pods,
 } from '../../../src/kube/resources.ts';
+import { kubernetesPartOf } from '../../../src/versions/release-parts.ts';
 import { OLD } from '../../model/cluster.ts';
 import { V2 } from '../../model/configure.ts';
 import { buildNode } from '../../support/builders/nodes.ts';
@@ -54,7 +56,7 @@ export async function addPod(admin: KubeClient, name: string): Promise<void> {
 export async function tellVersion(
   admin: KubeClient,
   name: string,
-  kubeletVersion: string,
+  release: string,
   lastHeartbeatTime: string,
 ): Promise<void> {
   const ready = {
@@ -63,7 +65,10 @@ export async function tellVersion(
     lastHeartbeatTime,
     lastTransitionTime: '2026-01-01T00:00:00Z',
   };
-  const status: Node['status'] = { nodeInfo: { kubeletVersion }, conditions: [ready] };
+  const status: Node['status'] = {
+    nodeInfo: { kubeletVersion: kubernetesPartOf(release) },
+    conditions: [ready],
+  };
   await admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
 }
 

@@ -2,9 +2,11 @@
  * Tests the k0s scenario ap-controllerworker: controllers that run pods, a budget that allows no eviction, and a
  * process that writes all the time.
  */
+
 import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
+import { kubernetesPartOf } from '../../../src/versions/release-parts.ts';
 import { listed } from '../../support/builders/plans.ts';
 import type { Combination } from '../../support/doubles/mixed.ts';
 import { forbiddenIn } from '../audit.ts';
@@ -115,7 +117,7 @@ async function expectWell(at: Scene, name: string): Promise<void> {
   expect(status?.conditions).toContainEqual(
     expect.objectContaining({ type: 'Ready', status: 'True' }),
   );
-  expect(status?.nodeInfo?.kubeletVersion).toBe(NEW);
+  expect(status?.nodeInfo?.kubeletVersion).toBe(kubernetesPartOf(NEW));
 }
 
 /**
