@@ -167,8 +167,8 @@ function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | u
   const { version, earlierVersion, observation, isThere } = factsOf(snapshot, target);
   const reported =
     earlierVersion ?? ('report' in observation ? observation.report?.from : undefined);
-  const isMoved =
-    mayHaveChanged(target, observation) && (isThere === true || version === stage.version);
+  const mayBeNew = version !== undefined && mayBePartOf(version, stage.version);
+  const isMoved = mayHaveChanged(target, observation) && (isThere === true || mayBeNew);
   const before = reported ?? (isMoved ? undefined : version);
   return before === undefined || before.length > LONGEST_VERSION ? undefined : before;
 }
