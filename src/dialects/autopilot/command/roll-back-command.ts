@@ -272,7 +272,7 @@ function refuseAsLeader(
   { world, history }: Pick<WayBackParts, 'world' | 'history'>,
   now: number,
 ): void {
-  const policy = policyOfPlan(autopilot, policies.list(), plan, DEFAULT_POLICY, world);
+  const policy = policyOfPlan(autopilot, policies.list(), plan, DEFAULT_POLICY, { world });
   const earlierRuns = earlierRunsIn(history);
   const decisions = { plan: PLAN_NAME, place: '', exists: true, approvals: [], accepted: [] };
   const snapshot = gatherPlanned(autopilot, plan, world, now, {

@@ -1,5 +1,6 @@
 /** Tests that the history stores the build that a k0s worker ran before a run, although no kubelet of k0s reports it. */
 import { expect, test } from 'vitest';
+import { working } from '../../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../../test/support/builders/stages.ts';
@@ -74,13 +75,14 @@ test('an entry for all other nodes keeps its version, because these nodes may ha
   expect(since(earlier, { w1: BUILD })).toEqual(earlier);
 });
 
-test('the version of a kubelet that may belong to the release of the plan is not recorded for a node that has started', () => {
+test('the version of a kubelet that may belong to the release of the plan is not recorded for a node that may have changed it', () => {
   const beforeOf = (version: string) => {
     const stage = {
       ...buildStage('worker', [buildTarget('w1', 'intended')]),
       version: STAGE_VERSION,
     };
-    return runVersions(buildSnapshot(buildRollout([stage]), { w1: { version } })).before;
+    const facts = { w1: { version, observation: working('Restart') } };
+    return runVersions(buildSnapshot(buildRollout([stage]), facts)).before;
   };
   expect(beforeOf(VAGUE)).toEqual([{ role: 'worker', nodes: ['w1'] }]);
   expect(beforeOf(BUILD)).toEqual([{ role: 'worker', version: BUILD, nodes: ['w1'] }]);
