@@ -306,45 +306,6 @@ test('a Plan of system-upgrade-controller that selects no node is carried out, w
   ]);
 });
 
-test.each([
-  ['a comment about apiVersion', `# apiVersion: none\n${MANIFEST}`],
-  ['a comment as the first document', `# apiVersion: none, kind: none\n---\n${MANIFEST}---\n`],
-  ['a comment behind a field', MANIFEST.replace('\n', ' # as apiVersion\n')],
-])('a manifest of hosts with %s is a manifest', async (_what, text) => {
-  const path = await file(text);
-  const said: string[] = [];
-  await validate([path], (line) => void said.push(line));
-  expect(said).toEqual([`${path}: 1 host to upgrade to v1.36.3: the manifest is valid\n`]);
-});
-
-test('a Plan with a comment about hosts or KubeOne is a Plan', async () => {
-  const path = await file(`# hosts: []\n# kind: KubeOneCluster\n${stringify(buildPlan({}))}---\n`);
-  const said: string[] = [];
-  await validate([path], (line) => void said.push(line));
-  expect(said[0]).toContain('can be carried out');
-});
-
-test('an UpdateConfig with cron inside of periodic names the right field', async () => {
-  const config = {
-    apiVersion: 'autopilot.k0sproject.io/v1beta2',
-    kind: 'UpdateConfig',
-    metadata: { name: 'example' },
-    spec: { upgradeStrategy: { type: 'periodic', periodic: { cron: '0 0 22 * * *' } } },
-  };
-  const line = await lineOf(await file(stringify(config)));
-  expect(line).toContain(
-    'spec.upgradeStrategy.periodic: it has no member cron; move it to spec.upgradeStrategy.cron, with type: cron',
-  );
-  expect(line).not.toContain('is not a time of day');
-});
-
-test('no file at all', async () => {
-  expect(await lineOf(join(directory, 'none.yaml'))).toContain(
-    `cannot read ${directory}/none.yaml: ENOENT`,
-  );
-  expect(await lineOf('')).toContain("cannot read '': ENOENT");
-});
-
 test.each<[string, string, string]>([
   [
     'a Plan of system-upgrade-controller',

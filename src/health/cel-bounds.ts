@@ -25,8 +25,18 @@ const PLACE_COST = 8;
 
 /** These operations create no value. They return a part of the object, or the result of another operation. */
 const CREATES_NOTHING: ReadonlySet<string> = new Set([
-  ...['value', 'id', '.', '.?', '[]', '[?]', '?:', '&&', '||'],
-  ...['accuValue', 'accuInc', 'comprehension'],
+  'value',
+  'id',
+  '.',
+  '.?',
+  '[]',
+  '[?]',
+  '?:',
+  '&&',
+  '||',
+  'accuValue',
+  'accuInc',
+  'comprehension',
 ]);
 
 /** The members of the library's objects that its types omit. */
@@ -83,7 +93,10 @@ export class CelBounds {
     const { check } = node;
     return (checker, ...rest) => {
       this.#limitChecker(checker);
-      return Reflect.apply(check, node, [checker, ...rest]) as CelType;
+      return Reflect.apply<CelNode, [CelChecker, ...unknown[]], CelType>(check, node, [
+        checker,
+        ...rest,
+      ]);
     };
   }
 
@@ -172,10 +185,11 @@ function costOf(op: string, value: unknown, size: number): number {
 }
 
 function partsOf(value: object): Iterable<unknown> {
-  if (Array.isArray(value) || value instanceof Set) return value;
-  if (value instanceof Map) return [...value].flat();
-  if (value instanceof Optional) return value.hasValue() ? [value.value()] : [];
-  return Object.entries(value).flat();
+  if (Array.isArray(value)) return value as unknown[];
+  if (value instanceof Set) return value as Set<unknown>;
+  if (value instanceof Map) return [...(value as Map<unknown, unknown>)].flat();
+  if (!(value instanceof Optional)) return Object.entries(value as Record<string, unknown>).flat();
+  return value.hasValue() ? [value.value() as unknown] : [];
 }
 
 function nodeOf(ast: ASTNode): CelNode {

@@ -2,13 +2,14 @@
  * The optional features of a dialect, with one interface for each feature. If a dialect lacks a feature, the engine
  * works without it.
  */
+
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
+import type { AwaitedPlan } from '../model/awaited-plan.ts';
 import type {
-  AwaitedPlan,
   ClaimNeed,
   ForeignWork,
   JoinedTarget,

@@ -1,6 +1,6 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for any reason. */
 import { listed } from '../../util/phrases.ts';
-import type { AwaitedPlan } from '../model/decision.ts';
+import type { AwaitedPlan } from '../model/awaited-plan.ts';
 import { type GateInput, nodeNameOf, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
 
 type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'awaits'>;

@@ -2,6 +2,7 @@
  * The types of one decision: the data that it reads, what was observed of a rollout and its targets, and the actions
  * that it chooses.
  */
+
 import type { MarkState } from '../../coordination/node-marks.ts';
 import type { KnownLock, OtherWork, ToolName } from '../../coordination/tool.ts';
 import type { BudgetPods } from '../../drain/budget-pods.ts';
@@ -18,6 +19,7 @@ import type { AgentPolicy, EtcdSnapshot } from '../../signal/annotations.ts';
 import type { Hold } from '../../signal/holds.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
+import type { AwaitedPlan } from './awaited-plan.ts';
 import type { Controls } from './controls.ts';
 import type { DecisionsOfPeople } from './decisions-of-people.ts';
 import type { DownloadState, PrefetchState } from './downloads.ts';
@@ -259,17 +261,6 @@ export interface JoinedTarget {
   readonly target: Target;
   /** The reason why the record cannot include the target, as a clause; undefined if the record can include it. */
   readonly obstacle?: string;
-}
-
-/** Another plan for which a plan waits. */
-export interface AwaitedPlan {
-  /** The plan in messages, such as `Plan upgrades/servers`. */
-  readonly plan: string;
-  /**
-   * Set if the wait never ends unless a person acts. `why` is a relative clause about the awaited plan, such as `which
-   * does not exist`.
-   */
-  readonly fault?: { readonly why: string; readonly remedy: string };
 }
 
 export interface Snapshot {

@@ -202,7 +202,8 @@ function scheduleOf(
     return fail('spec.upgradeStrategy.cron', cron, advice);
   }
   if (type !== 'cron') {
-    const meant = periodic === undefined ? (cron === '' ? 'periodic or cron' : 'cron') : 'periodic';
+    const given = periodic === undefined ? cron !== '' && 'cron' : 'periodic';
+    const meant = given || 'periodic or cron';
     return fail('spec.upgradeStrategy.type', type, `is not a strategy; use ${meant}`);
   }
   // Without a schedule, k0s would look every hour, also outside of the window.

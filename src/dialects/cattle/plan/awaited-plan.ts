@@ -6,7 +6,7 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { AwaitedPlan } from '../../../engine/model/decision.ts';
+import type { AwaitedPlan } from '../../../engine/model/awaited-plan.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
 import { conditionOf } from './conditions.ts';

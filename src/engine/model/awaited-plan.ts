@@ -1,0 +1,12 @@
+/** A plan that must wait for another plan. */
+
+/** Another plan for which a plan waits. */
+export interface AwaitedPlan {
+  /** The plan in messages, such as `Plan upgrades/servers`. */
+  readonly plan: string;
+  /**
+   * Set if the wait never ends unless a person acts. `why` is a relative clause about the awaited plan, such as `which
+   * does not exist`.
+   */
+  readonly fault?: { readonly why: string; readonly remedy: string };
+}
