@@ -4,6 +4,7 @@ import { writeOwner } from '../drain/cordon-marks.ts';
 import type { EtcdSnapshot } from '../signal/annotations.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
+import { defined } from '../util/json.ts';
 import { type FetchRequest, type FetchTools, limitsFor } from './download/fetch.ts';
 import { hashFile, stampOf } from './download/hash-file.ts';
 import type { KeptBundles } from './download/kept-bundles.ts';
@@ -27,7 +28,7 @@ import type { KeptBinary } from './state/kept-binary.ts';
 import { pathsIn, upgradePathsOf } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Removals, Step, StepOutcome } from './steps/step.ts';
-import { runTrial } from './trial/trial-run.ts';
+import { type HashOrigin, runTrial } from './trial/trial-run.ts';
 
 export interface EffectTools
   extends Omit<FetchTools, 'abort'>,
@@ -160,6 +161,7 @@ async function updateEffectOf(
         timeoutMs: TRIAL_TIMEOUT_MS,
         cannot: (problem: string) => tools.log.warn(problem),
         ...(!anyVersion && { version }),
+        ...(sha256 !== undefined && { origin: await originOf(sha256, tools) }),
       };
       if (wanted !== undefined) tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);
       await runTrial(trial);
@@ -183,6 +185,13 @@ async function updateEffectOf(
     'stand-aside': discard,
   };
   await effects[step.kind]?.(step as never);
+}
+
+/** Says of a sha256 from the plan whether the kept binary has it, because the agent then stages that binary and downloads nothing. */
+async function originOf(sha256: string, { kept }: RunningTools): Promise<HashOrigin> {
+  const facts = await kept?.facts();
+  const isKept = facts?.gone === undefined && facts?.sha256 === sha256.toLowerCase();
+  return isKept ? defined({ keptVersion: facts.version }) : {};
 }
 
 /** Returns functions with which a download can use the kept binary, or remove kept files to free disk space. */

@@ -15,12 +15,20 @@ export interface Trial {
   readonly sha256: string | undefined;
   /** The version that the binary must print. If it is undefined, every version is accepted. */
   readonly version?: string;
+  /** Where the sha256 comes from. If the binary prints another version, the reason names the wrong hash with it. */
+  readonly origin?: HashOrigin;
   readonly timeoutMs: number;
   /**
    * The trial calls this if the programs of this host cannot give a protection. `problem` is a sentence that names the
    * missing programs. The trial then runs without that protection.
    */
   readonly cannot?: (problem: string) => void;
+}
+
+/** Says that the plan gives the sha256 of the binary. */
+export interface HashOrigin {
+  /** The version of the file with this sha256 that the host keeps for a roll-back; absent if the host keeps another file or none. */
+  readonly keptVersion?: string;
 }
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
@@ -47,6 +55,7 @@ export async function runTrial({
   binary,
   sha256,
   version,
+  origin,
   timeoutMs,
   cannot,
 }: Trial): Promise<void> {
@@ -61,8 +70,23 @@ export async function runTrial({
     const foreign = await foreignProcessor(file);
     throw failed(foreign === undefined ? failure : `it ${foreign}`);
   }
-  if (version !== undefined && !stdout.split(/\s+/).includes(version))
-    throw failed(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
+  if (version === undefined || stdout.split(/\s+/).includes(version)) return;
+  const reported = firstLine(stdout).slice(0, 80);
+  throw failed(
+    `it reports version "${reported}" instead of ${version}${wrongHash(origin, reported)}`,
+  );
+}
+
+/**
+ * Returns the cause of a wrong version. The bytes have the sha256 that the plan gives, so this sha256 belongs to the
+ * version that the binary reports.
+ */
+function wrongHash(origin: HashOrigin | undefined, reported: string): string {
+  if (origin === undefined) return '';
+  const { keptVersion } = origin;
+  return keptVersion === undefined
+    ? `. The sha256 in the plan is that of ${reported || 'another file'}; correct the sha256 or the version`
+    : `. The sha256 in the plan is that of ${keptVersion}, which this host keeps for a roll-back, so nothing was downloaded; correct the sha256`;
 }
 
 /**
