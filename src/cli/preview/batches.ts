@@ -35,11 +35,13 @@ export interface HeldTarget extends HoldView {
 export interface Batch {
   /** The number of the wave of the policy, counted from 1; absent if the policy has no waves. */
   readonly wave?: number;
+  /** True if the wave needs an approval that nobody has given. No target of the batch starts without it. */
+  readonly needsApproval?: true;
   readonly nodes: readonly string[];
 }
 
 export function stagePreviews(
-  { stages }: Pick<PlanView, 'stages'>,
+  { stages, unapproved = [] }: Pick<PlanView, 'stages' | 'unapproved'>,
   inspection: Inspection,
   now: number,
 ): StagePreview[] {
@@ -68,9 +70,12 @@ export function stagePreviews(
           ? []
           : groupsOf(inspection, recorded, waiting).flatMap((group) => {
               const wave = wavesOf(inspection, recorded)?.of.get(group[0]?.key ?? '');
-              return batchesOf(group, Math.max(1, stage.maxInFlight), room).map((nodes) =>
-                wave === undefined ? { nodes } : { wave: wave + 1, nodes },
-              );
+              const isHeld = wave !== undefined && unapproved.includes(wave + 1);
+              return batchesOf(group, Math.max(1, stage.maxInFlight), room).map((nodes) => ({
+                ...(wave !== undefined && { wave: wave + 1 }),
+                ...(isHeld && { needsApproval: true as const }),
+                nodes,
+              }));
             }),
     };
   });

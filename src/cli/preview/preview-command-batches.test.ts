@@ -355,3 +355,17 @@ test.each([
     expect(told).toEqual([expect.stringMatching(new RegExp(`^${heading} `))]);
   },
 );
+
+test('the batches of a wave that needs an approval say so, and those of an approved wave do not', async () => {
+  const waves = [{ count: 1 }, { count: 1, approval: 'Manual' as const }, {}];
+  const view = await previewIn({ policies: [buildUpgradePolicy('canary', { waves })] });
+  expect(view.stages[1]?.batches.map(({ needsApproval }) => needsApproval)).toEqual([
+    undefined,
+    true,
+    undefined,
+  ]);
+  const text = textOf(view);
+  expect(text).toContain('\n    wave 1 of the policy\n');
+  expect(text).toContain('\n    wave 2 of the policy, which waits for refit approve\n');
+  expect(text).toContain('\n    wave 3 of the policy\n');
+});

@@ -168,10 +168,12 @@ function batchLines(batches: readonly Batch[]): string[] {
   return [
     ...batches
       .slice(0, MOST_BATCHES)
-      .flatMap(({ wave, nodes }, index) => [
+      .flatMap(({ wave, needsApproval, nodes }, index) => [
         ...(wave === undefined || wave === batches[index - 1]?.wave
           ? []
-          : [`    wave ${wave} of the policy`]),
+          : [
+              `    wave ${wave} of the policy${needsApproval === true ? ', which waits for refit approve' : ''}`,
+            ]),
         `    ${`batch ${index + 1}`.padEnd(8)} ${listed(nodes, MOST_NAMES)}`,
       ]),
     ...(rest > 0 ? [`    and ${rest} more ${rest === 1 ? 'batch' : 'batches'}`] : []),

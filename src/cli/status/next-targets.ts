@@ -32,10 +32,14 @@ export function nextTargets(look: NextInput): string[] {
   for (const stage of rollout.stages) {
     // A target to which the signal was sent has started already, even if this is not recorded yet.
     const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
-    const free = groupsOf({ snapshot, policy }, stage, pending)
-      .flat()
-      .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
-      .map(({ name }) => name);
+    // Only the first group with a target that may start is next, because later groups wait until it is done.
+    const [free = []] = groupsOf({ snapshot, policy }, stage, pending)
+      .map((group) =>
+        group
+          .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
+          .map(({ name }) => name),
+      )
+      .filter(({ length }) => length > 0);
     const ready = free.filter((name) => !blocked.has(name));
     // If a gate blocks all of these targets, the first targets of the list are still the next to start.
     if (pending.length > 0) return (ready.length > 0 ? ready : free).slice(0, limitOf(stage));

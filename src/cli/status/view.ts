@@ -22,6 +22,7 @@ import type {
 import { type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
+  inState,
   isFinal,
   isUpgradedByLaterStage,
   type Rollout,
@@ -35,6 +36,7 @@ import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
 import type { ShownSilence } from '../../engine/report/shown-silences.ts';
 import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
+import { unapprovedWaves } from '../../engine/schedule/wave-approval.ts';
 import { wavesOf } from '../../engine/schedule/waves.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { type Hold, isHeld } from '../../signal/holds.ts';
@@ -136,6 +138,8 @@ export interface PlanView
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
+  /** The numbers of the waves with pending targets that need an approval and have none; the first wave is 1. */
+  readonly unapproved?: readonly number[] | undefined;
   readonly policy?: string | undefined;
   /** Time zone of the maintenance windows, if it is set and not UTC. */
   readonly timeZone?: string | undefined;
@@ -246,6 +250,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: shownWaits(look, look.explanation.waits),
     next: nextTargets(look),
+    unapproved: unapprovedIn(look),
     policy: policy.name,
     timeZone: zoneOf([...policy.windows, ...(policy.planWindows ?? [])]),
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
@@ -262,6 +267,19 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
   });
+}
+
+/** Returns the waves with pending targets that lack their approval; undefined if there are none. */
+function unapprovedIn(look: ViewInput): number[] | undefined {
+  const { rollout } = look.snapshot;
+  if (look.policy.waves === undefined || isFinal(rollout)) return undefined;
+  const open = new Set(
+    rollout.stages.flatMap((stage) =>
+      inState(stage, 'pending').map((target) => waveOf(look, stage, target)),
+    ),
+  );
+  const lacking = unapprovedWaves(look).filter((wave) => open.has(wave));
+  return lacking.length === 0 ? undefined : lacking;
 }
 
 /**

@@ -373,7 +373,7 @@ test.each<[string, Case, readonly string[]]>([
     },
     [
       '1 of 2 nodes is not Ready',
-      'ends    when one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised\n',
+      'ends    when one of those nodes is available again (only cordoned: kubectl uncordon w1), or maxUnavailable of the UpgradePolicy is raised\n',
     ],
   ],
   [

@@ -1,9 +1,6 @@
 /** Runs `refit why`: explains the state of each plan or of one node, what it waits for, what ends the wait, and what to do. */
-import type { Wait } from '../../engine/model/decision.ts';
-import { planReference } from '../../engine/model/plan-reference.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
-import { onceForEach } from '../../util/memo.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
@@ -17,6 +14,8 @@ import { silenceSection, silencingOf, targetSilenceSection } from '../status/sil
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
+import { startsOf } from './proposed-commands.ts';
+import { namesIn, waitsOf } from './target-waits.ts';
 
 /**
  * Prints the explanation. Resolves even if a plan has failed. Rejects with REFIT_CONTROL if `node`
@@ -298,7 +297,15 @@ function sectionsOf(
   const isSaid =
     sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
   const queue = isSaid ? [] : queueSections(plan, stage, target, now);
-  return [...runnerSections(status, plan, now), ...progress(status, own, now), ...queue];
+  // A plan that is about to end starts no further node.
+  const endsSoon = phase === 'pending' ? sentences.reasonLines({ ...own, reason }, []) : [];
+  return [
+    ...runnerSections(status, plan, now),
+    { heading: 'why', lines: endsSoon, style: 'red' },
+    ...progress(status, own, now),
+    ...queue,
+    { heading: 'you can', lines: phase === 'pending' ? startsOf(own) : [] },
+  ];
 }
 
 /** Returns true if the target is not in progress and does not start unless a person changes something. */
@@ -322,27 +329,6 @@ function whyAndToDo(line: string, plan: PlanView): text.Section[] {
   ];
 }
 
-/**
- * Returns the waits of the target. If the target has no waits and is not in progress, returns the waits of its stage or
- * of an earlier stage.
- */
-function waitsOf(plan: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
-  const { waits, ofStages } = namesIn(plan);
-  const own = active ? (waits.get(target.name) ?? []) : [];
-  if (own.length > 0 || sentences.isMoving(target)) return own;
-  return ofStages.filter((wait) => active || !sentences.isRoutine(wait));
-}
-
-/**
- * Returns the waits by target, the waits of stages, and the names of the next targets. The result is computed once for
- * each plan, so that `refit why` does not search these lists for each of thousands of targets.
- */
-const namesIn = onceForEach(({ waits, next }: PlanView) => ({
-  waits: Map.groupBy(waits, ({ target }) => target),
-  ofStages: waits.filter(({ ofStage }) => ofStage === true),
-  next: new Set(next),
-}));
-
 /** Returns a section that says when a target without a wait of its own starts. */
 function queueSections(
   plan: PlanView,
@@ -358,10 +344,14 @@ function queueSections(
 }
 
 /** Returns a line that says when the target starts; undefined if that is unknown. */
-function queueLine(plan: PlanView, stage: StageView, { name }: TargetView): string | undefined {
+function queueLine(
+  plan: PlanView,
+  stage: StageView,
+  { name, held }: TargetView,
+): string | undefined {
   const earlier = earlierStage(plan, stage);
   if (earlier !== undefined) return `until the ${earlier.role}s are done`;
-  if (plan.next.length === 0) return undefined;
+  if (plan.next.length === 0 || held !== undefined) return undefined;
   return namesIn(plan).next.has(name)
     ? 'it is among the next to start'
     : 'not yet: other nodes start before it';
@@ -465,24 +455,5 @@ function controlsOf(plan: PlanView, { plans, hasOthers = plans.length > 1 }: Exp
   const flag = planFlag(plan, { hasOthers });
   const pause = `refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}`;
   const stops = `${pause}, refit abort${flag}`;
-  // While the plan is paused, only the end of the pause is proposed, because no other command lets a node start.
-  const helpful = plan.paused === undefined ? helpfulCommands(plan) : [];
-  return helpful.length === 0 ? [stops] : [helpful.join(', '), stops];
-}
-
-/** The most commands that the output proposes. */
-const MOST_PROPOSED = 4;
-
-/** Returns the commands that end what the plan waits for, in the order of its waits. */
-function helpfulCommands(plan: PlanView): string[] {
-  const name = planReference(plan);
-  const isIdle = sentences.movingNames(plan).size === 0;
-  const commands = plan.waits.flatMap(({ target, unapproved, reason: { code } }) => {
-    if (unapproved !== undefined) return [`refit approve ${name} --wave ${unapproved}`];
-    if (code === 'Held' && target !== undefined && isIdle) return [`refit unhold ${target}`];
-    if (code === 'WindowClosed' || code === 'WindowTooShort')
-      return [`refit start ${name} --now --for 2h`];
-    return code === 'Blackout' ? [`refit start ${name} --now --for 2h --blackouts`] : [];
-  });
-  return [...new Set(commands)].slice(0, MOST_PROPOSED);
+  return [...startsOf(plan), stops];
 }

@@ -343,13 +343,27 @@ export function groupWaits(
   const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];
-    const { target, gate, reason, ends, since, until, unapproved, recheckMs, probe } = first;
+    const {
+      target,
+      gate,
+      reason,
+      ends,
+      since,
+      until,
+      unapproved,
+      uncordon,
+      after,
+      recheckMs,
+      probe,
+    } = first;
     // A waiting controller also blocks the controllers after it.
     const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
     const more = {
       ...(until === undefined ? {} : { until }),
       ...(isOfAll ? { ofStage: true as const } : {}),
       ...(unapproved === undefined ? {} : { unapproved }),
+      ...(uncordon === undefined ? {} : { uncordon }),
+      ...(after === undefined ? {} : { after }),
     };
     return { wait: { target: target.name, gate, reason, ends, since, ...more }, recheckMs, probe };
   });

@@ -10,7 +10,7 @@ import {
   nodesAllowedAway,
   PASS,
   type Verdict,
-  wait,
+  waitForNodes,
 } from './types.ts';
 
 type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'fleet'>;
@@ -60,8 +60,9 @@ export const domainAvailable = {
     if (count < allowed) return PASS;
     const others = away.filter((each) => each !== node);
     const message = `${count} of ${names.length} nodes with ${label}=${domain} are not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${allowed}`;
-    const ends =
-      'one of those nodes is available again, or perDomain.maxUnavailable of the UpgradePolicy is raised';
-    return wait('DomainFull', message, ends);
+    return waitForNodes('DomainFull', message, census, {
+      counted: others,
+      limit: 'perDomain.maxUnavailable',
+    });
   },
 };

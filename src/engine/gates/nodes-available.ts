@@ -1,7 +1,15 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for any reason. */
 import { listed } from '../../util/phrases.ts';
 import type { AwaitedPlan } from '../model/awaited-plan.ts';
-import { type GateInput, nodeNameOf, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
+import {
+  type GateInput,
+  nodeNameOf,
+  nodesAllowedAway,
+  PASS,
+  type Verdict,
+  wait,
+  waitForNodes,
+} from './types.ts';
 
 type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'awaits'>;
 
@@ -30,8 +38,9 @@ export const nodesAvailable = {
     if (count < limit) return PASS;
     const others = [...busy].filter((each) => each !== node).toSorted();
     const message = `${count} of ${all.size} nodes ${count === 1 ? 'is' : 'are'} not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${limit}`;
-    const ends =
-      'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
-    return wait('TooManyUnavailable', message, ends);
+    return waitForNodes('TooManyUnavailable', message, census, {
+      counted: others,
+      limit: 'maxUnavailable',
+    });
   },
 };

@@ -365,7 +365,12 @@ const rows: [Gate, string, GateInput, string][] = [
     {
       ...input('worker'),
       policy: buildPolicy({ name: 'one', maxUnavailable: { nodes: 1 } }),
-      census: { all: new Set(['n1', 'n2']), unavailable: new Set(['n2']), busy: new Set(['n2']) },
+      census: {
+        all: new Set(['n1', 'n2']),
+        unavailable: new Set(['n2']),
+        cordoned: new Set<string>(),
+        busy: new Set(['n2']),
+      },
     },
     'wait TooManyUnavailable: 1 of 2 nodes is not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
   ],

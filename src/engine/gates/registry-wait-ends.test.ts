@@ -174,7 +174,12 @@ test.each<[Gate, string, GateInput, object]>([
     {
       ...input('worker'),
       policy: buildPolicy({ maxUnavailable: { nodes: 1 } }),
-      census: { all: new Set(['n1', 'n2']), unavailable: new Set(['n2']), busy: new Set(['n2']) },
+      census: {
+        all: new Set(['n1', 'n2']),
+        unavailable: new Set(['n2']),
+        cordoned: new Set<string>(),
+        busy: new Set(['n2']),
+      },
     },
     {
       ends: 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised',

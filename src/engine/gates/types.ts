@@ -88,6 +88,10 @@ export interface Waiting {
   readonly probe?: Probe | undefined;
   /** The number of the wave that needs approval; the first wave is 1. */
   readonly unapproved?: number | undefined;
+  /** The names of Nodes whose cordon, which no plan needs, makes the target wait. */
+  readonly uncordon?: readonly string[] | undefined;
+  /** The names of the first targets that must be done before this target. */
+  readonly after?: readonly string[] | undefined;
   /** The run of a hook that must succeed before the wait ends. The leader carries it out. */
   readonly hookRun?: HookRun | undefined;
 }
@@ -265,6 +269,8 @@ export interface NodeCensus {
   readonly all: ReadonlySet<string>;
   /** The names of the Nodes that are unschedulable or not Ready, for any reason. */
   readonly unavailable: ReadonlySet<string>;
+  /** The names of the unavailable Nodes that are Ready and on which no plan works. They only need `kubectl uncordon`. */
+  readonly cordoned: ReadonlySet<string>;
   /**
    * The names of the unavailable Nodes, and of the Nodes that will be unavailable because targets of this plan or of
    * another plan are in progress on these Nodes.
@@ -286,18 +292,44 @@ export function censusOf(
   const moving = new Set(inFlight);
   const all = new Set<string>();
   const unavailable = new Set<string>();
+  const cordoned = new Set<string>();
   const busy = new Set<string>();
   for (const node of fleet) {
     const { name } = node.metadata;
     const isAtWork = moving.has(name) || isTaken(node, claim);
     if (!isAtWork && !countsVirtual && virtualBy(node) !== undefined) continue;
     all.add(name);
-    const isAway = readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true;
+    const isReady = readyCondition(node)?.status === 'True';
+    const isAway = !isReady || node.spec?.unschedulable === true;
+    if (isAway && isReady && !isAtWork) cordoned.add(name);
     if (isAway) unavailable.add(name);
     if (isAway || isAtWork) busy.add(name);
   }
-  return { all, unavailable, busy };
+  return { all, unavailable, cordoned, busy };
 }
+
+/**
+ * Returns the wait for Nodes that are available again. Of the Nodes that count, the wait names those that people can
+ * uncordon. `limit` is the field of the policy that people can raise.
+ */
+export function waitForNodes(
+  code: ReasonCode,
+  message: string,
+  { cordoned }: NodeCensus,
+  { counted, limit }: { readonly counted: readonly string[]; readonly limit: string },
+): Waiting {
+  const uncordon = counted.filter((name) => cordoned.has(name));
+  const again =
+    uncordon.length === 0
+      ? 'one of those nodes is available again'
+      : `one of those nodes is available again (only cordoned: kubectl uncordon ${uncordon.slice(0, MOST_UNCORDONED).join(' ')})`;
+  return wait(code, message, `${again}, or ${limit} of the UpgradePolicy is raised`, {
+    ...(uncordon.length > 0 && { uncordon: uncordon.slice(0, MOST_UNCORDONED) }),
+  });
+}
+
+/** The most Nodes that a wait names for `kubectl uncordon`. */
+const MOST_UNCORDONED = 5;
 
 /**
  * Returns the number of nodes that may be unavailable under the limit. `nodes` is the number of all nodes. A percentage

@@ -403,6 +403,10 @@ export interface Wait {
   readonly ofStage?: true;
   /** The number of the wave that needs approval; the first wave is 1. Undefined for every other wait. */
   readonly unapproved?: number;
+  /** The names of Nodes whose cordon makes the target wait, although no plan works on them. */
+  readonly uncordon?: readonly string[];
+  /** The names of the first targets that must be done before this target starts. Undefined if the order does not hold it back. */
+  readonly after?: readonly string[];
 }
 
 /**

@@ -16,6 +16,9 @@ import { wavesOf } from './waves.ts';
 
 type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 
+/** The most earlier targets that a wait names. */
+const MOST_NAMED = 10;
+
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
 
 /** Returns true if the targets of the stage start in groups, one group after the other. */
@@ -114,7 +117,10 @@ export function orderCheck(
         : `${target.name} waits for ${listed(names)}, which started earlier than \`order\` of UpgradePolicy ${name} says`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return {
-      ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}),
+      ...wait('EarlierNodes', message, ENDS, {
+        ...(isPassing && { isPassing }),
+        after: names.slice(0, MOST_NAMED),
+      }),
       gate: 'order',
       ofRollout: true,
     };

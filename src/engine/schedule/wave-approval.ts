@@ -10,6 +10,25 @@ import { approvalOf } from '../model/decisions-of-people.ts';
 const RECHECK_MS = 5_000;
 
 /**
+ * Returns the numbers of the waves that need an approval and have none, counted from 1. Returns no waves while the
+ * approvals cannot be read.
+ */
+export function unapprovedWaves(context: DecisionContext): number[] {
+  const { waves = [] } = context.policy;
+  return waves.flatMap((_wave, index) => approvalWait(context, index)?.unapproved ?? []);
+}
+
+/** Returns the clause that says why a wave waits. */
+export function needsApproval(wave: number, policy = ''): string {
+  return `wave ${wave} needs approval by UpgradePolicy ${policy}`.trimEnd();
+}
+
+/** Returns what ends the wait for the approval of a wave, as a clause that follows "when". `plan` is the plan as commands name it. */
+export function approvalEnds(plan: string, wave: number): string {
+  return `somebody approves the wave: refit approve ${plan} --wave ${wave}`;
+}
+
+/**
  * Returns the wait for the approval of the wave with this index, counted from 0; undefined if the wave needs no
  * approval, or is approved. Every target of the wave needs the approval, not only the first target. Otherwise a changed
  * label could move a node that has already started into the wave, and the wave would then count as approved.
@@ -21,7 +40,7 @@ export function approvalWait(
   if (policy.waves?.[index]?.needsApproval !== true) return undefined;
   const { decisions, rollout } = snapshot;
   const wave = index + 1;
-  const needs = `wave ${wave} needs approval by UpgradePolicy ${policy.name ?? ''}`.trimEnd();
+  const needs = needsApproval(wave, policy.name);
   const asking = 'somebody approves the wave with `refit approve`';
   if (decisions === undefined)
     return wait('WaveNeedsApproval', needs, asking, { unapproved: wave });
@@ -40,7 +59,7 @@ export function approvalWait(
   if (approvalOf(decisions, rollout, wave)) return undefined;
   const { plan, place, exists } = decisions;
   const missing = exists ? '' : `; the NodeRollout ${place} does not exist yet`;
-  const ends = `somebody approves the wave: refit approve ${plan} --wave ${wave}`;
+  const ends = approvalEnds(plan, wave);
   return wait('WaveNeedsApproval', `${needs}${missing}`, ends, {
     recheckMs: RECHECK_MS,
     unapproved: wave,

@@ -1,0 +1,82 @@
+/** Finds what a single target waits for: the cause comes first, also if it is the wait of another target. */
+import type { Wait } from '../../engine/model/decision.ts';
+import { planReference } from '../../engine/model/plan-reference.ts';
+import { because } from '../../engine/model/reasons.ts';
+import { approvalEnds, needsApproval } from '../../engine/schedule/wave-approval.ts';
+import { onceForEach } from '../../util/memo.ts';
+import * as sentences from '../status/sentences.ts';
+import type { PlanView, StageView, TargetView } from '../status/view.ts';
+
+/**
+ * Returns the waits of the target. If the target has no waits and is not in progress, returns the waits of its stage or
+ * of an earlier stage. The cause comes first: what the nodes before the target wait for. The last wait is the approval
+ * of the target's own wave.
+ */
+export function waitsOf(
+  plan: PlanView,
+  { active }: StageView,
+  target: TargetView,
+): readonly Wait[] {
+  const { waits, ofStages } = namesIn(plan);
+  const own = active ? (waits.get(target.name) ?? []) : [];
+  if (sentences.isMoving(target)) return own;
+  const found =
+    own.length > 0 ? own : ofStages.filter((wait) => active || !sentences.isRoutine(wait));
+  const causes = new Set(found.flatMap(({ after = [] }) => after)).difference(
+    new Set([target.name]),
+  );
+  const first = [...causes].flatMap((name) => (waits.get(name) ?? []).filter(isCause));
+  return [
+    ...first.filter((wait) => !found.includes(wait)).map(withName),
+    ...found.map((wait) => waitIn(wait, target)),
+    ...approvalOf(plan, target, found),
+  ];
+}
+
+/** Returns true if the wait is neither about the order nor about work that makes progress. */
+function isCause(wait: Wait): boolean {
+  return wait.after === undefined && !sentences.isRoutine(wait);
+}
+
+/** Returns the wait of another target with the name of that target in its message. */
+function withName(wait: Wait): Wait {
+  const { target = '', reason } = wait;
+  return reason.message.includes(target)
+    ? wait
+    : { ...wait, reason: { ...reason, message: `${target} waits: ${reason.message}` } };
+}
+
+/** Returns the wait for earlier targets in words about `target`, because it names only the first target that waits. */
+function waitIn(wait: Wait, { name }: TargetView): Wait {
+  const { target, after, reason } = wait;
+  if (after === undefined || target === undefined || target === name) return wait;
+  const message = reason.message.startsWith(`${target} `)
+    ? `${name}${reason.message.slice(target.length)}`
+    : reason.message;
+  return { ...wait, target: name, reason: { ...reason, message } };
+}
+
+/** Returns the wait for the approval of the target's wave, unless a wait that was found is about it. */
+function approvalOf(plan: PlanView, { wave, since }: TargetView, found: readonly Wait[]): Wait[] {
+  const isOpen = wave !== undefined && plan.unapproved?.includes(wave) === true;
+  if (!isOpen || found.some(({ unapproved }) => unapproved === wave)) return [];
+  return [
+    {
+      gate: 'waves',
+      reason: because('WaveNeedsApproval', needsApproval(wave, plan.policy)),
+      ends: approvalEnds(planReference(plan), wave),
+      since,
+      unapproved: wave,
+    },
+  ];
+}
+
+/**
+ * Returns the waits by target, the waits of stages, and the names of the next targets. The result is computed once for
+ * each plan, so that `refit why` does not search these lists for each of thousands of targets.
+ */
+export const namesIn = onceForEach(({ waits, next }: PlanView) => ({
+  waits: Map.groupBy(waits, ({ target }) => target),
+  ofStages: waits.filter(({ ofStage }) => ofStage === true),
+  next: new Set(next),
+}));
