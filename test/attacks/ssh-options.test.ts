@@ -86,3 +86,15 @@ withSsh('the connection to a bastion has the same options', async () => {
     ]),
   );
 });
+
+withSsh(
+  'a key that does not exist is named beside the words of ssh, which do not name it',
+  async () => {
+    const identityFile = join(directory, 'no-such-key');
+    await using shells = await openShells({ ...settings(), identityFile });
+    const closed = { ...HOST, port: 1 };
+    await expect(shells.run(closed, 'true')).rejects.toThrow(
+      `its key ${identityFile} does not exist on this machine; correct identityFile. ssh says: ssh: connect to host`,
+    );
+  },
+);

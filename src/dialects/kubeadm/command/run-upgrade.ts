@@ -32,7 +32,7 @@ import { rfc3339, sleep } from '../../../util/clock.ts';
 import { EXIT, messageOf, RefitError, unlessError } from '../../../util/errors.ts';
 import { defined } from '../../../util/json.ts';
 import { untilAborted } from '../../../util/waits.ts';
-import { snapshotScript } from '../host/etcd.ts';
+import { snapshotScript, whyNoMember } from '../host/etcd.ts';
 import { filledScript } from '../host/filled-script.ts';
 import { type Shells, saidBy } from '../host/host.ts';
 import { etcdAnswers } from '../host/probe.ts';
@@ -229,8 +229,7 @@ async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promi
   const controllers = controlPlaneOf(manifest);
   const answers = await etcdAnswers(shells, controllers);
   const host = controllers.find(({ name }) => typeof answers.get(name) === 'object');
-  if (!host)
-    return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
+  if (!host) return output.write(`No snapshot of etcd is taken: ${whyNoMember(answers)}.\n`);
   const script = snapshotScript(version, etcdSnapshots, etcdSnapshotCertificate);
   const said = await outputOn(
     host,

@@ -11,6 +11,7 @@ import {
   etcdProblems,
   nextLeader,
   snapshotScript,
+  whyNoMember,
 } from './etcd.ts';
 import { wholeScript } from './filled-script.ts';
 
@@ -235,4 +236,27 @@ test.each([
   expect(spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' }).stdout).toBe(
     `https://${asked}:1\n`,
   );
+});
+
+test.each<[string, readonly (readonly [string, EtcdAnswer])[], string]>([
+  [
+    'etcd is external if no host has a member',
+    [],
+    'etcd is external, because no host of the control plane runs a member',
+  ],
+  [
+    'a member that cannot be asked is not called external',
+    [
+      ['cp1', false],
+      ['cp2', false],
+    ],
+    'the member of etcd on cp1, cp2 cannot be asked: curl or the client certificate for its health is missing there, or its HTTP gateway is off',
+  ],
+  [
+    'a member that does not answer is named with its words',
+    [['cp1', 'connection refused']],
+    'the member of etcd on cp1 does not answer: connection refused',
+  ],
+])('a missing snapshot of etcd has its own cause: %s', (_name, answers, why) => {
+  expect(whyNoMember(new Map(answers))).toBe(why);
 });

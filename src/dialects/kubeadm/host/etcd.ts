@@ -1,6 +1,7 @@
 /** Queries the health of the etcd members of the control-plane hosts, and finds problems in their answers. */
 import { isRecord, parseJson, recordsIn } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { listed } from '../../../util/phrases.ts';
 import { scalarText } from '../../../util/scalar-text.ts';
 import { filledScript } from './filled-script.ts';
 
@@ -96,6 +97,16 @@ function recordIn(answer: unknown, name: string): Record<string, unknown> {
 
 function listIn(answer: unknown, name: string): Record<string, unknown>[] {
   return recordsIn(isRecord(answer) ? ownMember(answer, name) : undefined);
+}
+
+/** Returns why no member of etcd can be asked for a snapshot. A host without a member has no answer. */
+export function whyNoMember(answers: ReadonlyMap<string, EtcdAnswer>): string {
+  if (answers.size === 0)
+    return 'etcd is external, because no host of the control plane runs a member';
+  const [[name, answer] = ['', false]] = answers;
+  return answer === false
+    ? `the member of etcd on ${listed([...answers.keys()])} cannot be asked: curl or the client certificate for its health is missing there, or its HTTP gateway is off`
+    : `the member of etcd on ${name} does not answer: ${String(answer)}`;
 }
 
 export interface Problem {

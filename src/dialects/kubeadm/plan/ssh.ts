@@ -2,6 +2,7 @@
  * Runs scripts on hosts with the ssh client of the system. Each host has one shared connection, and host keys are
  * always checked.
  */
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +53,10 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
         return { ...result, stdout: result.stdout.split(`${BEGINS}\n`).at(-1) ?? '' };
       const through = host.bastion ? ` through ${host.bastion.address}` : '';
       const where = `${host.name} (${host.address ?? host.name}${through})`;
-      throw new RefitError('REFIT_SSH', `${where}: ${reasonOf(result.stderr, user)}`);
+      throw new RefitError(
+        'REFIT_SSH',
+        `${where}: ${missingKeys(host, ssh)}${reasonOf(result.stderr, user)}`,
+      );
     },
     async [Symbol.asyncDispose]() {
       const end = async (socket: string): Promise<unknown> =>
@@ -114,6 +118,20 @@ function argumentsOf(
     '--',
     host.address ?? host.name,
   ];
+}
+
+/**
+ * Returns a clause that names the keys of the host and its bastion that do not exist on this machine; an empty text if
+ * all exist. Ssh goes on without such a key and does not name it. Paths that ssh itself expands are not checked.
+ */
+function missingKeys(host: ManifestHost, ssh: Manifest['ssh']): string {
+  const keys = [host.identityFile ?? ssh.identityFile, host.bastion?.identityFile];
+  const found = new Set(keys.filter((key) => key !== undefined && /^[^~%]*$/.test(key)));
+  const missing: string[] = [];
+  for (const key of found) if (key !== undefined && !existsSync(key)) missing.push(key);
+  return missing.length === 0
+    ? ''
+    : `its key ${missing.join(' and ')} does not exist on this machine; correct identityFile. ssh says: `;
 }
 
 function reasonOf(stderr: string, user: string): string {
