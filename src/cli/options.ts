@@ -4,7 +4,12 @@ import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { ClusterFlags } from '../kube/config/kubeconfig.ts';
 import { listedNamespaces } from '../kube/job-namespaces.ts';
-import { formatDuration, parseDuration } from '../util/duration.ts';
+import {
+  formatDuration,
+  isDurationTooLong,
+  LONGEST_DURATION,
+  parseDuration,
+} from '../util/duration.ts';
 import { ADDRESS_ADVICE, partsOfAddress } from '../util/listen.ts';
 import type { LogLevel } from '../util/log.ts';
 
@@ -141,7 +146,9 @@ export function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
   throw new InvalidArgumentError(
-    'a duration is a number above zero with a unit (ms, s, m or h), such as 90s',
+    isDurationTooLong(text)
+      ? `the longest duration is ${LONGEST_DURATION}`
+      : 'a duration is a number above zero with a unit (ms, s, m or h), such as 90s',
   );
 }
 

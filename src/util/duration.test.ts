@@ -1,6 +1,6 @@
 /** Tests which durations are understood, and how they are written. */
 import { expect, test } from 'vitest';
-import { formatDuration, parseDuration } from './duration.ts';
+import { formatDuration, isDurationTooLong, LONGEST_DURATION, parseDuration } from './duration.ts';
 
 test.each<[string, number | undefined]>([
   ['250ms', 250],
@@ -39,4 +39,12 @@ test.each<[number, string]>([
   [360_000_000, '100 h'],
 ])('%d ms are told as %j', (milliseconds, text) => {
   expect(formatDuration(milliseconds)).toBe(text);
+});
+
+test('a duration that Go cannot hold is called too long, and the longest duration is not', () => {
+  expect(isDurationTooLong('99999999999h')).toBe(true);
+  expect(isDurationTooLong('2562048h')).toBe(true);
+  expect(isDurationTooLong(LONGEST_DURATION)).toBe(false);
+  expect(parseDuration(LONGEST_DURATION)).toBeDefined();
+  expect(isDurationTooLong('5d')).toBe(false);
 });

@@ -6,8 +6,18 @@ import { ownMember } from './own-member.ts';
  * has another form, or is zero.
  */
 export function parseDuration(text: string): number | undefined {
-  const nanoseconds = /^(?:\d+(?:ms|s|m|h))+$/.test(text) ? parseGoDuration(text) : undefined;
+  const nanoseconds = FORM.test(text) ? parseGoDuration(text) : undefined;
   return nanoseconds ? nanoseconds / 1e6 : undefined;
+}
+
+const FORM = /^(?:\d+(?:ms|s|m|h))+$/;
+
+/** The longest duration that `parseDuration` reads, in whole hours. Go programs cannot read a longer one. */
+export const LONGEST_DURATION = '2562047h';
+
+/** Returns true if the text has the form of a duration, but is longer than `LONGEST_DURATION`. */
+export function isDurationTooLong(text: string): boolean {
+  return FORM.test(text) && parseGoDuration(text) === undefined;
 }
 
 /**

@@ -49,6 +49,11 @@ export async function runStatus(flags: StatusFlags, parts: SessionParts): Promis
  */
 export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
   const { clock, output } = parts;
+  if (flags.timeout !== undefined && flags.watch !== true)
+    throw new RefitError(
+      'REFIT_USAGE',
+      '--timeout limits how long --watch follows the plans: add --watch, or leave --timeout out',
+    );
   return await inSession(flags, parts, 'refit-status', async (session) => {
     if (flags.watch) return await watch(flags, parts, session);
     const now = clock.now();
