@@ -228,6 +228,7 @@ const EVERYTHING: Complete<StatusView> = {
               isThere: true,
               fetchesAhead: true,
               runs: '',
+              installed: '',
               gone: true,
               held: { by: '', reason: '', since: '', until: '' },
               wayBack: { state: 'open', until: '', message: '' },

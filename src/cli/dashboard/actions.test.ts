@@ -63,7 +63,7 @@ test('a preview of a plan that is not applied over the one of the cluster, with 
   const shown = lines.join('\n');
   expect(shown).toContain('Plan autopilot (id2)  new');
   expect(shown).toContain('the cluster has a plan with this name');
-  expect(shown).toMatch(/workers of command 0 to \S+, 1 at a time\n +batch 1 +w1/);
+  expect(shown).toMatch(/workers to \S+, 1 at a time\n +batch 1 +w1/);
 });
 
 test.each([

@@ -1,7 +1,7 @@
 /** Finds what a preview shows in addition to the decision: why the policy applies, and what would block drains. */
 import { type DrainPreview, isBlocked } from '../../drain/drain-preview.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import { targetsIn } from '../../engine/model/rollout.ts';
+import { isUpgradedByLaterStage, type Rollout, withStages } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
 import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -68,6 +68,10 @@ interface BlockedDrain {
 const MOST_NODES = 200;
 const AT_ONCE = 8;
 
+function pendingTargets(rollout: Rollout) {
+  return withStages(rollout).filter(({ target }) => target.state === 'pending');
+}
+
 /** Previews the drains of the nodes that have not started. Returns undefined if the plan drains no node. Never rejects. */
 export async function lookAtDrains(
   { snapshot, policy }: Inspection,
@@ -76,9 +80,11 @@ export async function lookAtDrains(
   const { enabled, byWork = false, cordonOnly = false } = policy.drain;
   if (cordonOnly || !(enabled || byWork)) return undefined;
   const byNode = new Map(
-    targetsIn(snapshot.rollout, 'pending').flatMap((target) => {
-      const { node } = factsOf(snapshot, target);
-      return node ? [[node.name, target.name] as const] : [];
+    pendingTargets(snapshot.rollout).flatMap(({ stage, target }) => {
+      const { node, isThere } = factsOf(snapshot, target);
+      // A node that already runs the version is not drained.
+      const isDone = isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
+      return node && !isDone ? [[node.name, target.name] as const] : [];
     }),
   );
   if (byNode.size === 0) return undefined;

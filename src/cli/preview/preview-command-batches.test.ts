@@ -42,10 +42,10 @@ test('a Plan of k0s: stages in order, batches by slots, and what waits', async (
   const view = await preview('autopilot', plan, workers);
   expect(view).toMatchObject({ phase: 'new', stages: [{ maxInFlight: 1 }, { maxInFlight: 2 }] });
   expect(textOf(view)).toBe(`Plan autopilot (id1)  new
-  controllers of command 0 to v1.36.3+k0s.2, 1 at a time
+  controllers to v1.36.3+k0s.2, 1 at a time
     batch 1  c1
     batch 2  c2
-  workers of command 0 to v1.36.3+k0s.2, 2 at a time
+  workers to v1.36.3+k0s.2, 2 at a time
     batch 1  w1, w2
     batch 2  w3
   waits    1 controller queued (1 at a time) (NoFreeSlot)
@@ -161,6 +161,8 @@ test('a stage whose nodes all run the version already is no plan without targets
   const view = await previewIn({ workers: ['w1', 'w2', 'w3'].map(there) });
   const [, workers] = view.stages;
   const text = textOf({ ...view, stages: workers ? [workers] : [] });
+  // No pod is evicted from a node that runs the version already.
+  expect(view.drains).toBeUndefined();
   expect(text).toContain('    there    w1, w2, w3: at v1.36.3+k0s.2 already');
   expect(text).not.toContain('selects no target');
 });
@@ -368,4 +370,10 @@ test('the batches of a wave that needs an approval say so, and those of an appro
   expect(text).toContain('\n    wave 1 of the policy\n');
   expect(text).toContain('\n    wave 2 of the policy, which waits for refit approve\n');
   expect(text).toContain('\n    wave 3 of the policy\n');
+});
+
+test('the stages of a plan with several commands name their command', async () => {
+  const view = await previewIn({});
+  const stages = view.stages.map((stage, command) => ({ ...stage, command }));
+  expect(textOf({ ...view, stages })).toContain('\n  workers of command 1 to v1.36.3+k0s.2');
 });

@@ -51,7 +51,7 @@ test('a selector that matches nothing is told beside the stages that have target
     'labels "pool=nobody"',
   ]);
   expect(textOf(view)).toContain(
-    '\n  workers of command 0 to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n',
+    '\n  workers to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n',
   );
 });
 

@@ -87,6 +87,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
   } = plan;
   const found = stages.filter((stage) => countOf(stage) > 0 || stage.selection !== undefined);
   const hasTargets = stages.some((stage) => countOf(stage) > 0);
+  const hasSeveral = new Set(stages.map(({ command }) => command)).size > 1;
   const problems = problemsOf(plan);
   return [
     `${titleOf({ kind, name, id })}  ${phase}${plan.paused === undefined ? '' : ', paused'}`,
@@ -99,7 +100,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
       ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)]
       : []),
     ...(plan.order === undefined ? [] : [line('order', plan.order)]),
-    ...found.flatMap(stageLines),
+    ...found.flatMap((stage) => stageLines(stage, hasSeveral)),
     ...waits.map((wait) => line('waits', waitText(wait))),
     ...pauseLines(plan).map((text) => line('paused', text)),
     ...cordonLines(plan).map((text) => line('cordon', text)),
@@ -147,9 +148,10 @@ function countOf({ done, there, moving, held, batches }: StagePreview): number {
   return done + there.length + moving.length + held.length + batches.length;
 }
 
-function stageLines(stage: StagePreview): string[] {
+/** The title of the stage names its command only if the plan has several commands. */
+function stageLines(stage: StagePreview, hasSeveral: boolean): string[] {
   const { command, role, version, maxInFlight, selection, done, there, moving, held } = stage;
-  const title = `  ${role}s of command ${command} to ${version}`;
+  const title = `  ${role}s${hasSeveral ? ` of command ${command}` : ''} to ${version}`;
   if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
   return [
     `${title}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,

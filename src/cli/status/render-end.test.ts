@@ -184,6 +184,15 @@ describe('at the end', () => {
       "  w3    failed at Restart  59 s  worker  -              v1.36.3+k0s.2  k0s's own",
     ]);
   });
+
+  test('wide: a target that has not started shows the version that it runs', async () => {
+    const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion: 'v1.36.2+k0s' } } };
+    const plans = [running([], recorded({ w1: 'SignalPending' }))];
+    const lines = await textOf({ plans, workers: [node] }, 'wide');
+    expect(lines.find((line) => line.startsWith('  w1 '))).toMatch(
+      /^ {2}w1 +pending .* worker +v1\.36\.2\+k0s +v1\.36\.3\+k0s\.2 /,
+    );
+  });
 });
 
 describe('on a terminal', () => {

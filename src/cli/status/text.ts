@@ -366,7 +366,16 @@ function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
       // If a plan was edited after its end, it has upgraded no node to its present version, so the version that the
       // node runs is shown.
       const to = plan.phase === 'edited' ? (target.runs ?? version) : version;
-      return [name, state, time, role, target.from ?? '-', to, ...agent, message];
+      return [
+        name,
+        state,
+        time,
+        role,
+        target.from ?? target.installed ?? '-',
+        to,
+        ...agent,
+        message,
+      ];
     }),
   );
   const header = [

@@ -80,6 +80,8 @@ export interface TargetView
   readonly isThere?: boolean | undefined;
   /** The version that the target runs, if it is not the version that is recorded as installed. */
   readonly runs?: string | undefined;
+  /** The version that a pending target runs, as its object says. The version of a kubelet may lack the build. */
+  readonly installed?: string | undefined;
   /** True if the object of the target does not exist any more. */
   readonly gone?: boolean | undefined;
   /** The hold that keeps a pending or skipped target from starting. */
@@ -404,6 +406,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     fetchesAhead,
     isThere: isTold || undefined,
     runs: otherVersion(snapshot, stage, target),
+    installed: phase === 'pending' ? facts.version : undefined,
     gone: !exists || undefined,
     held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, look.now) : undefined,
     wayBack: wayBackOf(look, stage, target),

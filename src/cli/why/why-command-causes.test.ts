@@ -10,11 +10,13 @@ import {
   buildViewParts,
   lookAt,
   recorded,
+  signalled,
   statusOf,
 } from '../../../test/support/builders/views.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import type { Node } from '../../kube/resources.ts';
+import { encodeReport } from '../../signal/annotations.ts';
 import { HOLD_ANNOTATION } from '../../signal/holds.ts';
 import { mediumOf } from '../output.ts';
 import { whyLines } from './why-command.ts';
@@ -22,6 +24,7 @@ import { whyLines } from './why-command.ts';
 const NOW = T0 + MINUTE;
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
+const VERSION = 'v1.36.3+k0s.2';
 const NAMES = ['w1', 'w2', 'w3', 'w4', 'w5'];
 const CANARY = { selector: { matchLabels: { wave: 'first' } } };
 const LABELS: Readonly<Record<string, string>> = { w1: 'first', w2: 'second', w4: 'first' };
@@ -146,4 +149,15 @@ test('a node that has not started in a plan that is about to be refused names wh
   }));
   const text = await whyOf('w1', {}, {}, fleet);
   expect(text).toContain('\n  why     w1 lacks the labels kubernetes.io/os and kubernetes.io/arch');
+});
+
+test('a node that ran the version already is not said to have gone from it to itself', async () => {
+  const created = later(1000);
+  const fleet = workers().map((node) =>
+    node.metadata.name === 'w1'
+      ? signalled(node, { created, status: 'Completed' }, encodeReport({ created, from: VERSION }))
+      : node,
+  );
+  const text = await whyOf('w1', {}, { w1: 'SignalCompleted' }, fleet);
+  expect(text).toContain(`ago, has ${VERSION}`);
 });

@@ -319,7 +319,9 @@ function stoppedLine({ reason = 'no reason is recorded' }: PlanView): string {
 
 function changeOf({ version }: StageView, { from, runs }: TargetView): string {
   if (runs !== undefined) return `runs ${runs}`;
-  return from === undefined ? `has ${version}` : `went from ${from} to ${version}`;
+  return from === undefined || from === version
+    ? `has ${version}`
+    : `went from ${from} to ${version}`;
 }
 
 function whyAndToDo(line: string, plan: PlanView): text.Section[] {
