@@ -13,11 +13,13 @@ export interface JobRunnerOptions {
   readonly durationMs: number;
   /** Returns the version that the kubelet of the node reports after a Job. Without it no node changes. */
   readonly versionAfter?: (job: Job) => string | undefined;
+  /** Does the work of the container `prepare` before the Job begins. */
+  readonly prepared?: (job: Job, abort: AbortSignal) => Promise<void>;
 }
 
 /** Starts every new Job, and completes it after `durationMs`, until `abort` aborts. */
 export async function runJobs(
-  { client, namespace, clock, durationMs, versionAfter }: JobRunnerOptions,
+  { client, namespace, clock, durationMs, versionAfter, prepared }: JobRunnerOptions,
   abort: AbortSignal,
 ): Promise<void> {
   const informer = createInformer(client, jobs, { namespace, clock });
@@ -37,6 +39,7 @@ export async function runJobs(
   const play = async (job: Job): Promise<void> => {
     try {
       const started = await write(job, { startTime: rfc3339(clock.now()), active: 1 });
+      await prepared?.(job, abort);
       await sleep(clock, durationMs, abort);
       await upgradeNode(job);
       const now = rfc3339(clock.now());

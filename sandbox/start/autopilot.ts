@@ -81,6 +81,8 @@ export const autopilot: Demonstration = {
       badBuilds: BAD_BUILDS,
       restartDelayMs: RESTART_DELAY_MS,
       environment: FOLLOWING.environment,
+      // Commands ask each controller at the port of the kubeconfig, unless their user names another port.
+      ...(flags['real'] !== true && { apiPort: Number(new URL(plane.url).port) }),
       breakFor: broken,
       isStillBroken: (node) => existsSync(damageOf(directory, node)),
     });

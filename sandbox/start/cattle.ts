@@ -1,4 +1,4 @@
-/** Demonstrates system-upgrade-controller: Nodes and Jobs in memory, upgraded by one Plan of `upgrade.cattle.io`. */
+/** Demonstrates system-upgrade-controller: Nodes and Jobs in memory, upgraded by two Plans of `upgrade.cattle.io`, as K3s documents them. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
@@ -9,7 +9,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { rfc3339, systemClock } from '../../src/util/clock.ts';
+import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { withPlusSign } from '../../src/util/version.ts';
 import { startProcess } from '../../tools/controlplane/process.ts';
@@ -20,20 +20,27 @@ import { REFIT } from '../refit.ts';
 import type { Demonstration, Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
 
-const NODES = 8;
-const CONCURRENCY = 3;
+const SERVERS = ['server1', 'server2', 'server3'];
+const AGENTS = ['agent1', 'agent2', 'agent3', 'agent4', 'agent5'];
+const NODES = SERVERS.length + AGENTS.length;
+const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+/** Two servers in progress at the same time can cost the quorum of etcd. */
+const SERVERS_AT_ONCE = 1;
+const AGENTS_AT_ONCE = 2;
+const SERVER_PLAN = 'k3s-server';
+const AGENT_PLAN = 'k3s-agent';
 const FROM = 'v1.36.2+k3s1';
 const TO = 'v1.36.3+k3s1';
 const JOB_MS = 2000;
 const NAMESPACE = 'system-upgrade';
 const CONTROLLER = 'system-upgrade-controller';
-const HASH_LABEL = 'plan.upgrade.cattle.io/k3s-server';
 
 export const cattle: Demonstration = {
   dialect: 'cattle',
   about: [
     `Starts an API server in memory with ${NODES} Nodes, with Refit as Rancher's ${CONTROLLER}; applies`,
-    'a Plan, shows its progress and ends with a summary. Jobs are simulated: no container runs. Everything is removed at the end.',
+    'a Plan for the servers and a Plan for the agents, shows their progress and ends with a summary. Jobs are simulated: no',
+    'container runs. Everything is removed at the end.',
   ],
   flags: {},
   help: {},
@@ -47,12 +54,14 @@ export const cattle: Demonstration = {
     started.defer(() => client.close());
     await createObjects(client, abort);
     await startController(kubeconfig, ground);
-    await client.create(cattlePlans, examplePlan());
-    say(`Plan applied: all nodes from ${FROM} to ${TO}, ${CONCURRENCY} at a time, with cordon.\n`);
-    const { code, last, waits } = await follow(kubeconfig, ground);
-    if (!last || code === EXIT.interrupted) return code;
+    for (const plan of [serverPlan(), agentPlan()]) await client.create(cattlePlans, plan);
+    say(
+      `Plans applied: all nodes from ${FROM} to ${TO}, with cordon:\nservers ${SERVERS_AT_ONCE} at a time, then agents ${AGENTS_AT_ONCE} at a time.\n`,
+    );
+    const { code, views, waits } = await follow(kubeconfig, ground);
+    if (views.length === 0 || code === EXIT.interrupted) return code;
     say('');
-    for (const line of await summarize(client, last, waits)) say(line);
+    for (const line of await summarize(client, views, waits)) say(line);
     await ground.keep?.(kubeconfig);
     return code;
   },
@@ -61,9 +70,9 @@ export const cattle: Demonstration = {
 async function createObjects(client: KubeClient, abort: AbortSignal): Promise<void> {
   await installDefinitions(client, systemClock, abort);
   await client.create(namespaces, { metadata: { name: NAMESPACE } });
-  for (let index = 1; index <= NODES; index++) {
-    const name = `node${index}`;
-    await createNode(client, name, { 'example.com/version': FROM.replace('+', '-') });
+  for (const name of [...SERVERS, ...AGENTS]) {
+    const role = SERVERS.includes(name) ? { [CONTROL_PLANE]: 'true' } : {};
+    await createNode(client, name, { 'example.com/version': FROM.replace('+', '-'), ...role });
     await reportReady(client, name, FROM, rfc3339(systemClock.now()));
   }
 }
@@ -73,7 +82,14 @@ async function startController(kubeconfig: string, { directory, started }: Groun
   const stop = new AbortController();
   const client = createClient(await loadClusterConfig({ path: kubeconfig }));
   const played = runJobs(
-    { client, namespace: NAMESPACE, clock: systemClock, durationMs: JOB_MS, versionAfter },
+    {
+      client,
+      namespace: NAMESPACE,
+      clock: systemClock,
+      durationMs: JOB_MS,
+      versionAfter,
+      prepared: preparedIn(client),
+    },
     stop.signal,
   );
   started.defer(async () => {
@@ -99,6 +115,25 @@ async function startController(kubeconfig: string, { directory, started }: Groun
   started.defer(async () => await controller.stop());
 }
 
+const POLL_MS = 100;
+
+/** Returns what the container `prepare` of a Job does: the one of an agent waits until the Plan of the servers is complete. */
+function preparedIn(client: KubeClient) {
+  return async ({ metadata: { labels = {} } }: Job, abort: AbortSignal): Promise<void> => {
+    if (labels['upgrade.cattle.io/plan'] !== AGENT_PLAN) return;
+    const isComplete = async (): Promise<boolean> => {
+      const { status } = await client.get(cattlePlans, SERVER_PLAN, {
+        namespace: NAMESPACE,
+        abort,
+      });
+      return (status?.conditions ?? []).some(
+        ({ type, status }) => type === 'Complete' && status === 'True',
+      );
+    };
+    while (!(await isComplete())) await sleep(systemClock, POLL_MS, abort);
+  };
+}
+
 interface JobTemplate {
   readonly spec: {
     readonly containers: readonly {
@@ -118,21 +153,34 @@ function versionAfter({ spec }: Job): string | undefined {
   return version?.value === undefined ? undefined : withPlusSign(version.value);
 }
 
-function examplePlan(): CattlePlan {
+function serverPlan(): CattlePlan {
+  return examplePlan(SERVER_PLAN, {
+    concurrency: SERVERS_AT_ONCE,
+    nodeSelector: { matchExpressions: [{ key: CONTROL_PLANE, operator: 'Exists' }] },
+  });
+}
+
+/** The Plan of the agents. No agent may be newer than a server, so `prepare` waits for the Plan of the servers. */
+function agentPlan(): CattlePlan {
+  return examplePlan(AGENT_PLAN, {
+    concurrency: AGENTS_AT_ONCE,
+    nodeSelector: { matchExpressions: [{ key: CONTROL_PLANE, operator: 'DoesNotExist' }] },
+    prepare: { image: 'rancher/k3s-upgrade', args: ['prepare', SERVER_PLAN] },
+  });
+}
+
+function examplePlan(name: string, own: Partial<CattlePlan['spec']>): CattlePlan {
   return {
     apiVersion: 'upgrade.cattle.io/v1',
     kind: 'Plan',
-    metadata: { name: 'k3s-server', namespace: NAMESPACE },
+    metadata: { name, namespace: NAMESPACE },
     spec: {
-      concurrency: CONCURRENCY,
       version: TO,
-      nodeSelector: {
-        matchExpressions: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
-      },
       serviceAccountName: 'system-upgrade',
       cordon: true,
       upgrade: { image: 'rancher/k3s-upgrade' },
       postCompleteLabels: { 'example.com/version': '$(LATEST_VERSION)' },
+      ...own,
     },
   };
 }
@@ -140,22 +188,24 @@ function examplePlan(): CattlePlan {
 /** Reads the result from the Nodes and Jobs. */
 async function summarize(
   client: KubeClient,
-  view: PlanView,
+  views: readonly PlanView[],
   waits: readonly string[],
 ): Promise<string[]> {
   const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
   const byNode = new Map(
     items.map((job) => [job.metadata.labels?.['upgrade.cattle.io/node'], job]),
   );
-  const targets = view.stages.flatMap((stage) => stage.targets);
+  const targets = views.flatMap(({ name: plan, stages }) =>
+    stages.flatMap((stage) => stage.targets.map((target) => ({ ...target, plan }))),
+  );
   const rows = await Promise.all(
-    targets.map(async ({ name, phase }) => {
+    targets.map(async ({ name, phase, plan }) => {
       const { labels = {} } = (await client.get(nodes, name)).metadata;
       const job = byNode.get(name);
       return [
         name,
         labels['example.com/version'] ?? '',
-        labels[HASH_LABEL]?.slice(0, 12) ?? '',
+        labels[`plan.upgrade.cattle.io/${plan}`]?.slice(0, 12) ?? '',
         phase,
         job?.metadata.name ?? '',
       ];
