@@ -12,7 +12,6 @@ import { journalAt } from '../../test/support/builders/agent-situations.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { defined } from '../util/json.ts';
 import { silentLogger } from '../util/log.ts';
-import type { ActiveJournal } from './journal.ts';
 import { type EffectTools, perform } from './perform-step.ts';
 import { upgradePathsOf } from './state/state-directory.ts';
 import { fileTrust } from './state/trusted-path.ts';
@@ -165,7 +164,7 @@ test.each([
   };
   const outcome = await perform(
     { kind: 'trial-run' },
-    { ...journal, work: { ...work, binary, signal } } as ActiveJournal,
+    { ...journal, work: { ...work, binary, signal } },
     tools as unknown as EffectTools,
     new AbortController().signal,
   );

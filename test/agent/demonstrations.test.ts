@@ -15,3 +15,23 @@ test.each(DEMONSTRATIONS.slice(1).map(({ dialect }) => dialect))('%s', async (di
   expect(ok, stdout + stderr).toBe(true);
   expect(stdout).toMatch(/Total time: (?:\d+ min(?: \d+ s)?|\d+ s)\.\n$/);
 });
+
+test('the demonstration of K3s upgrades one server at a time, and no agent before all servers', async () => {
+  const { stdout } = await run(process.execPath, [START, '--dialect', 'cattle']);
+  const lines = stdout.split('\n');
+  const changes = lines.flatMap((line) => {
+    const [, node = '', state = ''] = / worker (server\d) (Running|done)$/.exec(line) ?? [];
+    return node === '' ? [] : [{ node, state }];
+  });
+  let running = new Set<string>();
+  for (const { node, state } of changes) {
+    running =
+      state === 'done' ? running.difference(new Set([node])) : running.union(new Set([node]));
+    expect(running.size).toBeLessThanOrEqual(1);
+  }
+  expect(new Set(changes.map(({ node }) => node)).size).toBe(3);
+  const servers = lines.findIndex((line) => line.endsWith('k3s-server is done'));
+  const agents = lines.findIndex((line) => / worker agent\d done$/.test(line));
+  expect(servers).toBeGreaterThan(0);
+  expect(agents).toBeGreaterThan(servers);
+});

@@ -104,9 +104,9 @@ export function whyNoMember(answers: ReadonlyMap<string, EtcdAnswer>): string {
   if (answers.size === 0)
     return 'etcd is external, because no host of the control plane runs a member';
   const [[name, answer] = ['', false]] = answers;
-  return answer === false
+  return typeof answer !== 'string'
     ? `the member of etcd on ${listed([...answers.keys()])} cannot be asked: curl or the client certificate for its health is missing there, or its HTTP gateway is off`
-    : `the member of etcd on ${name} does not answer: ${String(answer)}`;
+    : `the member of etcd on ${name} does not answer: ${answer}`;
 }
 
 export interface Problem {
