@@ -5,7 +5,7 @@ import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
-import { age, aligned, type LinePart, partLines, table, wrapped } from '../phrases.ts';
+import { age, aligned, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fixOf, isMended, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
 import { statusHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
@@ -13,6 +13,7 @@ import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
 import { silenceSection } from './silence-section.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
+import { wideTable } from './wide-table.ts';
 
 export interface Section {
   readonly heading: string;
@@ -354,42 +355,6 @@ const narrowRows = (rows: readonly sentences.TargetRow[]): string[][] => [
     message === '' ? name : `${name}: ${message}`,
   ]),
 ];
-
-function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
-  const waits = sentences.waitsByTarget(plan);
-  const hasAgents = sentences.targetsOf(plan).some(({ agent }) => agent !== undefined);
-  const rows = plan.stages.flatMap(({ role, version, active, targets }) =>
-    targets.map((target) => {
-      const wait = active ? waits.get(target.name) : undefined;
-      const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
-      const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
-      // If a plan was edited after its end, it has upgraded no node to its present version, so the version that the
-      // node runs is shown.
-      const to = plan.phase === 'edited' ? (target.runs ?? version) : version;
-      return [
-        name,
-        state,
-        time,
-        role,
-        target.from ?? target.installed ?? '-',
-        to,
-        ...agent,
-        message,
-      ];
-    }),
-  );
-  const header = [
-    'NODE',
-    'STATE',
-    'FOR',
-    'ROLE',
-    'FROM',
-    'TO',
-    ...(hasAgents ? ['AGENT'] : []),
-    'MESSAGE',
-  ];
-  return rows.length === 0 ? [] : table(header, rows, width - 2);
-}
 
 interface Mark {
   readonly word: string;

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { COORDINATION_ROWS } from '../../../test/support/builders/coordination-rows.ts';
 import {
   among,
+  besideNodeAway,
   CLEAR,
   DOWN,
   held,
@@ -362,16 +363,7 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     nodesAvailable,
     'another node is away already',
-    {
-      ...input('worker'),
-      policy: buildPolicy({ name: 'one', maxUnavailable: { nodes: 1 } }),
-      census: {
-        all: new Set(['n1', 'n2']),
-        unavailable: new Set(['n2']),
-        cordoned: new Set<string>(),
-        busy: new Set(['n2']),
-      },
-    },
+    besideNodeAway(),
     'wait TooManyUnavailable: 1 of 2 nodes is not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
   ],
   [drainPossible, 'a target without a Node', input('worker'), 'pass'],

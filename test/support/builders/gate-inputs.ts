@@ -139,3 +139,19 @@ export function inZones(
   const facts = buildFacts({ labels: { zone: zones['w1'] ?? '' } });
   return { ...input('worker'), target, policy, facts, fleet, census: censusOf(fleet, []) };
 }
+
+/** Returns the input of a worker under a limit of one node, while the Node n2 is away. */
+export function besideNodeAway(): GateInput {
+  const away = new Set(['n2']);
+  const census = {
+    all: new Set(['n1', 'n2']),
+    unavailable: away,
+    cordoned: new Set<string>(),
+    busy: away,
+  };
+  return {
+    ...input('worker'),
+    policy: buildPolicy({ name: 'one', maxUnavailable: { nodes: 1 } }),
+    census,
+  };
+}
