@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..', '..', 'src');
 const READER =
-  /(?<!function )\b(?:parseYaml|parseForeignYaml|readObjects|planFilesIn|readForeignPlans|previewText|JSON\.parse)\(|from 'yaml'/;
+  /(?<!function )\b(?:parseYaml|parseYamlDocument|parseFirstYamlDocument|parseForeignYaml|readObjects|planFilesIn|readForeignPlans|previewText|JSON\.parse)\(|from 'yaml'/;
 
 /** A file of the administrator who runs the command. `readNamed` limits its size, and no other process waits for the command. */
 const OWN_FILE = 'a file of the user of the command';
