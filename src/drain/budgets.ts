@@ -1,4 +1,4 @@
-/** Finds what blocks a drain: PodDisruptionBudgets that allow no eviction, and pods that do not terminate. */
+/** Finds what blocks a drain: PodDisruptionBudgets that allow no eviction now, and pods that do not terminate. */
 import { keyOf, type Pod, type PodDisruptionBudget, readyCondition } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 import { listed } from '../util/phrases.ts';
@@ -12,9 +12,16 @@ export interface BlockingBudget {
   readonly reason: string;
 }
 
-/** Describes what ends the wait for a PodDisruptionBudget. The text is a clause that follows the word "when". */
+/**
+ * Describes what ends the wait of a node that is not cordoned for a PodDisruptionBudget. The text is a clause that follows
+ * the word "when".
+ */
 export const BUDGET_ENDS =
-  'the budget allows the eviction: run more replicas, or change the budget';
+  'the budget allows the eviction: change the budget, run more replicas, or set drain.zeroDisruptionBudgets to Try if an operator changes the budget when it sees the cordon';
+
+/** Describes what ends the wait of a drain for a PodDisruptionBudget. The text is a clause that follows the word "when". */
+export const CORDONED_BUDGET_ENDS =
+  'the budget allows the eviction: an operator that manages the pods may change it now that the node is cordoned; otherwise change the budget, or run more replicas';
 
 /** Returns a sentence about the PodDisruptionBudget that blocks the eviction of these pods. */
 export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget): string {

@@ -30,9 +30,21 @@ export interface DrainPreview {
   readonly refused: readonly RefusedPod[];
 }
 
-/** Returns true if something would keep the drain from ending. */
-export function isBlocked({ obstacles, refused }: DrainPreview): boolean {
+/** Returns true if the drain cannot end unless somebody changes something, for example an operator that sees the cordon. */
+export function hasObstacles({ obstacles, refused }: DrainPreview): boolean {
   return obstacles.length + refused.length > 0;
+}
+
+/**
+ * Returns true if the drain must not start. Pods that the options forbid to evict always prevent the start, because
+ * somebody chose these options. Budgets prevent it only if the policy waits for budgets: an operator may change a budget
+ * when it sees the cordon or the eviction.
+ */
+export function isHeldBack(
+  { obstacles, refused }: DrainPreview,
+  { waitsForBudgets = false }: { readonly waitsForBudgets?: boolean },
+): boolean {
+  return refused.length > 0 || (waitsForBudgets && obstacles.length > 0);
 }
 
 export interface DrainPreviewer {

@@ -29,6 +29,7 @@ import type { DrainDelegation } from './contract/features.ts';
 import { createReconciler } from './loop.ts';
 import type { Observation } from './model/decision.ts';
 import type { Target } from './model/rollout.ts';
+import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReporter } from './report/reporter.ts';
 import { viewsOf } from './snapshot/world.ts';
 
@@ -40,6 +41,9 @@ const HELD: DrainPreview = {
   ...FREE,
   obstacles: [{ budget: 'default/web', pods: ['default/web-0'], reason: 'never' }],
 };
+const { drain } = buildPolicy();
+/** With this policy, a node is not cordoned while its budgets allow no disruption. */
+const WAITS = buildPolicy({ drain: { ...drain, waitsForBudgets: true } });
 
 function apiWith(workers: readonly string[]): MemoryApi {
   const api = new MemoryApi();
@@ -64,11 +68,12 @@ interface Parts {
   /** The names of nodes whose drain preview gets no answer. */
   readonly mute?: readonly string[];
   readonly clock?: FakeClock;
+  readonly policy?: RolloutPolicy;
 }
 
 /** Returns a leader whose caches are current in each turn. `free` are the nodes whose drain has no obstacle. */
 function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): Leader {
-  const { drains, spoken = dialect, mute = [], clock = new FakeClock(T0) } = parts;
+  const { drains, spoken = dialect, mute = [], clock = new FakeClock(T0), policy = WAITS } = parts;
   let looks = 0;
   let begun = 0;
   const told: string[] = [];
@@ -78,7 +83,7 @@ function leaderOf(api: MemoryApi, free: readonly string[], parts: Parts = {}): L
   const reconcile = createReconciler({
     ...effects,
     plans,
-    policyFor: () => buildPolicy(),
+    policyFor: () => policy,
     clock,
     drains,
     prober: {
@@ -126,6 +131,13 @@ test('nodes whose drain can never end do not block the ones behind them', async 
   await leader.look();
   expect(intendedIn(api)).toEqual(['w39']);
   expect(leader.begun()).toBe(1);
+});
+
+test('by default a node whose budget allows no disruption starts in its turn, because an operator may change the budget', async () => {
+  const api = apiWith(names(40));
+  const leader = leaderOf(api, ['w39'], { policy: buildPolicy() });
+  await leader.look();
+  expect(intendedIn(api)).toEqual(['w0']);
 });
 
 test('when none can be drained, some are asked, and again only after a pause', async () => {

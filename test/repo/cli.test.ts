@@ -359,6 +359,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
             refused: [{ pod: '', reason: 'has no controller, so nothing would create it again' }],
           },
         ],
+        warnings: [''],
         unseen: '',
       },
       rollBack: '',

@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
-import { cattlePlans } from '../../src/api/kinds.ts';
+import { cattlePlans, upgradePolicies } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { jobs, nodes, pods } from '../../src/kube/resources.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import {
   conditionOf,
   installKinds,
@@ -22,6 +23,7 @@ import { runRefit } from './refit-process.ts';
 
 const NODE = 'drained-1';
 const HERE = { nodeSelector: { matchLabels: { pool: 'drained' } }, version: 'v1' };
+const PLANS = 'plans.upgrade.cattle.io';
 const PATIENCE = { timeout: 60_000, interval: 200 };
 const SECOND_NS = 1e9;
 
@@ -117,33 +119,63 @@ test('a Plan whose selector of pods is invalid is told, and every command goes o
   const { code, stdout } = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));
   expect(stdout.join('\n')).toContain(message);
   expect(code).toBe(0);
-  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', 'wrong', '-n', NAMESPACE]);
+  await kubectlAs('admin', ['delete', PLANS, 'wrong', '-n', NAMESPACE]);
 });
 
-test('a budget that allows no eviction is named before there is any Job', async () => {
-  const selector = { matchLabels: { app: 'web' } };
-  const metadata = { name: 'web', namespace: NAMESPACE };
-  const budget = {
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata,
-    spec: { selector, maxUnavailable: 0 },
-  };
-  await apply(JSON.stringify(budget));
-  onTestFinished(
-    async () => void (await kubectlAs('admin', ['delete', 'pdb', 'web', '-n', NAMESPACE])),
-  );
-  await apply(JSON.stringify(planOf('blocked', { ...HERE, drain: { force: true } })));
-  await vi.waitFor(async () => {
-    expect(conditionOf(await plan('blocked'), 'RefitWaits')).toMatchObject({
-      reason: 'GateBeforeDrain',
-    });
-  }, PATIENCE);
-  const { stdout } = await runRefit('why', NODE, '--kubeconfig', await kubeconfigFor('viewer'));
-  expect(stdout.join('\n')).toContain(`PodDisruptionBudget ${NAMESPACE}/web`);
-  expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]);
-  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', 'blocked', '-n', NAMESPACE]);
-});
+const BUDGET_POLICY = 'cattle-waits';
+
+test.each(['Wait', 'Try'] as const)(
+  'a budget that allows no eviction, with zeroDisruptionBudgets %s',
+  async (choice) => {
+    const drain = { zeroDisruptionBudgets: choice };
+    await admin.create(upgradePolicies, buildUpgradePolicy(BUDGET_POLICY, { drain }));
+    onTestFinished(async () => await admin.delete(upgradePolicies, BUDGET_POLICY));
+    // The controller writes a condition when it has read the policy. Before that, it uses the defaults.
+    await vi.waitFor(async () => {
+      const { status } = await admin.get(upgradePolicies, BUDGET_POLICY);
+      expect(status?.conditions).not.toBeUndefined();
+    }, PATIENCE);
+    const selector = { matchLabels: { app: 'web' } };
+    const metadata = { name: 'web', namespace: NAMESPACE };
+    const budget = {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata,
+      spec: { selector, maxUnavailable: 0 },
+    };
+    await apply(JSON.stringify(budget));
+    onTestFinished(
+      async () => void (await kubectlAs('admin', ['delete', 'pdb', 'web', '-n', NAMESPACE])),
+    );
+    const blocked = { ...HERE, drain: { force: true, timeout: 4 * SECOND_NS } };
+    await apply(JSON.stringify(planOf('blocked', blocked)));
+    onTestFinished(
+      async () => void (await kubectlAs('admin', ['delete', PLANS, 'blocked', '-n', NAMESPACE])),
+    );
+    if (choice === 'Try') {
+      await vi.waitFor(async () => {
+        const { reason, message } = conditionOf(await plan('blocked'), 'Complete');
+        expect({ reason, message }).toEqual({
+          reason: 'JobFailed',
+          message: expect.stringContaining(`PodDisruptionBudget ${NAMESPACE}/web blocks`) as string,
+        });
+      }, PATIENCE);
+      await vi.waitFor(
+        async () => expect((await admin.get(nodes, NODE)).spec?.unschedulable).toBeUndefined(),
+        PATIENCE,
+      );
+      return;
+    }
+    await vi.waitFor(async () => {
+      expect(conditionOf(await plan('blocked'), 'RefitWaits')).toMatchObject({
+        reason: 'GateBeforeDrain',
+      });
+    }, PATIENCE);
+    const { stdout } = await runRefit('why', NODE, '--kubeconfig', await kubeconfigFor('viewer'));
+    expect(stdout.join('\n')).toContain(`PodDisruptionBudget ${NAMESPACE}/web`);
+    expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]);
+  },
+);
 
 test('a drain that a pod holds up fails at its deadline, and the node is schedulable again', async () => {
   await apply(

@@ -131,9 +131,12 @@ test('the label, its time, the evictions and the volumes, in this order; another
   expect(await second.stop('SIGTERM')).toBe(0);
 });
 
-test('a budget keeps the node as it is, and the label of kubeadm stays to the end', async () => {
+test('a budget for which the policy waits keeps the node as it is, and the label of kubeadm stays to the end', async () => {
   const name = 'prod-w2';
-  await drainBy({ loadBalancers: { exclude: true, grace: '1s' } });
+  await drainBy({
+    loadBalancers: { exclude: true, grace: '1s' },
+    zeroDisruptionBudgets: 'Wait',
+  });
   await using puppets = await Puppets.create(admin, name);
   const labels = { [marks.EXCLUSION_LABEL]: '' };
   await admin.patch(nodes, name, { metadata: { labels } }, { type: 'merge' });

@@ -154,7 +154,7 @@ test('a plan warns of a PodDisruptionBudget that blocks a drain and of a webhook
     'Requests of kubelets for serving certificates are approved, if manifest and host',
   );
   expect(run.stdout).toMatch(
-    /warning drain: w1 cannot be drained now: PodDisruptionBudget default\/web blocks .*/,
+    /warning drain: the drain of w1 may not end: PodDisruptionBudget default\/web blocks .*for at most 1 h \(`deadlines.drain`\)/,
   );
   expect(run.stdout).toContain(
     'warning webhook: no endpoint of service default/silent is ready for webhook silent',

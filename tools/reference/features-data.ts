@@ -148,9 +148,11 @@ export const FEATURES: readonly FeatureGroup[] = [
         [`${T}/drain.test.ts`, `${T}/eviction-requests.test.ts`],
         'the eviction subresource, or EvictionRequests (alpha) with `drain.evictionRequests`',
       ),
-      yes('Budgets that can never allow a drain are found before the drain', [
-        `${T}/drain.test.ts`,
-      ]),
+      yes(
+        'Warns before the drain about budgets that allow no disruption',
+        [`${T}/drain.test.ts`, `${T}/lifted-budgets.test.ts`],
+        'an operator may change the budget when it sees the cordon; `drain.zeroDisruptionBudgets: Wait` prevents the cordon',
+      ),
       yes(
         'Health checks of the user',
         [

@@ -56,6 +56,13 @@ export const drainSchema = object('How nodes are drained before their upgrade.',
     'Skip',
     'SkipNode',
   ),
+  zeroDisruptionBudgets: choice(
+    'What happens to a node with pods of a PodDisruptionBudget that allows no disruption even while all its pods are healthy. `Try`, the default: ' +
+      'as in `kubectl drain`, the node is cordoned, and the drain asks for the evictions until `deadlines.drain`, because an operator may ' +
+      'change the budget when it sees the cordon or the eviction. `Wait`: the node is not cordoned before the budget allows the evictions.',
+    'Try',
+    'Wait',
+  ),
   softTaint: flag(
     'Adds a taint with the effect `PreferNoSchedule` to nodes that wait for their turn, so that evicted pods move only once; `true` by default.',
   ),

@@ -1,5 +1,6 @@
 /** Finds what a preview shows in addition to the decision: why the policy applies, and what would block drains. */
-import { type DrainPreview, isBlocked } from '../../drain/drain-preview.ts';
+import { type DrainPreview, isHeldBack } from '../../drain/drain-preview.ts';
+import { budgetWarning } from '../../engine/explain/drain-warnings.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { isUpgradedByLaterStage, type Rollout, withStages } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
@@ -52,8 +53,10 @@ export interface PlanDrainPreview {
   readonly nodes: number;
   /** Number of pods that would be evicted. */
   readonly evictable: number;
-  /** The Nodes that cannot be drained now. */
+  /** The Nodes that do not start now, because their drain is prevented. */
   readonly blocked: readonly BlockedDrain[];
+  /** Warnings about Nodes whose drain starts, but may not end; absent if there are none. */
+  readonly warnings?: readonly string[] | undefined;
   /** The reason why some Nodes were not checked; undefined if all were checked. */
   readonly unseen: string | undefined;
 }
@@ -103,16 +106,21 @@ export async function lookAtDrains(
   const rest = byNode.size - some.length;
   const omission = rest > 0 ? `${rest} more nodes were not checked` : undefined;
   const unseen = problem === undefined ? omission : messageOf(problem);
+  const warnings = seen.flatMap(({ target, drainPreview }) =>
+    budgetWarning({ name: target }, drainPreview, policy),
+  );
+  const waitsForBudgets = policy.drain.waitsForBudgets === true;
   return {
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),
     blocked: seen
-      .filter(({ drainPreview }) => isBlocked(drainPreview))
+      .filter(({ drainPreview }) => isHeldBack(drainPreview, policy.drain))
       .map(({ target, drainPreview: { obstacles, refused } }) => ({
         target,
-        budgets: obstacles,
+        budgets: waitsForBudgets ? obstacles : [],
         refused,
       })),
+    ...(warnings.length === 0 ? {} : { warnings }),
     unseen,
   };
 }

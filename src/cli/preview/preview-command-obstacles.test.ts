@@ -22,7 +22,7 @@ import {
 } from '../../../test/support/builders/views.ts';
 import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
-import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { because } from '../../engine/model/reasons.ts';
@@ -137,6 +137,10 @@ test.each<[string, PreviewView['leader'], string]>([
   expect(renderPreview({ leader, plans: [cattle] }, T0)).toBe(textOf(cattle));
 });
 
+const BARE = {
+  pod: 'shop/bare',
+  reason: 'has no controller, so nothing would create it again',
+} as const;
 const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants all of them' };
 
 const HELD: Job = {
@@ -154,7 +158,7 @@ test.each<[string, readonly Job[], readonly string[]]>([
     );
     const sources = {
       drainPreview: async () =>
-        await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] }),
+        await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [BARE] }),
     };
     const seen = {
       dialect: cattleView,
@@ -169,6 +173,11 @@ test.each<[string, readonly Job[], readonly string[]]>([
     );
     expect(view.waits.map(({ gate }) => gate)).toEqual(gates);
     expect(view.drains?.blocked.map(({ target }) => target).toSorted()).toEqual(names(2));
+    const asks = made.length > 0 ? 'Refit cordons the node' : 'The Job cordons the node';
+    expect(view.drains?.warnings).toEqual([
+      expect.stringContaining(asks),
+      expect.stringContaining(asks),
+    ]);
     const cordons = await previewNew(
       buildCattlePlan('p', { cordon: true }),
       seen,
@@ -262,7 +271,8 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
           ? [{ pod: 'shop/db', reason: 'has data in an emptyDir volume, which would be lost' }]
           : [],
     });
-  const view = await previewIn({ sources: { drainPreview } });
+  const waiting = [buildUpgradePolicy('all', { drain: { zeroDisruptionBudgets: 'Wait' } })];
+  const view = await previewIn({ sources: { drainPreview }, policies: waiting });
   expect(view.drains).toMatchObject({
     nodes: 3,
     evictable: 9,
@@ -276,6 +286,44 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
   const policies = [buildUpgradePolicy('all', { drain: { enabled: false } })];
   expect((await previewIn({ sources: { drainPreview }, policies })).drains).toBeUndefined();
 });
+
+test.each<[string, NonNullable<UpgradePolicySpec['drain']>, string]>([
+  [
+    'Stop, the default',
+    {},
+    'for at most 1 h (`deadlines.drain`), because an operator may change the budget. After that, Refit uncordons the node, and the plan stops',
+  ],
+  [
+    'Skip',
+    { onDeadline: 'Skip' },
+    'for at most 1 h (`deadlines.drain`), because an operator may change the budget. After that, Refit uncordons the node, and the node has failed',
+  ],
+  [
+    'SkipNode',
+    { onDeadline: 'SkipNode' },
+    'for at most 1 h (`deadlines.drain`), because an operator may change the budget. After that, Refit uncordons the node, and leaves it out',
+  ],
+  [
+    'Wait',
+    { onDeadline: 'Wait' },
+    'until the budget allows them. This drain has no deadline, so the node stays cordoned until then, or until `refit abort`',
+  ],
+])(
+  'preview warns about a budget that allows no disruption, and says what happens at the deadline: %s',
+  async (_rule, drain, limit) => {
+    const drainPreview: Sources['drainPreview'] = async (node) =>
+      await Promise.resolve({
+        evictable: 1,
+        obstacles: node === 'w2' ? [BUDGET] : [],
+        refused: [],
+      });
+    const policies = [buildUpgradePolicy('all', { drain })];
+    const view = await previewIn({ sources: { drainPreview }, policies });
+    const warning = `the drain of w2 may not end: PodDisruptionBudget shop/web blocks shop/web-1: it wants all of them. Refit cordons the node, and asks for the evictions ${limit}`;
+    expect(view.drains).toMatchObject({ blocked: [], warnings: [warning] });
+    expect(textOf(view).split(warning)).toHaveLength(2);
+  },
+);
 
 test('pods that may not be seen: said so, and no drain is called possible', async () => {
   const drainPreview: Sources['drainPreview'] = async () =>

@@ -192,7 +192,11 @@ async function previewAt(
   const finals = isFinal(inspection.snapshot.rollout) ? [] : pointsOfNoReturn(inspection);
   const duration = durationOf(stages, inspection, now);
   const { dialect, kind, name, id, phase, timeZone, paused } = view;
-  const { waits, cordoned, decided, warnings } = view;
+  const { waits, cordoned, decided } = view;
+  // The preview looks at the drains of all nodes, so it has every warning about drains that the view has.
+  const ofDrains = new Set(drains?.warnings);
+  const others = view.warnings?.filter((warning) => !ofDrains.has(warning));
+  const warnings = others?.length ? others : undefined;
   const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
   const isOrdered =
     inspection.dialect.planObjects?.ordersByUid !== true ||

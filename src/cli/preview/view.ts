@@ -182,8 +182,10 @@ function batchLines(batches: readonly Batch[]): string[] {
   ];
 }
 
-function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): string[] {
+function drainLines(drains: PlanDrainPreview): string[] {
+  const { nodes, evictable, blocked, warnings = [], unseen } = drains;
   const rest = blocked.length - MOST_BLOCKED;
+  const unwarned = warnings.length - MOST_BLOCKED;
   const evictions = `${counted(evictable, 'pod')} would be evicted from ${counted(nodes, 'node')}`;
   return [
     ...(evictable > 0 ? [line('drains', evictions)] : []),
@@ -195,6 +197,8 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
     }),
     ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
+    ...warnings.slice(0, MOST_BLOCKED).map((text) => line('warning', text)),
+    ...(unwarned > 0 ? [line('', `and ${unwarned} more`)] : []),
     ...(unseen === undefined ? [] : [line('unknown', `whether nodes can be drained: ${unseen}`)]),
   ];
 }

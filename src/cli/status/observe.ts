@@ -5,6 +5,7 @@ import { failureOf } from '../../engine/assess/target-failures.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
+import { drainWarnings } from '../../engine/explain/drain-warnings.ts';
 import { explain, explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
@@ -285,7 +286,7 @@ export function viewAt(
       ? []
       : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
   const decided = decidedIn(snapshot, policy, now);
-  const said = [...opened, ...warnings];
+  const said = [...opened, ...drainWarnings(snapshot, policy), ...warnings];
   const seen = { explanation, upcoming, silencing, decided, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }

@@ -109,11 +109,10 @@ const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZo
 
 test.each<[string, Case, readonly string[]]>([
   [
-    'a budget, before the node is cordoned',
+    'a budget that may block the drain, before the node is cordoned: a warning with the deadline',
     { sources: { drainPreview: BLOCKED } },
     [
-      `\n  waits   w1 cannot be drained: ${HOLDS} (DrainBlocked, 9 min); the same holds for w2\n`,
-      '\n  ends    when the budget allows the eviction: run more replicas, or change the budget\n',
+      `\n  warning the drain of w1 may not end: ${HOLDS}. Refit cordons the node, and asks for the evictions for at most 1 h (\`deadlines.drain\`), because an operator may change the budget. After that, Refit uncordons the node, and the plan stops\n`,
     ],
   ],
   [

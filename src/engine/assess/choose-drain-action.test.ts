@@ -240,7 +240,7 @@ test.each<
       ...AT_WORK,
       gate: 'drain',
       reason: because('DrainBlocked', `2 pods are left on node n1: ${WEB}`),
-      ends: 'the budget allows the eviction: run more replicas, or change the budget',
+      ends: 'the budget allows the eviction: an operator that manages the pods may change it now that the node is cordoned; otherwise change the budget, or run more replicas',
       ...UNTIL,
     },
   ],

@@ -1,5 +1,5 @@
 /** Chooses what the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
-import { BUDGET_ENDS } from '../../drain/budgets.ts';
+import { CORDONED_BUDGET_ENDS } from '../../drain/budgets.ts';
 import { type DrainProgress, describeProgress } from '../../drain/drain-node.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -158,7 +158,7 @@ function wait(context: TargetContext, node: NodeView, drain: DrainState): Target
     : {};
   const isBudget = blockedBy?.includes('PodDisruptionBudget ') === true;
   const gone = `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${node.name} shows them)`;
-  const podsEnd = isBudget ? BUDGET_ENDS : gone;
+  const podsEnd = isBudget ? CORDONED_BUDGET_ENDS : gone;
   return {
     phase: 'working',
     effect: 'node-action',

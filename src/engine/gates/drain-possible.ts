@@ -1,4 +1,8 @@
-/** Gate: a target does not start if its drain cannot end, so that no node is cordoned without need. */
+/**
+ * Gate: a target does not start if the options of its drain forbid to evict one of its pods. If the policy asks for it,
+ * a target also waits for budgets that allow no disruption. By default such a drain starts, because operators such as
+ * those of databases change their budgets only after they see the cordon or the eviction.
+ */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
 import { describeRefusedPods, liftsOf } from '../../drain/pods.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
@@ -20,7 +24,7 @@ export const drainPossible: Gate = {
       return wait('DrainPreviewUnknown', message, 'the API server answers', { probe });
     }
     if (isUnanswered(drainPreview)) return { kind: 'wait', ...untilAsked(drainPreview) };
-    if (drainPreview.obstacles.length > 0) {
+    if (policy.drain.waitsForBudgets === true && drainPreview.obstacles.length > 0) {
       const message = `${name} cannot be drained: ${drainPreview.obstacles.map(describeBlockingBudget).join('; ')}`;
       return wait('DrainBlocked', message, BUDGET_ENDS, { recheckMs: RECHECK_MS });
     }

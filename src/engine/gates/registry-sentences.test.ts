@@ -1,19 +1,16 @@
 /** Tests every gate and every verifier, with their messages. */
 import { expect, test } from 'vitest';
 import { COORDINATION_ROWS } from '../../../test/support/builders/coordination-rows.ts';
+import { DRAIN_ROWS } from '../../../test/support/builders/drain-rows.ts';
 import {
   among,
   besideNodeAway,
-  CLEAR,
   DOWN,
   held,
   input,
   inZones,
   judged,
-  NODE,
-  OBSTACLE,
   other,
-  refusedPods,
   resting,
   said,
   withWatched,
@@ -38,7 +35,6 @@ import { apiServersReady } from './api-servers-ready.ts';
 import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
 import { domainAvailable } from './domain-available.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
-import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
@@ -60,7 +56,6 @@ import { writeAllowed } from './write-allowed.ts';
 const OURS_ONLY = buildPolicy({ name: 'strict', requireAgent: true });
 const READY: EndpointHealth = { name: 'c1', ready: true };
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
-const NO_DRAIN = { ...buildPolicy().drain, enabled: false };
 const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
 const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
@@ -73,6 +68,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ...COORDINATION_ROWS,
   ...HEALTH_ROWS,
   ...PIN_ROWS,
+  ...DRAIN_ROWS,
   ...HOOK_ROWS,
   [hostsFit, 'nothing is known against a host', input('worker'), 'pass'],
   [
@@ -366,38 +362,6 @@ const rows: [Gate, string, GateInput, string][] = [
     besideNodeAway(),
     'wait TooManyUnavailable: 1 of 2 nodes is not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
   ],
-  [drainPossible, 'a target without a Node', input('worker'), 'pass'],
-  [
-    drainPossible,
-    'nothing in the way',
-    input('worker', { node: NODE, drainPreview: CLEAR }),
-    'pass',
-  ],
-  [drainPossible, 'a Node that nobody asks about', input('worker', { node: NODE }), 'pass'],
-  [
-    drainPossible,
-    'drain switched off',
-    {
-      ...input('worker', { node: NODE, drainPreview: 'unasked' }),
-      policy: buildPolicy({ drain: NO_DRAIN }),
-    },
-    'pass',
-  ],
-  [
-    drainPossible,
-    'nobody looked yet',
-    input('worker', { node: NODE, drainPreview: 'unasked' }),
-    'wait DrainPreviewUnknown: checking what blocks a drain of n1',
-  ],
-  [
-    drainPossible,
-    'nobody can tell',
-    input('worker', {
-      node: NODE,
-      drainPreview: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
-    }),
-    'wait CannotDecide: no answer',
-  ],
   [
     apiServersReady,
     'nobody can tell',
@@ -406,47 +370,6 @@ const rows: [Gate, string, GateInput, string][] = [
       controlPlane: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
     },
     'wait CannotDecide: no answer',
-  ],
-  [
-    drainPossible,
-    'a node waits if a PodDisruptionBudget can never allow the eviction of its pod',
-    input('worker', { node: NODE, drainPreview: { ...CLEAR, obstacles: [OBSTACLE] } }),
-    'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web blocks default/web-1: it wants all of them',
-  ],
-  [
-    drainPossible,
-    'a pod that may not go',
-    input('worker', {
-      node: NODE,
-      drainPreview: {
-        ...CLEAR,
-        refused: [
-          { pod: 'default/db', reason: 'has data in an emptyDir volume, which would be lost' },
-        ],
-      },
-    }),
-    'wait DrainRefused: n1 cannot be drained: default/db has data in an emptyDir volume, which would be lost; spec.drain.deleteEmptyDirData: true of an UpgradePolicy allows this',
-  ],
-  [
-    drainPossible,
-    'two budgets',
-    input('worker', {
-      node: NODE,
-      drainPreview: { ...CLEAR, obstacles: [OBSTACLE, { ...OBSTACLE, budget: 'default/db' }] },
-    }),
-    'wait DrainBlocked: n1 cannot be drained: PodDisruptionBudget default/web blocks default/web-1: it wants all of them; PodDisruptionBudget default/db blocks default/web-1: it wants all of them',
-  ],
-  [
-    drainPossible,
-    'many pods that may not go: five are named',
-    input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(7) } }),
-    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nothing would create it again; p2 has no controller, so nothing would create it again; p3 has no controller, so nothing would create it again; p4 has no controller, so nothing would create it again; p5 has no controller, so nothing would create it again; and 2 more; spec.drain.force: true of an UpgradePolicy allows this',
-  ],
-  [
-    drainPossible,
-    'five pods that may not go: all are named',
-    input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(5) } }),
-    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nothing would create it again; p2 has no controller, so nothing would create it again; p3 has no controller, so nothing would create it again; p4 has no controller, so nothing would create it again; p5 has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this',
   ],
   [versionsFollow, 'the minor version before', judged('v1.35.9'), 'pass'],
   [

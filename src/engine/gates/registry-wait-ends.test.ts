@@ -14,6 +14,7 @@ import {
   other,
   refusedPods,
   resting,
+  waitingForBudgets,
 } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { PAYLOAD } from '../../../test/support/builders/stages.ts';
@@ -121,9 +122,9 @@ test.each<[Gate, string, GateInput, object]>([
   [
     drainPossible,
     'a budget: no watch shows when it lets go',
-    input('worker', { node: NODE, drainPreview: blocked }),
+    waitingForBudgets(input('worker', { node: NODE, drainPreview: blocked })),
     {
-      ends: 'the budget allows the eviction: run more replicas, or change the budget',
+      ends: 'the budget allows the eviction: change the budget, run more replicas, or set drain.zeroDisruptionBudgets to Try if an operator changes the budget when it sees the cordon',
       recheckMs: 5000,
     },
   ],

@@ -231,7 +231,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Resting: { ends: 'the rest period of the plan is over' },
   Draining: { ends: 'the pods of the node are gone' },
   DrainBlocked: {
-    act: 'run more replicas or change the PodDisruptionBudget, the webhook or the pod that the message names',
+    act: 'change the PodDisruptionBudget, unless its operator does so, or the webhook or the pod that the message names; or run more replicas',
   },
   DrainRefused: { act: 'move the pod that the message names, or change `drain` in the policy' },
   DrainTooLong: {

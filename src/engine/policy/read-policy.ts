@@ -365,6 +365,7 @@ function drainOf(drain: DrainSpec, waits: DrainWaits, complain: Complain): Drain
     ...(startsWithFewest(drain, complain) ? { startsWithFewest: true } : {}),
     ...(waits.graceMs === undefined ? {} : { excludes: true }),
     onDeadline: deadlineRuleOf(drain.onDeadline) ?? onDeadline,
+    ...(drain.zeroDisruptionBudgets === 'Wait' ? { waitsForBudgets: true } : {}),
     softTaint: drain.softTaint ?? defaults.softTaint,
     uncordon: lower(drain.uncordon) ?? uncordon,
   };

@@ -92,6 +92,11 @@ export interface DrainPolicy {
    * continues without a complete drain.
    */
   readonly onDeadline: 'wait' | 'stop' | 'skip' | 'skipNode' | 'proceed';
+  /**
+   * True if a node is not cordoned while one of its PodDisruptionBudgets allows no eviction even though all its pods are
+   * healthy. Otherwise the drain starts, because an operator may change the budget when it sees the cordon.
+   */
+  readonly waitsForBudgets?: boolean;
   readonly softTaint: boolean;
   /** Which nodes are uncordoned after the upgrade. ours: only nodes that the rollout cordoned itself · always: any node. */
   readonly uncordon: 'ours' | 'always';

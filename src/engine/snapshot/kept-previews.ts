@@ -1,5 +1,5 @@
 /** Keeps the preview of a blocked drain for a short time, so that the same drain is not previewed at every turn. */
-import { type DrainPreview, type DrainPreviewer, isBlocked } from '../../drain/drain-preview.ts';
+import { type DrainPreview, type DrainPreviewer, hasObstacles } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 
 /** Milliseconds that a preview is kept. This is less than the pause before the engine previews a blocked drain again. */
@@ -21,7 +21,7 @@ export function keptPreviews(): PreviewDrain {
     const known = blocked.get(key);
     if (known && now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
     const drainPreview = await previewer.ahead(node, options);
-    if (isBlocked(drainPreview)) blocked.set(key, { drainPreview, at: now });
+    if (hasObstacles(drainPreview)) blocked.set(key, { drainPreview, at: now });
     else blocked.delete(key);
     return drainPreview;
   };

@@ -1,5 +1,5 @@
 /** Keeps what one leader remembers of its term: how long it has watched, what probes answered, and which writes were refused. */
-import { isBlocked } from '../../drain/drain-preview.ts';
+import { isHeldBack } from '../../drain/drain-preview.ts';
 import type { Drains } from '../../drain/running-drains.ts';
 import type { Clock } from '../../util/clock.ts';
 import { isUnanswered } from '../model/decision.ts';
@@ -62,7 +62,7 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
     knownOf(key, { known }, policy) {
       const { watch, blockedSince, failures } = ofPlan(key);
       const now = clock.monotonic();
-      watchBlocked(blockedSince, known.drainPreviews, now);
+      watchBlocked(blockedSince, known.drainPreviews, policy, now);
       return {
         ...known,
         failures,
@@ -95,17 +95,18 @@ export function termMemory({ clock, prober, drains }: Parts, report: ReportRefus
 }
 
 /**
- * Records the time since which the drain of each node is blocked. If the drain of a node was not previewed in this
+ * Records the time since which the drain of each node is prevented from its start. If the drain of a node was not previewed in this
  * turn, its entry does not change.
  */
 function watchBlocked(
   since: Map<string, number>,
   previews: Known['drainPreviews'] = new Map(),
+  { drain }: RolloutPolicy,
   now: number,
 ): void {
   for (const [node, preview] of previews) {
     if (isUnanswered(preview)) continue;
-    if (isBlocked(preview)) since.getOrInsert(node, now);
+    if (isHeldBack(preview, drain)) since.getOrInsert(node, now);
     else since.delete(node);
   }
 }

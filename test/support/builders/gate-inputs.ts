@@ -33,6 +33,12 @@ export const OBSTACLE = {
   pods: ['default/web-1'],
   reason: 'it wants all of them',
 };
+/** Returns the input with a policy that does not let a node start while its budgets allow no disruption. */
+export function waitingForBudgets(given: GateInput): GateInput {
+  const drain = { ...given.policy.drain, waitsForBudgets: true };
+  return { ...given, policy: { ...given.policy, drain } };
+}
+
 export const refusedPods = (count: number) =>
   Array.from({ length: count }, (_, index) => ({
     pod: `p${index + 1}`,

@@ -128,11 +128,14 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
   };
 
   test.each(['worker', 'controller'] as const)(
-    'a budget in the way of a %s, before it begins',
+    'a budget for which the policy waits in the way of a %s, before it begins',
     async (role) => {
       const scene = withPod(role);
       scene.api.put(podDisruptionBudgets, budget);
       await scene.ask('m1');
+      expect((await scene.ask('m1')).message).not.toMatch(/cannot be drained/);
+      const drain = { zeroDisruptionBudgets: 'Wait' } as const;
+      scene.api.put(upgradePolicies, buildUpgradePolicy('calm', { drain }));
       const { message, retryAfterSeconds } = await scene.ask('m1');
       expect(message).toMatch(
         /^m1 cannot be drained: .*it wants 1 of its 1 pods healthy at all times/,

@@ -46,7 +46,13 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
   ]);
   const { findings } = assess({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
-    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this',
+    'warn drain w1 cannot be drained now: default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this',
+    'warn drain the drain of w1 may not end: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy. Refit cordons the node, and asks for the evictions for at most 1 h (`deadlines.drain`), because an operator may change the budget. After that, Refit uncordons the node, and the plan stops',
+  ]);
+  const waits = { ...fresh.policy, drain: { ...fresh.policy.drain, waitsForBudgets: true } };
+  const waiting = assess({ ...fresh, drainPreviews, policy: waits }).findings;
+  expect(waiting.map(({ message }) => message)).toEqual([
+    'w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this',
   ]);
 });
 

@@ -138,7 +138,7 @@ export function assess(survey: Survey): Assessment {
     ...unique(hostFindings(survey, hostsOf(request))),
     ...removedFindings(survey, manifest.version, hostsOf(request)),
     ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
-    ...drainFindings(survey.drainPreviews, hostsOf(request)),
+    ...drainFindings(survey.drainPreviews, hostsOf(request), survey.policy),
     ...webhooksInTheWay(survey, request, toRoll.length),
     ...survey.addons.flatMap(({ name, problems, notes }) =>
       [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) =>
