@@ -84,7 +84,106 @@ test('without Kured nobody else can take its lock', async () => {
   expect(view).toMatchObject({ others: [], renewedAt: T0 });
   await view.take?.();
   await view.giveBack?.();
-  expect(api.calls).toEqual(['get daemonsets/kured']);
+  expect(view.notFound).toMatch(/no DaemonSet of the cluster runs it/);
+  expect(api.calls).toEqual(['list daemonsets']);
+});
+
+/** The DaemonSet that the chart of Kured makes for a release in another namespace. */
+function charted(container: object = {}, annotations: object = {}): KubeObject {
+  const args = ['--ds-name=reboots-kured', '--ds-namespace=kured'];
+  const spec = {
+    template: { spec: { containers: [{ command: ['/usr/bin/kured'], args, ...container }] } },
+  };
+  const metadata = { name: 'reboots-kured', namespace: 'kured', annotations };
+  return { metadata, spec } as KubeObject;
+}
+
+test.each<[string, KubeObject]>([
+  [
+    'the chart installed in its own namespace, with another name',
+    charted({}, { [KEY]: JSON.stringify(lock('w1')) }),
+  ],
+  [
+    'keeps its lock in another annotation',
+    charted(
+      { args: ['--ds-name', 'reboots-kured', '--ds-namespace=kured', '--lock-annotation=a/b'] },
+      { 'a/b': JSON.stringify(lock('w1')) },
+    ),
+  ],
+  [
+    'gets its settings from variables',
+    charted(
+      {
+        args: [],
+        env: [
+          { name: 'KURED_DS_NAME', value: 'reboots-kured' },
+          { name: 'KURED_DS_NAMESPACE', value: 'kured' },
+        ],
+      },
+      { [KEY]: JSON.stringify(lock('w1')) },
+    ),
+  ],
+  [
+    'is known only by its image',
+    charted(
+      { command: undefined, image: 'example.com:5000/mirror/kured:1.22.0@sha256:ab' },
+      { [KEY]: JSON.stringify(lock('w1')) },
+    ),
+  ],
+])('finds the lock of a Kured that %s', async (_title, kured) => {
+  const { view, others } = await look(kured);
+  expect(others).toEqual([held('w1')]);
+  expect(view.others[0]?.ends).toMatch(/kubectl -n kured annotate daemonset reboots-kured /);
+  expect(view.notFound).toBeUndefined();
+});
+
+test.each<[string, object, string]>([
+  [
+    'on a DaemonSet that does not exist',
+    { args: ['--ds-name=other'] },
+    'Kured of the DaemonSet kured/reboots-kured keeps its lock on the DaemonSet kube-system/other, which does not exist',
+  ],
+  [
+    'in a place that another object names',
+    { args: [], env: [{ name: 'KURED_DS_NAMESPACE', valueFrom: {} }] },
+    'the DaemonSet kured/reboots-kured does not show where Kured keeps its lock',
+  ],
+])('a lock %s counts as held', async (_title, container, message) => {
+  expect((await look(charted(container))).others).toEqual([message]);
+});
+
+test('a lock is taken where Kured keeps it', async () => {
+  const api = new MemoryApi();
+  api.put(daemonSets, charted());
+  const view = await kuredLock.look(api.client, {
+    holder: OURS,
+    isOwn: (holder) => holder === OURS,
+    now: T0,
+    ageOf: () => 0,
+  });
+  await view.take?.();
+  const { items } = await api.client.listAll(daemonSets, {});
+  expect(items.map(({ metadata }) => metadata.annotations?.[KEY])).toEqual([
+    JSON.stringify(ours()),
+  ]);
+});
+
+test('without the right to list all DaemonSets, Kured is looked for in its usual place, and elsewhere it is unknown', async () => {
+  const ask = async (api: MemoryApi) =>
+    await kuredLock.look(
+      {
+        ...api.client,
+        get: api.client.get.bind(api.client),
+        listAll: async () => await Promise.reject(refusal(403, 'Forbidden')),
+      },
+      { holder: OURS, isOwn: () => false, now: T0, ageOf: () => 0 },
+    );
+  const usual = new MemoryApi();
+  usual.put(daemonSets, daemonSet(lock('w1')));
+  expect((await ask(usual)).others).toMatchObject([{ message: held('w1') }]);
+  const elsewhere = new MemoryApi();
+  elsewhere.put(daemonSets, charted());
+  await expect(ask(elsewhere)).rejects.toThrow();
 });
 
 test('without the annotation, and with a text that is no JSON', async () => {
@@ -245,9 +344,10 @@ test('the keeper looks every 10 s while a plan is followed, and tells changes on
   api.put(daemonSets, daemonSet(lock('w1')));
   await clock.advance(LOOK_MS);
   expect([keeper.locks(), changes()]).toMatchObject([[{ others: [{ message: held('w1') }] }], 2]);
-  api.before('get daemonsets/kured', () => {
-    throw refusal(403, 'Forbidden');
-  });
+  for (const call of ['list daemonsets', 'get daemonsets/kured'])
+    api.before(call, () => {
+      throw refusal(403, 'Forbidden');
+    });
   await clock.advance(LOOK_MS);
   const message = expect.stringMatching(/^the lock of Kured cannot be read: .*Forb/) as string;
   expect(keeper.locks()).toMatchObject([{ others: [{ message }] }]);
@@ -275,7 +375,8 @@ test('without Kured, nodes are in progress all the same, and a Kured that comes 
   const { api, clock, keeper, value } = keeperScene();
   keeper.follow('a', ['Kured'], 'at-work');
   await clock.advance(0);
-  expect(keeper.locks()).toEqual([{ tool: 'Kured', others: [], isOurs: true }]);
+  const notFound = expect.stringContaining('no DaemonSet of the cluster runs it') as string;
+  expect(keeper.locks()).toEqual([{ tool: 'Kured', others: [], isOurs: true, notFound }]);
   api.put(daemonSets, daemonSet());
   await clock.advance(LOOK_MS);
   expect(value()).toBe(JSON.stringify(ours(LOOK_MS)));

@@ -2,25 +2,23 @@
  * Reads and writes the lock of Kured. Kured holds it while it drains and reboots a node, and Refit holds it while nodes are in
  * progress. It is an annotation of Kured's DaemonSet: one lock, or a list of locks if Kured runs with `--concurrency`.
  */
-import { daemonSets, type KubeObject } from '../kube/resources.ts';
-import { ifFound } from '../kube/status-error.ts';
+import { daemonSets, type KubeObject, keyOf } from '../kube/resources.ts';
+import { ifFound, isForbidden } from '../kube/status-error.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { ifPossible } from '../util/errors.ts';
-import { isRecord } from '../util/json.ts';
+import { defined, isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 import { printable } from '../util/printable.ts';
 import { scalarText } from '../util/scalar-text.ts';
-import { concurrencyOf, MOST_AT_ONCE } from './kured-concurrency.ts';
+import {
+  concurrencyOf,
+  DEFAULT_PLACE,
+  isKured,
+  type LockPlace,
+  lockPlaceOf,
+  MOST_AT_ONCE,
+} from './kured-concurrency.ts';
 import type { LockClient, LockKind, LockView, Look, OtherLock } from './tool.ts';
-
-/**
- * The DaemonSet and the annotation in which Kured keeps its lock, unless Kured runs with --ds-namespace, --ds-name or
- * --lock-annotation.
- */
-const KURED = { namespace: 'kube-system', name: 'kured' };
-const PLACE = `the DaemonSet ${KURED.namespace}/${KURED.name}`;
-const LOCK = 'weave.works/kured-node-lock';
-const COMMAND = `kubectl -n ${KURED.namespace} annotate daemonset ${KURED.name} ${LOCK}-`;
 
 const NANOSECONDS = 1_000_000;
 
@@ -34,19 +32,89 @@ const RENEW_MS = 60_000;
 export const kuredLock: LockKind = {
   tool: 'Kured',
   title: 'the lock of Kured',
-  place: PLACE,
+  place: 'the DaemonSets of all namespaces, among which Refit finds Kured',
   taking: {
     rights: '`refit install rights coordinate-kured`',
     renewMs: RENEW_MS,
     lastsMs: LASTS_MS,
   },
   async look(client, look) {
-    const { name, namespace } = KURED;
-    const kured = await ifFound(client.get(daemonSets, name, { namespace, abort: look.abort }));
+    const found = await findKured(client, look);
     // Without Kured there is no lock, so Refit need not take it, and nobody else can hold it.
-    return kured ? viewOf(client, kured, look) : { others: [], renewedAt: look.now };
+    if (found.length === 0) return { others: [], renewedAt: look.now, notFound: NOT_FOUND };
+    const views = await Promise.all(found.map(async (kured) => await viewAt(client, kured, look)));
+    const [only] = views;
+    return only && views.length === 1 ? only : asOne(views);
   },
 };
+
+const DEFAULT_KEY = `${DEFAULT_PLACE.namespace}/${DEFAULT_PLACE.name}`;
+
+const NOT_FOUND =
+  'Kured is in `coordinate` of the policy, but no DaemonSet of the cluster runs it, so nothing waits for Kured. If it runs, its container must have the command `kured` or an image with this name';
+
+/**
+ * Returns the DaemonSets that run Kured. If Refit may not list the DaemonSets of all namespaces, it looks only in the
+ * default place. If there is no DaemonSet, it is unknown whether Kured runs elsewhere, so the promise rejects.
+ */
+async function findKured(client: LockClient, { abort }: Look): Promise<KubeObject[]> {
+  try {
+    const { items } = await client.listAll(daemonSets, defined({ abort }));
+    return items.filter((each) => isKured(each) || keyOf(each) === DEFAULT_KEY);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    const { name, namespace } = DEFAULT_PLACE;
+    const kured = await ifFound(client.get(daemonSets, name, { namespace, abort }));
+    if (kured) return [kured];
+    throw error;
+  }
+}
+
+/** Returns the lock of one Kured. Its annotation may be on another DaemonSet than the one that runs Kured. */
+async function viewAt(client: LockClient, kured: KubeObject, look: Look): Promise<LockView> {
+  const place = lockPlaceOf(kured);
+  if (Object.values(place).includes('')) {
+    const message = `the DaemonSet ${keyOf(kured)} does not show where Kured keeps its lock`;
+    const ends = '--ds-namespace, --ds-name and --lock-annotation are in its args';
+    return { others: [{ tool: 'Kured', message, ends }] };
+  }
+  const { name, namespace } = place;
+  const isHere = keyOf(kured) === `${namespace}/${name}`;
+  const locked = isHere
+    ? kured
+    : await ifFound(client.get(daemonSets, name, { namespace, abort: look.abort }));
+  if (locked) return viewOf(client, { kured, locked, place }, look);
+  const message = `Kured of the DaemonSet ${keyOf(kured)} keeps its lock on ${titleOf(place)}, which does not exist`;
+  const ends = '--ds-namespace and --ds-name of Kured name its DaemonSet';
+  return { others: [{ tool: 'Kured', message, ends }] };
+}
+
+/** Returns several locks as one lock, which Refit holds only if it holds all of them. */
+function asOne(views: readonly LockView[]): LockView {
+  const times = views.flatMap(({ renewedAt }) => renewedAt ?? []);
+  const all = async (what: 'take' | 'giveBack'): Promise<void> => {
+    for (const view of views)
+      if (what === 'take' || view.renewedAt !== undefined) await view[what]?.();
+  };
+  return {
+    others: views.flatMap(({ others }) => others),
+    renewedAt: times.length < views.length ? undefined : Math.min(...times),
+    take: async () => await all('take'),
+    giveBack: async () => await all('giveBack'),
+  };
+}
+
+function titleOf({ namespace, name }: LockPlace): string {
+  return `the DaemonSet ${namespace}/${name}`;
+}
+
+interface Found {
+  /** The DaemonSet that runs Kured. */
+  readonly kured: KubeObject;
+  /** The DaemonSet that has the annotation. */
+  readonly locked: KubeObject;
+  readonly place: LockPlace;
+}
 
 /** One lock in the format of Kured. Refit keeps fields that it does not know. */
 type Entry = Readonly<Record<string, unknown>>;
@@ -68,12 +136,12 @@ interface Entries extends Value {
   readonly places: number;
 }
 
-function viewOf(client: LockClient, kured: KubeObject, look: Look): LockView {
-  const text = ownMember(kured.metadata.annotations, LOCK);
+function viewOf(client: LockClient, { kured, locked, place }: Found, look: Look): LockView {
+  const text = ownMember(locked.metadata.annotations, place.annotation);
   const value = text === undefined ? { isList: false, entries: [] } : valueIn(text);
   // A value that cannot be read counts as a lock of somebody else. Kured does not reboot a node either while it cannot
   // read the value.
-  if (!value) return { others: [heldFor('an unknown node')] };
+  if (!value) return { others: [heldFor('an unknown node', place)] };
   const concurrency = concurrencyOf(kured);
   const isOwn = ({ nodeID }: Entry): boolean => typeof nodeID === 'string' && look.isOwn(nodeID);
   const entries: Entries = {
@@ -83,15 +151,15 @@ function viewOf(client: LockClient, kured: KubeObject, look: Look): LockView {
     places: concurrency ?? Math.max(1, value.entries.length),
   };
   const write = async (next: object | null): Promise<void> => {
-    const { name, namespace } = KURED;
-    const annotations = { [LOCK]: next && JSON.stringify(next) };
-    const patch = { metadata: { resourceVersion: kured.metadata.resourceVersion, annotations } };
+    const { name, namespace, annotation } = place;
+    const annotations = { [annotation]: next && JSON.stringify(next) };
+    const patch = { metadata: { resourceVersion: locked.metadata.resourceVersion, annotations } };
     await client.patch(daemonSets, name, patch, { namespace, type: 'merge' });
   };
   return {
     others: [
-      ...entries.foreign.map(lockIn),
-      ...(concurrency === undefined ? [UNKNOWN_CONCURRENCY] : []),
+      ...entries.foreign.map((entry) => lockIn(entry, place)),
+      ...(concurrency === undefined ? [unknownConcurrency(kured)] : []),
     ],
     renewedAt: renewalOf(entries),
     take: async () => await write(takenFrom(entries, look)),
@@ -147,20 +215,21 @@ function expiryOf({ created, TTL }: Entry): number {
   return Number.isFinite(expiry) ? expiry : Infinity;
 }
 
-function lockIn(entry: Entry): OtherLock {
+function lockIn(entry: Entry, place: LockPlace): OtherLock {
   const { nodeID } = entry;
   const holder = typeof nodeID === 'string' ? printable(nodeID) : 'an unknown node';
   const expiry = expiryOf(entry);
   const until = expiry === Infinity ? {} : { until: rfc3339(expiry) };
   // The name of a node has no slash, and the holder that Refit writes has one.
-  return { ...(holder.includes('/') ? heldBy(holder) : heldFor(holder)), ...until };
+  return { ...(holder.includes('/') ? heldBy(holder) : heldFor(holder, place)), ...until };
 }
 
-function heldFor(node: string): OtherLock {
+function heldFor(node: string, { namespace, name, annotation }: LockPlace): OtherLock {
+  const command = `kubectl -n ${namespace} annotate daemonset ${name} ${annotation}-`;
   return {
     tool: 'Kured',
     message: `Kured holds its lock for ${node}`,
-    ends: `Kured has rebooted ${node} and releases the lock, or, if Kured is gone, somebody runs ${COMMAND}`,
+    ends: `Kured has rebooted ${node} and releases the lock, or, if Kured is gone, somebody runs ${command}`,
   };
 }
 
@@ -172,8 +241,10 @@ function heldBy(holder: string): OtherLock {
   };
 }
 
-const UNKNOWN_CONCURRENCY: OtherLock = {
-  tool: 'Kured',
-  message: `${PLACE} does not show how many nodes Kured reboots at once`,
-  ends: `--concurrency in its args is a number of at most ${MOST_AT_ONCE}`,
-};
+function unknownConcurrency(kured: KubeObject): OtherLock {
+  return {
+    tool: 'Kured',
+    message: `the DaemonSet ${keyOf(kured)} does not show how many nodes Kured reboots at once`,
+    ends: `--concurrency in its args is a number of at most ${MOST_AT_ONCE}`,
+  };
+}

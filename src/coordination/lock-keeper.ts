@@ -6,7 +6,7 @@
 import { isAlreadyExists, isConflict } from '../kube/status-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import { sameJson } from '../util/json.ts';
+import { defined, sameJson } from '../util/json.ts';
 import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted } from '../util/waits.ts';
@@ -204,7 +204,8 @@ class KeptLock {
       this.#keptUntil = renewedAt === undefined ? now : now + INHERITED_MS;
     }
     try {
-      const known = { tool, others, isOurs: await this.#change(view, taking.renewMs) };
+      const isOurs = await this.#change(view, taking.renewMs);
+      const known = defined({ tool, others, isOurs, notFound: view.notFound });
       return { known, inMs: EVERY_MS };
     } catch (error) {
       // A lock that could not be renewed is lost after it has expired, although it still contains the name of Refit.

@@ -38,7 +38,7 @@ async function lookOnce(
   const { tool, title } = kind;
   const now = clock.now();
   try {
-    const { others, renewedAt } = await kind.look(client, {
+    const { others, renewedAt, notFound } = await kind.look(client, {
       holder: '',
       isOwn: (holder) => isHolderFor(dialect, holder),
       now,
@@ -46,7 +46,8 @@ async function lookOnce(
       ageOf: (_renewal, written) => (written === undefined ? 0 : now - Date.parse(written)),
       abort,
     });
-    return { known: { tool, others, isOurs: renewedAt !== undefined } };
+    const known = { tool, others, isOurs: renewedAt !== undefined };
+    return { known: notFound === undefined ? known : { ...known, notFound } };
   } catch (error) {
     const problem = `who holds ${title}: ${printable(messageOf(error))}`;
     return { known: { tool, others: [], isOurs: true }, problem };

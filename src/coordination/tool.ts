@@ -53,6 +53,8 @@ export interface KnownLock {
   readonly isOurs?: boolean;
   /** The reason why Refit could not take the lock at the last attempt. */
   readonly problem?: string;
+  /** A sentence that says that the other tool was not found, so that nothing waits for it; undefined if it was found. */
+  readonly notFound?: string;
 }
 
 /** A lock with which a tool prevents all other tools from disrupting nodes. */
@@ -75,7 +77,7 @@ export interface LockKind {
   look(client: LockClient, look: Look): Promise<LockView>;
 }
 
-export type LockClient = Pick<KubeClient, 'get' | 'create' | 'replace' | 'patch'>;
+export type LockClient = Pick<KubeClient, 'get' | 'listAll' | 'create' | 'replace' | 'patch'>;
 
 /** The parameters of one check of a lock. */
 export interface Look {
@@ -99,6 +101,8 @@ export interface LockView {
    * the time of the check, and Refit takes no lock.
    */
   readonly renewedAt?: number | undefined;
+  /** A sentence that says that the other tool was not found; undefined if it was found. */
+  readonly notFound?: string;
   /** Takes or renews the lock. Call it only while nobody else holds the lock. */
   take?(): Promise<void>;
   /** Releases the lock. Call it only while Refit holds the lock. */

@@ -69,7 +69,7 @@ test('pods go first; the caller learns which budget blocks one, and the Machine 
 
   // This budget allows no eviction. The node is cordoned nevertheless, because an operator could change the budget then.
   await tells(
-    /^2 pods are left on node worker1 .*PodDisruptionBudget default\/web blocks .*: it needs 2 healthy pods and has 2 currently$/,
+    /^2 pods are left on node worker1 .*PodDisruptionBudget default\/web blocks .*: it wants 2 of its 2 pods healthy at all times \(minAvailable: 2\)/,
   );
   expect(cordonOwner(await scene.cluster.client.get(nodes, 'worker1'))).toBeDefined();
 

@@ -184,13 +184,19 @@ test('the disruption Lease: rights in its own namespace, wherever the chart is i
   expect(JSON.stringify(binding)).toContain('"name":"refit-controller","namespace":"elsewhere"');
 });
 
-test('the lock of Kured: the right to change its DaemonSet, and no other', async () => {
+test('the lock of Kured: the right to change its DaemonSet, and to find it in other namespaces', async () => {
   expect(await templated('--set=coordinate.disruptionLease=false')).toEqual([]);
-  const [role, binding, ...more] = await templatedIn('elsewhere', '--set=coordinate.kured=true');
+  const made = await templatedIn('elsewhere', '--set=coordinate.kured=true');
+  const ofKind = (wanted: string) => made.find(({ kind }) => kind === wanted);
+  const role = ofKind('Role');
+  const binding = ofKind('RoleBinding');
   const metadata = { name: 'refit-coordinate-kured', namespace: 'kube-system' };
   const rule = { resources: ['daemonsets'], resourceNames: ['kured'], verbs: ['get', 'patch'] };
   expect(role).toMatchObject({ kind: 'Role', metadata, rules: [rule] });
   expect(binding).toMatchObject({ kind: 'RoleBinding', metadata });
   expect(JSON.stringify(binding)).toContain('"name":"refit-controller","namespace":"elsewhere"');
-  expect(more).toEqual([]);
+  const list = { resources: ['daemonsets'], verbs: ['list'] };
+  expect(ofKind('ClusterRole')).toMatchObject({ rules: [list] });
+  expect(JSON.stringify(ofKind('ClusterRoleBinding'))).toContain('"namespace":"elsewhere"');
+  expect(made).toHaveLength(4);
 });

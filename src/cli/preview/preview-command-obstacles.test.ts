@@ -325,6 +325,15 @@ test.each<[string, NonNullable<UpgradePolicySpec['drain']>, string]>([
   },
 );
 
+test('preview and status warn about a tool of the policy that was not found', async () => {
+  const notFound = 'no DaemonSet of the cluster runs Kured';
+  const lock = { tool: 'Kured', others: [], isOurs: true, notFound } as const;
+  const locks: Sources['locks'] = async () => await Promise.resolve({ known: [lock], unseen: [] });
+  const policies = [buildUpgradePolicy('all', { coordinate: ['Kured'] })];
+  const view = await previewIn({ sources: { locks }, policies });
+  expect(textOf(view)).toContain(`  warning  ${notFound}\n`);
+});
+
 test('pods that may not be seen: said so, and no drain is called possible', async () => {
   const drainPreview: Sources['drainPreview'] = async () =>
     await Promise.reject(new Error('pods is forbidden'));

@@ -286,7 +286,12 @@ export function viewAt(
       ? []
       : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
   const decided = decidedIn(snapshot, policy, now);
-  const said = [...opened, ...drainWarnings(snapshot, policy), ...warnings];
+  const said = [
+    ...opened,
+    ...drainWarnings(snapshot, policy),
+    ...(snapshot.locks ?? []).flatMap(({ notFound }) => notFound ?? []),
+    ...warnings,
+  ];
   const seen = { explanation, upcoming, silencing, decided, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
