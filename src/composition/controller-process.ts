@@ -9,7 +9,6 @@ import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { lockHolder } from '../coordination/lock-holder.ts';
 import { createLockKeeper } from '../coordination/lock-keeper.ts';
 import { createBudgetPodCounter } from '../drain/budget-pod-counter.ts';
-import { drainPreviewer } from '../drain/drain-preview.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import type { Dialect } from '../engine/contract/dialect.ts';
 import type { Watched } from '../engine/contract/world.ts';
@@ -22,8 +21,7 @@ import {
   type RolloutParts,
   rolloutController,
 } from '../engine/rollout-controller.ts';
-import { type AskReadyz, askControlPlane } from '../engine/snapshot/api-server-health.ts';
-import type { Prober } from '../engine/snapshot/probes.ts';
+import type { AskReadyz } from '../engine/snapshot/api-server-health.ts';
 import { checkAsker } from '../health/ask-check.ts';
 import { createComponentMonitor } from '../health/component-monitor.ts';
 import { createHealthMonitor, type HealthMonitor } from '../health/monitor.ts';
@@ -40,7 +38,6 @@ import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { type TemplateJobs, templateJobs } from '../kube/template-jobs.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
-import { askerOf } from '../kube/transport/readyz.ts';
 import { tryList } from '../kube/try-list.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
 import { deliverer } from '../notify/deliver.ts';
@@ -57,6 +54,7 @@ import { onceForEach } from '../util/memo.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
 import { homeOf, jobNamespacesOf } from './own-namespaces.ts';
+import { proberOf } from './prober.ts';
 import { standbyNotes } from './standby-notes.ts';
 import { traceExporterOf } from './trace-exporter.ts';
 
@@ -123,7 +121,6 @@ export interface ControllerProcess {
   run(stop: AbortSignal): Promise<void>;
 }
 
-const READYZ_TIMEOUT_MS = 5000;
 const FORBIDDEN_MS = 5_000;
 const FORBIDDEN_PAUSE_MS = 1_000;
 /** Milliseconds between two attempts to read UpgradePolicies that could not be read before. */
@@ -485,23 +482,4 @@ function notifierOf(
   const tools = { client: writer, namespace: homeOf(config), environment: process.env, clock };
   const { client } = nodeRollouts;
   return createNotifier({ client, clock, log, metrics, deliver: deliverer(tools), recordEvent });
-}
-
-function proberOf({
-  config,
-  apiPort,
-  askThrough,
-  writer,
-  drainsNodes = true,
-  abort,
-}: ControllerParts): Prober {
-  const ask = askerOf(config);
-  return {
-    askControlPlane: async (endpoints, stop) => {
-      const options = { port: apiPort, deadlineMs: READYZ_TIMEOUT_MS, abort: stop };
-      const direct: AskReadyz = async (host) => await ask(host, options);
-      return await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
-    },
-    ...(drainsNodes ? { previewDrains: (stop = abort) => drainPreviewer(writer, stop) } : {}),
-  };
 }

@@ -2,7 +2,7 @@
 import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
-import type { JoinedTarget } from '../model/decision.ts';
+import type { JoinedTarget } from '../model/joined-target.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { type Role, type Rollout } from '../model/rollout.ts';
 import { freeSlots } from '../schedule/slots.ts';

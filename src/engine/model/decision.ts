@@ -24,6 +24,7 @@ import type { Controls } from './controls.ts';
 import type { DecisionsOfPeople } from './decisions-of-people.ts';
 import type { DownloadState, PrefetchState } from './downloads.ts';
 import type { FailureReasons } from './failures.ts';
+import type { JoinedTarget } from './joined-target.ts';
 import type { PossibleRollBack } from './possible-roll-back.ts';
 import type { Reason } from './reasons.ts';
 import {
@@ -251,16 +252,6 @@ export interface ObservedForeignWork extends ForeignWork {
   readonly since: string;
   /** Milliseconds until the work no longer counts. */
   readonly leftMs: number;
-}
-
-/** A target that a running plan selects or lists, but that its record lacks, because it joined after the plan began. */
-export interface JoinedTarget {
-  /** The id of the stage to which the target would belong. */
-  readonly stage: string;
-  readonly role: Role;
-  readonly target: Target;
-  /** The reason why the record cannot include the target, as a clause; undefined if the record can include it. */
-  readonly obstacle?: string;
 }
 
 export interface Snapshot {

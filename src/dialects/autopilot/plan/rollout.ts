@@ -4,8 +4,8 @@
  */
 import * as api from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { JoinedTarget } from '../../../engine/model/decision.ts';
 import { rollBackReasonOn, rolledBackBy } from '../../../engine/model/earlier-versions.ts';
+import type { JoinedTarget } from '../../../engine/model/joined-target.ts';
 import type { Reason } from '../../../engine/model/reasons.ts';
 import {
   isFinal,
