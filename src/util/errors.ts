@@ -41,7 +41,7 @@ export const ERRORS = {
   REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'renew the credentials in the kubeconfig' },
   REFIT_FORBIDDEN: {
     exit: EXIT.denied,
-    hint: 'grant the missing permission: `refit install controller` prints the roles',
+    hint: 'grant the missing permission: in deploy/rbac.yaml, the role refit-viewer allows commands that read, and refit-operator also allows commands that change plans; `refit install controller` prints both',
   },
   REFIT_SSH: {
     exit: EXIT.unreachable,

@@ -109,7 +109,7 @@ test('each receiver gets each event once, in the format that it publishes', asyn
   await finish(puppets);
   await puppets.until(() => expect(server.requests).toHaveLength(3));
 
-  const plan = 'autopilot//autopilot';
+  const plan = 'autopilot/autopilot';
   const started = `${plan}: the upgrade to v1.36.3+k0s.2 has started; 2 nodes`;
   const done = `${plan}: the upgrade to v1.36.3+k0s.2 is done; 2 of 2 nodes done`;
   expect(to('webhook').map(bodyOf)).toMatchObject([

@@ -11,7 +11,7 @@ import { placeOf } from '../contract/node-rollout-place.ts';
 import type { Effects, Sent } from '../execute/writes.ts';
 import { explain } from '../explain/explain.ts';
 import type { NodeAction, Wait } from '../model/decision.ts';
-import { titleOf } from '../model/plan-reference.ts';
+import { planReference, titleOf } from '../model/plan-reference.ts';
 import type { Reason, ReasonCode, ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
@@ -236,8 +236,7 @@ function notify(
   const { name: policy = '', notify: receivers = [] } = assessment.policy;
   const place = placeOf(dialect, plan);
   if (notifier === undefined || place === undefined) return undefined;
-  const { namespace = '', name } = place.subject;
-  const shown = `${dialect.name}/${namespace}/${name}`;
+  const shown = planReference({ dialect: dialect.name, ...place.subject });
   const standing = standingOf(shown, assessment, viewOf(turn, waits), waits);
   notifier.follow(titleOf(dialect, keyOf(plan)), { plan, place, policy, receivers, standing });
   return receivers.length === 0 ? undefined : longAfter(waits, assessment.now);
