@@ -45,10 +45,17 @@ test.each([
   ['RKE2, a build behind', 'rancher/rke2-upgrade', 'v1.36.3+rke2r1', 'v1.36.3-rke2r2', true],
   [
     'RKE2 from another registry',
-    'r.example/rke2-upgrade:v1',
+    'r.example/rke2-upgrade:v1.37.0-rke2r1',
     'v1.36.3+rke2r1',
     'v1.37.0+rke2r1',
     true,
+  ],
+  [
+    'RKE2 with a tag that is no version',
+    'r.example/rke2-upgrade:v1',
+    'v1.36.3+rke2r1',
+    'v1.37.0+rke2r1',
+    false,
   ],
   ['an image that may install anything', 'busybox', 'v1.36.3+k3s1', 'v1.37.0', false],
 ])('Plans of Rancher: %s', (_name, image, runs, version, expected) => {

@@ -1,6 +1,6 @@
 /** Chooses the waits that `refit status` shows, and the time at which each of them ends at the latest. */
 import { stepEnd } from '../../engine/assess/evaluate-target.ts';
-import { awaitedHook } from '../../engine/gates/hooks-succeeded.ts';
+import { awaitedHook } from '../../engine/gates/hook-runs.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot, TargetPhase, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';

@@ -80,11 +80,11 @@ function scene(tool: 'Kured' | 'DisruptionLease', former?: MemoryApi) {
 test('no node starts while Kured holds its lock, and Refit takes it then', async () => {
   const { api, look, turn, isAtWork, stateOfTarget } = scene('Kured');
   const annotations = { [KURED]: '{"nodeID":"w9"}' };
-  api.put(daemonSets, { metadata: { name: 'kured', annotations } });
+  api.put(daemonSets, { metadata: { name: 'kured', namespace: 'kube-system', annotations } });
   await look();
   await turn();
   expect([isAtWork(), stateOfTarget()]).toEqual([false, 'pending']);
-  api.put(daemonSets, { metadata: { name: 'kured' } });
+  api.put(daemonSets, { metadata: { name: 'kured', namespace: 'kube-system' } });
   await turn(LOOK_MS);
   await turn();
   expect(isAtWork()).toBe(true);

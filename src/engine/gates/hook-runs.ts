@@ -2,11 +2,12 @@
 import { createHash } from 'node:crypto';
 import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import { type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { factsOf, nodeNameOf } from './types.ts';
+import { factsOf, nodeNameOf, type Waiting, wait } from './types.ts';
 
 interface Of {
   readonly snapshot: Pick<Snapshot, 'rollout' | 'facts' | 'controls'>;
@@ -108,4 +109,20 @@ function fromVersionOf(facts: TargetFacts, { when }: Hook): string {
   if (when !== 'afterVerified') return version;
   const reported = observation.kind === 'none' ? undefined : observation.report?.from;
   return earlierVersion ?? reported ?? '';
+}
+
+/**
+ * Returns the wait for a hook. `target` is the name of the target; undefined if the hook is for the whole plan. `said`
+ * is a clause about the run.
+ */
+export function awaitedHook(
+  policy: Pick<RolloutPolicy, 'name'>,
+  { name, timeoutMs }: Pick<Hook, 'name' | 'timeoutMs'>,
+  target: string | undefined,
+  said: string,
+): Waiting {
+  const hook = `the hook ${name} of UpgradePolicy ${policy.name}`;
+  const what = target === undefined ? 'before the plan starts' : `for ${target}`;
+  const ends = `the hook has succeeded, or its deadline of ${formatDuration(timeoutMs)} has passed`;
+  return wait('HookRunning', `${hook} must succeed ${what}: ${said}`, ends);
 }

@@ -4,19 +4,9 @@
  */
 import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { formatDuration } from '../../util/duration.ts';
 import { printableUrl } from '../../util/printable-url.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { hookRunOf } from './hook-runs.ts';
-import {
-  type Gate,
-  type GateInput,
-  PASS,
-  stop,
-  type Verdict,
-  type Waiting,
-  wait,
-} from './types.ts';
+import { awaitedHook, hookRunOf } from './hook-runs.ts';
+import { type Gate, type GateInput, PASS, stop, type Verdict } from './types.ts';
 
 export const hooksBefore: Gate = {
   name: 'hooks-before',
@@ -76,22 +66,6 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
     hookRun: run,
     ...(result ? { since: rfc3339(result.since) } : {}),
   };
-}
-
-/**
- * Returns the wait for a hook. `target` is the name of the target; undefined if the hook is for the whole plan. `said`
- * is a clause about the run.
- */
-export function awaitedHook(
-  policy: Pick<RolloutPolicy, 'name'>,
-  { name, timeoutMs }: Pick<Hook, 'name' | 'timeoutMs'>,
-  target: string | undefined,
-  said: string,
-): Waiting {
-  const hook = `the hook ${name} of UpgradePolicy ${policy.name}`;
-  const what = target === undefined ? 'before the plan starts' : `for ${target}`;
-  const ends = `the hook has succeeded, or its deadline of ${formatDuration(timeoutMs)} has passed`;
-  return wait('HookRunning', `${hook} must succeed ${what}: ${said}`, ends);
 }
 
 /** Returns a clause that says where the run is carried out. */

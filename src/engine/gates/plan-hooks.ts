@@ -1,7 +1,7 @@
 /** Gate: the hooks of the policy for the whole plan must succeed before the first target of a run starts. */
 import { rfc3339 } from '../../util/clock.ts';
-import { planHookRuns } from './hook-runs.ts';
-import { awaitedHook, whereOf } from './hooks-succeeded.ts';
+import { awaitedHook, planHookRuns } from './hook-runs.ts';
+import { whereOf } from './hooks-succeeded.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 export const planHooksBefore: Gate = {

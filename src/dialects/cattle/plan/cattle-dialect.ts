@@ -29,6 +29,7 @@ import { orphanedPlans } from './cattle-orphaned-work.ts';
 import { jobSignal, unnamedCordon } from './cattle-signal.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
+import { reportedVersion } from './installed-version.ts';
 import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
@@ -178,7 +179,10 @@ function isBehind(
   config: CattleConfig,
 ): boolean {
   const installed = judgedInstallation(plan, latest, config);
-  return installed.kind === 'kubernetes' && isOlder(kubeletVersionOf(node), installed.version);
+  const found = kubeletVersionOf(node);
+  if (installed.kind !== 'kubernetes' || found === undefined) return false;
+  // A kubelet of K3s reports its release candidate, and the version of the Plan is without one.
+  return isOlder(reportedVersion(found), installed.version);
 }
 
 /**

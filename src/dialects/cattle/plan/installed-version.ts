@@ -78,7 +78,7 @@ export function installedBy(
  * Returns the version that a kubelet of this release reports. RKE2 reports no release candidate: the kubelet of
  * `v1.36.3-rc1+rke2r1` reports `v1.36.3+rke2r1`.
  */
-function reportedVersion(release: string): string {
+export function reportedVersion(release: string): string {
   const plain = withPlusSign(mungeVersion(release).replace(/-rc\.?\d+(?=[-+]|$)/, ''));
   return plain.startsWith('v') ? plain : `v${plain}`;
 }
