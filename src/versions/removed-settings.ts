@@ -47,6 +47,55 @@ const FEATURE_GATES: readonly Removal[] = [
   },
 ];
 
+/** Flags of kube-apiserver. */
+const API_SERVER_FLAGS: readonly Removal[] = [
+  ...['cloud-provider', 'cloud-config'].map((name) => ({
+    name,
+    since: 33,
+    sources: [
+      'https://github.com/kubernetes/kubernetes/pull/130162',
+      'https://github.com/vexxhost/capo-image-elements/issues/47',
+    ],
+  })),
+];
+
+/** Feature gates of kubeadm itself, which are no feature gates of components. `kubeadm init` refuses a gate that it does not know. */
+const KUBEADM_GATES: readonly Removal[] = [
+  {
+    name: 'EtcdLearnerMode',
+    since: 33,
+    sources: [
+      'https://kubernetes.io/docs/reference/setup-tools/kubeadm/kubeadm-init/#feature-gates',
+    ],
+  },
+  {
+    name: 'WaitForAllControlPlaneComponents',
+    since: 35,
+    sources: [
+      'https://github.com/kubernetes/kubernetes/pull/134781',
+      'https://github.com/kubernetes/website/pull/52878',
+    ],
+  },
+  {
+    name: 'ControlPlaneKubeletLocalMode',
+    since: 36,
+    sources: [
+      'https://github.com/kubernetes/kubernetes/pull/135773',
+      'https://github.com/vexxhost/magnum-cluster-api/issues/1065',
+    ],
+  },
+];
+
+/** Returns the flag of kube-apiserver with this name, if `version` does not have it any more. */
+export function removedApiServerFlag(name: string, version: string): Removal | undefined {
+  return removed(API_SERVER_FLAGS, name, version);
+}
+
+/** Returns the feature gate of kubeadm with this name, if kubeadm of `version` does not have it any more. */
+export function removedKubeadmGate(name: string, version: string): Removal | undefined {
+  return removed(KUBEADM_GATES, name, version);
+}
+
 /** Returns the flag of the kubelet with this name, if `version` does not have it any more. */
 export function removedKubeletFlag(name: string, version: string): Removal | undefined {
   return removed(KUBELET_FLAGS, name, version);

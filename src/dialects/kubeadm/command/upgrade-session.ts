@@ -16,7 +16,7 @@ import type { ClusterConfig } from '../../../kube/config/cluster-config.ts';
 import { loadChosenCluster } from '../../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../../kube/election/lease-record.ts';
 import { type ConfigMap, configMaps, nodes } from '../../../kube/resources.ts';
-import { describeProblem, ifFound, TransportError } from '../../../kube/status-error.ts';
+import { describeProblem, ifAllowed, ifFound, TransportError } from '../../../kube/status-error.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
 import { readBounded } from '../../../util/bounded-file.ts';
 import { sleep, systemClock } from '../../../util/clock.ts';
@@ -31,7 +31,7 @@ import { type Finding, warn } from '../../../versions/findings.ts';
 import { dateOf, timesOf } from '../host/certificates.ts';
 import { type Shells, saidBy } from '../host/host.ts';
 import { type HostFacts, probeHost, readFacts } from '../host/probe.ts';
-import { configuredGates } from '../host/removed-settings.ts';
+import { configuredSettings } from '../host/removed-settings.ts';
 import { LOCK_WAIT } from '../host/scripts.ts';
 import { planAddons, readAddon } from '../plan/addons.ts';
 import { nodeName } from '../plan/fields.ts';
@@ -297,16 +297,19 @@ export async function surveyCluster(
   const { manifest, client, flags, abort } = session;
   const mapOf = async (of: string) =>
     await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
-  const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
-    // Without a transform, the Nodes keep their managed fields. These fields show who cordoned the Nodes.
-    client.listAll(nodes, { abort }),
-    mapOf('kubeadm-config'),
-    mapOf('kubelet-config'),
-    mapOf(PLACE.name),
-    listPolicies(client, abort),
-    webhookFindings(client, abort),
-    listPools(client, abort),
-  ]);
+  const [{ items }, config, kubelets, kubeProxy, plan, policies, webhooks, pools] =
+    await Promise.all([
+      // Without a transform, the Nodes keep their managed fields. These fields show who cordoned the Nodes.
+      client.listAll(nodes, { abort }),
+      mapOf('kubeadm-config'),
+      mapOf('kubelet-config'),
+      // A role of an earlier release lacks this right. Then the settings of kube-proxy are not checked.
+      ifAllowed(mapOf('kube-proxy')),
+      mapOf(PLACE.name),
+      listPolicies(client, abort),
+      webhookFindings(client, abort),
+      listPools(client, abort),
+    ]);
   const { unread } = plan ? readRecord(plan) : {};
   if (unread !== undefined) throw new RefitError('REFIT_REFUSED', unread);
   const policy = policyOfPlan(kubeadmView, policies ?? [], { metadata: PLACE }, DEFAULT_POLICY, {
@@ -324,10 +327,11 @@ export async function surveyCluster(
   const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
   const configuration = [config?.data, kubelets?.data];
   const found = {
-    gates: configuredGates(
-      documentIn(config, 'ClusterConfiguration'),
-      documentIn(kubelets, 'kubelet'),
-    ),
+    configured: configuredSettings({
+      cluster: documentIn(config, 'ClusterConfiguration'),
+      kubelet: documentIn(kubelets, 'kubelet'),
+      kubeProxy: documentIn(kubeProxy, 'config.conf'),
+    }),
     clusterVersion,
     allowsCgroupV1,
     configuration,

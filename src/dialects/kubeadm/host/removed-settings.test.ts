@@ -10,7 +10,7 @@ import {
 import { describeFinding } from '../../../versions/findings.ts';
 import { assess } from '../plan/preflight.ts';
 import type { HostFacts } from './probe.ts';
-import { configuredGates, removedFindings } from './removed-settings.ts';
+import { configuredSettings, type KubeadmDocuments, removedFindings } from './removed-settings.ts';
 
 const GATE = 'SizeMemoryBackedVolumes';
 const told = (host: HostFacts, version: string): string[] =>
@@ -50,7 +50,9 @@ test('a feature gate that 1.35 removed is refused among the flags of a kubelet',
 });
 
 const places = (cluster: unknown, kubelet?: unknown): string[] =>
-  configuredGates(cluster, kubelet).map(({ name, place }) => `${name} ${place}`);
+  configuredSettings({ cluster, kubelet }).flatMap(({ kind, name, place }) =>
+    kind === 'gate' ? `${name} ${place}` : [],
+  );
 
 test('feature gates are read from both forms of extraArgs, and from the configuration of kubelets', () => {
   const value = `${GATE}=true, Other=false`;
@@ -89,18 +91,65 @@ test.each([
   expect(places(configuration, configuration)).toEqual([]);
 });
 
+const refused = (documents: KubeadmDocuments, version: string): string[] =>
+  removedFindings({ configured: configuredSettings(documents), hosts: [facts('w1')] }, version, [
+    'w1',
+  ]).map(({ severity, message }) => `${severity} ${message}`);
+
+test.each(['cloud-provider', 'cloud-config'])(
+  'the flag %s of kube-apiserver, which 1.33 removed, is refused in both forms of its extraArgs',
+  (name) => {
+    const found = `hard flag --${name} in apiServer.extraArgs of ConfigMap kube-system/kubeadm-config: Kubernetes 1.33 removed it, so kube-apiserver would not start (https://github.com/kubernetes/kubernetes/pull/130162); remove it before the upgrade`;
+    const list = { apiServer: { extraArgs: [{ name, value: 'external' }] } };
+    expect(refused({ cluster: list }, 'v1.33.0')).toEqual([found]);
+    const map = { apiServer: { extraArgs: { [name]: 'external' } } };
+    expect(refused({ cluster: map }, 'v1.36.3')).toEqual([found]);
+    expect(refused({ cluster: map }, 'v1.32.9')).toEqual([]);
+    // kube-controller-manager still has these flags.
+    expect(refused({ cluster: { controllerManager: map.apiServer } }, 'v1.36.3')).toEqual([]);
+  },
+);
+
+test.each([
+  ['EtcdLearnerMode', 'v1.33.0', 'v1.32.9'],
+  ['WaitForAllControlPlaneComponents', 'v1.35.0', 'v1.34.9'],
+  ['ControlPlaneKubeletLocalMode', 'v1.36.0', 'v1.35.9'],
+])(
+  'the gate %s of kubeadm itself causes a warning in the ClusterConfiguration from %s on, and passes until %s',
+  (gate, version, before) => {
+    const cluster = { featureGates: { [gate]: true } };
+    expect(refused({ cluster }, version)).toEqual([
+      expect.stringMatching(
+        `^warn feature gate ${gate} in featureGates of ConfigMap kube-system/kubeadm-config: kubeadm 1\\.\\d\\d removed it, so kubeadm may refuse this configuration \\(`,
+      ),
+    ]);
+    expect(refused({ cluster }, before)).toEqual([]);
+    // A component that runs with this gate is another matter: it is a gate of kubeadm alone.
+    expect(refused({ kubelet: cluster }, version)).toEqual([]);
+  },
+);
+
+test('a feature gate that 1.35 removed is refused in the configuration of kube-proxy', () => {
+  const kubeProxy = { featureGates: { [GATE]: true } };
+  expect(refused({ kubeProxy }, 'v1.35.0')).toEqual([
+    expect.stringMatching(
+      `^hard feature gate ${GATE} in featureGates of ConfigMap kube-system/kube-proxy: Kubernetes 1\\.35 removed it`,
+    ),
+  ]);
+  expect(refused({ kubeProxy }, 'v1.34.9')).toEqual([]);
+});
+
 test('the plan refuses them only for the hosts that it upgrades', () => {
   const hosts = [
     facts('cp1'),
     facts('cp2'),
     withFlag('pod-infra-container-image', '/etc/default/kubelet'),
   ];
-  const gates = configuredGates(
-    { scheduler: { extraArgs: { 'feature-gates': `${GATE}=true` } } },
-    {},
-  );
+  const configured = configuredSettings({
+    cluster: { scheduler: { extraArgs: { 'feature-gates': `${GATE}=true` } } },
+  });
   const removed = (more: object): string[] =>
-    assess({ ...fresh, hosts, gates, ...more })
+    assess({ ...fresh, hosts, configured, ...more })
       .findings.filter(({ rule }) => rule === 'removed')
       .map(({ message }) => message.split(': Kubernetes')[0] ?? '');
   const inCluster = `feature gate ${GATE} in scheduler.extraArgs of ConfigMap kube-system/kubeadm-config`;

@@ -1,46 +1,76 @@
 /** Finds flags and feature gates that the target version no longer has. A component with one of them does not start. */
 import { isRecord } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { type Finding, hard } from '../../../versions/findings.ts';
+import { type Finding, hard, warn } from '../../../versions/findings.ts';
 import {
   gateNamesIn,
   type Removal,
+  removedApiServerFlag,
   removedFeatureGate,
+  removedKubeadmGate,
   removedKubeletFlag,
 } from '../../../versions/removed-settings.ts';
 import type { HostFacts } from './probe.ts';
 
-/** A feature gate in a ConfigMap from which kubeadm writes the configuration of all hosts. */
-export interface ConfiguredGate {
+/** A setting in a ConfigMap from which kubeadm writes the configuration of all hosts. */
+export interface ConfiguredSetting {
+  /** `gate` is a feature gate of components, and `own-gate` is one of kubeadm itself. */
+  readonly kind: 'gate' | 'own-gate' | 'api-server-flag';
   readonly name: string;
   /** For example `apiServer.extraArgs of ConfigMap kube-system/kubeadm-config`. */
   readonly place: string;
 }
 
-const COMPONENTS = ['apiServer', 'controllerManager', 'scheduler'] as const;
+/** The documents in the ConfigMaps of kubeadm; undefined if the cluster lacks one. */
+export interface KubeadmDocuments {
+  readonly cluster?: unknown;
+  readonly kubelet?: unknown;
+  readonly kubeProxy?: unknown;
+}
 
-/** Returns the feature gates of the components in the ClusterConfiguration and in the KubeletConfiguration. */
-export function configuredGates(cluster: unknown, kubelet: unknown): ConfiguredGate[] {
+const COMPONENTS = ['apiServer', 'controllerManager', 'scheduler'] as const;
+const OF_KUBEADM = 'of ConfigMap kube-system/kubeadm-config';
+
+/** Returns the settings of the documents that a later version of Kubernetes may not have. */
+export function configuredSettings({
+  cluster,
+  kubelet,
+  kubeProxy,
+}: KubeadmDocuments): ConfiguredSetting[] {
   const ofComponents = COMPONENTS.flatMap((component) => {
-    const extraArgs = memberOf(memberOf(cluster, component), 'extraArgs');
-    const place = `${component}.extraArgs of ConfigMap kube-system/kubeadm-config`;
-    return gateArguments(extraArgs).flatMap((value) =>
-      gateNamesIn(value).map((name) => ({ name, place })),
+    const place = `${component}.extraArgs ${OF_KUBEADM}`;
+    return argumentsIn(memberOf(memberOf(cluster, component), 'extraArgs')).flatMap(
+      ([name, value]): ConfiguredSetting[] => {
+        if (name === 'feature-gates')
+          return gateNamesIn(value).map((gate) => ({ kind: 'gate', name: gate, place }));
+        return component === 'apiServer' ? [{ kind: 'api-server-flag', name, place }] : [];
+      },
     );
   });
-  const gates = memberOf(kubelet, 'featureGates');
-  const ofKubelets = isRecord(gates) ? Object.keys(gates) : [];
-  const place = 'featureGates of ConfigMap kube-system/kubelet-config';
-  return [...ofComponents, ...ofKubelets.map((name) => ({ name, place }))];
+  return [
+    ...ofComponents,
+    ...gatesIn(cluster, 'own-gate', `featureGates ${OF_KUBEADM}`),
+    ...gatesIn(kubelet, 'gate', 'featureGates of ConfigMap kube-system/kubelet-config'),
+    ...gatesIn(kubeProxy, 'gate', 'featureGates of ConfigMap kube-system/kube-proxy'),
+  ];
+}
+
+function gatesIn(
+  document: unknown,
+  kind: ConfiguredSetting['kind'],
+  place: string,
+): ConfiguredSetting[] {
+  const gates = memberOf(document, 'featureGates');
+  return isRecord(gates) ? Object.keys(gates).map((name) => ({ kind, name, place })) : [];
 }
 
 /** Reads both forms: a map until v1beta3 of kubeadm's API, and a list of names and values since v1beta4. */
-function gateArguments(extraArgs: unknown): string[] {
+function argumentsIn(extraArgs: unknown): (readonly [name: string, value: string])[] {
   const pairs: (readonly [unknown, unknown])[] = Array.isArray(extraArgs)
     ? extraArgs.map((each) => [memberOf(each, 'name'), memberOf(each, 'value')])
     : Object.entries(isRecord(extraArgs) ? extraArgs : {});
   return pairs.flatMap(([name, value]) =>
-    name === 'feature-gates' && typeof value === 'string' ? value : [],
+    typeof name === 'string' && typeof value === 'string' ? [[name, value] as const] : [],
   );
 }
 
@@ -49,21 +79,19 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 interface Settings {
-  readonly gates?: readonly ConfiguredGate[];
+  readonly configured?: readonly ConfiguredSetting[];
   readonly hosts: readonly Pick<HostFacts, 'host' | 'kubeletFlags'>[];
 }
 
-/** Returns a refusal for each setting that `version` no longer has. `upgraded` are the names of the upgraded hosts. */
+/** Returns a finding for each setting that `version` no longer has. `upgraded` are the names of the upgraded hosts. */
 export function removedFindings(
-  { gates = [], hosts: all }: Settings,
+  { configured = [], hosts: all }: Settings,
   version: string,
   upgraded: readonly string[],
 ): Finding[] {
   const hosts = all.filter(({ host }) => upgraded.includes(host.name));
   if (hosts.length === 0) return [];
-  const inCluster = gates.flatMap(({ name, place }) =>
-    refusal(removedFeatureGate(name, version), `feature gate ${name} in ${place}`, 'a component'),
-  );
+  const inCluster = configured.flatMap((setting) => refusalOf(setting, version));
   const onHosts = hosts.flatMap(({ host, kubeletFlags = [] }) =>
     kubeletFlags.flatMap(({ name, file, value }) => {
       const flag = removedKubeletFlag(name, version);
@@ -73,13 +101,13 @@ export function removedFindings(
         ...refusal(
           isLeft ? flag : undefined,
           `${host.name}: flag --${name} in ${file}`,
-          'the kubelet',
+          'the kubelet would not start',
         ),
         ...gatesOf.flatMap((gate) =>
           refusal(
             removedFeatureGate(gate, version),
             `${host.name}: feature gate ${gate} in ${file}`,
-            'the kubelet',
+            'the kubelet would not start',
           ),
         ),
       ];
@@ -88,8 +116,23 @@ export function removedFindings(
   return [...inCluster, ...onHosts];
 }
 
-function refusal(removal: Removal | undefined, what: string, who: string): Finding[] {
+function refusalOf({ kind, name, place }: ConfiguredSetting, version: string): Finding[] {
+  if (kind === 'api-server-flag') {
+    const what = `flag --${name} in ${place}`;
+    return refusal(removedApiServerFlag(name, version), what, 'kube-apiserver would not start');
+  }
+  const what = `feature gate ${name} in ${place}`;
+  if (kind === 'gate')
+    return refusal(removedFeatureGate(name, version), what, 'a component would not start');
+  // It is not proved that `kubeadm upgrade` of each version refuses a gate that it does not know, as `kubeadm init` does.
+  const own = removedKubeadmGate(name, version);
+  if (own === undefined) return [];
+  const found = `${what}: kubeadm 1.${own.since} removed it, so kubeadm may refuse this configuration (${own.sources[0]})`;
+  return [warn('removed', `${found}; remove it before the upgrade`)];
+}
+
+function refusal(removal: Removal | undefined, what: string, effect: string): Finding[] {
   if (removal === undefined) return [];
-  const found = `${what}: Kubernetes 1.${removal.since} removed it, so ${who} would not start (${removal.sources[0]})`;
+  const found = `${what}: Kubernetes 1.${removal.since} removed it, so ${effect} (${removal.sources[0]})`;
   return [hard('removed', found, 'remove it before the upgrade')];
 }

@@ -12,7 +12,7 @@ import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-
 import { judgeVersions, OLDEST_MAINTAINED } from '../../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
-import { type ConfiguredGate, removedFindings } from '../host/removed-settings.ts';
+import { type ConfiguredSetting, removedFindings } from '../host/removed-settings.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../host/verify.ts';
 import type { AddonPlan } from './addons.ts';
@@ -44,8 +44,8 @@ export interface Survey {
   /** True if ConfigMap kubelet-config has `failCgroupV1: false`. kubeadm writes the content of that ConfigMap to each host. */
   readonly allowsCgroupV1: boolean;
   readonly configuration: readonly unknown[];
-  /** The feature gates in the ConfigMaps of kubeadm. */
-  readonly gates?: readonly ConfiguredGate[];
+  /** The settings in the ConfigMaps of kubeadm that a later version may not have. */
+  readonly configured?: readonly ConfiguredSetting[];
   readonly plan: ConfigMap | undefined;
   readonly policy: RolloutPolicy;
   /** The drain previews by the name of the node; empty if nodes are not drained. */
