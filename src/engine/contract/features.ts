@@ -67,6 +67,8 @@ export interface Features<P extends KubeObject> {
   readonly foreignWork?: ForeignWorkFinder;
   /** Describes the agents on nodes. Without it, the signals need no agent. */
   readonly agents?: Agents;
+  /** Knows what people mean by a name that no object has. Without it, the engine says only that the target does not exist. */
+  readonly names?: TargetNames;
   /**
    * Returns the namespace and the subject of the NodeRollout of a plan. Without this feature, the NodeRollout is in the
    * namespace of its plan, and a plan without a namespace has no NodeRollout.
@@ -309,6 +311,15 @@ export interface ForeignWorkFinder {
    * does not count, but people should be informed about it.
    */
   unproven?(world: World, rollout: Rollout): readonly string[];
+}
+
+/** Knows how people may mistake the names of targets that a plan lists. */
+export interface TargetNames {
+  /**
+   * Returns a clause about the object that people probably meant by a name that no object has; undefined if there is no
+   * such object.
+   */
+  meantBy(name: string, stage: Stage, world: World): string | undefined;
 }
 
 /** Describes the agents on nodes, which carry out the signals. */

@@ -5,6 +5,7 @@ export const targetExists: Gate = {
   name: 'target-exists',
   evaluate({ facts, stage, target }) {
     if (facts.exists) return PASS;
-    return stop('TargetMissing', `${target.name}, a ${stage.role}, does not exist`);
+    const hint = facts.meant === undefined ? '' : `: ${facts.meant}`;
+    return stop('TargetMissing', `${target.name}, a ${stage.role}, does not exist${hint}`);
   },
 };

@@ -98,6 +98,8 @@ export interface TargetReport {
 
 export interface TargetFacts {
   readonly exists: boolean;
+  /** A clause about the object that was probably meant by the name of a target that does not exist; undefined if there is none. */
+  readonly meant?: string | undefined;
   /** `<os>-<architecture>`; undefined if the object lacks the labels. */
   readonly platform?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;

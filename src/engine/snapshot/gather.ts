@@ -19,6 +19,7 @@ import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { holdOn, longestHold } from '../../signal/holds.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World, WorldObject } from '../contract/world.ts';
@@ -257,7 +258,10 @@ function freshWork(work: ForeignWork, { watchForeign }: Known, now: number): Obs
 function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const { dialect, plan, world, rollout, known } = scene;
   const object = dialect.objectOf(stage, target, world);
-  if (!object) return { exists: false, observation: { kind: 'none' } };
+  if (!object) {
+    const meant = dialect.names?.meantBy(target.name, stage, world);
+    return { exists: false, ...defined({ meant }), observation: { kind: 'none' } };
+  }
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
   const skewRules = dialect.versions?.skewRules;

@@ -28,6 +28,7 @@ import { planBackOf } from './roll-back-by-leader.ts';
 import { joinedTargets, project, resolve } from './rollout.ts';
 import { withoutCounts, withoutShards } from './status-shards/merge.ts';
 import { shards } from './status-shards/spread.ts';
+import { leftOut, meantBy } from './target-names.ts';
 
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
@@ -63,6 +64,8 @@ export const autopilot: Dialect<Plan> = {
     skewRules: { versionOf: exactVersionOf, runs },
   },
   agents: { of: agentOf, unfitFor: hostRefusal },
+  names: { meantBy: (name, { role }, world) => meantBy(name, role, world) },
+  reporting: { warnings: leftOut },
   foreignWork,
   nodeSharing: {
     // The name of a controller's Node may differ from the name of its ControlNode.
