@@ -9,9 +9,9 @@ import {
   type Version,
 } from '../util/version.ts';
 
-/** Returns the version that the kubelet and the API server of a release report. For other distributions it is the release itself. */
+/** Returns the version that the kubelet and the API server of a release report, also of a build such as `v1.36.3+k0s.0-ec.1`. For other distributions it is the release itself. */
 export function kubernetesPartOf(release: string): string {
-  return release.replace(/(\+k0s)\.\d+$/, '$1');
+  return release.replace(/(\+k0s)\..+$/, '$1');
 }
 
 /** Returns true if the version is one that only the kubelet and the API server of k0s report: it names no build, so no Plan can ask for it. */

@@ -30,6 +30,11 @@ const KUBELET_FLAGS: readonly Removal[] = [
 /** Feature gates are the same for all components. A component refuses a gate that it does not know. */
 const FEATURE_GATES: readonly Removal[] = [
   {
+    name: 'KubeProxyDrainingTerminatingNodes',
+    since: 33,
+    sources: ['https://github.com/kubernetes/kubernetes/pull/129692'],
+  },
+  {
     name: 'SizeMemoryBackedVolumes',
     since: 35,
     sources: [

@@ -218,7 +218,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     ends: 'the API servers have been probed, which happens in the same reconcile',
   },
   ControlPlaneNotReady: {
-    act: 'repair the API server that the message names: its /readyz must answer with ok',
+    act: 'repair the API server that the message names: its /readyz must answer with ok; if that controller has left the cluster for good, delete its object',
   },
   ComponentNotWorking: {
     act: 'repair the component that the message names: its leader must renew its Lease; if no such component runs in this cluster, delete the Lease',

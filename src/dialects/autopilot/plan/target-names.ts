@@ -7,7 +7,7 @@ import { isFinal, type Role } from '../../../engine/model/rollout.ts';
 import { type KubeObject, nodes } from '../../../kube/resources.ts';
 import { parseLabelSelector } from '../../../kube/selectors.ts';
 import { controlNodes, nodeNameOf } from '../../../signal/names.ts';
-import { nearest } from '../../../util/nearest.ts';
+import { nearestHost } from '../../../util/nearest-host.ts';
 import { listed } from '../../../util/phrases.ts';
 import { discover, OBJECTS } from './autopilot-signal.ts';
 import { problemsOf } from './problems.ts';
@@ -25,8 +25,7 @@ export function meantBy(name: string, role: Role, world: World): string | undefi
     return `its Node has this name, but its ControlNode is called ${onNode.metadata.name}, so list that name`;
   if (role === 'controller' && namesOf('worker', world).includes(name))
     return 'a Node that is no controller has this name, so list it under targets.workers';
-  const known = namesOf(role, world);
-  const meant = known.find((each) => isSameHost(each, name)) ?? misspelt(name, known);
+  const meant = nearestHost(name, namesOf(role, world));
   return meant === undefined ? undefined : `perhaps ${meant} is meant`;
 }
 
@@ -95,20 +94,4 @@ function namesOf(role: Role, world: World): string[] {
     .list(OBJECTS[role])
     .map(({ metadata }) => metadata.name)
     .toSorted();
-}
-
-/** Returns the name that resembles `name`. Another number is another node, and no wrong spelling. */
-function misspelt(name: string, known: readonly string[]): string | undefined {
-  const numbers = (each: string): string => each.replace(/\D+/g, ' ');
-  return nearest(
-    name,
-    known.filter((each) => numbers(each) === numbers(name)),
-  );
-}
-
-/** Returns true if the names differ only in upper and lower case, or if only one of them has a domain. */
-function isSameHost(one: string, other: string): boolean {
-  const known = one.toLowerCase();
-  const asked = other.toLowerCase();
-  return known === asked || known.startsWith(`${asked}.`) || asked.startsWith(`${known}.`);
 }

@@ -47,6 +47,13 @@ describe('Refit reports the problems of the hosts and the cluster before an upgr
       ],
     ],
     [
+      'F2: Refit names the Node that a host with a domain is probably',
+      { nodes: [node('cp1'), node('cp2'), node('w1.example.com')] },
+      [
+        'F2 host w1: the cluster has no Node of this name; perhaps w1.example.com is meant: correct the name, or take the host out of the manifest',
+      ],
+    ],
+    [
       'F2: Refit refuses a worker that the manifest calls a control-plane host',
       { nodes: [node('cp1'), { ...node('cp2'), metadata: { name: 'cp2' } }, node('w1')] },
       [

@@ -6,6 +6,7 @@ import type { DrainPreview } from '../../../drain/drain-preview.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, type Node } from '../../../kube/resources.ts';
+import { nearestHost } from '../../../util/nearest-host.ts';
 import { compareVersions, parseVersion } from '../../../util/version.ts';
 import { type Finding, force, hard, warn, withAllowed } from '../../../versions/findings.ts';
 import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-rules.ts';
@@ -247,17 +248,20 @@ export function membershipFindings({
   manifest,
   nodes,
 }: Pick<Survey, 'manifest' | 'nodes'>): Finding[] {
+  const listed = new Set(manifest.hosts.map(({ name }) => name));
+  const notListed = nodes.map(({ metadata }) => metadata.name).filter((name) => !listed.has(name));
   const findings = manifest.hosts.flatMap(({ name, role }) => {
     const node = nodeNamed(name, nodes);
-    const unknown = `host ${name}: the cluster has no Node of this name`;
-    if (!node)
-      return [hard('F2', unknown, 'correct the name, or take the host out of the manifest')];
+    if (!node) {
+      const meant = nearestHost(name, notListed);
+      const cure = `${meant ? `perhaps ${meant} is meant: ` : ''}correct the name, or take the host out of the manifest`;
+      return [hard('F2', `host ${name}: the cluster has no Node of this name`, cure)];
+    }
     if (isController(node) === (role === 'controlPlane')) return [];
     const found = `its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`;
     return [hard('F2', `host ${name} has role ${role}, but ${found}`, 'correct the role')];
   });
-  const known = new Set(manifest.hosts.map(({ name }) => name));
-  const missing = nodes.filter((node) => isController(node) && !known.has(node.metadata.name));
+  const missing = nodes.filter((node) => isController(node) && !listed.has(node.metadata.name));
   if (missing.length === 0) return findings;
   const names = missing.map(({ metadata }) => metadata.name).join(', ');
   return [
