@@ -14,6 +14,8 @@ export interface Removal {
   readonly cleanedIn?: string;
 }
 
+export type ConfiguredComponent = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
+
 const KUBELET_FLAGS: readonly Removal[] = [
   {
     name: 'pod-infra-container-image',
@@ -52,9 +54,15 @@ const FEATURE_GATES: readonly Removal[] = [
   },
 ];
 
-/** Flags of kube-apiserver. */
-const API_SERVER_FLAGS: readonly Removal[] = [
-  ...['cloud-provider', 'cloud-config'].map((name) => ({
+const CLOUD_FLAGS = ['cloud-provider', 'cloud-config'];
+const DELAY_FLAGS = [
+  'horizontal-pod-autoscaler-upscale-delay',
+  'horizontal-pod-autoscaler-downscale-delay',
+];
+
+/** Flags of the static pods that kubeadm configures, by component. */
+const COMPONENT_FLAGS: Readonly<Record<ConfiguredComponent, readonly Removal[]>> = {
+  'kube-apiserver': CLOUD_FLAGS.map((name) => ({
     name,
     since: 33,
     sources: [
@@ -62,7 +70,16 @@ const API_SERVER_FLAGS: readonly Removal[] = [
       'https://github.com/vexxhost/capo-image-elements/issues/47',
     ],
   })),
-];
+  'kube-controller-manager': DELAY_FLAGS.map((name) => ({
+    name,
+    since: 31,
+    sources: [
+      'https://github.com/kubernetes/kubernetes/pull/124948',
+      'https://github.com/kubernetes/sig-release/pull/2549',
+    ],
+  })),
+  'kube-scheduler': [],
+};
 
 /** Feature gates of kubeadm itself, which are no feature gates of components. `kubeadm init` refuses a gate that it does not know. */
 const KUBEADM_GATES: readonly Removal[] = [
@@ -91,9 +108,13 @@ const KUBEADM_GATES: readonly Removal[] = [
   },
 ];
 
-/** Returns the flag of kube-apiserver with this name, if `version` does not have it any more. */
-export function removedApiServerFlag(name: string, version: string): Removal | undefined {
-  return removed(API_SERVER_FLAGS, name, version);
+/** Returns the flag of the component with this name, if `version` does not have it any more. */
+export function removedComponentFlag(
+  component: ConfiguredComponent,
+  name: string,
+  version: string,
+): Removal | undefined {
+  return removed(COMPONENT_FLAGS[component], name, version);
 }
 
 /** Returns the feature gate of kubeadm with this name, if kubeadm of `version` does not have it any more. */

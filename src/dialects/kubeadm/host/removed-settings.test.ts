@@ -110,6 +110,15 @@ test.each(['cloud-provider', 'cloud-config'])(
   },
 );
 
+test('a flag of kube-controller-manager that 1.31 removed is refused, and another component may have a flag of this name', () => {
+  const extraArgs = { 'horizontal-pod-autoscaler-downscale-delay': '5m' };
+  expect(refused({ cluster: { controllerManager: { extraArgs } } }, 'v1.31.0')).toEqual([
+    expect.stringContaining('so kube-controller-manager would not start ('),
+  ]);
+  expect(refused({ cluster: { controllerManager: { extraArgs } } }, 'v1.30.9')).toEqual([]);
+  expect(refused({ cluster: { scheduler: { extraArgs } } }, 'v1.36.3')).toEqual([]);
+});
+
 test.each([
   ['EtcdLearnerMode', 'v1.33.0', 'v1.32.9'],
   ['WaitForAllControlPlaneComponents', 'v1.35.0', 'v1.34.9'],

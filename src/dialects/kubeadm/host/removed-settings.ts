@@ -3,9 +3,10 @@ import { isRecord } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { type Finding, hard, warn } from '../../../versions/findings.ts';
 import {
+  type ConfiguredComponent,
   gateNamesIn,
   type Removal,
-  removedApiServerFlag,
+  removedComponentFlag,
   removedFeatureGate,
   removedKubeadmGate,
   removedKubeletFlag,
@@ -14,8 +15,8 @@ import type { HostFacts } from './probe.ts';
 
 /** A setting in a ConfigMap from which kubeadm writes the configuration of all hosts. */
 export interface ConfiguredSetting {
-  /** `gate` is a feature gate of components, and `own-gate` is one of kubeadm itself. */
-  readonly kind: 'gate' | 'own-gate' | 'api-server-flag';
+  /** `gate` is a feature gate of components, and `own-gate` is one of kubeadm itself. Otherwise it is a flag of the component. */
+  readonly kind: 'gate' | 'own-gate' | ConfiguredComponent;
   readonly name: string;
   /** For example `apiServer.extraArgs of ConfigMap kube-system/kubeadm-config`. */
   readonly place: string;
@@ -28,7 +29,11 @@ export interface KubeadmDocuments {
   readonly kubeProxy?: unknown;
 }
 
-const COMPONENTS = ['apiServer', 'controllerManager', 'scheduler'] as const;
+const COMPONENTS = [
+  ['apiServer', 'kube-apiserver'],
+  ['controllerManager', 'kube-controller-manager'],
+  ['scheduler', 'kube-scheduler'],
+] as const;
 const OF_KUBEADM = 'of ConfigMap kube-system/kubeadm-config';
 
 /** Returns the settings of the documents that a later version of Kubernetes may not have. */
@@ -37,13 +42,13 @@ export function configuredSettings({
   kubelet,
   kubeProxy,
 }: KubeadmDocuments): ConfiguredSetting[] {
-  const ofComponents = COMPONENTS.flatMap((component) => {
-    const place = `${component}.extraArgs ${OF_KUBEADM}`;
-    return argumentsIn(memberOf(memberOf(cluster, component), 'extraArgs')).flatMap(
+  const ofComponents = COMPONENTS.flatMap(([field, component]) => {
+    const place = `${field}.extraArgs ${OF_KUBEADM}`;
+    return argumentsIn(memberOf(memberOf(cluster, field), 'extraArgs')).flatMap(
       ([name, value]): ConfiguredSetting[] => {
         if (name === 'feature-gates')
           return gateNamesIn(value).map((gate) => ({ kind: 'gate', name: gate, place }));
-        return component === 'apiServer' ? [{ kind: 'api-server-flag', name, place }] : [];
+        return [{ kind: component, name, place }];
       },
     );
   });
@@ -117,9 +122,9 @@ export function removedFindings(
 }
 
 function refusalOf({ kind, name, place }: ConfiguredSetting, version: string): Finding[] {
-  if (kind === 'api-server-flag') {
+  if (kind !== 'gate' && kind !== 'own-gate') {
     const what = `flag --${name} in ${place}`;
-    return refusal(removedApiServerFlag(name, version), what, 'kube-apiserver would not start');
+    return refusal(removedComponentFlag(kind, name, version), what, `${kind} would not start`);
   }
   const what = `feature gate ${name} in ${place}`;
   if (kind === 'gate')
