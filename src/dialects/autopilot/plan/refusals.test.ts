@@ -85,6 +85,12 @@ test.each([
   expect(remedyOf(rule)).toContain(`versions.allow: [${rule}]`);
 });
 
+test('an API server that never answers: the remedy names a controller that has left', () => {
+  expect(remedyOf('ControlPlaneNotReady')).toContain(
+    'if that controller has left the cluster for good, delete its object',
+  );
+});
+
 test('a host with cgroup v1', () => {
   expect(cgroupV1Refusal('v1.36.3+k0s.0')).toMatch(
     /boot it with cgroup v2, or set failCgroupV1: false .*--allow-cgroup-v1/,

@@ -148,6 +148,12 @@ test('a feature gate that 1.35 removed is refused in the configuration of kube-p
   expect(refused({ kubeProxy }, 'v1.34.9')).toEqual([]);
 });
 
+test('the gate KubeProxyDrainingTerminatingNodes, which 1.33 removed, is refused in the configuration of kube-proxy', () => {
+  const kubeProxy = { featureGates: { KubeProxyDrainingTerminatingNodes: true } };
+  expect(refused({ kubeProxy }, 'v1.33.0')).toHaveLength(1);
+  expect(refused({ kubeProxy }, 'v1.32.9')).toEqual([]);
+});
+
 test('the plan refuses them only for the hosts that it upgrades', () => {
   const hosts = [
     facts('cp1'),
