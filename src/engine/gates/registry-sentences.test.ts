@@ -156,12 +156,6 @@ const rows: [Gate, string, GateInput, string][] = [
     'stop TargetMissing: n1, a controller, does not exist',
   ],
   [
-    targetExists,
-    'a worker whose name is misspelt',
-    input('worker', { exists: false, meant: 'perhaps n2 is meant' }),
-    'stop TargetMissing: n1, a worker, does not exist: perhaps n2 is meant',
-  ],
-  [
     platformSupported,
     'a platform of the plan',
     input('worker', { platform: 'linux-arm64' }),
