@@ -4,6 +4,7 @@
  */
 import { portOf } from '../http/proxy-choice.ts';
 import type { SignalCommand, SignalData } from '../signal/annotations.ts';
+import { isKeptFileUrl } from '../signal/kept-file.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { compareVersions, parseVersion } from '../util/version.ts';
@@ -38,7 +39,9 @@ export function vetoOf(
     return `this agent requires https, and the plan has a URL with ${scheme}: change it there, or start the agent without --require-https`;
   if (command.sha256 === undefined && !isHttps && !veto.allowUnverified)
     return `a download over ${scheme} needs a sha256: add it to the plan, or start the agent with --unverified-downloads allow`;
-  const wrongHost = hostVeto(address, veto.allowedHosts);
+  // The address of a kept file leads to no host, so it is allowed whatever hosts are allowed.
+  const isKept = command.kind === 'k0supdate' && isKeptFileUrl(command.url);
+  const wrongHost = isKept ? undefined : hostVeto(address, veto.allowedHosts);
   if (wrongHost !== undefined) return wrongHost;
   return command.kind === 'airgapupdate' ? undefined : versionVeto(command.version, running, veto);
 }

@@ -1,6 +1,7 @@
 /** Tests whether a downgrade is possible, in every situation that the code distinguishes. */
 import { describe, expect, test } from 'vitest';
 import {
+  differingKept,
   lacksBundle,
   pointOfNoReturn,
   type UpgradedNode,
@@ -15,7 +16,8 @@ const PAST = '2026-11-20T09:00:00Z';
 const OLD = 'v1.36.2+k0s.0';
 const PATCH = 'v1.36.3+k0s.0';
 const MINOR = 'v1.37.0+k0s.0';
-const KEPT = { version: OLD };
+const SUM = 'a'.repeat(64);
+const KEPT = { version: OLD, sha256: SUM };
 
 const node = (more: Partial<UpgradedNode> = {}): UpgradedNode => ({
   name: 'w1',
@@ -38,28 +40,28 @@ describe('one node', () => {
     ['a worker a minor version back', { to: MINOR }, [MINOR], 'open', /keeps/],
     [
       'three minor versions behind',
-      { from: 'v1.34.1', kept: { version: 'v1.34.1' } },
+      { from: 'v1.34.1', kept: { version: 'v1.34.1', sha256: SUM } },
       [MINOR],
       'open',
       /keeps/,
     ],
     [
       'four minor versions behind',
-      { from: 'v1.33.1', kept: { version: 'v1.33.1' } },
+      { from: 'v1.33.1', kept: { version: 'v1.33.1', sha256: SUM } },
       [MINOR],
       'closed',
       /^a kubelet of v1\.33 is too old/,
     ],
     [
       'one of several API servers is too new',
-      { from: 'v1.33.1', kept: { version: 'v1.33.1' } },
+      { from: 'v1.33.1', kept: { version: 'v1.33.1', sha256: SUM } },
       [OLD, MINOR],
       'closed',
       /too old/,
     ],
     [
       'a kubelet that was newer',
-      { from: MINOR, kept: { version: MINOR } },
+      { from: MINOR, kept: { version: MINOR, sha256: SUM } },
       [PATCH],
       'closed',
       /newer than the API server/,
@@ -133,6 +135,20 @@ describe('one node', () => {
       /download/,
     ],
     [
+      'the agent does not say the sha256',
+      { kept: { version: OLD } },
+      [PATCH],
+      'closed',
+      /^the agent does not say which sha256 the kept .* has, and no download of it is known, so refit rollback needs --url and --sha256$/,
+    ],
+    [
+      'the agent does not say the sha256, and a download is known',
+      { kept: { version: OLD }, hasDownload: true },
+      [PATCH],
+      'open',
+      /download/,
+    ],
+    [
       'the next run replaced it',
       { kept: { version: PATCH } },
       [PATCH],
@@ -195,5 +211,16 @@ test('only another minor version of controllers is a point of no return', () => 
   expect(pointOfNoReturn(MINOR, OLD)).toBeUndefined();
   expect(pointOfNoReturn(OLD, MINOR)).toMatch(
     /^after the first controller runs v1\.37, controllers cannot go back/,
+  );
+});
+
+test('kept binaries of one version differ only if their sha256 differ, and then the nodes are named', () => {
+  const same = [
+    { name: 'w1', sha256: 'aa' },
+    { name: 'w2', sha256: 'aa' },
+  ];
+  expect(differingKept(same)).toBeUndefined();
+  expect(differingKept([...same, { name: 'w3', sha256: 'bb' }])).toBe(
+    'the kept binaries differ, with the sha256 aa on w1, w2; bb on w3',
   );
 });

@@ -1,5 +1,5 @@
 /** Says whether upgraded nodes can go back to the version that they had before, and what prevents that. */
-import { listed } from '../util/phrases.ts';
+import { listed, listedOneByOne } from '../util/phrases.ts';
 import { isNewerMinor, isSameMinor, parseVersion, type Version } from '../util/version.ts';
 import { isSameVersion } from './release-parts.ts';
 
@@ -16,6 +16,8 @@ export interface UpgradedNode {
    * report it.
    */
   readonly kept?: KeptForWayBack | undefined;
+  /** `<os>-<architecture>`; undefined if it is unknown. */
+  readonly platform?: string | undefined;
   /**
    * The airgap bundles of the previous version; undefined if the agent of the host has placed no bundle, or does not
    * report it.
@@ -25,8 +27,9 @@ export interface UpgradedNode {
   readonly hasDownload?: boolean;
 }
 
-interface KeptForWayBack {
+export interface KeptForWayBack {
   readonly version?: string;
+  readonly sha256?: string;
   readonly until?: string;
   readonly gone?: 'Expired' | 'DiskFull' | 'Removed' | 'Changed';
 }
@@ -144,36 +147,83 @@ function skewOf(kubelet: Version, servers: readonly (string | undefined)[]): str
 }
 
 function wayBackOfBinary({ kept, hasDownload }: UpgradedNode, from: string, now: number): WayBack {
-  const isKept = kept?.version === from && kept.gone === undefined;
+  const lack = lackOfKept(kept, from, now);
   const until = kept?.until;
-  const isOver = until !== undefined && Date.parse(until) <= now;
-  if (isKept && until === undefined)
+  if (lack === undefined && until === undefined)
     return { state: 'open', message: `the host keeps ${from} until its next upgrade` };
   if (hasDownload === true) return { state: 'open', message: `a download of ${from} is known` };
-  if (isKept && until !== undefined && !isOver)
+  if (lack === undefined && until !== undefined)
     return { state: 'closing', until, message: `the host keeps ${from} until ${until}` };
-  const download = 'and no download of it is known';
-  if (kept === undefined)
-    return { state: 'unknown', message: `the agent does not say whether the host keeps ${from}` };
-  if (kept.gone === 'DiskFull')
-    return {
-      state: 'closed',
-      message: `the agent removed ${from} to make room for a download, ${download}`,
-    };
-  if (kept.gone === 'Expired' || isKept)
-    return {
-      state: 'closed',
-      message: `the host no longer keeps ${from}, because the retention time is over, ${download}`,
-    };
-  if (kept.gone === 'Removed' || kept.gone === 'Changed')
-    return {
-      state: 'closed',
-      message: `somebody ${kept.gone.toLowerCase()} the binary of ${from} that the host kept, ${download}`,
-    };
-  return {
-    state: 'closed',
-    message: `the host keeps ${kept.version ?? 'another version'} instead of ${from}, ${download}`,
-  };
+  const state = kept === undefined ? 'unknown' : 'closed';
+  return { state, message: `${lack}, and no download of it is known, ${NEEDS_FLAGS}` };
+}
+
+const NEEDS_FLAGS = 'so refit rollback needs --url and --sha256';
+
+/**
+ * Returns why the host cannot take its kept binary to go back to the version, as a clause; undefined if it can. `now` is
+ * in milliseconds.
+ */
+export function lackOfKept(
+  kept: KeptForWayBack | undefined,
+  version: string,
+  now: number,
+): string | undefined {
+  if (kept === undefined) return `the agent does not say whether the host keeps ${version}`;
+  const { until, gone, sha256 } = kept;
+  switch (gone) {
+    case 'DiskFull':
+      return `the agent removed ${version} to make room for a download`;
+    case 'Expired':
+      return `the host no longer keeps ${version}, because the retention time is over`;
+    case 'Removed':
+    case 'Changed':
+      return `somebody ${gone.toLowerCase()} the binary of ${version} that the host kept`;
+    case undefined:
+      break;
+  }
+  if (kept.version !== version)
+    return `the host keeps ${kept.version ?? 'another version'} instead of ${version}`;
+  if (until !== undefined && Date.parse(until) <= now)
+    return `the host no longer keeps ${version}, because the retention time is over`;
+  return sha256 === undefined
+    ? `the agent does not say which sha256 the kept ${version} has`
+    : undefined;
+}
+
+/**
+ * Returns a clause that names the nodes whose kept binaries of one version differ although their platform is the same;
+ * undefined if they are all the same. One Plan has only one file for each version and platform.
+ */
+export function differingKept(
+  nodes: readonly { readonly name: string; readonly sha256: string | undefined }[],
+): string | undefined {
+  const bySum = Map.groupBy(nodes, ({ sha256 }) => sha256);
+  if (bySum.size < 2) return undefined;
+  const groups = [...bySum].map(
+    ([sha256, group]) => `${sha256} on ${listed(group.map(({ name }) => name))}`,
+  );
+  return `the kept binaries differ, with the sha256 ${listedOneByOne(groups, 3)}`;
+}
+
+/**
+ * Returns the way back of the nodes whose kept binaries differ, so that no Plan can take all of them back without a
+ * download. The map has the names of these nodes.
+ */
+export function waysOfDiffering(nodes: readonly UpgradedNode[], now: number): Map<string, WayBack> {
+  const keeping = nodes.filter(
+    ({ kept, from, hasDownload }) =>
+      hasDownload !== true && from !== undefined && lackOfKept(kept, from, now) === undefined,
+  );
+  const groups = Map.groupBy(keeping, ({ from, platform }) => `${from} ${platform ?? ''}`);
+  return new Map(
+    [...groups.values()].flatMap((group) => {
+      const differ = differingKept(group.map(({ name, kept }) => ({ name, sha256: kept?.sha256 })));
+      if (differ === undefined) return [];
+      const message = `${differ}, and no download of ${group[0]?.from} is known, ${NEEDS_FLAGS}`;
+      return group.map(({ name }) => [name, { state: 'closed', message }] as const);
+    }),
+  );
 }
 
 function timeOf({ until }: WayBack): number {

@@ -9,8 +9,9 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Script, type StubServer, startStubServer } from '../../../test/faults/stub-server.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { AgentPolicy, Annotations, SignalCommand } from '../../signal/annotations.ts';
+import { keptFileUrl } from '../../signal/kept-file.ts';
 import { encodeDownloadCheck } from '../../signal/prefetch.ts';
-import { downloadChecks } from './download-checks.ts';
+import { type DownloadPlace, downloadChecks } from './download-checks.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
@@ -30,7 +31,11 @@ interface Scene {
   readonly check: (policy?: AgentPolicy, url?: string, kind?: SignalCommand['kind']) => Annotations;
 }
 
-async function scene(script: Script, limits: object = {}): Promise<Scene> {
+async function scene(
+  script: Script,
+  limits: object = {},
+  kept?: DownloadPlace['kept'],
+): Promise<Scene> {
   const server = await startStubServer(script);
   onTestFinished(async () => await server[Symbol.asyncDispose]());
   const clock = new FakeClock(0);
@@ -43,6 +48,7 @@ async function scene(script: Script, limits: object = {}): Promise<Scene> {
       await Promise.resolve({
         directory,
         present: [join(directory, 'staged'), join(directory, 'part')],
+        kept,
       }),
   });
   const check: Scene['check'] = (
@@ -195,4 +201,43 @@ test('what was fetched ahead needs no room again, and what was fetched of it les
   await truncate(join(directory, 'staged'), 5_000);
   expect((await checks(scarce(2))).problem).toBeUndefined();
   await rm(join(directory, 'staged'));
+});
+
+const SUM = 'ab'.repeat(32);
+const commandFor = (url: string, sha256: string) =>
+  encodeDownloadCheck({
+    rollout: 'uid',
+    commands: [{ id: 0, kind: 'k0supdate', url, version: 'v1', sha256 }],
+    policy: {},
+  });
+
+test.each([
+  ['that address', keptFileUrl('v1')],
+  ['the address of a server', 'https://127.0.0.1:1/k0s'],
+])(
+  'a kept file with the sha256 of the plan is possible without a request to %s',
+  async (_, url) => {
+    const path = join(directory, 'kept');
+    await writeFile(path, 'x'.repeat(300));
+    const { checks } = await scene(answering(404), {}, { path, sha256: SUM });
+    expect(await checks(commandFor(url, SUM.toUpperCase()))).toMatchObject({ bytes: 300 });
+    const found = await checks(commandFor(url, SUM));
+    expect(found.problem).toBeUndefined();
+  },
+);
+
+test('a kept file that the disk has no room to copy is impossible', async () => {
+  const path = join(directory, 'kept');
+  await writeFile(path, 'x'.repeat(300));
+  const limits = { reserveBytes: 2 ** 60 };
+  const { checks } = await scene(answering(404), limits, { path, sha256: SUM });
+  expect((await checks(commandFor(keptFileUrl('v1'), SUM))).problem).toContain('bytes free');
+});
+
+test('the address of a kept file is impossible, without a request, on a host that does not keep the file', async () => {
+  const { checks } = await scene(whole);
+  const { problem } = await checks(commandFor(keptFileUrl('v1'), SUM));
+  expect(problem).toBe(
+    `the Plan expects that this host keeps the file with the sha256 ${SUM}, but the host does not keep it: name a download in the Plan`,
+  );
 });

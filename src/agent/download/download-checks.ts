@@ -6,6 +6,7 @@ import * as files from 'node:fs/promises';
 import { type Get, httpGet } from '../../http/http-get.ts';
 import type { DownloadAnswer } from '../../signal/agent-presence.ts';
 import type { Annotations, SignalCommand } from '../../signal/annotations.ts';
+import { isKeptFileUrl } from '../../signal/kept-file.ts';
 import { type DownloadCheck, decodeDownloadCheck, downloadCheckId } from '../../signal/prefetch.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
@@ -18,6 +19,7 @@ import {
   limitsFor,
   requestFor,
 } from './fetch.ts';
+import { notKept } from './stage-binary.ts';
 
 export interface DownloadChecksParts
   extends Pick<FetchRequest, 'limits' | 'userAgent'>,
@@ -36,6 +38,8 @@ export interface DownloadPlace {
   readonly directory: string;
   /** The files of an earlier download. The next download continues or replaces them. */
   readonly present: readonly string[];
+  /** The kept binary of this host, which the agent takes instead of a download with the same sha256. */
+  readonly kept?: { readonly path: string; readonly sha256: string } | undefined;
 }
 
 /**
@@ -73,10 +77,14 @@ export function downloadChecks({
   async function tryOne({ url, sha256, kind }: SignalCommand, own: DownloadLimits) {
     let bytes = 0;
     try {
-      bytes = await sizeOf(requestFor({ url, sha256, userAgent, limits: own, environment }));
-      if (bytes > own.maxBytes)
-        throw new Error(`it has ${bytes} bytes, which is more than the limit of ${own.maxBytes}`);
       const place = await placeFor(kind);
+      const isKept = sha256 !== undefined && place?.kept?.sha256 === sha256.toLowerCase();
+      if (!isKept && isKeptFileUrl(url)) return { bytes, problem: notKept(sha256) };
+      bytes = isKept
+        ? await sizeOnDisk(place.kept.path)
+        : await sizeOf(requestFor({ url, sha256, userAgent, limits: own, environment }));
+      if (!isKept && bytes > own.maxBytes)
+        throw new Error(`it has ${bytes} bytes, which is more than the limit of ${own.maxBytes}`);
       if (!place) return { bytes };
       const sizes = await Promise.all(place.present.map(sizeOnDisk));
       const reusable = Math.max(...sizes, 0);

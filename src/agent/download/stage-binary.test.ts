@@ -17,6 +17,7 @@ import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import { buildDownloadRequest, buildFetchTools } from '../../../test/support/builders/downloads.ts';
 import { buildLog } from '../../../test/support/builders/logs.ts';
 import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
+import { keptFileUrl } from '../../signal/kept-file.ts';
 import { systemClock } from '../../util/clock.ts';
 import type { DownloadRequest } from './stage-binary.ts';
 import { discardDownload, download } from './stage-binary.ts';
@@ -442,4 +443,14 @@ test('no log line shows the password or the signature in a download URL', async 
   await download(request, buildFetchTools({ clock, log: buildLog(lines, 'debug') }));
   expect(lines).toHaveLength(1);
   expect(lines.join('')).not.toContain('secret');
+});
+
+test('the address of a kept file leads to no request, and the host fails at once if it does not keep the file', async () => {
+  const request = requestFor(keptFileUrl('v1'), {
+    takeKept: async () => await Promise.resolve(false),
+  });
+  await expect(fetchNow(request)).rejects.toThrow(
+    `the Plan expects that this host keeps the file with the sha256 ${SHA256}, but the host does not keep it: name a download in the Plan`,
+  );
+  await expect(stat(request.staged)).rejects.toThrow('ENOENT');
 });

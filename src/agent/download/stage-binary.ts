@@ -3,6 +3,7 @@
  * downloaded again.
  */
 import { dirname } from 'node:path';
+import { isKeptFileUrl } from '../../signal/kept-file.ts';
 import { type Files, syncPath } from '../state/durable-files.ts';
 import { unless } from '../state/trusted-path.ts';
 import { whenThereIsRoom } from './disk-room.ts';
@@ -36,6 +37,7 @@ async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
   await using part = await openPartial({ url, sha256: sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
   if (part.wanted !== undefined && (await asked.takeKept?.(part.wanted, staged)) === true) return;
+  if (isKeptFileUrl(url)) throw new Error(notKept(sha256));
   if (part.wanted === undefined || part.sha256 !== part.wanted)
     await fetchVerified({
       ...asked,
@@ -45,6 +47,11 @@ async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
   await part.seal(EXECUTABLE);
   await files.rename(paths.part, staged);
   await syncPath(dirname(staged), files);
+}
+
+/** Says why the host cannot take the file that the Plan expects it to keep. */
+export function notKept(sha256: string | undefined): string {
+  return `the Plan expects that this host keeps the file with the sha256 ${sha256 ?? '(none)'}, but the host does not keep it: name a download in the Plan`;
 }
 
 /**

@@ -112,8 +112,11 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
     if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, present: [] };
     binary ??= (await observeHost(host, IDLE)).binary;
     if (binary === undefined) return undefined;
-    const { staged, part } = upgradePathsOf(binary);
-    return { directory: dirname(binary), present: [staged, part] };
+    const { staged, part, previous } = upgradePathsOf(binary);
+    const { sha256, gone } = (await host.kept?.facts()) ?? {};
+    const kept =
+      sha256 === undefined || gone !== undefined ? undefined : { path: previous, sha256 };
+    return { directory: dirname(binary), present: [staged, part], kept };
   };
   const limits = limitsOf(options);
   const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });

@@ -6,8 +6,11 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
+import { keptFileUrl } from '../../signal/kept-file.ts';
 import type { TargetFacts } from '../model/decision.ts';
+import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
 import type { RecordedState, Role, Stage } from '../model/rollout.ts';
 import { pointsOfNoReturn, wayBackOf, wayBackOfRollout } from './way-back.ts';
 
@@ -15,6 +18,8 @@ const OLDEST = 'v1.33.4+x.0';
 const OLD = 'v1.36.2+x.0';
 const PATCH = 'v1.36.3+x.0';
 const MINOR = 'v1.37.0+x.0';
+const SUM = 'a'.repeat(64);
+const PLATFORM = 'linux-amd64';
 
 type Kept = NonNullable<NodeAgent['kept']>;
 
@@ -29,6 +34,8 @@ interface Situation {
   /** The versions of the API servers; undefined if the dialect knows no API servers. */
   readonly servers: readonly (string | undefined)[] | undefined;
   readonly stage: Partial<Stage>;
+  /** The address from which an earlier run downloaded the earlier version. */
+  readonly recorded?: string;
 }
 
 const USUAL: Situation = {
@@ -36,7 +43,7 @@ const USUAL: Situation = {
   state: 'done',
   from: OLD,
   to: PATCH,
-  kept: { version: OLD },
+  kept: { version: OLD, sha256: SUM },
   servers: [PATCH],
   stage: {},
 };
@@ -53,6 +60,7 @@ function snapshotOf(situations: readonly Partial<Situation>[]) {
   const facts = all.map(({ from, kept, keptBundle }, index): [string, Partial<TargetFacts>] => [
     `n${index}`,
     {
+      platform: PLATFORM,
       observation: {
         ...succeeded(),
         ...(from === undefined ? {} : { report: { from } }),
@@ -65,11 +73,24 @@ function snapshotOf(situations: readonly Partial<Situation>[]) {
       },
     },
   ]);
-  const snapshot = buildSnapshot(buildRollout(stages), Object.fromEntries(facts));
-  const servers = all[0]?.servers;
+  const gathered = buildSnapshot(buildRollout(stages), Object.fromEntries(facts));
+  const { servers, recorded: url } = all[0] ?? {};
+  const snapshot = url === undefined ? gathered : { ...gathered, decisions: recordOf(url) };
   if (servers === undefined) return snapshot;
   const apiServers = servers.map((version, index) => ({ name: `c${index}`, version }));
   return { ...snapshot, apiServers };
+}
+
+function recordOf(url: string): DecisionsOfPeople {
+  const run: NodeRolloutRun = {
+    id: 'id0',
+    planUid: 'uid',
+    started: later(0),
+    phase: 'done',
+    counts: { total: 1, done: 1, failed: 0, inProgress: 0, pending: 0, skipped: 0 },
+    downloads: [{ version: OLD, platform: PLATFORM, url }],
+  };
+  return { plan: 'p', place: '', exists: true, approvals: [], accepted: [], history: [run] };
 }
 
 function wayOf(situation: Partial<Situation>) {
@@ -79,10 +100,10 @@ function wayOf(situation: Partial<Situation>) {
   return stage && target && wayBackOf({ snapshot, now: T0 }, stage, target);
 }
 
-const NO_DOWNLOAD = 'and no download of it is known';
+const NO_DOWNLOAD = 'and no download of it is known, so refit rollback needs --url and --sha256';
 const NO_RETURN =
   'controllers cannot go back from v1.37 to v1.36, because etcd may hold objects that v1.36 cannot read: only a backup from before the upgrade brings v1.36 back';
-const UNSAID = `the agent does not say whether the host keeps ${OLD}`;
+const UNSAID = `the agent does not say whether the host keeps ${OLD}, ${NO_DOWNLOAD}`;
 const KEEPS = `the host keeps ${OLD} until its next upgrade`;
 
 test.each<[string, Partial<Situation>, string, string]>([
@@ -103,13 +124,13 @@ test.each<[string, Partial<Situation>, string, string]>([
   ],
   [
     'keepPrevious runs',
-    { kept: { version: OLD, until: later(60_000) } },
+    { kept: { version: OLD, sha256: SUM, until: later(60_000) } },
     'closing',
     `the host keeps ${OLD} until ${later(60_000)}`,
   ],
   [
     'keepPrevious is over, and the agent has not removed the binary yet',
-    { kept: { version: OLD, until: later(0) } },
+    { kept: { version: OLD, sha256: SUM, until: later(0) } },
     'closed',
     `the host no longer keeps ${OLD}, because the retention time is over, ${NO_DOWNLOAD}`,
   ],
@@ -137,6 +158,24 @@ test.each<[string, Partial<Situation>, string, string]>([
     'closed',
     `the host keeps another version instead of ${OLD}, ${NO_DOWNLOAD}`,
   ],
+  [
+    'the agent does not say which sha256 the kept binary has',
+    { kept: { version: OLD } },
+    'closed',
+    `the agent does not say which sha256 the kept ${OLD} has, ${NO_DOWNLOAD}`,
+  ],
+  [
+    'the binary is gone, and an earlier run downloaded it',
+    { kept: { version: OLD, gone: 'Expired' }, recorded: 'https://example.com/old' },
+    'open',
+    `a download of ${OLD} is known`,
+  ],
+  [
+    'the binary is gone, and an earlier run took it from the hosts',
+    { kept: { version: OLD, gone: 'Expired' }, recorded: keptFileUrl(OLD) },
+    'closed',
+    `the host no longer keeps ${OLD}, because the retention time is over, ${NO_DOWNLOAD}`,
+  ],
   ['the agent is too old, or has not reported', { kept: undefined }, 'unknown', UNSAID],
   [
     'somebody removed the binary by hand',
@@ -158,19 +197,24 @@ test.each<[string, Partial<Situation>, string, string]>([
   ],
   [
     'the older kubelet is too old for the API server',
-    { from: OLDEST, to: MINOR, kept: { version: OLDEST }, servers: [MINOR] },
+    { from: OLDEST, to: MINOR, kept: { version: OLDEST, sha256: SUM }, servers: [MINOR] },
     'closed',
     `a kubelet of v1.33 is too old for the API server of ${MINOR}`,
   ],
   [
     'one of the API servers is too new already',
-    { from: OLDEST, kept: { version: OLDEST }, servers: [OLD, MINOR] },
+    { from: OLDEST, kept: { version: OLDEST, sha256: SUM }, servers: [OLD, MINOR] },
     'closed',
     `a kubelet of v1.33 is too old for the API server of ${MINOR}`,
   ],
   [
     'the older kubelet is newer than the API server',
-    { from: MINOR, to: MINOR.replace('.0+', '.1+'), kept: { version: MINOR }, servers: [PATCH] },
+    {
+      from: MINOR,
+      to: MINOR.replace('.0+', '.1+'),
+      kept: { version: MINOR, sha256: SUM },
+      servers: [PATCH],
+    },
     'closed',
     `a kubelet of v1.37 is newer than the API server of ${PATCH}`,
   ],
@@ -244,10 +288,18 @@ describe('of a whole plan', () => {
       { state: 'closed', message: `n0: ${NO_RETURN}` },
     ],
     [
+      'nodes whose kept binaries differ close it, because one Plan has one file',
+      [{}, { kept: { version: OLD, sha256: 'b'.repeat(64) } }],
+      {
+        state: 'closed',
+        message: `n0, n1: the kept binaries differ, with the sha256 ${SUM} on n0; ${'b'.repeat(64)} on n1, and no download of ${OLD} is known, so refit rollback needs --url and --sha256`,
+      },
+    ],
+    [
       'the first that closes counts',
       [
-        { kept: { version: OLD, until: later(60_000) } },
-        { kept: { version: OLD, until: later(30_000) } },
+        { kept: { version: OLD, sha256: SUM, until: later(60_000) } },
+        { kept: { version: OLD, sha256: SUM, until: later(30_000) } },
       ],
       { state: 'closing', until: later(30_000) },
     ],

@@ -9,9 +9,11 @@ import {
   type WayBack,
   wayBackOfAll,
   wayBackOfNode,
+  waysOfDiffering,
 } from '../../versions/way-back.ts';
 import type { DecisionContext } from '../gates/types.ts';
 import { factsOf } from '../gates/types.ts';
+import { hasDownloadOf } from '../model/known-downloads.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
 
 type Context = Pick<DecisionContext, 'snapshot' | 'now'>;
@@ -29,9 +31,11 @@ export function wayBackOfRollout(context: Context): WayBack | undefined {
     inState(stage, 'done').flatMap((target) => upgradedNode(context, stage, target) ?? []),
   );
   if (upgraded.every(({ from }) => from === undefined)) return undefined;
+  const differing = waysOfDiffering(upgraded, context.now);
   return wayBackOfAll(
     upgraded.map((node) => ({
       ...wayOf(context, node),
+      ...differing.get(node.name),
       name: node.name,
       needsBundle: lacksBundle(node),
     })),
@@ -45,13 +49,14 @@ function upgradedNode(
 ): UpgradedNode | undefined {
   if (!recordsWayBack({ snapshot }) || target.state !== 'done' || stage.keepsVersion === true)
     return undefined;
-  const { agent, observation } = factsOf(snapshot, target);
+  const { agent, observation, platform } = factsOf(snapshot, target);
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
   // If a target already had the version of its stage before, it was not upgraded, so it has no earlier version to go
   // back to.
   if (from === stage.version) return undefined;
   const { kept, keptBundle } = agent ?? {};
-  return { name: target.name, role: stage.role, from, to: stage.version, kept, keptBundle };
+  const node = { name: target.name, role: stage.role, from, to: stage.version, platform };
+  return { ...node, kept, keptBundle, hasDownload: hasDownloadOf(snapshot, from, platform) };
 }
 
 /** Returns true if agents report what a target needs to go back. Where targets wait for the version rules, no agent reports. */

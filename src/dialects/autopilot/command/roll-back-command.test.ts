@@ -1,9 +1,11 @@
 /** Tests what `refit rollback` prints if it must not roll back nodes of k0s. */
 import { expect, test } from 'vitest';
+import { keptFileUrl } from '../../../signal/kept-file.ts';
 import { RefitError } from '../../../util/errors.ts';
 import type { UnableNode } from '../plan/roll-back-plan.ts';
 import {
   given,
+  keptFilesIn,
   refuseImpossible,
   refuseInvalid,
   refuseUnable,
@@ -171,4 +173,21 @@ test('a Plan with a wrong address or sum is refused before anything is shown', (
     expect.objectContaining({ text: expect.stringMatching(/2 errors.*\n.*ftp:\/\/x.*\n.*zz/) }),
   );
   expect(() => refuseInvalid(planWith('https://e/x', 'ab'.repeat(32)))).not.toThrow();
+});
+
+test('the output says which files are taken from the hosts, once for each file', () => {
+  const commandWith = (url: string) => ({
+    k0supdate: {
+      version: 'v1.36.2+k0s.0',
+      platforms: { 'linux-amd64': { url, sha256: 'ab' } },
+      targets: { workers: { discovery: { static: { nodes: ['w1'] } } } },
+    },
+  });
+  const linesOf = (...urls: readonly string[]) =>
+    keptFilesIn({ spec: { id: 'back', timestamp: 'now', commands: urls.map(commandWith) } });
+  const kept = keptFileUrl('v1.36.2+k0s.0');
+  expect(linesOf(kept, kept)).toEqual([
+    'v1.36.2+k0s.0 for linux-amd64 is taken from the file that each host keeps, with the sha256 ab; nothing is downloaded',
+  ]);
+  expect(linesOf('https://e/x')).toEqual([]);
 });

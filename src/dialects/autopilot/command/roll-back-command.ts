@@ -24,12 +24,14 @@ import {
   earlierRunsIn,
   ROLLS_BACK_REASON_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
+import { knownDownloads } from '../../../engine/model/known-downloads.ts';
 import { qualifiedRunId, runIdIn } from '../../../engine/model/runs.ts';
 import { policyOfPlan } from '../../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gatherPlanned } from '../../../engine/snapshot/gather.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
+import { isKeptFileUrl } from '../../../signal/kept-file.ts';
 import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../signal/names.ts';
 import { snapshotSentence } from '../../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../../util/clock.ts';
@@ -103,7 +105,7 @@ export async function goBack(
   const ways = withoutNodes(all, flags.skipNode ?? []);
   const snapshots = snapshotsOf(world, history);
   refuseImpossible(ways, run, snapshots);
-  const recorded = history.flatMap((each) => each.downloads ?? []);
+  const recorded = knownDownloads(history);
   const downloads = [...given(flags, ways, recorded), ...recorded];
   const by = await askUserName(session);
   const made = planBack(
@@ -117,6 +119,7 @@ export async function goBack(
   if (flags.output === 'yaml') return parts.output.write(writeYaml(plan));
   say(parts, [
     ...shown(ways, run, history),
+    ...keptFilesIn(plan),
     ...way.outcome(ways),
     ...snapshots.map((each) => `not restored: the snapshot ${each}`),
     ...dryRunLines(flags),
@@ -418,6 +421,20 @@ function shown(
           `Run ${run.id} itself rolled run ${runIdIn(rollsBack.run)} back. To go further back instead, pass --run ${rolledBackRunName(history, rollsBack.run)}`,
         ]),
   ];
+}
+
+/** Returns a sentence for each file of the Plan that the hosts keep. */
+export function keptFilesIn({ spec }: Pick<Plan, 'spec'>): string[] {
+  const lines = spec.commands.flatMap(({ k0supdate }) =>
+    Object.entries(k0supdate?.platforms ?? {}).flatMap(([platform, { url, sha256 }]) =>
+      isKeptFileUrl(url)
+        ? [
+            `${k0supdate?.version} for ${platform} is taken from the file that each host keeps, with the sha256 ${sha256}; nothing is downloaded`,
+          ]
+        : [],
+    ),
+  );
+  return [...new Set(lines)];
 }
 
 /** Returns a clause for each snapshot of etcd that a controller reports, or that is recorded in a run in `history`. */

@@ -9,7 +9,9 @@ import { MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import { ORIGIN_ANNOTATION } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { annotated } from '../../../kube/resources.ts';
-import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
+import { encodePresence } from '../../../signal/agent-presence.ts';
+import { keptFileUrl } from '../../../signal/kept-file.ts';
+import { AGENT_ANNOTATION, type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { planBackOf } from './roll-back-by-leader.ts';
 import { resolve } from './rollout.ts';
@@ -29,12 +31,15 @@ interface Row {
   readonly isOfChannel?: boolean;
   /** The name of the node whose agent reported that the new version is installed. */
   readonly reported?: string;
+  /** The sha256 of the old binary that each worker keeps, by name; absent if it keeps none. */
+  readonly kept?: Readonly<Record<string, string>>;
   /** Milliseconds since the end of the run. */
   readonly later?: number;
 }
 
 function backOf(row: Row) {
   const { present = {}, servers = NEW, before, downloads, isOfChannel, reported, later = 0 } = row;
+  const { kept = {} } = row;
   const k0supdate = buildUpdate({
     targets: { workers: { ...listed(...NAMES), limits: { concurrent: 2 } } },
   });
@@ -46,7 +51,11 @@ function backOf(row: Row) {
   const plan = isOfChannel === true ? annotated(made, { [ORIGIN_ANNOTATION]: '{}' }) : made;
   const workers = NAMES.map((name) => {
     const signal = { ...buildSignal({ status: 'Completed' }), [ROLLOUT_ANNOTATION]: 'plan-uid/x' };
-    const node = buildNode(name, name === reported ? { annotations: signal } : {});
+    const sha256 = kept[name];
+    const announced: Record<string, string> =
+      sha256 === undefined ? {} : { [AGENT_ANNOTATION]: announcementOf(sha256) };
+    const annotations = { ...announced, ...(name === reported ? signal : {}) };
+    const node = buildNode(name, { annotations });
     const kubeletVersion = present[name] ?? OLD;
     return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
   });
@@ -71,6 +80,45 @@ function backOf(row: Row) {
   const rollout = resolve(plan, world, T0);
   return planBackOf({ plan, rollout, world, run, history: [run, earlier] }, T0 + later);
 }
+
+function announcementOf(sha256: string): string {
+  return encodePresence({
+    version: '0.9.0',
+    since: '2026-11-20T07:00:00Z',
+    kept: { version: OLD, sha256 },
+  });
+}
+
+const SUM = 'a'.repeat(64);
+const OTHER_SUM = 'b'.repeat(64);
+
+test('without a recorded download, the Plan names the file that all nodes of the platform keep', () => {
+  const present = { w1: NEW, w2: NEW };
+  expect(
+    backOf({ present, downloads: [], kept: { w1: SUM, w2: SUM, w3: OTHER_SUM } }),
+  ).toMatchObject({
+    names: ['w2', 'w1'],
+    plan: {
+      spec: {
+        commands: [
+          { k0supdate: { platforms: { 'linux-amd64': { url: keptFileUrl(OLD), sha256: SUM } } } },
+        ],
+      },
+    },
+  });
+});
+
+test('a recorded download is used although nodes keep another file', () => {
+  expect(backOf({ present: { w2: NEW }, kept: { w2: SUM } })).toMatchObject({
+    plan: {
+      spec: {
+        commands: [
+          { k0supdate: { platforms: { 'linux-amd64': { url: 'https://example.com/old' } } } },
+        ],
+      },
+    },
+  });
+});
 
 test('nodes that moved go back, those that failed come last, and the others are left alone', () => {
   const back = backOf({ present: { w1: NEW, w2: NEW } });
@@ -106,6 +154,16 @@ test.each<[string, Row, string]>([
     'no run has the old version',
     { downloads: [] },
     `no recorded run downloaded ${OLD} for linux-amd64`,
+  ],
+  [
+    'an earlier run took the old version from the hosts, and this host no longer keeps it',
+    { downloads: [{ version: OLD, platform: 'linux-amd64', url: keptFileUrl(OLD), sha256: SUM }] },
+    `w2: the agent does not say whether the host keeps ${OLD}`,
+  ],
+  [
+    'nodes keep different files of the old version',
+    { present: { w1: NEW, w2: NEW }, downloads: [], kept: { w1: SUM, w2: OTHER_SUM } },
+    `the kept binaries differ, with the sha256 ${OTHER_SUM} on w2; ${SUM} on w1`,
   ],
   [
     'nothing is recorded',

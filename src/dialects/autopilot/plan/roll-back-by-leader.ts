@@ -9,6 +9,7 @@ import type {
   RollBackPlan,
   RollBackScene,
 } from '../../../engine/contract/features.ts';
+import { knownDownloads } from '../../../engine/model/known-downloads.ts';
 import { inState, type Rollout } from '../../../engine/model/rollout.ts';
 import { qualifiedRunId } from '../../../engine/model/runs.ts';
 import { controlNodes } from '../../../signal/names.ts';
@@ -59,7 +60,7 @@ export function planBackOf(
     const obstacle = obstacleOf(ways, unable, servers, now);
     if (obstacle !== undefined) return { obstacle };
     const moves = failedLast(ways.moves, rollout);
-    const downloads = history.flatMap((each) => each.downloads ?? []);
+    const downloads = knownDownloads(history);
     const parts = { run: qualifiedRunId(run), downloads, concurrent: concurrentIn(plan) };
     const { spec } = planBack({ ...ways, moves }, parts, rfc3339(now));
     return { plan: { ...plan, spec }, names: moves.map(({ name }) => name) };
@@ -99,7 +100,7 @@ function obstacleOf(
   if (moves.length === 0) return listedSentences(['no node goes back', ...left], FEW);
   const way = wayBackOfAll(
     moves.map(({ name, role, from, to }) => ({
-      // `planBack` checks the downloads later: it throws if the download of a version is unknown.
+      // `planBack` checks the files later: it throws if no file of a version is known.
       ...wayBackOfNode({ name, role, from: to, to: from, hasDownload: true }, servers, now),
       name,
     })),

@@ -6,8 +6,15 @@ import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { encodeReport, type SignalCommand } from '../../../signal/annotations.ts';
+import { keptFileUrl } from '../../../signal/kept-file.ts';
 import { type ControlNode, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
-import { aheadWorkers, type GoingBack, presentNodes, waysBack } from './roll-back-plan.ts';
+import {
+  aheadWorkers,
+  type GoingBack,
+  planBack,
+  presentNodes,
+  waysBack,
+} from './roll-back-plan.ts';
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.3+k0s.2';
@@ -225,4 +232,70 @@ test.each<[string, Partial<GoingBack>, Partial<GoingBack> | undefined, string[]]
     ...(controller ? [{ ...move, role: 'controller' as const, name: 'c1', ...controller }] : []),
   ];
   expect(aheadWorkers({ moves, left: [], unable: [] }).map(({ name }) => name)).toEqual(names);
+});
+
+const SUM = 'a'.repeat(64);
+const AT = '2026-11-20T10:00:00Z';
+const KEEPS: GoingBack = {
+  role: 'worker',
+  name: 'w1',
+  platform: 'linux-amd64',
+  from: NEW,
+  to: OLD,
+  kept: { version: OLD, sha256: SUM },
+};
+
+function planOf(moves: readonly GoingBack[], platforms: readonly string[] = []) {
+  const downloads = platforms.map((platform) => ({
+    version: OLD,
+    platform,
+    url: 'https://example.com/old',
+  }));
+  const parts = { run: 'plan-uid/id1', downloads, concurrent: 1 };
+  return planBack({ moves, left: [], unable: [] }, parts, AT).spec.commands;
+}
+
+test('each platform is taken from its recorded download, or from the file that its nodes keep', () => {
+  const other = { ...KEEPS, name: 'w2', platform: 'linux-arm64' };
+  const download = { url: 'https://example.com/old' };
+  const kept = { url: keptFileUrl(OLD), sha256: SUM };
+  expect(planOf([KEEPS, other], ['linux-arm64'])).toMatchObject([
+    { k0supdate: { platforms: { 'linux-amd64': kept, 'linux-arm64': download } } },
+  ]);
+  const third = { ...other, kept: { version: OLD, sha256: 'b'.repeat(64) } };
+  expect(planOf([KEEPS, third])).toMatchObject([
+    { k0supdate: { platforms: { 'linux-arm64': { ...kept, sha256: 'b'.repeat(64) } } } },
+  ]);
+});
+
+test.each<[string, Partial<GoingBack>, string]>([
+  ['announces no kept file', { kept: undefined }, 'the agent does not say whether the host keeps'],
+  [
+    'keeps another version',
+    { kept: { version: OTHER, sha256: SUM } },
+    `the host keeps ${OTHER} instead of ${OLD}`,
+  ],
+  [
+    'has removed the file',
+    { kept: { version: OLD, sha256: SUM, gone: 'DiskFull' } },
+    `the agent removed ${OLD} to make room for a download`,
+  ],
+  [
+    'keeps the file no longer than until now',
+    { kept: { version: OLD, sha256: SUM, until: AT } },
+    'because the retention time is over',
+  ],
+  [
+    'does not say which sha256 the file has',
+    { kept: { version: OLD } },
+    `the agent does not say which sha256 the kept ${OLD} has`,
+  ],
+  ['has no platform', { platform: undefined }, 'w2 has no labels that say its platform'],
+])('no Plan is made without a download if a node %s', (_name, more, message) => {
+  expect(() => planOf([KEEPS, { ...KEEPS, name: 'w2', ...more }])).toThrow(
+    expect.objectContaining({
+      message: expect.stringMatching(/^no recorded run downloaded .* w2[: ]/),
+      text: expect.stringContaining(message),
+    }),
+  );
 });

@@ -12,9 +12,11 @@ import {
   ROLLS_BACK_ANNOTATION,
   versionBefore,
 } from '../../../engine/model/earlier-versions.ts';
+import { isDownloadOf, type KnownDownload } from '../../../engine/model/known-downloads.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { apiVersionOf, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
+import { agentOf, type KeptFacts } from '../../../signal/agent-presence.ts';
 import {
   type Annotations,
   decodeReport,
@@ -22,12 +24,15 @@ import {
   installedVersion,
   provenVersion,
 } from '../../../signal/annotations.ts';
+import { keptFileUrl } from '../../../signal/kept-file.ts';
 import { controlNodes, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { inRepository } from '../../../util/home.ts';
-import { listed } from '../../../util/phrases.ts';
+import { defined } from '../../../util/json.ts';
+import { listedSentences } from '../../../util/phrases.ts';
 import { isNewerMinor, parseVersion } from '../../../util/version.ts';
 import { isKubernetesPart, mayBePartOf } from '../../../versions/release-parts.ts';
+import { differingKept, lackOfKept } from '../../../versions/way-back.ts';
 
 /** The present state of a node. */
 export interface PresentNode {
@@ -49,6 +54,8 @@ export interface PresentNode {
   readonly reportedFrom: string | undefined;
   /** The version that the last signal installs; undefined if it installs none. */
   readonly asked: string | undefined;
+  /** The previous binary of the host, as its agent announces it. */
+  readonly kept?: KeptFacts | undefined;
 }
 
 export interface GoingBack {
@@ -57,7 +64,11 @@ export interface GoingBack {
   readonly platform: string | undefined;
   readonly from: string;
   readonly to: string;
+  /** The previous binary of the host, as its agent announces it. */
+  readonly kept?: KeptFacts | undefined;
 }
+
+type Payload = Pick<KnownDownload, 'url' | 'sha256'>;
 
 export interface WaysBack {
   readonly moves: readonly GoingBack[];
@@ -78,8 +89,6 @@ export interface UnableNode {
   readonly why: 'lags' | 'untold' | 'unrecorded' | 'gone';
 }
 
-type Download = NonNullable<NodeRolloutRun['downloads']>[number];
-
 /** Returns the nodes of the cluster. A controller that is a worker, too, counts as a controller. */
 export function presentNodes(world: World): PresentNode[] {
   const controllers = world.list(controlNodes);
@@ -91,6 +100,7 @@ export function presentNodes(world: World): PresentNode[] {
       name: node.metadata.name,
       version: kubeletVersionOf(node),
       platform: platformOf(node),
+      kept: agentOf(node).kept,
       ...lastSignalOn(node.metadata.annotations),
     })),
     ...controllers.map((node) => ({
@@ -98,6 +108,7 @@ export function presentNodes(world: World): PresentNode[] {
       name: node.metadata.name,
       version: node.status?.k0sVersion,
       platform: platformOf(node),
+      kept: agentOf(node).kept,
       ...lastSignalOn(node.metadata.annotations),
     })),
   ];
@@ -167,7 +178,7 @@ function wayOf(
   node: PresentNode,
   { run, record, later, isMember }: RunRecord,
 ): GoingBack | Pick<UnableNode, 'sentence' | 'why'> | Pick<UnableNode, 'sentence'> {
-  const { role, name, version, platform, installed } = node;
+  const { role, name, version, platform, installed, kept } = node;
   const reached = (run.downloads ?? []).map((each) => each.version);
   const recorded = versionBefore(record, role, name, isMember);
   const to = isMember ? exactBefore(recorded, node, reached) : recorded;
@@ -206,7 +217,7 @@ function wayOf(
       sentence: `${name}: no record names the build of ${to} that it ran before`,
       why: 'unrecorded',
     };
-  return { role, name, platform, from: exact, to };
+  return { role, name, platform, from: exact, to, ...defined({ kept }) };
 }
 
 /** Returns the nodes that the record of the run names, and that the cluster does not have any more. */
@@ -296,7 +307,10 @@ export function aheadWorkers({ moves }: WaysBack): GoingBack[] {
   );
 }
 
-/** Returns the Plan. Throws REFIT_CONTROL if the download of a version is unknown. */
+/**
+ * Returns the Plan. If no download of a version is known, the Plan names the file that every node keeps, by its sha256.
+ * Throws REFIT_CONTROL if the nodes do not all keep the same file. `now` is in RFC 3339 format.
+ */
 export function planBack(
   { moves }: WaysBack,
   {
@@ -305,7 +319,7 @@ export function planBack(
     concurrent,
   }: {
     readonly run: string;
-    readonly downloads: readonly Download[];
+    readonly downloads: readonly KnownDownload[];
     readonly concurrent: number;
   },
   now: string,
@@ -322,7 +336,7 @@ export function planBack(
       return {
         k0supdate: {
           version,
-          platforms: platformsFor(version, group, downloads),
+          platforms: platformsFor(version, group, downloads, Date.parse(now)),
           targets:
             role === 'worker'
               ? { workers: { ...targets, limits: { concurrent } } }
@@ -339,26 +353,60 @@ export function planBack(
   };
 }
 
-function platformsFor(version: string, group: readonly GoingBack[], known: readonly Download[]) {
-  const own = known.filter(
-    (each) => each.version === version || mayBePartOf(version, each.version),
+function platformsFor(
+  version: string,
+  group: readonly GoingBack[],
+  known: readonly KnownDownload[],
+  now: number,
+): Record<string, Payload> {
+  const own = known.filter((each) => isDownloadOf(each, version));
+  const byPlatform = Map.groupBy(group, ({ platform }) => platform);
+  const kept = [...byPlatform].flatMap(([platform, nodes]) =>
+    platform !== undefined && own.some((each) => each.platform === platform)
+      ? []
+      : [[platform, keptFileOf(version, platform, nodes, now)] as const],
   );
-  const needed = new Set(group.map(({ platform }) => platform ?? 'an unknown platform'));
-  const missing = [...needed].filter((each) => !own.some(({ platform }) => platform === each));
-  if (missing.length > 0)
-    throw new RefitError(
-      'REFIT_CONTROL',
-      `no recorded run downloaded ${version} for ${listed(missing)}`,
-      { hint: `add --url ${missing[0]}=https://… and --sha256 ${missing[0]}=…` },
-    );
-  return Object.fromEntries(
+  return Object.fromEntries([
     // The first entry of a platform must be used: the entries of the user are before the entries of the runs, and the
     // newest run is before the others. The list is reversed, because `fromEntries` keeps the last entry.
-    own
+    ...own
       .toReversed()
       .map(({ platform, url, sha256 }) => [
         platform,
         sha256 === undefined ? { url } : { url, sha256 },
       ]),
+    ...kept,
+  ]);
+}
+
+/**
+ * Returns the file that all of these nodes keep. Nodes announce the sha256 themselves, so it may be wrong. A wrong
+ * sha256 makes only the update of that node fail: an agent takes its kept file only if the file has the sha256 of the
+ * Plan, and the address leads to no other file.
+ */
+function keptFileOf(
+  version: string,
+  platform: string | undefined,
+  nodes: readonly GoingBack[],
+  now: number,
+): Payload {
+  const [first] = nodes;
+  const lacks = nodes.flatMap(({ name, kept }) => {
+    const lack = lackOfKept(kept, version, now);
+    return lack === undefined ? [] : [`${name}: ${lack}`];
+  });
+  const sums = nodes.map(({ name, kept }) => ({ name, sha256: kept?.sha256 }));
+  const differ = lacks.length === 0 ? differingKept(sums) : undefined;
+  const sha256 = first?.kept?.sha256;
+  const causes = differ === undefined ? lacks : [differ];
+  if (platform !== undefined && causes.length === 0 && sha256 !== undefined)
+    return { url: keptFileUrl(version), sha256 };
+  const unknown = nodes.map(({ name }) => `${name} has no labels that say its platform`);
+  throw new RefitError(
+    'REFIT_CONTROL',
+    `no recorded run downloaded ${version} for ${platform ?? 'an unknown platform'}, and not every node can take a file that it keeps: ${listedSentences(platform === undefined ? unknown : causes)}`,
+    {
+      hint: `add --url ${platform ?? 'PLATFORM'}=https://… and --sha256 ${platform ?? 'PLATFORM'}=…`,
+    },
   );
 }
