@@ -84,6 +84,7 @@ const LONG_RUNS = [
   'cut-runs',
   'demonstrations',
   'examples',
+  'failed-canary',
   'kill-runs',
   'kubeadm-certificates',
   'kubeadm-containerd',

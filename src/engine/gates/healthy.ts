@@ -5,6 +5,7 @@
 import type { CheckResult, HealthCheck } from '../../health/checks.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { unlessAccepted } from './accepted-checks.ts';
 import { type Gate, type GateInput, nodeNameOf, PASS, type Verdict, wait } from './types.ts';
 
@@ -57,6 +58,11 @@ function firstWait(
   return PASS;
 }
 
+/** Returns the subject of every sentence about the check. */
+export function titleOfCheck(check: string, { name }: Pick<RolloutPolicy, 'name'>): string {
+  return `the health check ${check} of UpgradePolicy ${name}`;
+}
+
 interface Circumstances extends Pick<GateInput, 'now' | 'policy'> {
   readonly ignoresUnknown: boolean | undefined;
 }
@@ -66,7 +72,7 @@ function verdictOf(
   result: CheckResult | undefined,
   { now, policy, ignoresUnknown }: Circumstances,
 ): Verdict {
-  const check = `the health check ${name} of UpgradePolicy ${policy.name}`;
+  const check = titleOfCheck(name, policy);
   if (!result || result.isPending === true) {
     const asked = [`${check} is being asked`, result?.message].filter((part) => part !== undefined);
     return wait(

@@ -20,6 +20,7 @@ import { askUserName } from '../../../cli/user-name.ts';
 import { refusalsOf } from '../../../engine/assess/advance.ts';
 import { refusalSentence } from '../../../engine/assess/roll-back.ts';
 import type { World } from '../../../engine/contract/world.ts';
+import { titleOfCheck } from '../../../engine/gates/healthy.ts';
 import {
   earlierRunsIn,
   ROLLS_BACK_REASON_ANNOTATION,
@@ -27,7 +28,7 @@ import {
 import { knownDownloads } from '../../../engine/model/known-downloads.ts';
 import { qualifiedRunId, runIdIn } from '../../../engine/model/runs.ts';
 import { policyOfPlan } from '../../../engine/policy/choose-policy.ts';
-import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gatherPlanned } from '../../../engine/snapshot/gather.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
@@ -114,12 +115,16 @@ export async function goBack(
     rfc3339(parts.clock.now()),
   );
   refuseInvalid(made);
-  refuseAsLeader(session, made, way, parts.clock.now());
+  const policy = policyOfPlan(autopilot, session.viewParts.policies.list(), made, DEFAULT_POLICY, {
+    world,
+  });
+  refuseAsLeader(made, policy, way, parts.clock.now());
   const plan = annotated(made, { [ROLLS_BACK_REASON_ANNOTATION]: `${by}: ${flags.reason.trim()}` });
   if (flags.output === 'yaml') return parts.output.write(writeYaml(plan));
   say(parts, [
     ...shown(ways, run, history),
     ...keptFilesIn(plan),
+    ...awaitedChecks(run, policy),
     ...way.outcome(ways),
     ...snapshots.map((each) => `not restored: the snapshot ${each}`),
     ...dryRunLines(flags),
@@ -270,12 +275,11 @@ export function withoutNodes(ways: WaysBack, skipped: readonly string[]): WaysBa
  * replaced by a Plan that changes nothing.
  */
 function refuseAsLeader(
-  { viewParts: { policies } }: Pick<Session, 'viewParts'>,
   plan: Plan,
+  policy: RolloutPolicy,
   { world, history }: Pick<WayBackParts, 'world' | 'history'>,
   now: number,
 ): void {
-  const policy = policyOfPlan(autopilot, policies.list(), plan, DEFAULT_POLICY, { world });
   const earlierRuns = earlierRunsIn(history);
   const decisions = { plan: PLAN_NAME, place: '', exists: true, approvals: [], accepted: [] };
   const snapshot = gatherPlanned(autopilot, plan, world, now, {
@@ -421,6 +425,25 @@ function shown(
           `Run ${run.id} itself rolled run ${runIdIn(rollsBack.run)} back. To go further back instead, pass --run ${rolledBackRunName(history, rollsBack.run)}`,
         ]),
   ];
+}
+
+/**
+ * Returns a sentence for each check of the policy because of which a node of the run failed. The Plan that goes back
+ * waits for this check, too, even if only the release that the nodes leave makes it fail.
+ */
+export function awaitedChecks(
+  { failures = [] }: Pick<NodeRolloutRun, 'failures'>,
+  policy: Pick<RolloutPolicy, 'name' | 'health'>,
+): string[] {
+  const { checks = [] } = policy.health ?? {};
+  return checks.flatMap(({ name }) => {
+    const title = titleOfCheck(name, policy);
+    return failures.some(({ message }) => message?.includes(`${title} `) === true)
+      ? [
+          `No node goes back while ${title} fails. If only the release makes it fail, run this as soon as the Plan waits for it: refit accept ${PLAN_NAME} --check ${name}`,
+        ]
+      : [];
+  });
 }
 
 /** Returns a sentence for each file of the Plan that the hosts keep. */
