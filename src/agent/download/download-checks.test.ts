@@ -11,7 +11,7 @@ import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { AgentPolicy, Annotations, SignalCommand } from '../../signal/annotations.ts';
 import { keptFileUrl } from '../../signal/kept-file.ts';
 import { encodeDownloadCheck } from '../../signal/prefetch.ts';
-import { type DownloadPlace, downloadChecks } from './download-checks.ts';
+import { downloadChecks } from './download-checks.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
@@ -34,7 +34,7 @@ interface Scene {
 async function scene(
   script: Script,
   limits: object = {},
-  kept?: DownloadPlace['kept'],
+  kept?: { readonly path: string; readonly sha256: string },
 ): Promise<Scene> {
   const server = await startStubServer(script);
   onTestFinished(async () => await server[Symbol.asyncDispose]());
@@ -48,7 +48,7 @@ async function scene(
       await Promise.resolve({
         directory,
         present: [join(directory, 'staged'), join(directory, 'part')],
-        kept,
+        kept: async () => await Promise.resolve(kept),
       }),
   });
   const check: Scene['check'] = (

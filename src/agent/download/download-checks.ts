@@ -38,8 +38,11 @@ export interface DownloadPlace {
   readonly directory: string;
   /** The files of an earlier download. The next download continues or replaces them. */
   readonly present: readonly string[];
-  /** The kept binary of this host, which the agent takes instead of a download with the same sha256. */
-  readonly kept?: { readonly path: string; readonly sha256: string } | undefined;
+  /**
+   * Resolves with the kept binary of this host, which the agent takes instead of a download with the same sha256. It is
+   * asked only for a check.
+   */
+  readonly kept?: () => Promise<{ readonly path: string; readonly sha256: string } | undefined>;
 }
 
 /**
@@ -78,10 +81,11 @@ export function downloadChecks({
     let bytes = 0;
     try {
       const place = await placeFor(kind);
-      const isKept = sha256 !== undefined && place?.kept?.sha256 === sha256.toLowerCase();
+      const kept = sha256 === undefined ? undefined : await place?.kept?.();
+      const isKept = kept !== undefined && kept.sha256 === sha256?.toLowerCase();
       if (!isKept && isKeptFileUrl(url)) return { bytes, problem: notKept(sha256) };
       bytes = isKept
-        ? await sizeOnDisk(place.kept.path)
+        ? await sizeOnDisk(kept.path)
         : await sizeOf(requestFor({ url, sha256, userAgent, limits: own, environment }));
       if (!isKept && bytes > own.maxBytes)
         throw new Error(`it has ${bytes} bytes, which is more than the limit of ${own.maxBytes}`);

@@ -113,9 +113,10 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
     binary ??= (await observeHost(host, IDLE)).binary;
     if (binary === undefined) return undefined;
     const { staged, part, previous } = upgradePathsOf(binary);
-    const { sha256, gone } = (await host.kept?.facts()) ?? {};
-    const kept =
-      sha256 === undefined || gone !== undefined ? undefined : { path: previous, sha256 };
+    const kept = async () => {
+      const { sha256, gone } = (await host.kept?.facts()) ?? {};
+      return sha256 === undefined || gone !== undefined ? undefined : { path: previous, sha256 };
+    };
     return { directory: dirname(binary), present: [staged, part], kept };
   };
   const limits = limitsOf(options);

@@ -34,6 +34,8 @@ interface Situation {
   /** The versions of the API servers; undefined if the dialect knows no API servers. */
   readonly servers: readonly (string | undefined)[] | undefined;
   readonly stage: Partial<Stage>;
+  /** True if the object of the node proves that the node runs the new version. */
+  readonly isThere?: boolean;
   /** The address from which an earlier run downloaded the earlier version. */
   readonly recorded?: string;
 }
@@ -57,22 +59,25 @@ function snapshotOf(situations: readonly Partial<Situation>[]) {
       ...stage,
     }),
   );
-  const facts = all.map(({ from, kept, keptBundle }, index): [string, Partial<TargetFacts>] => [
-    `n${index}`,
-    {
-      platform: PLATFORM,
-      observation: {
-        ...succeeded(),
-        ...(from === undefined ? {} : { report: { from } }),
+  const facts = all.map(
+    ({ from, kept, keptBundle, isThere }, index): [string, Partial<TargetFacts>] => [
+      `n${index}`,
+      {
+        platform: PLATFORM,
+        ...(isThere === undefined ? {} : { isThere }),
+        observation: {
+          ...succeeded(),
+          ...(from === undefined ? {} : { report: { from } }),
+        },
+        agent: {
+          ours: true,
+          title: 'Refit',
+          ...(kept === undefined ? {} : { kept }),
+          ...(keptBundle && { keptBundle }),
+        },
       },
-      agent: {
-        ours: true,
-        title: 'Refit',
-        ...(kept === undefined ? {} : { kept }),
-        ...(keptBundle && { keptBundle }),
-      },
-    },
-  ]);
+    ],
+  );
   const gathered = buildSnapshot(buildRollout(stages), Object.fromEntries(facts));
   const { servers, recorded: url } = all[0] ?? {};
   const snapshot = url === undefined ? gathered : { ...gathered, decisions: recordOf(url) };
@@ -270,6 +275,14 @@ describe('of a whole plan', () => {
         state: 'open',
         message:
           'every upgraded node can go back to its earlier version; the airgap bundle of that version is gone from n1, so place it again before you go back; this is not necessary if the container runtime still has its images',
+      },
+    ],
+    [
+      'a node that runs the new version but failed afterwards counts, too',
+      [{}, { state: 'failed', isThere: true, kept: { version: OLD, gone: 'Removed' } }],
+      {
+        state: 'closed',
+        message: `n1: somebody removed the binary of ${OLD} that the host kept, ${NO_DOWNLOAD}`,
       },
     ],
     [

@@ -28,7 +28,9 @@ export function wayBackOf(context: Context, stage: Stage, target: Target): WayBa
 export function wayBackOfRollout(context: Context): WayBack | undefined {
   if (!recordsWayBack(context)) return undefined;
   const upgraded = context.snapshot.rollout.stages.flatMap((stage) =>
-    inState(stage, 'done').flatMap((target) => upgradedNode(context, stage, target) ?? []),
+    [...inState(stage, 'done'), ...inState(stage, 'failed')].flatMap(
+      (target) => upgradedNode(context, stage, target) ?? [],
+    ),
   );
   if (upgraded.every(({ from }) => from === undefined)) return undefined;
   const differing = waysOfDiffering(upgraded, context.now);
@@ -47,9 +49,11 @@ function upgradedNode(
   stage: Stage,
   target: Target,
 ): UpgradedNode | undefined {
-  if (!recordsWayBack({ snapshot }) || target.state !== 'done' || stage.keepsVersion === true)
-    return undefined;
-  const { agent, observation, platform } = factsOf(snapshot, target);
+  if (!recordsWayBack({ snapshot }) || stage.keepsVersion === true) return undefined;
+  const { agent, observation, platform, isThere } = factsOf(snapshot, target);
+  // A check may refuse a node after its upgrade. Then the node has failed, but it runs the new version.
+  const isUpgraded = target.state === 'done' || (target.state === 'failed' && isThere === true);
+  if (!isUpgraded) return undefined;
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
   // If a target already had the version of its stage before, it was not upgraded, so it has no earlier version to go
   // back to.

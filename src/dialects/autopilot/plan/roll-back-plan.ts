@@ -364,17 +364,17 @@ function platformsFor(
   const kept = [...byPlatform].flatMap(([platform, nodes]) =>
     platform !== undefined && own.some((each) => each.platform === platform)
       ? []
-      : [[platform, keptFileOf(version, platform, nodes, now)] as const],
+      : [[platform ?? '', keptFileOf(version, platform, nodes, now)] as const],
   );
-  return Object.fromEntries([
+  return Object.fromEntries<Payload>([
     // The first entry of a platform must be used: the entries of the user are before the entries of the runs, and the
     // newest run is before the others. The list is reversed, because `fromEntries` keeps the last entry.
     ...own
       .toReversed()
-      .map(({ platform, url, sha256 }) => [
-        platform,
-        sha256 === undefined ? { url } : { url, sha256 },
-      ]),
+      .map(
+        ({ platform, url, sha256 }) =>
+          [platform, sha256 === undefined ? { url } : { url, sha256 }] as const,
+      ),
     ...kept,
   ]);
 }
