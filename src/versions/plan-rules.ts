@@ -8,7 +8,9 @@ import { brokenStep } from './kubeadm-rules.ts';
 import { equallyPrecise } from './release-parts.ts';
 
 /** The rules that a policy may lift by name. */
-export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
+export const VERSION_RULES = ['SkippedMinor', 'Downgrade', 'KubeletAhead'] as const;
+
+export type VersionRule = (typeof VERSION_RULES)[number];
 
 /** Targets that get the same version. */
 export interface VersionStage {

@@ -179,6 +179,30 @@ test.each<[string, Specs, Specs, string[]]>([
     [`${WHOLE}.featureGates`],
   ],
   [
+    'the gate of v1.34 is added without a version, because Cluster API was upgraded',
+    withGates('v1.34.2'),
+    withGates('v1.34.2', { [LOCAL]: true }),
+    [],
+  ],
+  [
+    'the gate of v1.34 is added without a version beside a gate of the user',
+    withGates('v1.34.2', { Other: true }),
+    withGates('v1.34.2', { Other: true, [LOCAL]: true }),
+    [],
+  ],
+  [
+    'the user adds another gate without a version',
+    withGates('v1.34.2'),
+    withGates('v1.34.2', { Other: true }),
+    [`${WHOLE}.featureGates.Other`],
+  ],
+  [
+    'a gate is added without a version that Cluster API does not set for it',
+    withGates('v1.36.0'),
+    withGates('v1.36.0', { [LOCAL]: true }),
+    [OWN],
+  ],
+  [
     'the gate changes although both versions have it',
     withGates('v1.35.4', { [LOCAL]: true }),
     withGates('v1.35.5'),
@@ -216,3 +240,46 @@ test.each<[string, Specs, Specs, string[]]>([
   expect(changesBetween(MACHINE_SHAPE, patched, desired).map(nameOf)).toEqual(left);
   expect(answer.message).toContain(`not covered: ${left.join(', ') || 'nothing'}`);
 });
+
+const OLD = 'v1.35.2+k0s.0';
+const NEW = 'v1.35.3+k0s.0';
+
+test.each<[string, string, Json, Json, string[]]>([
+  ['repeats the version', 'K0sWorkerConfig', { version: OLD }, { version: NEW }, []],
+  ['begins to repeat it', 'K0sControllerConfig', {}, { version: NEW }, []],
+  ['stops to repeat it', 'K0sWorkerConfig', { version: OLD }, {}, []],
+  [
+    'names yet another version',
+    'K0sWorkerConfig',
+    { version: OLD },
+    { version: 'v1.35.9+k0s.0' },
+    ['bootstrap.spec.version'],
+  ],
+  [
+    'has another URL, too',
+    'K0sWorkerConfig',
+    { version: OLD },
+    { version: NEW, downloadURL: 'https://d' },
+    ['bootstrap.spec.downloadURL'],
+  ],
+  [
+    'is of another provider',
+    'KThreesConfig',
+    { version: OLD },
+    { version: NEW },
+    ['bootstrap.spec.version'],
+  ],
+])(
+  'a bootstrap config that %s is covered only if nothing else changes for a k0s Machine',
+  (_name, kind, before, after, left) => {
+    const tripleOf = (version: string, bootstrap: Json) => {
+      const triple = buildTriple({ machine: { version }, bootstrap });
+      return { ...triple, bootstrapConfig: { ...triple.bootstrapConfig, kind } };
+    };
+    const current = tripleOf(OLD, before);
+    const desired = tripleOf(NEW, after);
+    const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
+    const patched = applyPatches(MACHINE_SHAPE, current, answer);
+    expect(changesBetween(MACHINE_SHAPE, patched, desired).map(nameOf)).toEqual(left);
+  },
+);

@@ -8,6 +8,7 @@ import { isRecord, type Json, sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { gatesOfClusterApi } from '../../../versions/cluster-api-gates.ts';
+import { isDisabled, judgeSettings } from './settings.ts';
 
 interface Part {
   readonly name: 'machine' | 'infraMachine' | 'bootstrap';
@@ -134,10 +135,15 @@ export interface CanRequest {
 }
 
 export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest) {
+  judgeSettings(settings);
   if (isDisabled(settings))
     return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);
-  const claimed = claimedIn(changes);
+  const bootstrap = shape.parts.find(({ name }) => name === 'bootstrap');
+  const claimed = claimedIn(changes, {
+    version: valueAt(desired[shape.parts[0]?.object ?? 'machine'], [...shape.root, 'version']),
+    kind: (bootstrap && desired[bootstrap.object]?.kind) ?? '',
+  });
   const rest = changes.filter((change) => !claimed.includes(change));
   const message = `covers ${namesOf(claimed) || 'nothing'}; not covered: ${namesOf(rest) || 'nothing'}`;
   if (claimed.length === 0 || (rest.length > 0 && settings?.['partial'] === 'deny'))
@@ -179,11 +185,61 @@ function merged(known: unknown, more: unknown): unknown {
  * Returns the changes that Refit covers: the change of the Kubernetes version, which is the only change that agents
  * carry out, and what Cluster API changes by itself with that version. Nothing else is covered.
  */
-function claimedIn(changes: readonly PartChange[]): readonly PartChange[] {
+function claimedIn(changes: readonly PartChange[], wanted: Wanted): readonly PartChange[] {
   const version = changes.find(isOurs);
-  if (version === undefined) return [];
-  const followed = changes.filter((change) => followsVersion(change, version));
+  if (version === undefined) {
+    const isChanged = changes.some((change) => nameOf(change) === 'machine.spec.version');
+    return isChanged ? [] : changes.filter((change) => belongsToVersion(change, wanted));
+  }
+  const followed = changes.filter(
+    (change) => followsVersion(change, version) || repeatsVersion(change, version, wanted),
+  );
   return [version, ...followed];
+}
+
+/** What the desired objects say. `kind` is the kind of the bootstrap config or of its template. */
+interface Wanted {
+  readonly version: Value;
+  readonly kind: string;
+}
+
+/**
+ * Returns true for the version in a bootstrap config of k0s, if it is the version of the Machine before and after the
+ * change. The config may also begin or stop to repeat the version of the Machine. The provider reads this field only
+ * for new Machines.
+ */
+function repeatsVersion(
+  { part, path, from, to }: PartChange,
+  version: PartChange,
+  { kind }: Wanted,
+): boolean {
+  const isRepeated = (value: Value, whole: Value): boolean =>
+    value === undefined || value === whole;
+  return (
+    part.name === 'bootstrap' &&
+    kind.startsWith('K0s') &&
+    path.length === 1 &&
+    path[0] === 'version' &&
+    isRepeated(from, version.from) &&
+    isRepeated(to, version.to)
+  );
+}
+
+/**
+ * Returns true for a change that only adds gates which Cluster API sets for the version that the Machine has already. A
+ * release of Cluster API that compares more fields than the release before finds such a change on Machines that nobody
+ * has changed.
+ */
+function belongsToVersion({ part, path, from, to }: PartChange, { version }: Wanted): boolean {
+  const own = gatesOf(version);
+  if (part.name !== 'bootstrap' || own === undefined || from !== undefined) return false;
+  const added = valueAt(nested(path, to), GATES);
+  return isRecord(added) && isOnly(to, added, path) && isSetOnlyIn(added, own, {});
+}
+
+/** Returns true if the value at the path has these gates and nothing else. */
+function isOnly(value: Value, gates: Value, path: readonly string[]): boolean {
+  return sameJson(nested(path, value), nested(GATES, gates));
 }
 
 /** Returns true for a change of the Kubernetes version. */
@@ -209,7 +265,7 @@ function followsVersion({ part, path, from, to }: PartChange, version: PartChang
   const added = changed(to);
   // Nothing else than these gates may change together with them.
   const isWhole = (value: Value, gates: Value): boolean =>
-    value === undefined || sameJson(nested(path, value), nested(GATES, gates));
+    value === undefined || isOnly(value, gates, path);
   if (!isWhole(from, removed) || !isWhole(to, added)) return false;
   return isSetOnlyIn(removed, before, after) && isSetOnlyIn(added, after, before);
 }
@@ -250,9 +306,4 @@ export function accepted(
     message,
     ...claim,
   };
-}
-
-/** Returns true if the setting of Cluster API's reference extension turns in-place updates off. */
-export function isDisabled(settings: hooks.Settings | null | undefined): boolean {
-  return settings?.['disableInPlaceUpdates'] === 'true';
 }

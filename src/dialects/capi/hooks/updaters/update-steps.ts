@@ -18,7 +18,7 @@ import {
   underWay,
   updateMachine,
 } from '../../plan/update-machine.ts';
-import { isDisabled } from '../can-update.ts';
+import { isDisabled, settingsProblem } from '../settings.ts';
 import { configureNode } from './node-configuration.ts';
 import * as stepRecord from './step-record.ts';
 import { type CallUpdater, UNPROVEN, type UpdaterAnswer } from './updater-client.ts';
@@ -53,6 +53,8 @@ export async function updateInSteps(
   request: UpdateMachineRequest,
 ): Promise<UpdateMachineResponse> {
   const { settings, desired } = request;
+  const wrong = settingsProblem(settings);
+  if (wrong !== undefined) return failure(wrong);
   if (isDisabled(settings))
     return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = desired.machine.metadata;
