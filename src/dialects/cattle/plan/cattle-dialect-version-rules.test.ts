@@ -233,6 +233,25 @@ test('a tag that differs from the version is told in a condition of the Plan', (
   expect(lookAt({ nodes: CLUSTER }).told).toBe(undefined);
 });
 
+test('a version of RKE2 for the image of K3s is told in a condition of the Plan', () => {
+  const spec = { version: 'v1.36.3+rke2r1' };
+  expect(lookAt({ nodes: CLUSTER, spec }).told).toContain(
+    'the Job would pull the image with the tag v1.36.3-rke2r1',
+  );
+});
+
+test('a Plan that leaves servers out by a label that they lack starts servers first, one at a time', () => {
+  const all = [
+    nodeAt('a1', 'v1.36.2+k3s1'),
+    server('s1', 'v1.36.2+k3s1'),
+    server('s2', 'v1.36.2+k3s1'),
+  ];
+  const expression = { key: 'node-role.kubernetes.io/master', operator: 'NotIn' as const };
+  const nodeSelector = { matchExpressions: [{ ...expression, values: ['true'] }] };
+  expect(lookAt({ nodes: all, spec: { nodeSelector } }).started).toHaveLength(1);
+  expect(lookAt({ nodes: all, spec: { nodeSelector } }).started[0]).toMatch(/^s/);
+});
+
 test('a Plan of refit rollback goes back to the recorded version, and to no other one', () => {
   const annotations = { 'refit.upgrade.cattle.io/rolls-back': 'p-uid/run-1' };
   const back = (version: string, before: string, label: string) => {

@@ -181,7 +181,7 @@ test.each<[object, string[]]>([
   [{ drain: { timeout: '90s' } }, []],
   [{ drain: { timeout: '500000\u03bcs' } }, []],
   ...[
-    'rancher/k3s-upgrade',
+    'rancher/system-agent',
     'ubuntu',
     'Registry.example:5000/a/b__c:v1.2.3-k3s1',
     'localhost/x',
@@ -230,4 +230,49 @@ test('a tag that differs from the version, or is no version, is a warning for th
   expect(warningsOf('rancher/k3s-upgrade:latest')).toHaveLength(1);
   expect(warningsOf('rancher/k3s-upgrade')).toEqual([]);
   expect(warningsOf('example.com/script:latest')).toEqual([]);
+});
+
+const FORMER = 'node-role.kubernetes.io/master';
+const PRESENT = 'node-role.kubernetes.io/control-plane';
+const LACK = `spec.nodeSelector: servers of current releases of K3s and RKE2 do not have the label ${FORMER}`;
+
+test.each<[string, object, string[]]>([
+  [
+    'selects servers by the former label',
+    { matchExpressions: [{ key: FORMER, operator: 'In', values: ['true'] }] },
+    [`${LACK}, so the Plan selects no server and may be Complete at once; use ${PRESENT}`],
+  ],
+  [
+    'selects servers by the former label in matchLabels',
+    { matchLabels: { [FORMER]: 'true' } },
+    [`${LACK}, so the Plan selects no server and may be Complete at once; use ${PRESENT}`],
+  ],
+  [
+    'leaves servers out by the former label',
+    { matchExpressions: [{ key: FORMER, operator: 'NotIn', values: ['true'] }] },
+    [`${LACK}, so the Plan selects servers, too; use ${PRESENT}`],
+  ],
+  [
+    'leaves servers out by both labels',
+    {
+      matchExpressions: [FORMER, PRESENT].map((key) => ({ key, operator: 'DoesNotExist' })),
+    },
+    [],
+  ],
+])(
+  'the author of a Plan that %s is told what servers have now',
+  (_name, nodeSelector, warnings) => {
+    const plan = buildCattlePlan('p', { nodeSelector } as object);
+    expect(fieldFindings(plan)).toEqual({ problems: [], warnings });
+  },
+);
+
+test.each<[string, object]>([
+  ['without v', { version: '1.36.3+k3s1', upgrade: { image: 'rancher/k3s-upgrade' } }],
+  ['without build', { version: 'v1.36.3', upgrade: { image: 'rancher/k3s-upgrade' } }],
+  ['of the other product', { version: 'v1.36.3+k3s1', upgrade: { image: 'rancher/rke2-upgrade' } }],
+])('the author of a Plan with a version %s is told that no image has such a tag', (_name, spec) => {
+  const [warning, ...more] = fieldFindings(buildCattlePlan('p', spec)).warnings;
+  expect(warning).toContain('so no pod can start; correct the version or the image');
+  expect(more).toEqual([]);
 });

@@ -6,6 +6,7 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { type DrainSpec } from '../../../api/cattle/workload.ts';
 import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
+import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
 import { doubtAbout, installedBy, plannedVersion } from './installed-version.ts';
@@ -46,6 +47,7 @@ export function fieldFindings(plan: CattlePlan): FieldFindings {
     warnings: [
       ...timeout.warnings,
       ...versionWarnings(plan),
+      ...labelWarnings(spec),
       ...(version
         ? channelFaults(channel).map(
             (fault) => `${fault}; it is ignored, because spec.version is set`,
@@ -61,6 +63,26 @@ function versionWarnings(plan: CattlePlan): string[] {
 }
 
 const NOTHING: FieldFindings = { problems: [], warnings: [] };
+
+/** The label that earlier releases of K3s and RKE2 set on servers. */
+const FORMER_SERVER_LABEL = 'node-role.kubernetes.io/master';
+
+/** Returns a warning if the Plan tells servers from agents only by a label that servers no longer have. */
+function labelWarnings({ nodeSelector }: Spec): string[] {
+  const { matchLabels = {}, matchExpressions = [] } = nodeSelector ?? {};
+  const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)];
+  if (!keys.includes(FORMER_SERVER_LABEL) || keys.includes(CONTROL_PLANE)) return [];
+  const excluded = ['NotIn', 'DoesNotExist'];
+  const isExcluding = matchExpressions.some(
+    ({ key, operator }) => key === FORMER_SERVER_LABEL && excluded.includes(operator),
+  );
+  const effect = isExcluding
+    ? 'so the Plan selects servers, too'
+    : 'so the Plan selects no server and may be Complete at once';
+  return [
+    `spec.nodeSelector: servers of current releases of K3s and RKE2 do not have the label ${FORMER_SERVER_LABEL}, ${effect}; use ${CONTROL_PLANE}`,
+  ];
+}
 
 function nameProblems(field: string, name: string): string[] {
   const fault = faultOfObjectName(name);

@@ -53,7 +53,18 @@ test.each([
 
 test.each([
   ['rancher/k3s-upgrade', 'v1.36.3-k3s1', { version: 'v1.36.3+k3s1' }],
-  ['rancher/k3s-upgrade', '1.36.3-k3s1', { version: 'v1.36.3+k3s1' }],
+  ['rancher/k3s-upgrade', '1.36.3-k3s1', { version: 'v1.36.3+k3s1', unpublished: '1.36.3-k3s1' }],
+  ['rancher/k3s-upgrade', 'v1.36.3', { version: 'v1.36.3', unpublished: 'v1.36.3' }],
+  [
+    'rancher/k3s-upgrade',
+    'v1.36.3-rke2r1',
+    { version: 'v1.36.3+rke2r1', unpublished: 'v1.36.3-rke2r1' },
+  ],
+  [
+    'example.com/rke2-upgrade',
+    'v1.36.3-k3s1',
+    { version: 'v1.36.3+k3s1', unpublished: 'v1.36.3-k3s1' },
+  ],
   ['rancher/rke2-upgrade', 'v1.36.3-rc1-rke2r1', { version: 'v1.36.3+rke2r1' }],
   ['rancher/k3s-upgrade:v1.36.3-k3s1', 'v1.36.3-k3s1', { version: 'v1.36.3+k3s1' }],
   ['rancher/k3s-upgrade:v1.36.3-rc2-k3s1', 'v1.36.3-k3s1', { version: 'v1.36.3+k3s1' }],
@@ -107,5 +118,11 @@ test('the author of a Plan reads that the tag and the version differ, and that a
   );
   expect(doubtAbout({ kind: 'kubernetes', version: 'v1.36.4+k3s1', planned: 'v1.36.3-k3s1' })).toBe(
     'the tag of the image installs v1.36.4+k3s1, but the version of the Plan is v1.36.3-k3s1; the tag counts, so remove the tag or name the same version',
+  );
+});
+
+test('the author of a Plan reads that no release of the image has the tag which the Job would pull', () => {
+  expect(doubtAbout({ kind: 'kubernetes', version: 'v1.36.3', unpublished: 'v1.36.3' })).toBe(
+    'the Job would pull the image with the tag v1.36.3, but its releases have tags such as v1.36.3-k3s1 or v1.36.3-rke2r1, so no pod can start; correct the version or the image',
   );
 });

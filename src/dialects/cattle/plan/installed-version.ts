@@ -26,6 +26,8 @@ export type Installed =
       readonly version: string;
       /** The version of the Plan, if the tag of the image names another one. The image installs the version of its tag. */
       readonly planned?: string;
+      /** The tag that the Job adds to the image, if no release of this image has such a tag. */
+      readonly unpublished?: string;
     };
 
 /** An image without its tag and digest, and its tag. The tag is undefined if the image has none. */
@@ -71,7 +73,30 @@ export function installedBy(
   if (parseVersion(wanted) === undefined) return { kind: 'unverifiable', tag: wanted };
   const version = reportedVersion(wanted);
   const isOther = tag !== undefined && latest !== '' && reportedVersion(latest) !== version;
-  return { kind: 'kubernetes', version, ...(isOther ? { planned: latest } : {}) };
+  const isUnpublished = tag === undefined && !isPublished(plan.spec?.upgrade?.image ?? '', wanted);
+  return {
+    kind: 'kubernetes',
+    version,
+    ...(isOther ? { planned: latest } : {}),
+    ...(isUnpublished ? { unpublished: wanted } : {}),
+  };
+}
+
+/** The tags of the images that install K3s and RKE2 begin with `v` and end with the build of the product. */
+const TAGS: readonly (readonly [installer: string, tag: RegExp])[] = [
+  ['k3s-upgrade', /^v.*-k3s\d/],
+  ['rke2-upgrade', /^v.*-rke2r\d/],
+];
+
+/** Returns false if no release of the image can have the tag. Nothing is known about an image with another name. */
+function isPublished(image: string, tag: string): boolean {
+  const { repository } = imageName(image);
+  // An image with a digest is pulled by its digest, whatever its tag is.
+  if (image.includes('@')) return true;
+  const known = TAGS.find(
+    ([installer]) => repository === installer || repository.endsWith(`/${installer}`),
+  );
+  return known === undefined || known[1].test(mungeVersion(tag));
 }
 
 /**
@@ -102,6 +127,8 @@ export function doubtAbout(installed: Installed): string | undefined {
         ? undefined
         : `the image installs ${JSON.stringify(installed.tag)}, which is no version, so Refit cannot compare it with the versions of the nodes; use for example v1.36.3-k3s1`;
     case 'kubernetes':
+      if (installed.unpublished !== undefined)
+        return `the Job would pull the image with the tag ${installed.unpublished}, but its releases have tags such as v1.36.3-k3s1 or v1.36.3-rke2r1, so no pod can start; correct the version or the image`;
       return installed.planned === undefined
         ? undefined
         : `the tag of the image installs ${installed.version}, but the version of the Plan is ${installed.planned}; the tag counts, so remove the tag or name the same version`;

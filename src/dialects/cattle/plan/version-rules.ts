@@ -123,7 +123,7 @@ function isNewer(node: Node | undefined, version: string): boolean {
   return found !== undefined && isOlder(version, found);
 }
 
-/** The type of Refit's own condition which says that the rules cannot be applied, or that the tag of the image differs. */
+/** The type of Refit's own condition which says that the rules cannot be applied, that the tag of the image differs, or that no image has it. */
 export const VERSION_TYPE = 'RefitVersion';
 
 /** Returns the condition about the version of the Plan; undefined if there is nothing to say. */
@@ -135,8 +135,13 @@ export function versionCondition(
   const installed = judgedInstallation(plan, latest, config);
   const message = doubtAbout(installed);
   if (message === undefined) return undefined;
-  const reason = installed.kind === 'unverifiable' ? 'Unverifiable' : 'TagDiffers';
-  return { type: VERSION_TYPE, status: 'True', reason, message };
+  return { type: VERSION_TYPE, status: 'True', reason: reasonFor(installed), message };
+}
+
+function reasonFor(installed: Installed): string {
+  if (installed.kind === 'unverifiable') return 'Unverifiable';
+  const isUnpublished = installed.kind === 'kubernetes' && installed.unpublished !== undefined;
+  return isUnpublished ? 'TagUnpublished' : 'TagDiffers';
 }
 
 /**
