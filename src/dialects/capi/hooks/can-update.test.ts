@@ -273,8 +273,8 @@ test.each<[string, string, Json, Json, string[]]>([
   'a bootstrap config that %s is covered only if nothing else changes for a k0s Machine',
   (_name, kind, before, after, left) => {
     const tripleOf = (version: string, bootstrap: Json) => {
-      const triple = buildTriple({ machine: { version }, bootstrap });
-      return { ...triple, bootstrapConfig: { ...triple.bootstrapConfig, kind } };
+      const { bootstrapConfig, ...others } = buildTriple({ machine: { version }, bootstrap });
+      return { ...others, bootstrapConfig: bootstrapConfig && { ...bootstrapConfig, kind } };
     };
     const current = tripleOf(OLD, before);
     const desired = tripleOf(NEW, after);

@@ -4,6 +4,7 @@ import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
+import { nodes } from '../../../kube/resources.ts';
 import { awaitedBy, endlessWaits } from './awaited-plan.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
@@ -62,7 +63,7 @@ test('status and preview of every Rancher Plan warn about a wait that never ends
     namespace: 'system-upgrade',
     job: DEFAULT_JOB_SETTINGS,
   });
-  const world = buildWorldOf([cattlePlans, [AGENTS]]);
+  const world = buildWorldOf([cattlePlans, [AGENTS]], [nodes, []]);
   expect(reporting?.warnings?.(AGENTS, world, [AGENTS])).toEqual([
     `Plan system-upgrade/agents waits for Plan system-upgrade/server-plan in spec.prepare, which does not exist: ${REMEDY}`,
   ]);

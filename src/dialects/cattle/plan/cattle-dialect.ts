@@ -40,6 +40,7 @@ import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve-cattle-plan.ts';
 import { rivalsInCluster } from './rivals.ts';
 import { createTargetMemory } from './target-memory.ts';
+import { unfitNodes } from './unfit-nodes.ts';
 import { judgedInstallation, skewRulesOf } from './version-rules.ts';
 import { windowsOf } from './window.ts';
 import { GATE_BEFORE_DRAIN, hostOf, project, WAITING_TYPE } from './write-status.ts';
@@ -143,6 +144,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
       warnings: (plan, world, plans) => [
         ...rivalsInCluster(plan, world, plans),
         ...endlessWaits(plan, world, plans),
+        ...unfitNodes(plan, world),
       ],
       stalls: { record: withStalls, of: stallsOf },
     },
