@@ -276,3 +276,27 @@ test.each<[string, object]>([
   expect(warning).toContain('so no pod can start; correct the version or the image');
   expect(more).toEqual([]);
 });
+
+test('a Job that ends before its drain may end is a warning for the author of the Plan', () => {
+  const warningsOf = (jobActiveDeadlineSecs: number, timeout: string | number) =>
+    fieldFindings(buildCattlePlan('p', { jobActiveDeadlineSecs, drain: { timeout } as object }))
+      .warnings;
+  expect(warningsOf(900, '1h')).toEqual([
+    'spec.jobActiveDeadlineSecs: is 900, but spec.drain.timeout is 1h0m0s, so a Job that drains its node itself may end before the upgrade; use more seconds than the drain may take',
+  ]);
+  expect(warningsOf(900, '15m')).toHaveLength(1);
+  expect(warningsOf(901, '15m')).toEqual([]);
+  expect(warningsOf(0, '1h')).toEqual([]);
+});
+
+test('a Plan that waits for servers to report a release candidate of RKE2 is told that they never do', () => {
+  const spec = (version: string) => ({
+    version,
+    upgrade: { image: 'rancher/rke2-upgrade' },
+    prepare: { image: 'rancher/rke2-upgrade', args: ['prepare', 'servers'] },
+  });
+  expect(fieldFindings(buildCattlePlan('p', spec('v1.36.3-rc1+rke2r1'))).warnings).toEqual([
+    'spec.prepare: the servers report no release candidate, so the wait for v1.36.3-rc1+rke2r1 never ends; remove spec.prepare, or use a release',
+  ]);
+  expect(fieldFindings(buildCattlePlan('p', spec('v1.36.3+rke2r1'))).warnings).toEqual([]);
+});

@@ -9,7 +9,7 @@ import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
 import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
 import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
-import { doubtAbout, installedBy, plannedVersion } from './installed-version.ts';
+import { doubtAbout, installedBy, isInstaller, plannedVersion } from './installed-version.ts';
 import { HOST_ROOT, mountPathOf, POD_INFO } from './job.ts';
 import { shortenedName } from './names.ts';
 
@@ -48,6 +48,8 @@ export function fieldFindings(plan: CattlePlan): FieldFindings {
       ...timeout.warnings,
       ...versionWarnings(plan),
       ...labelWarnings(spec),
+      ...deadlineWarnings(spec),
+      ...candidateWarnings(spec),
       ...(version
         ? channelFaults(channel).map(
             (fault) => `${fault}; it is ignored, because spec.version is set`,
@@ -257,6 +259,31 @@ function secretProblems({ secrets = [] }: Spec): string[] {
           `${field}: ${JSON.stringify(name)} cannot be mounted, because the Job names a volume after it; use a Secret without a dot in its name`,
         ];
   });
+}
+
+/** Returns a warning if the Job ends before a drain in it may end. */
+function deadlineWarnings({ drain, jobActiveDeadlineSecs = 0 }: Spec): string[] {
+  const { timeout } = drain ?? {};
+  const nanoseconds = typeof timeout === 'string' ? parseGoDuration(timeout) : timeout;
+  if (typeof nanoseconds !== 'number' || jobActiveDeadlineSecs <= 0) return [];
+  return jobActiveDeadlineSecs * 1e9 > nanoseconds
+    ? []
+    : [
+        `spec.jobActiveDeadlineSecs: is ${jobActiveDeadlineSecs}, but spec.drain.timeout is ${formatGoDuration(nanoseconds)}, so a Job that drains its node itself may end before the upgrade; use more seconds than the drain may take`,
+      ];
+}
+
+/** Returns a warning if the Plan waits for kubelets to report a release candidate of RKE2, which they never do. */
+function candidateWarnings({ version = '', prepare }: Spec): string[] {
+  const isEndless =
+    /-rc\.?\d+[-+]rke2r/.test(version) &&
+    prepare?.args?.[0] === 'prepare' &&
+    isInstaller(prepare.image);
+  return isEndless
+    ? [
+        `spec.prepare: the servers report no release candidate, so the wait for ${version} never ends; remove spec.prepare, or use a release`,
+      ]
+    : [];
 }
 
 const OPERATORS = ['Exists', 'Equal', 'Lt', 'Gt'];

@@ -73,3 +73,10 @@ test('a Plan that installs K3s or RKE2 is told that its image has no release for
   ]);
   expect(found({ upgrade: { image: 'example.com/windows-script' } }, windows)).toEqual([]);
 });
+
+test('a node whose name is too long for a label of its Job is named', () => {
+  const name = `${'n'.repeat(60)}.abc`;
+  expect(found({}, nodeWith(name, []), nodeWith('n'.repeat(63), []))).toEqual([
+    `${TITLE} selects ${name}, whose name has 64 characters; the API server refuses each Job for it, because a label of the Job has this name and at most 63 characters`,
+  ]);
+});

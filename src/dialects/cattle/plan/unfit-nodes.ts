@@ -19,9 +19,14 @@ interface Toleration {
 
 /** Kubernetes sets and removes taints with these keys by itself. Jobs tolerate the taint of a cordoned node. */
 const PASSING = 'node.kubernetes.io/';
+/** The most characters in the value of a label. Each Job has a label with the name of its node. */
+const LONGEST_LABEL = 63;
 const BLOCKING = new Set(['NoSchedule', 'NoExecute']);
 
-/** Returns a sentence for each taint that the Plan does not tolerate, and one for Windows nodes that its image does not support. */
+/**
+ * Returns a sentence for each taint that the Plan does not tolerate, for each node with a name that is too long, and for
+ * Windows nodes that the image does not support.
+ */
 export function unfitNodes(plan: CattlePlan, world: World): string[] {
   const left = world.list(nodes).filter((node) => isLeft(node, plan));
   const { name, namespace = 'default' } = plan.metadata;
@@ -31,11 +36,16 @@ export function unfitNodes(plan: CattlePlan, world: World): string[] {
   );
   const byTaint = Map.groupBy(tainted, ({ taint }) => textOf(taint));
   const windows = isInstaller(plan.spec?.upgrade?.image ?? '') ? left.filter(isWindows) : [];
+  const long = left.filter(({ metadata }) => metadata.name.length > LONGEST_LABEL);
   const names = listed(windows.map(({ metadata }) => metadata.name));
   return [
     ...[...byTaint].map(
       ([taint, found]) =>
         `${title} does not tolerate the taint ${taint} of ${listed(found.map((each) => each.name))}, so no pod of its Jobs can start there: add a toleration to spec.tolerations`,
+    ),
+    ...long.map(
+      ({ metadata }) =>
+        `${title} selects ${metadata.name}, whose name has ${metadata.name.length} characters; the API server refuses each Job for it, because a label of the Job has this name and at most ${LONGEST_LABEL} characters`,
     ),
     ...(windows.length === 0
       ? []
