@@ -256,6 +256,20 @@ test.each<[string, string, Json, Json, string[]]>([
     ['bootstrap.spec.version'],
   ],
   [
+    'repeats it in its URL',
+    'K0sWorkerConfig',
+    { downloadURL: 'https://d/v1.35.2%2Bk0s.0/k0s-v1.35.2+k0s.0-amd64' },
+    { downloadURL: 'https://d/v1.35.3%2Bk0s.0/k0s-v1.35.3+k0s.0-amd64' },
+    [],
+  ],
+  [
+    'moves to another server',
+    'K0sWorkerConfig',
+    { downloadURL: 'https://d/v1.35.2+k0s.0' },
+    { downloadURL: 'https://e/v1.35.3+k0s.0' },
+    ['bootstrap.spec.downloadURL'],
+  ],
+  [
     'has another URL, too',
     'K0sWorkerConfig',
     { version: OLD },
@@ -281,5 +295,46 @@ test.each<[string, string, Json, Json, string[]]>([
     const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
     const patched = applyPatches(MACHINE_SHAPE, current, answer);
     expect(changesBetween(MACHINE_SHAPE, patched, desired).map(nameOf)).toEqual(left);
+  },
+);
+
+test('a config of k0s that changes its version without the Machine is told to change both', () => {
+  const current = buildTriple({ machine: { version: OLD }, bootstrap: { version: OLD } });
+  const desired = buildTriple({ machine: { version: OLD }, bootstrap: { version: NEW } });
+  const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
+  expect(answer.message).toBe(
+    'covers nothing; not covered: bootstrap.spec.version (give spec.version of the Machine the same version, and Refit covers both, if it was the same before)',
+  );
+  expect(answer).not.toHaveProperty('bootstrapConfigPatch');
+});
+
+const PULL = { nodeRegistration: { imagePullPolicy: 'IfNotPresent' } };
+
+test.each<[string, Json, Json, string[]]>([
+  ['the format', {}, { format: 'cloud-config' }, []],
+  ['no format any more', { format: 'cloud-config' }, {}, []],
+  [
+    'the policy for pulls',
+    { joinConfiguration: { nodeRegistration: {} } },
+    { joinConfiguration: PULL },
+    [],
+  ],
+  ['another format', {}, { format: 'ignition' }, ['bootstrap.spec.format']],
+  [
+    'another format than before',
+    { format: 'ignition' },
+    { format: 'cloud-config' },
+    ['bootstrap.spec.format'],
+  ],
+])(
+  'a default that Cluster API writes into a config of kubeadm is covered: %s',
+  (_name, before, after, left) => {
+    for (const version of ['v1.35.2', 'v1.35.3']) {
+      const current = buildTriple({ machine: { version: 'v1.35.2' }, bootstrap: before });
+      const desired = buildTriple({ machine: { version }, bootstrap: after });
+      const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
+      const patched = applyPatches(MACHINE_SHAPE, current, answer);
+      expect(changesBetween(MACHINE_SHAPE, patched, desired).map(nameOf)).toEqual(left);
+    }
   },
 );

@@ -134,6 +134,9 @@ export interface CanRequest {
   readonly desired: hooks.Triple;
 }
 
+const VERSION_HINT =
+  ' (give spec.version of the Machine the same version, and Refit covers both, if it was the same before)';
+
 export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest) {
   judgeSettings(settings);
   if (isDisabled(settings))
@@ -145,7 +148,8 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
     kind: (bootstrap && desired[bootstrap.object]?.kind) ?? '',
   });
   const rest = changes.filter((change) => !claimed.includes(change));
-  const message = `covers ${namesOf(claimed) || 'nothing'}; not covered: ${namesOf(rest) || 'nothing'}`;
+  const hint = rest.map(nameOf).includes('bootstrap.spec.version') ? VERSION_HINT : '';
+  const message = `covers ${namesOf(claimed) || 'nothing'}; not covered: ${namesOf(rest) || 'nothing'}${hint}`;
   if (claimed.length === 0 || (rest.length > 0 && settings?.['partial'] === 'deny'))
     return accepted(kind, message);
   return accepted(kind, message, claimOf(shape, claimed));
@@ -189,10 +193,15 @@ function claimedIn(changes: readonly PartChange[], wanted: Wanted): readonly Par
   const version = changes.find(isOurs);
   if (version === undefined) {
     const isChanged = changes.some((change) => nameOf(change) === 'machine.spec.version');
-    return isChanged ? [] : changes.filter((change) => belongsToVersion(change, wanted));
+    return isChanged
+      ? []
+      : changes.filter((change) => belongsToVersion(change, wanted) || isDefault(change, wanted));
   }
   const followed = changes.filter(
-    (change) => followsVersion(change, version) || repeatsVersion(change, version, wanted),
+    (change) =>
+      followsVersion(change, version) ||
+      repeatsVersion(change, version, wanted) ||
+      isDefault(change, wanted),
   );
   return [version, ...followed];
 }
@@ -205,23 +214,51 @@ interface Wanted {
 
 /**
  * Returns true for the version in a bootstrap config of k0s, if it is the version of the Machine before and after the
- * change. The config may also begin or stop to repeat the version of the Machine. The provider reads this field only
- * for new Machines.
+ * change, and for a download URL in which only the version changes. The config may also begin or stop to repeat the
+ * version of the Machine. The provider reads these fields only for new Machines.
  */
 function repeatsVersion(
   { part, path, from, to }: PartChange,
   version: PartChange,
   { kind }: Wanted,
 ): boolean {
+  const [field, ...deeper] = path;
+  if (part.name !== 'bootstrap' || !kind.startsWith('K0s') || deeper.length > 0) return false;
   const isRepeated = (value: Value, whole: Value): boolean =>
     value === undefined || value === whole;
+  if (field === 'version') return isRepeated(from, version.from) && isRepeated(to, version.to);
+  return field === 'downloadURL' && isMovedUrl(from, to, version);
+}
+
+/** Returns true if both texts are URLs that differ only in the version, which may be encoded. */
+function isMovedUrl(from: Value, to: Value, version: PartChange): boolean {
+  if (typeof from !== 'string' || typeof version.from !== 'string') return false;
+  const [before, after] = [version.from, String(version.to)];
+  const moved = from
+    .replaceAll(before, () => after)
+    .replaceAll(encodeURIComponent(before), () => encodeURIComponent(after));
+  return moved !== from && moved === to;
+}
+
+/**
+ * The defaults that Cluster API has written into configs of kubeadm. A config without the field means the same, but the
+ * templates of MachineSets are compared as they are.
+ */
+const DEFAULTS: ReadonlyMap<string, string> = new Map([
+  ['format', 'cloud-config'],
+  ['initConfiguration.nodeRegistration.imagePullPolicy', 'IfNotPresent'],
+  ['joinConfiguration.nodeRegistration.imagePullPolicy', 'IfNotPresent'],
+]);
+
+/** Returns true if the change only writes or removes a default. */
+function isDefault({ part, path, from, to }: PartChange, { kind }: Wanted): boolean {
+  const value = from ?? to;
   return (
     part.name === 'bootstrap' &&
-    kind.startsWith('K0s') &&
-    path.length === 1 &&
-    path[0] === 'version' &&
-    isRepeated(from, version.from) &&
-    isRepeated(to, version.to)
+    kind.startsWith('KubeadmConfig') &&
+    (from === undefined || to === undefined) &&
+    value !== undefined &&
+    DEFAULTS.get(path.join('.')) === value
   );
 }
 

@@ -224,13 +224,20 @@ export async function findNode(
   if (!node) return `${title} has no Node yet`;
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
-    return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
+    return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; ${adviceFor(disagreement)}`;
   // The label makes the node a controller if it is on the Machine or on the Node. If only the label of the Machine
   // counted, a person who may write only Machines could make two controllers upgrade at the same time.
   const isControlPlane =
     machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
   const role: Role = isControlPlane ? 'controller' : 'worker';
   return { machine, node, role };
+}
+
+/** Returns what to do. If only the uid differs, the Node is in the right cluster, but was deleted and made again. */
+function adviceFor(disagreement: string): string {
+  return disagreement.startsWith('status.nodeRef.uid')
+    ? 'the Node was deleted and made again, so wait until Cluster API has updated status.nodeRef of the Machine'
+    : 'check that --kubeconfig is for the cluster of this Machine';
 }
 
 /**
