@@ -232,8 +232,9 @@ function repeatsVersion(
 
 /** Returns true if both texts are URLs that differ only in the version, which may be encoded. */
 function isMovedUrl(from: Value, to: Value, version: PartChange): boolean {
-  if (typeof from !== 'string' || typeof version.from !== 'string') return false;
-  const [before, after] = [version.from, String(version.to)];
+  const { from: before, to: after } = version;
+  if (typeof from !== 'string' || typeof before !== 'string' || typeof after !== 'string')
+    return false;
   const moved = from
     .replaceAll(before, () => after)
     .replaceAll(encodeURIComponent(before), () => encodeURIComponent(after));

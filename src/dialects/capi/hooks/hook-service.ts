@@ -10,6 +10,7 @@ import { canNote, updateNote } from '../plan/machine-events.ts';
 import { failure, underWay } from '../plan/update-machine.ts';
 import type { CanRequest } from './can-update.ts';
 import { discovery } from './routes.ts';
+import { settingsProblem } from './settings.ts';
 import { type CanHook, canUpdate } from './updaters/answer-can.ts';
 import { describeIssue } from './updaters/hook-patch.ts';
 import { forgetUnasked } from './updaters/refused-changes.ts';
@@ -71,8 +72,11 @@ async function can(
 ): Promise<HookResponse> {
   const failed = (error: unknown) => refusal(hook, messageOf(error));
   const late = () => refusal(hook, 'an updater or an API server did not answer in time');
+  const wrong = settingsProblem(request.settings);
   const work = async (abort: AbortSignal): Promise<HookResponse> =>
-    await canUpdate({ ...parts, abort }, hook, request, withinMs).catch(failed);
+    wrong === undefined
+      ? await canUpdate({ ...parts, abort }, hook, request, withinMs).catch(failed)
+      : refusal(hook, wrong);
   const answered = await within(parts.clock, withinMs, work, late);
   const { machine, machineSet } = request.current;
   const asked = machine ?? machineSet;

@@ -1,5 +1,6 @@
 /** Reads the settings in the ExtensionConfig, and refuses values that Refit would otherwise ignore without a word. */
 import type { Settings } from '../../../api/capi/hooks.ts';
+import { ownMember } from '../../../util/own-member.ts';
 import { VERSION_RULES } from '../../../versions/plan-rules.ts';
 
 /** The values that each setting may have. `isList` says that the setting has several values, separated by commas. */
@@ -16,7 +17,7 @@ const VALUES: Readonly<Record<string, { readonly of: readonly string[]; readonly
  */
 export function settingsProblem(settings: Settings | null | undefined): string | undefined {
   for (const [name, { of, isList }] of Object.entries(VALUES)) {
-    const value = settings?.[name] ?? '';
+    const value = ownMember(settings ?? {}, name) ?? '';
     const values = isList ? value.split(',').map((each) => each.trim()) : [value];
     const wrong = values.find((each) => each !== '' && !of.includes(each));
     if (wrong !== undefined)

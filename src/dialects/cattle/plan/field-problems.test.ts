@@ -262,7 +262,7 @@ test.each<[string, object, string[]]>([
 ])(
   'the author of a Plan that %s is told what servers have now',
   (_name, nodeSelector, warnings) => {
-    const plan = buildCattlePlan('p', { nodeSelector } as object);
+    const plan = buildCattlePlan('p', { nodeSelector });
     expect(fieldFindings(plan)).toEqual({ problems: [], warnings });
   },
 );
@@ -279,8 +279,7 @@ test.each<[string, object]>([
 
 test('a Job that ends before its drain may end is a warning for the author of the Plan', () => {
   const warningsOf = (jobActiveDeadlineSecs: number, timeout: string | number) =>
-    fieldFindings(buildCattlePlan('p', { jobActiveDeadlineSecs, drain: { timeout } as object }))
-      .warnings;
+    fieldFindings(buildCattlePlan('p', { jobActiveDeadlineSecs, drain: { timeout } })).warnings;
   expect(warningsOf(900, '1h')).toEqual([
     'spec.jobActiveDeadlineSecs: is 900, but spec.drain.timeout is 1h0m0s, so a Job that drains its node itself may end before the upgrade; use more seconds than the drain may take',
   ]);

@@ -24,7 +24,7 @@ import {
   SET_SHAPE,
   valueAt,
 } from '../can-update.ts';
-import { isDisabled, judgeSettings } from '../settings.ts';
+import { isDisabled } from '../settings.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
@@ -64,7 +64,6 @@ export async function canUpdate(
   const end = clock.monotonic() + withinMs * SHARED;
   const shape = hook === 'CanUpdateMachine' ? MACHINE_SHAPE : SET_SHAPE;
   const { current, desired, settings } = request;
-  judgeSettings(settings);
   const { machine, machineSet } = current;
   // For a MachineSet, the labels in its template are used, because its Machines get these labels before they are
   // updated.
