@@ -335,6 +335,13 @@ describe('no updater is called, and nothing is recorded or done', () => {
       'in-place updates are disabled by the setting disableInPlaceUpdates',
     ],
     [
+      'where a setting has a value that it cannot have',
+      (scene) => {
+        scene.settings = { disableInPlaceUpdates: 'True' };
+      },
+      'the setting disableInPlaceUpdates is "True", expected true or false',
+    ],
+    [
       'for a Machine that is gone',
       ({ api }) => api.remove(machines, 'm1'),
       'Machine default/m1 does not exist',
