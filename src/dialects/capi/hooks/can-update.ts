@@ -144,7 +144,6 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   const changes = changesBetween(shape, current, desired);
   const bootstrap = shape.parts.find(({ name }) => name === 'bootstrap');
   const claimed = claimedIn(changes, {
-    version: valueAt(desired[shape.parts[0]?.object ?? 'machine'], [...shape.root, 'version']),
     kind: (bootstrap && desired[bootstrap.object]?.kind) ?? '',
   });
   const rest = changes.filter((change) => !claimed.includes(change));
@@ -191,12 +190,8 @@ function merged(known: unknown, more: unknown): unknown {
  */
 function claimedIn(changes: readonly PartChange[], wanted: Wanted): readonly PartChange[] {
   const version = changes.find(isOurs);
-  if (version === undefined) {
-    const isChanged = changes.some((change) => nameOf(change) === 'machine.spec.version');
-    return isChanged
-      ? []
-      : changes.filter((change) => belongsToVersion(change, wanted) || isDefault(change, wanted));
-  }
+  // Without a new version there is nothing that an agent could do, so the update belongs to the owner of the Machines.
+  if (version === undefined) return [];
   const followed = changes.filter(
     (change) =>
       followsVersion(change, version) ||
@@ -206,9 +201,9 @@ function claimedIn(changes: readonly PartChange[], wanted: Wanted): readonly Par
   return [version, ...followed];
 }
 
-/** What the desired objects say. `kind` is the kind of the bootstrap config or of its template. */
+/** What the desired objects say. */
 interface Wanted {
-  readonly version: Value;
+  /** The kind of the bootstrap config or of its template. */
   readonly kind: string;
 }
 
@@ -261,18 +256,6 @@ function isDefault({ part, path, from, to }: PartChange, { kind }: Wanted): bool
     value !== undefined &&
     DEFAULTS.get(path.join('.')) === value
   );
-}
-
-/**
- * Returns true for a change that only adds gates which Cluster API sets for the version that the Machine has already. A
- * release of Cluster API that compares more fields than the release before finds such a change on Machines that nobody
- * has changed.
- */
-function belongsToVersion({ part, path, from, to }: PartChange, { version }: Wanted): boolean {
-  const own = gatesOf(version);
-  if (part.name !== 'bootstrap' || own === undefined || from !== undefined) return false;
-  const added = valueAt(nested(path, to), GATES);
-  return isRecord(added) && isOnly(to, added, path) && isSetOnlyIn(added, own, {});
 }
 
 /** Returns true if the value at the path has these gates and nothing else. */
