@@ -309,6 +309,12 @@ export const upgradePolicySpecSchema = object(
         'Nodes that keep a version: no plan moves them to another one. `holds` says whether a plan waits for them at its end.',
         z.array(pinSchema).max(MANY),
       ),
+      verify: choice(
+        'When a node of a Rancher Plan that installs K3s or RKE2 is done. `Kubelet`, the default: its Job has succeeded, and its kubelet ' +
+          'reports the version of the Plan before `deadlines.ready` has passed. `None`: its Job has succeeded, as in the original.',
+        'Kubelet',
+        'None',
+      ),
     }).exactOptional(),
     virtualNodes: choice(
       'Nodes without a kubelet on a host, such as those of virtual-kubelet and KWOK. `Ignore`, the default: no version rule judges ' +

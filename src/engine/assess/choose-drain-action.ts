@@ -6,7 +6,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { sameJson } from '../../util/json.ts';
-import { AFTER_TARGET, BEFORE_WORK, evaluate } from '../gates/registry.ts';
+import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_WORK, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
 import {
   isUnanswered,
@@ -191,11 +191,14 @@ export function uncordonOf(
 
 /**
  * Evaluates a target that waits for its uncordon. The node is uncordoned only after the verifiers pass, because pods
- * may be scheduled to the node only then.
+ * may be scheduled to the node only then. A node whose work has ended is uncordoned at once.
  */
 function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluation {
   const { stage, target, policy } = context;
-  const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));
+  const { observation } = facts;
+  const hasEnded = observation.kind === 'working' && observation.hasEnded === true;
+  const gates = hasEnded ? BEFORE_NODE_ACTION : AFTER_TARGET;
+  const verdict = evaluate(gates, gateInput(context, freeSlots(stage)));
   if (verdict.kind === 'pass') {
     const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
     const reason = because('InFlight', `${target.name} ${what}`);

@@ -326,7 +326,8 @@ function verify(context: TargetContext, phase: TargetPhase, late: boolean): Targ
     verdict.kind === 'stop' ||
     isUnreadyTooLong(context, reason) ||
     isUnhealthyTooLong(context, verdict) ||
-    (late && !isUnasked(reason) && !HEALTHY_SO_FAR.includes(reason.code));
+    isVersionTooLate(context, reason) ||
+    (isOverdue(context, late) && !isUnasked(reason) && !HEALTHY_SO_FAR.includes(reason.code));
   if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
   const { ends, recheckMs, probe, until, hookRun } = verdict;
   return { phase, effect, reason, ends, gate, recheckMs, probe, until, hookRun };
@@ -339,6 +340,19 @@ const HEALTHY_SO_FAR: readonly ReasonCode[] = [
   'HealthUnknown',
   'HookRunning',
 ];
+
+/** Returns true if the target is late and the rest after its work is over, because the rest counts against no deadline. */
+function isOverdue({ snapshot, stage, target, policy }: TargetContext, late: boolean): boolean {
+  const { restMs = 0 } = stage;
+  const { watchedMs = 0 } = factsOf(snapshot, target);
+  return late && (restMs === 0 || watchedMs >= restMs + policy.stepDeadlines.ready);
+}
+
+/** Returns true if the kubelet has not reported the version of the plan within the deadline `ready`. */
+function isVersionTooLate({ snapshot, target, policy }: TargetContext, { code }: Reason): boolean {
+  const { watchedMs = 0 } = factsOf(snapshot, target);
+  return code === 'VersionNotReached' && watchedMs >= policy.stepDeadlines.ready;
+}
 
 /** Returns true if a health check has failed continuously for at least the duration of the deadline `ready`. */
 function isUnhealthyTooLong({ snapshot, target, policy, now }: TargetContext, verdict: Refusal) {

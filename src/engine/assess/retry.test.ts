@@ -10,7 +10,7 @@ import {
 } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -38,6 +38,26 @@ function snapshotWith(
   const rollout = buildRollout(stages, { phase: 'failed', reason });
   return { ...buildSnapshot(rollout, facts), controls: { ...NO_CONTROLS, ...controls } };
 }
+
+test.each([
+  ['pending', 0, true],
+  ['intended', 2 * MINUTE, true],
+  // Somebody asked for the retry while the attempt was under way.
+  ['intended', 0, false],
+] as const)(
+  'a success without the wanted version does not count for a retried %s target since %d ms: %s',
+  (state, since, isSuperseded) => {
+    const target = { ...buildTarget('w1', state), since: later(since) };
+    const [gap, reached] = [{ wanted: 'v2', reported: 'v1', work: 'Job a' }, undefined].map(
+      (versionGap) => {
+        const snapshot = snapshotWith([buildStage('worker', [target])], {});
+        const facts = buildFacts({ observation: succeeded(later(0)), versionGap });
+        return isSupersededByRetry({ ...snapshot, facts: new Map([[target.key, facts]]) }, target);
+      },
+    );
+    expect([gap, reached]).toEqual([isSuperseded, false]);
+  },
+);
 
 const statesOf = ({ stages }: { stages: readonly Stage[] }): string[] =>
   stages.flatMap(({ targets }) => targets.map(({ name, state }) => `${name} ${state}`));

@@ -58,10 +58,14 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
  * outdated cache can still show work.
  */
 export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean {
-  const { exists, observation } = factsOf(snapshot, target);
+  const { exists, observation, versionGap } = factsOf(snapshot, target);
   const ordered = snapshot.controls.retries.get(target.name);
   if (!exists || ordered === undefined || observation.kind === 'none') return false;
   const isOld = Date.parse(observation.attempt) <= ordered;
+  // The work succeeded, but did not bring the version, so it must be done again. An attempt that began before the
+  // request continues, because its kubelet may still report the version.
+  if (observation.kind === 'succeeded' && versionGap !== undefined)
+    return isOld && (target.state === 'pending' || Date.parse(target.since) > ordered);
   return (
     isOld &&
     (observation.kind === 'failed' ||

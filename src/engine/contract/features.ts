@@ -9,7 +9,13 @@ import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { AwaitedPlan } from '../model/awaited-plan.ts';
-import type { ClaimNeed, ForeignWork, Obstacle, UnnamedCordon } from '../model/decision.ts';
+import type {
+  ClaimNeed,
+  ForeignWork,
+  Obstacle,
+  UnnamedCordon,
+  VersionGap,
+} from '../model/decision.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout, Stage, Target, TurnTime } from '../model/rollout.ts';
@@ -197,6 +203,17 @@ export interface Versions<P extends KubeObject> {
    * target.
    */
   isBehind(object: KubeObject, stage: Stage, plan: P): boolean;
+  /**
+   * Returns what the target lacks after its work has succeeded, if its kubelet does not report the version that the
+   * work installed; undefined if nothing is missing. Without this member, success of the work is enough.
+   */
+  versionGapOf?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): VersionGap | undefined;
   /**
    * Returns the version that the target ran before this rollout upgraded it, as a record on its object says; undefined
    * if no record says it. Without this member, only the report of the target and the record of the run say it.

@@ -32,6 +32,7 @@ import { policyReadable } from './policy-readable.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
+import { versionReached } from './version-reached.ts';
 import { versionsFollow } from './versions-follow.ts';
 import { windowOpen } from './window-open.ts';
 import { workersFirst } from './workers-first.ts';
@@ -91,6 +92,7 @@ export const AFTER_TARGET: readonly Gate[] = [
   apiServersReady,
   componentsWorkAfter,
   nodeReady,
+  versionReached,
   writeAllowed,
   healthyAfter,
   restOver,

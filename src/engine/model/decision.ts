@@ -70,6 +70,11 @@ interface Working {
   /** Milliseconds after which the node itself gives up this step. */
   readonly limitMs?: number | undefined;
   readonly waitsFor?: 'drain' | 'uncordon' | undefined;
+  /**
+   * True if the work has ended well and the target waits only for its uncordon. Then the node is uncordoned at once, and
+   * the verifiers are asked afterwards.
+   */
+  readonly hasEnded?: true | undefined;
   /** True if the Node was cordoned for this attempt by an agent or leader that cannot name an owner. */
   readonly ownsCordon?: boolean | undefined;
   /** The reason why the work does not continue; undefined if no reason is known. */
@@ -131,6 +136,11 @@ export interface TargetFacts {
    * The version that the last signal of this rollout requested; undefined if the object has no signal of this rollout.
    */
   readonly asked?: string | undefined;
+  /**
+   * What the target lacks although its work has succeeded: its kubelet does not report the version that the work
+   * installed. Undefined if nothing is missing, or if success of the work is enough.
+   */
+  readonly versionGap?: VersionGap | undefined;
   /** True if the target is recorded as done, but its object shows an older version than the version of its stage. */
   readonly isBehind?: boolean | undefined;
   /** The Node on which the pods of the target run; undefined if the leader must not cordon it. */
@@ -188,6 +198,16 @@ export interface TargetFacts {
    */
   readonly earlierMs?: number | undefined;
   readonly observation: Observation;
+}
+
+/** The difference between the version that the work on a node installed and the version of its kubelet. */
+export interface VersionGap {
+  /** The version that the kubelet must report. */
+  readonly wanted: string;
+  /** The version that the kubelet reports; undefined if it reports none. */
+  readonly reported: string | undefined;
+  /** A clause that names the work, such as `Job a/b succeeded on Node c`. */
+  readonly work: string;
 }
 
 /** Something that keeps a target from starting. `ends` is a clause that says when the target may start. */

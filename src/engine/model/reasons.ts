@@ -52,6 +52,8 @@ export const REASONS = {
   ForeignWork: 'nodes are at work for another plan, or for a plan that was deleted',
   Resumed: 'targets start again, because the block is over',
   NodeNotReady: 'a node is not Ready',
+  VersionNotReached:
+    'the work on a node succeeded, but the kubelet does not report the version that the plan installs',
   Resting: 'a node is done and keeps its slot for the rest period of the plan',
   Draining: 'pods are being evicted from a node',
   DrainBlocked:
@@ -228,6 +230,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   Resumed: null,
   NodeNotReady: { act: 'repair the node, until its kubelet reports Ready' },
+  VersionNotReached: {
+    act: 'read the log of the Job that the message names, and restart the service on the node, such as `systemctl restart k3s`; if the node has failed, then run `refit retry` for it',
+  },
   Resting: { ends: 'the rest period of the plan is over' },
   Draining: { ends: 'the pods of the node are gone' },
   DrainBlocked: {

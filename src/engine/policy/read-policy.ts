@@ -103,6 +103,7 @@ function policyOf(
     ),
     allow: new Set(spec.versions?.allow),
     ...pinsOf(spec.versions?.pin, complain),
+    ...(spec.versions?.verify === 'None' ? { trustsSuccess: true } : {}),
     ...(spec.virtualNodes === 'Count' ? { countsVirtual: true } : {}),
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',

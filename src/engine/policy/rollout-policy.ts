@@ -172,6 +172,8 @@ export interface RolloutPolicy extends Timetable {
   /** The pins that bind nodes to a version. */
   readonly pins?: readonly Pin[];
   readonly allow: ReadonlySet<VersionRule>;
+  /** True if a target is done once its work has succeeded, whatever version its kubelet reports. */
+  readonly trustsSuccess?: boolean;
   /** True if virtual Nodes are judged and counted like hosts. */
   readonly countsVirtual?: boolean;
   readonly requireSha256: boolean;

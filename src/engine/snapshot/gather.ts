@@ -277,6 +277,10 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
       stage.keepsVersion || stage.forced ? undefined : skewRules?.runs?.(object, stage.version),
     ...(skewRules?.upgradedBy ? { signalledBy: skewRules.upgradedBy(object, plan) } : {}),
     ...versionFacts(scene, stage, target, object),
+    versionGap:
+      observation.kind === 'succeeded'
+        ? dialect.versions?.versionGapOf?.(world, rollout, stage, target, plan)
+        : undefined,
     agent: dialect.agents?.of(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
     drainDelegation: delegationOf(scene, target),

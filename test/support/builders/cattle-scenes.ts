@@ -27,6 +27,7 @@ interface SceneOptions {
   readonly policyOf?: (plan: KubeObject) => Partial<RolloutPolicy>;
   readonly refuse?: (object: KubeObject, subresource?: string) => boolean;
   readonly job?: Partial<JobSettings>;
+  readonly checksVersions?: boolean;
   /** Carries out the hooks of the policies; without it, the scene has no hooks. */
   readonly hooks?: (clock: Clock) => HookRunner;
   readonly drains?: Drains;
@@ -43,11 +44,12 @@ export function selecting(name: string, node: string, more: Partial<CattleSpec> 
 }
 
 /** Returns the dialect of a new process, which remembers nothing. */
-function dialectWith(job: Partial<JobSettings> = {}) {
+function dialectWith({ job, checksVersions }: SceneOptions) {
   return cattle({
     name: 'controller',
     namespace: 'system-upgrade',
     job: { ...DEFAULT_JOB_SETTINGS, ...job },
+    ...defined({ checksVersions }),
   });
 }
 
@@ -82,7 +84,7 @@ export function buildCattleScene(
     check(object, more?.subresource);
     return await api.client.replace(resource, object, more);
   };
-  const newDialect = () => dialectWith(options.job);
+  const newDialect = () => dialectWith(options);
   const client = { ...api.client, create, replace };
   const policyFor = (plan: CattlePlan): RolloutPolicy => {
     const policy = buildPolicy(policyOf(plan));

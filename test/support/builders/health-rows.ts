@@ -6,6 +6,7 @@ import { T0 } from '../clock/times.ts';
 import { COMPONENT_ROWS } from './component-rows.ts';
 import { input, resting } from './gate-inputs.ts';
 import { buildPolicy } from './rollout-policies.ts';
+import { VERSION_ROWS } from './version-rows.ts';
 
 const policy = buildPolicy({
   name: 'careful',
@@ -19,6 +20,7 @@ const DONE = resting(undefined, T0);
 
 export const HEALTH_ROWS: readonly [Gate, string, GateInput, string][] = [
   ...COMPONENT_ROWS,
+  ...VERSION_ROWS,
   [healthy, 'a check that passes', { ...input('worker'), policy, health: [PASSING] }, 'pass'],
   [healthy, 'a check that fails', { ...input('worker'), policy, health: [FAILING] }, SAID],
   [healthyAfter, 'a check that passes', { ...DONE, policy, health: [PASSING] }, 'pass'],

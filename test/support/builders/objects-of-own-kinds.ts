@@ -35,7 +35,7 @@ export const POLICY = {
     timeout: '5m',
     certificate: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
   },
-  versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
+  versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'], verify: 'None' },
   payloads: { requireSha256: true, requireHttps: true },
   controllersNotReady: 'End',
   health: {
@@ -356,6 +356,7 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
   'an edit that ends the plan': ['edits.whileRunning', { edits: { whileRunning: 'Restart' } }],
   'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
   'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
+  'a proof of versions that is none': ['versions.verify', { versions: { verify: 'Agent' } }],
   'many Tuesdays': [
     'windows[0].days[0]',
     { windows: [{ ...POLICY.windows[0], days: ['Tuesdays'] }] },

@@ -135,11 +135,10 @@ export function attemptsOf(config: CattleConfig): Attempts {
       const machine = machineOf(made.node);
       const isSame = machine !== '' && job.metadata.annotations?.[MACHINE_ANNOTATION] === machine;
       const failure = holds(job, 'Failed');
-      if (failure) ends.set(keyOf(made.plan, made.node), failure.lastTransitionTime);
-      const times = [
-        job.metadata.creationTimestamp,
-        (failure ?? holds(job, 'Complete'))?.lastTransitionTime,
-      ];
+      // A node can also fail after its Job is complete, if its kubelet does not report the version.
+      const end = (failure ?? holds(job, 'Complete'))?.lastTransitionTime;
+      if (end !== undefined) ends.set(keyOf(made.plan, made.node), end);
+      const times = [job.metadata.creationTimestamp, end];
       if (!isSame && times.every((time) => isBefore(time, made.node))) return true;
       return failure !== undefined && isOutdated(job, jobOf(config, { ...made, settings }));
     },

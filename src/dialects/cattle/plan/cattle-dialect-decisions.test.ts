@@ -24,7 +24,7 @@ import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { HOUR, later, MINUTE } from '../../../../test/support/clock/times.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { type Job, jobs, nodes } from '../../../kube/resources.ts';
+import { annotated, type Job, jobs, nodes } from '../../../kube/resources.ts';
 
 const LABEL = 'plan.upgrade.cattle.io/p';
 
@@ -224,7 +224,7 @@ test('a node that rests carries pods again, and is labelled only afterwards', ()
   expect(instruction).toEqual({
     kind: 'replace',
     resource: nodes,
-    object: { ...cordoned, spec: {} },
+    object: annotated({ ...cordoned, spec: {} }, { 'cordon.refit.upgrade.cattle.io/p': 'found' }),
   });
 });
 

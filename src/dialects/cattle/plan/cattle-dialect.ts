@@ -30,7 +30,7 @@ import { jobSignal, unnamedCordon } from './cattle-signal.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { reportedVersion } from './installed-version.ts';
-import { hashedSecrets } from './latest.ts';
+import { hashedSecrets, resolveLatest } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { isOfSomePlan, occupantOf, twinOf } from './node-occupant.ts';
@@ -41,9 +41,9 @@ import { resolve } from './resolve-cattle-plan.ts';
 import { rivalsInCluster } from './rivals.ts';
 import { createTargetMemory } from './target-memory.ts';
 import { unfitNodes } from './unfit-nodes.ts';
-import { judgedInstallation, skewRulesOf } from './version-rules.ts';
+import { judgedInstallation, skewRulesOf, versionGapOf } from './version-rules.ts';
 import { windowsOf } from './window.ts';
-import { GATE_BEFORE_DRAIN, hostOf, project, WAITING_TYPE } from './write-status.ts';
+import { GATE_BEFORE_DRAIN, hostOf, NOT_REACHED, project, WAITING_TYPE } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = {
@@ -151,11 +151,15 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     versions: {
       isBehind: (node, { version }, plan) => isBehind(node, version, plan, config),
       skewRules: skewRulesOf(config),
+      versionGapOf,
       earlierVersionOf: (node, { id }, plan) => versionBeforeOn(node, plan, id),
     },
     planRules: {
       apply: (plan, policy, world) =>
-        policyOf(plan, policy, world ? settingsIn(plan, world) : config.job),
+        policyOf(plan, policy, {
+          ...config,
+          job: world ? settingsIn(plan, world) : config.job,
+        }),
     },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // If a Job is held, it waits until the leader has drained its node. Any other Job drains its node itself, and the
@@ -188,15 +192,34 @@ function isBehind(
 }
 
 /**
- * Returns the policy with the window and the drain options of the Plan. The policy has no deadlines, because Jobs have
- * deadlines of their own. As in the original, the window is applied only until the first node is in progress.
+ * Returns the policy with the window and the drain options of the Plan. The policy has only the deadline `ready`,
+ * because Jobs have deadlines of their own. As in the original, the window is applied only until the first node is in progress.
  */
-function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
+function policyOf(plan: CattlePlan, policy: RolloutPolicy, config: CattleConfig): RolloutPolicy {
   const { spec, status } = plan;
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
   const planWindows =
     windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
-  return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, settings);
+  const { targetDeadlineMs, stepDeadlines } = WITHOUT_DEADLINES;
+  const deadlines = {
+    targetDeadlineMs,
+    stepDeadlines: { ...stepDeadlines, ...readyOf(plan, policy, config) },
+  };
+  return withDrainOf(plan, { ...policy, ...deadlines, ...planWindows }, config.job);
+}
+
+/**
+ * Returns the deadline `ready` of a node after its Job. For an image that does not install Kubernetes, it applies only
+ * if the policy names it, because such a Job may restart the host, which can take long.
+ */
+function readyOf(
+  plan: CattlePlan,
+  { agent, stepDeadlines: { ready } }: RolloutPolicy,
+  config: CattleConfig,
+): { readonly ready?: number } {
+  const { version } = resolveLatest(plan, undefined);
+  const isVerified = judgedInstallation(plan, version, config).kind === 'kubernetes';
+  return isVerified || agent.readyTimeoutMs !== undefined ? { ready } : {};
 }
 
 /** Infers for read-only commands, from the Plan and its Jobs, whether the leader drains the nodes. */
@@ -263,10 +286,11 @@ export function cattleEvents(
     add('Warning', 'ResolveFailed', told('LatestResolved'));
   if (latestVersion !== undefined && latestVersion !== before.status?.latestVersion)
     add('Normal', 'Resolved', `resolved to ${target}`);
-  if (complete === 'False JobFailed') add('Warning', 'JobFailed', told('Complete'));
+  const isFailure = complete === 'False JobFailed' || complete === `False ${NOT_REACHED}`;
+  if (isFailure) add('Warning', conditionOf(after, 'Complete')?.reason ?? '', told('Complete'));
   const known = recordedFailures(before).nodes;
   for (const [name, { since, state }] of recordedFailures(after).nodes) {
-    const isTold = complete === 'False JobFailed' && told('Complete').includes(` on Node ${name}:`);
+    const isTold = isFailure && told('Complete').includes(` on Node ${name}:`);
     const isNew = name !== '' && state === 'failed' && known.get(name)?.since !== since;
     if (isNew && !isTold) add('Warning', 'JobFailed', failureOn(name));
   }

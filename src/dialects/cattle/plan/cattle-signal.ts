@@ -11,7 +11,13 @@ import { ownMember } from '../../../util/own-member.ts';
 import { type Attempts, withMachine } from './attempts.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
-import { isCordonedBy, unnamedCordonOn, withCordonMark, withoutCordonMark } from './job-cordons.ts';
+import {
+  isCordonedBy,
+  unnamedCordonOn,
+  withCordonMark,
+  withForeignCordonMark,
+  withoutCordonMark,
+} from './job-cordons.ts';
 import { isLeftOut, observationOf, openOn, ownJob } from './job-observation.ts';
 import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
@@ -72,7 +78,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (job && isHeld(job))
         return { kind: 'replace', resource: jobs, object: withSpec(job, { suspend: false }) };
       const node = world.get(nodes, name);
-      return node && { kind: 'replace', resource: nodes, object: withoutAnyCordon(node) };
+      const object = node && withForeignCordonMark(withoutAnyCordon(node), planOf(rollout));
+      return object && { kind: 'replace', resource: nodes, object };
     },
 
     /** Deletes the Job. The engine calls it only for a held Job, or for a Job whose node was deleted. */

@@ -109,6 +109,16 @@ export function reportedVersion(release: string): string {
 }
 
 /**
+ * Returns true if the kubelet reports the version `wanted` of an installed Plan. If `wanted` names no build, such as
+ * `+k3s1`, any build counts.
+ */
+export function isReported(reported: string | undefined, wanted: string): boolean {
+  if (reported === undefined || reported === '') return false;
+  const known = reportedVersion(reported);
+  return known === wanted || (!wanted.includes('+') && known.split('+')[0] === wanted);
+}
+
+/**
  * Returns the version that the Plan asks for in its spec; undefined if a channel says it. Commands that look at a file
  * have no latest version.
  */

@@ -12,7 +12,7 @@ import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
 import { cordonMarkOf, HELD_ANNOTATION, hashOn } from './names.ts';
 
-/** The mark of a node that was cordoned before the first Job of the plan. */
+/** The mark of a node whose cordon is not that of a Job: it is older than the first Job, or newer than the last one. */
 const FOUND = 'found';
 /** The first word of the mark of a node that a failed Job of the plan cordoned. The second word is the hash of that Job. */
 const OURS = 'ours';
@@ -39,6 +39,14 @@ export function withCordonMark(
   return annotated(node, {
     [cordonMarkOf(plan.metadata.name)]: isTried ? `${OURS} ${hash}` : FOUND,
   });
+}
+
+/**
+ * Returns the node with the mark that the Jobs of the plan are over, so that the next cordon is somebody else's. The
+ * node is written before its upgrade is verified, and somebody may cordon it meanwhile.
+ */
+export function withForeignCordonMark(node: Node, { metadata }: CattlePlan): Node {
+  return annotated(node, { [cordonMarkOf(metadata.name)]: FOUND });
 }
 
 export function withoutCordonMark(node: Node, plan: CattlePlan): Node {

@@ -62,22 +62,25 @@ export function observationOf(question: JobQuestion): Observation {
 }
 
 /**
- * Returns what a started Job reports. If the stage has a pause after each Job (`restMs`), a complete Job is reported
- * only after its node is uncordoned.
+ * Returns what a started Job reports. If the stage has a pause after each Job (`restMs`), or if the version of the
+ * kubelet is verified, a complete Job is reported only after its node is uncordoned.
  */
 function observedStarted(
   job: Job,
   { world, plan, stage }: JobQuestion,
   node: Node | undefined,
 ): Observation {
-  const { restMs = 0 } = stage;
-  const isCordoned = restMs > 0 && node && isCordonedBy(node, plan, openOn(node, plan, world, job));
+  const { restMs = 0, kubernetesVersion } = stage;
+  const isVerified = kubernetesVersion !== undefined;
+  const isCordoned =
+    (restMs > 0 || isVerified) && node && isCordonedBy(node, plan, openOn(node, plan, world, job));
   const completion = isCordoned && holds(job, 'Complete');
   if (!completion) return observe(job, stallOf(job, world) ?? '');
   return {
     kind: 'working',
     step: 'Complete',
     waitsFor: 'uncordon',
+    ...(isVerified ? { hasEnded: true } : {}),
     ...timesOf(job, completion),
   };
 }

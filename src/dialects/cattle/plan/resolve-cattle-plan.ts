@@ -34,7 +34,7 @@ import { attemptOn, upgradeOn } from './node-records.ts';
 import { jobFor, jobsByNode, nodesAtWork, openJobs } from './plan-jobs.ts';
 import { createPlanMemory, type TargetMemory } from './target-memory.ts';
 import { rollBackOn, type VersionConfig, versionFieldsOf } from './version-rules.ts';
-import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
+import { ABORTED_TYPE, hostOf, NOT_REACHED, WAITING_TYPE } from './write-status.ts';
 
 /** The parts that `resolve` uses besides the Plan and the world. */
 interface Resources {
@@ -123,12 +123,13 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   if (isAborted(plan)) return because('Aborted', conditionOf(plan, ABORTED_TYPE)?.message ?? '');
   const { reason, message = '' } = conditionOf(plan, 'Complete') ?? {};
   const isFailure =
-    (reason === 'JobFailed' || reason === 'ValidationFailed') &&
+    (reason === 'JobFailed' || reason === 'ValidationFailed' || reason === NOT_REACHED) &&
     targets.some(({ state }) => state === 'failed' || state === 'unsupported');
   const [, named] = / on Node (\S+):/.exec(message) ?? [];
   const isOutdated =
     named !== undefined && !targets.some(({ name, state }) => name === named && state === 'failed');
-  return isFailure && !isOutdated ? because('TargetFailed', message) : undefined;
+  const code = reason === NOT_REACHED ? NOT_REACHED : 'TargetFailed';
+  return isFailure && !isOutdated ? because(code, message) : undefined;
 }
 
 interface Scene {

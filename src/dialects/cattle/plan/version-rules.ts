@@ -6,6 +6,7 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { SkewRules } from '../../../engine/contract/features.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { controlKey } from '../../../engine/model/controls.ts';
+import type { VersionGap } from '../../../engine/model/decision.ts';
 import {
   ROLLS_BACK_ANNOTATION,
   ROLLS_BACK_REASON_ANNOTATION,
@@ -21,9 +22,11 @@ import { ownMember } from '../../../util/own-member.ts';
 import type { ApiServer } from '../../../versions/plan-rules.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import type { CattleConfig } from './config.ts';
-import { doubtAbout, type Installed, installedBy } from './installed-version.ts';
+import { doubtAbout, type Installed, installedBy, isReported } from './installed-version.ts';
+import { isLeftOut } from './job-observation.ts';
 import { resolveLatest } from './latest.ts';
 import { CONTROL_PREFIX, DISABLED, hashOn, selects } from './names.ts';
+import { jobFor } from './plan-jobs.ts';
 
 /** The settings of the controller that decide whether the rules apply to a Plan. */
 export type VersionConfig = Pick<
@@ -116,6 +119,27 @@ export function rollBackOn(
     controlKey(ROLLS_BACK_REASON_ANNOTATION, CONTROL_PREFIX),
   );
   return isAhead ? { rollsBack, ...defined({ rollsBackReason }) } : {};
+}
+
+/**
+ * Returns what a node lacks after its Job has succeeded: the kubelet does not report the version that the Job
+ * installed. Undefined if nothing is missing, if the Plan installs something else, or if the Plan no longer selects the
+ * node and has no Job for it.
+ */
+export function versionGapOf(
+  world: World,
+  rollout: Rollout,
+  { kubernetesVersion: wanted }: Stage,
+  { name }: Target,
+  plan: CattlePlan,
+): VersionGap | undefined {
+  const node = world.get(nodes, name);
+  if (wanted === undefined || !node || isLeftOut(world, rollout, node, plan)) return undefined;
+  const reported = kubeletVersionOf(node);
+  if (isReported(reported, wanted)) return undefined;
+  const job = jobFor(world, rollout, name, plan);
+  const title = job ? `Job ${job.metadata.namespace}/${job.metadata.name}` : 'its Job';
+  return { wanted, reported, work: `${title} succeeded on Node ${name}` };
 }
 
 function isNewer(node: Node | undefined, version: string): boolean {

@@ -31,6 +31,9 @@ const OWN_TYPES = new Set([
   VERSION_TYPE,
 ]);
 
+/** The reason of the condition `Complete` if the kubelet of a node did not report the version after its Job. */
+export const NOT_REACHED = 'VersionNotReached';
+
 /**
  * The reason of a condition of type WAITING_TYPE if the leader drains the nodes. From this reason, read-only commands
  * can tell that gates also check PodDisruptionBudgets.
@@ -80,7 +83,13 @@ export function hostOf({ key }: Target): string {
  * The reasons of the condition `Complete` that Refit replaces as soon as they are no longer true. Any other reason
  * stays until the next version.
  */
-const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
+const PASSING = new Set([
+  NOT_READY.reason,
+  'Waiting',
+  'JobFailed',
+  'ValidationFailed',
+  NOT_REACHED,
+]);
 
 function completeness(
   rollout: Rollout,
@@ -99,6 +108,8 @@ function completeness(
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   const [first] = targetsIn(rollout, 'failed');
+  if (first && failure !== '' && rollout.reason?.code === NOT_REACHED)
+    return open(NOT_REACHED, failure);
   if (first) return open('JobFailed', failure === '' ? failureOn(first.name) : failure);
   // The original uses the reason ValidationFailed for a Job that cannot be created.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
