@@ -14,12 +14,12 @@ import type {
   ForeignWork,
   Obstacle,
   UnnamedCordon,
-  VersionGap,
 } from '../model/decision.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout, Stage, Target, TurnTime } from '../model/rollout.ts';
 import type { RecordedRun } from '../model/runs.ts';
+import type { VersionGap } from '../model/version-gap.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Instruction } from './signal.ts';
 import type { World, WorldObject } from './world.ts';

@@ -36,6 +36,7 @@ import {
   type Stage,
   type Target,
 } from './rollout.ts';
+import type { VersionGap } from './version-gap.ts';
 
 /** What the node itself reports about the signal of this rollout. `attempt` and `since` are in RFC 3339. */
 export type Observation =
@@ -198,16 +199,6 @@ export interface TargetFacts {
    */
   readonly earlierMs?: number | undefined;
   readonly observation: Observation;
-}
-
-/** The difference between the version that the work on a node installed and the version of its kubelet. */
-export interface VersionGap {
-  /** The version that the kubelet must report. */
-  readonly wanted: string;
-  /** The version that the kubelet reports; undefined if it reports none. */
-  readonly reported: string | undefined;
-  /** A clause that names the work, such as `Job a/b succeeded on Node c`. */
-  readonly work: string;
 }
 
 /** Something that keeps a target from starting. `ends` is a clause that says when the target may start. */

@@ -231,7 +231,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Resumed: null,
   NodeNotReady: { act: 'repair the node, until its kubelet reports Ready' },
   VersionNotReached: {
-    act: 'read the log of the Job that the message names, and restart the service on the node, such as `systemctl restart k3s`; if the node has failed, then run `refit retry` for it',
+    act: 'restart the service on the node, such as `systemctl restart k3s`, and read the log of the Job that the message names; if the node has failed, then run `refit retry` for it',
   },
   Resting: { ends: 'the rest period of the plan is over' },
   Draining: { ends: 'the pods of the node are gone' },

@@ -6,12 +6,12 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { SkewRules } from '../../../engine/contract/features.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { controlKey } from '../../../engine/model/controls.ts';
-import type { VersionGap } from '../../../engine/model/decision.ts';
 import {
   ROLLS_BACK_ANNOTATION,
   ROLLS_BACK_REASON_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
 import { inState, type Rollout, type Stage, type Target } from '../../../engine/model/rollout.ts';
+import type { VersionGap } from '../../../engine/model/version-gap.ts';
 import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { type KubeObject, kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { virtualBy } from '../../../kube/virtual-nodes.ts';
