@@ -64,8 +64,55 @@ test('a downgrade is refused before the first cordon, until a policy allows it',
   await untouched('versions-back');
   const allowed = { spec: { versions: { allow: ['Downgrade'] } } };
   await scene.admin.patch(upgradePolicies, 'versions', allowed, { type: 'merge' });
+  for (const name of [SERVER, AGENT]) {
+    await verified('versions-back', name);
+    await runs(name, 'v1.36.2+k3s1');
+  }
   await scene.until('versions-back', 'Complete', 'True', 'Complete');
   expect(await scene.jobsOf('versions-back')).toHaveLength(2);
+});
+
+/** Resolves when the Job of the Plan on the node is complete and the node waits for its kubelet, uncordoned. */
+async function verified(plan: string, name: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const own = (await scene.jobsOf(plan)).find(
+      ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'] === name,
+    );
+    expect(own?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Complete', status: 'True' }),
+    );
+    const { metadata, spec } = await scene.admin.get(nodes, name);
+    expect(spec?.unschedulable).not.toBe(true);
+    expect(metadata.labels).not.toHaveProperty([`plan.upgrade.cattle.io/${plan}`]);
+  }, PATIENCE);
+}
+
+test('a node whose kubelet keeps its version after its Job is uncordoned, fails after deadlines.ready, and is done after its retry', async () => {
+  const version = 'v1.36.4+k3s1';
+  const soon = { spec: { deadlines: { ready: '5s' } } };
+  await scene.admin.patch(upgradePolicies, 'versions', soon, { type: 'merge' });
+  await scene.apply(
+    planOf('versions-kept', {
+      version,
+      upgrade,
+      cordon,
+      nodeSelector: { matchLabels: { pool: 'servers' } },
+    }),
+  );
+  await verified('versions-kept', SERVER);
+  const failed = await scene.until('versions-kept', 'Complete', 'False', 'VersionNotReached');
+  expect(conditionOf(failed, 'Complete').message).toMatch(
+    /^Job system-upgrade\/\S+ succeeded on Node versions-server: its kubelet reports v1\.36\.2\+k3s1 instead of v1\.36\.4\+k3s1$/,
+  );
+  const connection = ['--kubeconfig', await kubeconfigFor('operator')];
+  const { stdout } = await runRefit('why', SERVER, ...connection);
+  expect(stdout.join(' ').replaceAll(/\s+/g, ' ')).toContain('instead of v1.36.4+k3s1');
+  await runs(SERVER, version);
+  await runRefit('retry', SERVER, ...connection);
+  await scene.until('versions-kept', 'Complete', 'True', 'Complete');
+  expect(await scene.jobsOf('versions-kept')).toHaveLength(1);
+  const later = { spec: { deadlines: null } };
+  await scene.admin.patch(upgradePolicies, 'versions', later, { type: 'merge' });
 });
 
 test('agents wait while a server is a minor version older, and start when the server reports the version', async () => {
@@ -81,6 +128,8 @@ test('agents wait while a server is a minor version older, and start when the se
   await scene.until('versions-agents', 'RefitWaits', 'True', 'Gate');
   await untouched('versions-agents');
   await runs(SERVER, version);
+  await verified('versions-agents', AGENT);
+  await runs(AGENT, version);
   await scene.until('versions-agents', 'Complete', 'True', 'Complete');
   await vi.waitFor(
     async () => expect(await scene.jobsOf('versions-agents')).toHaveLength(1),

@@ -128,8 +128,11 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   const [, named] = / on Node (\S+):/.exec(message) ?? [];
   const isOutdated =
     named !== undefined && !targets.some(({ name, state }) => name === named && state === 'failed');
-  const code = reason === NOT_REACHED ? NOT_REACHED : 'TargetFailed';
-  return isFailure && !isOutdated ? because(code, message) : undefined;
+  if (!isFailure || isOutdated) return undefined;
+  // The condition leaves out the name of the node, by which the engine finds the reason of its failure.
+  return reason === NOT_REACHED
+    ? because(reason, `${named}: ${message}`)
+    : because('TargetFailed', message);
 }
 
 interface Scene {
