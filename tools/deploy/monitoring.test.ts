@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { BEFORE_TARGET } from '../../src/engine/gates/registry.ts';
-import type { TargetPhase } from '../../src/engine/model/decision.ts';
+import type { TargetPhase } from '../../src/engine/model/shown-phases.ts';
 import type { RolloutPhase } from '../../src/engine/model/rollout.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { cacheDirectory } from '../controlplane/build.ts';

@@ -1,7 +1,7 @@
 /** The JSON and text forms of `refit preview` (docs/reference/cli.md), made from the JSON form of `refit status`. */
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { describeRefusedPods } from '../../drain/pods.ts';
-import type { PlanPhase } from '../../engine/model/decision.ts';
+import type { PlanPhase } from '../../engine/model/shown-phases.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, listed } from '../../util/phrases.ts';

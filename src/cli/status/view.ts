@@ -12,10 +12,8 @@ import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import type {
   Cordoned,
-  PlanPhase,
   Snapshot,
   TargetFacts,
-  TargetPhase,
   TargetReport,
   Wait,
 } from '../../engine/model/decision.ts';
@@ -30,6 +28,7 @@ import {
   type Target,
   targetsIn,
 } from '../../engine/model/rollout.ts';
+import type { PlanPhase, TargetPhase } from '../../engine/model/shown-phases.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';

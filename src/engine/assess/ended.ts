@@ -5,7 +5,7 @@
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
-import type { PlanPhase, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import {
   isFinal,
@@ -16,6 +16,7 @@ import {
   targetsIn,
   withStages,
 } from '../model/rollout.ts';
+import type { PlanPhase } from '../model/shown-phases.ts';
 import { isStillUnverified, type RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface PlanEnd {

@@ -20,9 +20,10 @@ import {
   gateInput,
   type TargetContext,
 } from '../gates/types.ts';
-import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
+import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
+import type { TargetPhase } from '../model/shown-phases.ts';
 import { hooksMs, type RolloutPolicy, type TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { isUnsettled } from './budget.ts';

@@ -1,8 +1,9 @@
 /** The result of the evaluation of a target: its phase, the effect, the state to record, and the reason. */
 import type { Waiting } from '../gates/types.ts';
-import type { NodeAction, Observation, TargetPhase } from '../model/decision.ts';
+import type { NodeAction, Observation } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
+import type { TargetPhase } from '../model/shown-phases.ts';
 
 /**
  * The state of a target that the leader observes. It is the kind of the report of the node; `asking` if the target

@@ -9,12 +9,7 @@ import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { AwaitedPlan } from '../model/awaited-plan.ts';
-import type {
-  ClaimNeed,
-  ForeignWork,
-  Obstacle,
-  UnnamedCordon,
-} from '../model/decision.ts';
+import type { ClaimNeed, ForeignWork, Obstacle, UnnamedCordon } from '../model/decision.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout, Stage, Target, TurnTime } from '../model/rollout.ts';

@@ -14,13 +14,13 @@ import {
   type Cordoned,
   isUnanswered,
   type Probe,
-  type TargetPhase,
   untilAsked,
   type Wait,
 } from '../model/decision.ts';
 import { asksForEarlierVersions } from '../model/earlier-versions.ts';
 import { because } from '../model/reasons.ts';
 import { inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
+import { type TargetPhase } from '../model/shown-phases.ts';
 import { awaitedRetries, retryReason } from '../schedule/awaited-retries.ts';
 import * as slots from '../schedule/slots.ts';
 import { keptCordons } from './kept-cordons.ts';

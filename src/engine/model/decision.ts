@@ -27,15 +27,7 @@ import type { FailureReasons } from './failures.ts';
 import type { JoinedTarget } from './joined-target.ts';
 import type { PossibleRollBack } from './possible-roll-back.ts';
 import type { Reason } from './reasons.ts';
-import {
-  type Payload,
-  type RecordedState,
-  ROLLOUT_PHASES,
-  type Role,
-  type Rollout,
-  type Stage,
-  type Target,
-} from './rollout.ts';
+import { type Payload, type Role, type Rollout, type Stage, type Target } from './rollout.ts';
 import type { VersionGap } from './version-gap.ts';
 
 /** What the node itself reports about the signal of this rollout. `attempt` and `since` are in RFC 3339. */
@@ -412,17 +404,6 @@ export interface Wait {
   /** The names of the first targets that must be done before this target starts. Undefined if the order does not hold it back. */
   readonly after?: readonly string[];
 }
-
-/**
- * The phase of a plan that people see. An ended plan may have a phase that is not recorded, because something has
- * changed since the end. edited: the plan was edited and no longer describes the work that was carried out · differs: a
- * target that is done runs an older version · empty: the plan had no target.
- */
-export const PLAN_PHASES = [...ROLLOUT_PHASES, 'edited', 'differs', 'empty'] as const;
-export type PlanPhase = (typeof PLAN_PHASES)[number];
-
-/** The phase of a target that people see, computed from the recorded state and the observation. */
-export type TargetPhase = RecordedState | 'signalled' | 'working' | 'verifying';
 
 export interface Signalling {
   readonly stage: Stage;

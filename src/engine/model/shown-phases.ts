@@ -1,0 +1,13 @@
+/** The phases of plans and targets that people see. */
+import { type RecordedState, ROLLOUT_PHASES } from './rollout.ts';
+
+/**
+ * The phase of a plan that people see. An ended plan may have a phase that is not recorded, because something has
+ * changed since the end. edited: the plan was edited and no longer describes the work that was carried out · differs: a
+ * target that is done runs an older version · empty: the plan had no target.
+ */
+export const PLAN_PHASES = [...ROLLOUT_PHASES, 'edited', 'differs', 'empty'] as const;
+export type PlanPhase = (typeof PLAN_PHASES)[number];
+
+/** The phase of a target that people see, computed from the recorded state and the observation. */
+export type TargetPhase = RecordedState | 'signalled' | 'working' | 'verifying';
