@@ -279,7 +279,7 @@ test('a viewer may not pause or abort, and nothing is written', async () => {
     expect({ code, stdout }).toEqual({ code: 4, stdout: [] });
     expect(stderr).toEqual([
       expect.stringMatching(
-        /^REFIT_FORBIDDEN: .*cannot patch resource "plans".*`refit install controller` prints the roles/,
+        /^REFIT_FORBIDDEN: .*cannot patch resource "plans".*`refit install controller` prints both/,
       ),
     ]);
   }

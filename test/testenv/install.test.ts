@@ -152,7 +152,7 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
   );
   const said = refused.stderr.join('\n');
   expect(said).toContain(
-    `REFIT_INSTALL: these objects exist already, and refit install did not create them: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (stop the controller that uses these objects, `,
+    `REFIT_INSTALL: these objects exist already, and refit install did not create them: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding kube-system/refit-components, rolebinding default/refit-api-servers (stop the controller that uses these objects, `,
   );
   expect(await state()).toBe(before);
 

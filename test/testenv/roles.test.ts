@@ -190,6 +190,11 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'admissionregistration.k8s.io/validatingwebhookconfigurations': { kubeadm: 'list' },
   'admissionregistration.k8s.io/mutatingwebhookconfigurations': { kubeadm: 'list' },
   'coordination.k8s.io/leases@kube-system': { kubeadm: 'create', ...LOOK },
+  'coordination.k8s.io/leases@kube-system=kube-scheduler': {
+    controller: 'get',
+    kubeadm: 'create',
+    ...LOOK,
+  },
   'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@refit-system': { ...leaders('create'), ...LOOK },
   'coordination.k8s.io/leases@refit-system=refit-capi-extension': {
@@ -236,14 +241,15 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'batch/jobs@system-upgrade': { cattle: `${READ} create update delete`, ...LOOK },
   'apps/daemonsets@kube-system': {
     busy: 'get',
-    controller: 'get',
-    ...drainers('get'),
+    controller: 'get list',
+    cattle: 'list',
+    ...drainers('get list'),
     viewer: 'get',
     operator: 'get',
   },
   'apps/daemonsets@kube-system=kured': {
     busy: 'get',
-    ...leaders('get patch'),
+    ...leaders('get list patch'),
     viewer: 'get',
     operator: 'get',
   },

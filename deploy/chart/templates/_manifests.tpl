@@ -153,12 +153,14 @@ system-upgrade-controller bring some of them along. */}}
 {{- end }}
 
 {{/* The namespaces in which Jobs of policies may run: an option, or a variable of the process that reads its options
-from the environment. `extraArgs` and `env` of a controller win. */}}
+from the environment. Without such a namespace the controllers keep their default. `extraArgs` and `env` of a controller
+win. */}}
 {{- define "refit.jobnamespaces" -}}
 {{- $container := .container -}}
 {{- $names := join "," (uniq (concat (.values.hooks.jobs | default list) (.values.health.jobs | default list))) -}}
 {{- $variable := "SYSTEM_UPGRADE_CONTROLLER_JOB_NAMESPACES" -}}
-{{- if eq (first $container.args) "system-upgrade-controller" -}}
+{{- if eq $names "" -}}
+{{- else if eq (first $container.args) "system-upgrade-controller" -}}
 {{- $_ := set $container "env" (append $container.env (dict "name" $variable "value" $names)) -}}
 {{- else -}}
 {{- $option := printf "--job-namespaces=%s" $names -}}

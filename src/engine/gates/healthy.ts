@@ -2,11 +2,12 @@
  * Gate and verifier: the health checks of the policy must pass before a target starts. They must also pass after its
  * upgrade, when its node is uncordoned and works again.
  */
+
 import type { CheckResult, HealthCheck } from '../../health/checks.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { unlessAccepted } from './accepted-checks.ts';
+import { titleOfCheck } from './check-titles.ts';
 import { type Gate, type GateInput, nodeNameOf, PASS, type Verdict, wait } from './types.ts';
 
 /** Milliseconds after which the sentence about a failing check is updated. */
@@ -56,11 +57,6 @@ function firstWait(
     if (left) return left;
   }
   return PASS;
-}
-
-/** Returns the subject of every sentence about the check. */
-export function titleOfCheck(check: string, { name }: Pick<RolloutPolicy, 'name'>): string {
-  return `the health check ${check} of UpgradePolicy ${name}`;
 }
 
 interface Circumstances extends Pick<GateInput, 'now' | 'policy'> {

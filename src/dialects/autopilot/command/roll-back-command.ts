@@ -20,7 +20,7 @@ import { askUserName } from '../../../cli/user-name.ts';
 import { refusalsOf } from '../../../engine/assess/advance.ts';
 import { refusalSentence } from '../../../engine/assess/roll-back.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import { titleOfCheck } from '../../../engine/gates/healthy.ts';
+import { titleOfCheck } from '../../../engine/gates/check-titles.ts';
 import {
   earlierRunsIn,
   ROLLS_BACK_REASON_ANNOTATION,
