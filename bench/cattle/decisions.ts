@@ -3,7 +3,9 @@ import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
+import { withAttempt } from '../../src/dialects/cattle/plan/node-records.ts';
 import type { Dialect } from '../../src/engine/contract/dialect.ts';
+import { newTarget } from '../../src/engine/model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../src/engine/snapshot/gather.ts';
 import { targetTimes } from '../../src/engine/snapshot/watch-times.ts';
@@ -35,6 +37,8 @@ const UNSEEN = 2;
 /** An odd number, so that the median is a measured value. */
 const ROUNDS = 41;
 const ZONES = 3;
+/** The most times that a plan of the scene is recorded before nothing changes any more. */
+const MOST_RECORDS = 10;
 
 /**
  * Returns the CPU time of one decision in milliseconds. CPU time does not depend on other processes. The result is the
@@ -95,9 +99,15 @@ export function sceneOf(
   };
   const resolved = dialect.resolve(plan, world, NOW);
   const { version = '' } = resolved.stages[0] ?? {};
-  const all = Array.from({ length: count }, (_, index) =>
-    nodeOf(index, index % 2 === 0 ? resolved.id : undefined),
-  );
+  const begun = (node: Node): Node => {
+    const target = newTarget({ key: '', name: node.metadata.name }, NOW);
+    return withAttempt(node, plan, target, { hash: resolved.id, version, isBegun: false });
+  };
+  const all = Array.from({ length: count }, (_, index) => {
+    if (index % 2 === 0) return nodeOf(index, resolved.id);
+    const node = nodeOf(index, undefined);
+    return index < 2 * AT_WORK ? begun(node) : node;
+  });
   const working = all.filter((_, index) => index % 2 === 1).slice(0, AT_WORK);
   const jobFor = (node: Node, active: number): Job => {
     const job = jobOf(CONFIG, { plan, node, version, hash: resolved.id, settings: CONFIG.job });
@@ -123,9 +133,10 @@ export function sceneOf(
     };
     return decide(gather(dialect, recorded, world, LATER, known), policy, LATER);
   };
-  let recorded = plan;
-  for (let record = decideOn(plan).record; record; record = decideOn(recorded).record)
-    recorded = dialect.project(record, recorded, NOW);
+  const recorded = recordedAtRest(plan, (each) => {
+    const { record } = decideOn(each);
+    return record && dialect.project(record, each, NOW);
+  });
   return {
     change: (round) => {
       const node = working[UNSEEN + (round % (working.length - UNSEEN))];
@@ -133,6 +144,20 @@ export function sceneOf(
     },
     decide: () => decideOn(recorded),
   };
+}
+
+/** Records the rollout in the plan until nothing changes. Throws if this does not end, as with nodes that lack a record. */
+function recordedAtRest(
+  plan: CattlePlan,
+  record: (plan: CattlePlan) => CattlePlan | undefined,
+): CattlePlan {
+  let recorded = plan;
+  for (let round = 0; round < MOST_RECORDS; round++) {
+    const next = record(recorded);
+    if (!next) return recorded;
+    recorded = next;
+  }
+  throw new Error(`the plan is recorded anew after ${MOST_RECORDS} rounds`);
 }
 
 function nodeOf(index: number, hash: string | undefined): Node {
