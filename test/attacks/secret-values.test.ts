@@ -6,6 +6,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { createMember } from '../../src/dialects/capi/plan/workload-member.ts';
+import { referenceProblems } from '../../src/engine/policy/references.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { askHttp } from '../../src/health/ask-http.ts';
 import { askResources } from '../../src/health/ask-resources.ts';
 import { jsonFrom } from '../../src/health/ask-server.ts';
@@ -149,6 +151,13 @@ const READERS: Readonly<
       ]);
     },
   ],
+  'the condition about the references of a policy': [
+    'src/engine/policy/references.ts',
+    async ({ url, client }, { namespace }) => {
+      const templates = { rehearse: async () => await Promise.resolve() } as never;
+      return await referenceProblems({ client, namespace, templates }, policyAt(url), NEVER);
+    },
+  ],
   'the token of an update server': [
     'src/updates/channel/follow-channel.ts',
     async ({ url, client }, { environment }) => {
@@ -165,6 +174,20 @@ const READERS: Readonly<
     },
   ],
 };
+
+/** Returns a policy that refers to the Secret in each way that policies know. */
+function policyAt(url: string): RolloutPolicy {
+  const action = { kind: 'webhook', url, secretName: 's' } as const;
+  const secret = { name: 's', key: 'token' };
+  const check = { kind: 'http', name: 'c', url, secretName: 's' } as const;
+  return {
+    ...DEFAULT_POLICY,
+    notify: [{ name: 'r', events: [], type: 'Slack', address: { secret } }],
+    silences: [{ name: 'x', url, secretName: 's', matchers: [], lastsMs: 60_000 }],
+    hooks: [{ name: 'tell', when: 'beforePlan', timeoutMs: 1_000, action }],
+    health: { checks: [check] } as never,
+  };
+}
 
 interface Tools {
   readonly client: KubeClient;
