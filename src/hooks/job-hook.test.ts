@@ -1,11 +1,18 @@
 /** Tests the Job of a hook: its content, and the state that its status means. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { KubeClient } from '../kube/client.ts';
 import type { Job } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
-import { templateJobs } from '../kube/template-jobs.ts';
-import { jobOfRun, lookAtJob } from './job-hook.ts';
-import type { HookRun, JobAction } from './rules.ts';
+import { ForeignJob, templateJobs } from '../kube/template-jobs.ts';
+import { jobOfRun, lookAheadAtJob, lookAtJob } from './job-hook.ts';
+import {
+  type Hook,
+  type HookMoment,
+  type HookRun,
+  isOfPlan,
+  type JobAction,
+  type PodTemplate,
+} from './rules.ts';
 
 function action(spec: Record<string, unknown>, more: Partial<JobAction> = {}): JobAction {
   const common = { kind: 'job', namespace: 'n', pinToNode: false, retries: 2 } as const;
@@ -17,6 +24,11 @@ function runOf(of: JobAction): HookRun {
   return { id: 'refit-backup-1', hook, node: 'w1', variables: { REFIT_NODE: 'w1' } };
 }
 
+/** Returns the pod template of a Job, which only the API server knows by its type. */
+function podsOf({ spec }: Job): PodTemplate {
+  return (spec as { readonly template: PodTemplate }).template;
+}
+
 test('a run for the whole plan names no node, and its Job is bound to none', () => {
   const { node: _node, ...run } = runOf(action({ containers: [{ name: 'c', image: 'i' }] }));
   const { metadata, spec } = jobOfRun(run, {
@@ -25,6 +37,94 @@ test('a run for the whole plan names no node, and its Job is bound to none', () 
   });
   expect(metadata.annotations).toBeUndefined();
   expect(JSON.stringify(spec)).not.toContain('affinity');
+});
+
+test('the Job and its pods are exactly as documented, and keep the metadata of the template', () => {
+  const of = action({ containers: [{ name: 'c', image: 'i', env: 'none' }, 'odd'] });
+  const metadata = { annotations: { theirs: 'kept' }, labels: { app: 'x' } };
+  const template = { ...of.template, metadata };
+  const ours = { 'upgrade.refit.dev/hook': 'backup' };
+  const onNode = { 'upgrade.refit.dev/hook-node': 'w1' };
+  expect(jobOfRun(runOf(of), { ...of, template })).toEqual({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'refit-backup-1', namespace: 'n', labels: ours, annotations: onNode },
+    spec: {
+      completions: 1,
+      parallelism: 1,
+      backoffLimit: 2,
+      activeDeadlineSeconds: 91,
+      ttlSecondsAfterFinished: 86_400,
+      template: {
+        metadata: { labels: { app: 'x', ...ours }, annotations: { theirs: 'kept', ...onNode } },
+        spec: {
+          restartPolicy: 'Never',
+          containers: [
+            { name: 'c', image: 'i', env: [{ name: 'REFIT_NODE', value: 'w1' }] },
+            'odd',
+          ],
+        },
+      },
+    },
+  });
+});
+
+test('a template without metadata gets the label and the node of the hook', () => {
+  const of: JobAction = { ...action({}), template: { spec: { containers: [] } } };
+  expect(podsOf(jobOfRun(runOf(of), of)).metadata).toEqual({
+    labels: { 'upgrade.refit.dev/hook': 'backup' },
+    annotations: { 'upgrade.refit.dev/hook-node': 'w1' },
+  });
+});
+
+test('a Job for the whole plan keeps the annotations of its template, and adds none', () => {
+  const { node: _node, ...run } = runOf(action({ containers: [] }));
+  const annotations = { theirs: 'kept' };
+  const template = { metadata: { annotations }, spec: { containers: [] } };
+  const job = jobOfRun(run, { ...action({}), template });
+  expect(podsOf(job).metadata?.annotations).toEqual(annotations);
+});
+
+test('a Job that is not pinned is bound to no node', () => {
+  const of = action({ containers: [] });
+  expect(podsOf(jobOfRun(runOf(of), of)).spec).toEqual({
+    restartPolicy: 'Never',
+    containers: [],
+  });
+});
+
+test.each<[what: string, terms: unknown, tolerations: unknown]>([
+  ['no terms', [], undefined],
+  ['terms that are no list', 'all', 'none'],
+])('a pinned Job whose template has %s may run on its node only', (_what, terms, tolerations) => {
+  const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
+  const affinity = { nodeAffinity: required };
+  const of = action({ affinity, tolerations, containers: [] }, { pinToNode: true });
+  const { spec } = podsOf(jobOfRun(runOf(of), of));
+  const matchFields = [{ key: 'metadata.name', operator: 'In', values: ['w1'] }];
+  expect(spec).toMatchObject({
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields }] },
+      },
+    },
+    tolerations: [
+      { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
+    ],
+  });
+});
+
+test('a pinned Job keeps the tolerations and the fields of its template', () => {
+  const own = { key: 'spot', operator: 'Exists' };
+  const field = { key: 'metadata.name', operator: 'NotIn', values: ['w9'] };
+  const required = { nodeSelectorTerms: [{ matchFields: [field] }] };
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
+  const of = action({ affinity, tolerations: [own], containers: [] }, { pinToNode: true });
+  const spec = JSON.stringify(podsOf(jobOfRun(runOf(of), of)).spec);
+  expect(spec).toContain(JSON.stringify(own));
+  expect(spec).toContain(
+    JSON.stringify([field, { key: 'metadata.name', operator: 'In', values: ['w1'] }]),
+  );
 });
 
 test('the Job has the deadline of the hook, and every container has the variables', () => {
@@ -124,6 +224,19 @@ test.each<[string, Job['status'] | Error, Error | undefined, string]>([
     undefined,
     'failed: Job n/refit-backup-1 failed: DeadlineExceeded, too long',
   ],
+  [
+    'failed without a reason',
+    condition('Failed', { reason: '' }),
+    undefined,
+    'failed: Job n/refit-backup-1 failed',
+  ],
+  ['without a status', undefined, undefined, 'running: Job n/refit-backup-1 runs'],
+  [
+    'failed for a reason without a message',
+    condition('Failed', { reason: 'BackoffLimitExceeded', message: '' }),
+    undefined,
+    'failed: Job n/refit-backup-1 failed: BackoffLimitExceeded',
+  ],
   ['about to fail', condition('FailureTarget'), undefined, 'running: Job n/refit-backup-1 runs'],
 ])('a Job that is %s', async (_what, found, created, expected) => {
   const { state, message } = await look(found, created);
@@ -140,4 +253,62 @@ test('a Job that may not be created is an error, which is tried again', async ()
   await expect(look(NOT_FOUND, forbidden)).rejects.toThrow(
     'Job n/refit-backup-1 cannot be created: no right',
   );
+});
+
+test('a Job of somebody else under the same name is an error, and no failure of the hook', async () => {
+  const foreign = { metadata: { name: 'refit-backup-1', labels: {} } };
+  const client = { get: async () => await Promise.resolve(foreign) } as unknown as KubeClient;
+  const templates = templateJobs(client, { refusalOf: () => undefined });
+  const find = vi.spyOn(templates, 'find').mockRejectedValue(new ForeignJob('whose is it?'));
+  const { signal } = new AbortController();
+  await expect(lookAtJob(templates, runOf(OF), OF, signal)).rejects.toThrow(/^whose is it\?$/);
+  expect(find).toHaveBeenCalledOnce();
+});
+
+/** Asks ahead whether the Job of a hook can be created, while the API server answers with the error. */
+async function lookAhead(hook: Hook, error?: Error) {
+  const asked: Job[] = [];
+  const rehearse = async (job: Job): Promise<void> => {
+    asked.push(job);
+    if (error) throw error;
+    await Promise.resolve();
+  };
+  const said = await lookAheadAtJob({ rehearse }, hook, new AbortController().signal);
+  return { said, asked };
+}
+
+const status = (code: number, reason: string): StatusError =>
+  new StatusError({ kind: 'Status', code, reason, message: 'why' });
+const REFUSED = 'no Job can be created in namespace n: why';
+
+test.each<[string, Error | undefined, string | undefined]>([
+  ['would create the Job', undefined, undefined],
+  ['misses the namespace', status(404, 'NotFound'), REFUSED],
+  ['denies the right', status(403, 'Forbidden'), REFUSED],
+  ['finds the Job invalid', status(422, 'Invalid'), REFUSED],
+  ['is broken', status(500, 'InternalError'), undefined],
+])('an API server that %s: a look ahead says so', async (_what, error, expected) => {
+  const { hook } = runOf(OF);
+  const { said, asked } = await lookAhead(hook, error);
+  expect(said).toBe(expected);
+  expect(asked.map(({ metadata }) => [metadata.namespace, metadata.name])).toEqual([
+    ['n', 'refit-backup-preview'],
+  ]);
+});
+
+test('a look ahead at a webhook asks nobody', async () => {
+  const action = { kind: 'webhook', url: 'https://hooks.example', secretName: 's' } as const;
+  const hook = { ...runOf(OF).hook, action };
+  expect(await lookAhead(hook, status(404, 'NotFound'))).toEqual({ said: undefined, asked: [] });
+});
+
+test.each<[HookMoment, boolean]>([
+  ['beforePlan', true],
+  ['beforeDrain', false],
+  ['afterDrain', false],
+  ['beforeRestart', false],
+  ['afterVerified', false],
+  ['afterPlan', true],
+])('a hook of the moment %s runs once for the whole plan: %s', (when, expected) => {
+  expect(isOfPlan(when)).toBe(expected);
 });

@@ -158,3 +158,99 @@ test('a server that never answers fails the run, which says so', async () => {
   const message = 'it did not end within 1 min: there was no answer within 15 s';
   expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a', state: 'failed', message }]);
 });
+
+test('runs that are followed before this process leads are looked at as soon as it leads', async () => {
+  const clock = new FakeClock();
+  const looks: string[] = [];
+  const runner = createHookRunner(clock, async ({ id }) => {
+    looks.push(id);
+    return await Promise.resolve(RUNS);
+  });
+  runner.follow('p', [run('a')], ['a']);
+  await clock.advance(MINUTE);
+  expect(looks).toEqual([]);
+  const stop = new AbortController();
+  void runner.run(stop.signal);
+  await clock.advance(0);
+  expect(looks).toEqual(['a']);
+  stop.abort();
+});
+
+test('a run that is forgotten while it is looked at has no result, and nobody is told', async () => {
+  const answer = Promise.withResolvers<HookFinding>();
+  using scene = rig(async () => await answer.promise);
+  scene.runner.follow('p', [run('a')], ['a']);
+  await scene.clock.advance(0);
+  scene.runner.forget('p');
+  answer.resolve(GOOD);
+  await scene.clock.advance(MINUTE);
+  expect([scene.runner.resultsOf('p'), scene.changes(), scene.looks]).toEqual([[], 0, ['a']]);
+});
+
+test('a run is looked at only once at a time, however often it is followed', async () => {
+  const answer = Promise.withResolvers<HookFinding>();
+  using scene = rig(async () => await answer.promise);
+  for (let round = 0; round < 3; round++) {
+    scene.runner.follow('p', [run('a')], ['a']);
+    await scene.clock.advance(0);
+  }
+  expect(scene.looks).toEqual(['a']);
+  answer.resolve(RUNS);
+  await scene.clock.advance(3_000);
+  expect(scene.looks).toEqual(['a', 'a']);
+});
+
+test('a run that is not due while it waits for its turn is not looked at', async () => {
+  const answers = Promise.withResolvers<HookFinding>();
+  using scene = rig(async () => await answers.promise);
+  const many = Array.from({ length: 9 }, (_, index) => run(`r${index}`));
+  scene.runner.follow('p', many, []);
+  await scene.clock.advance(0);
+  expect(scene.looks).toHaveLength(8);
+  scene.runner.follow('p', many.slice(0, 8), []);
+  answers.resolve(RUNS);
+  await scene.clock.advance(0);
+  expect(scene.looks).toHaveLength(8);
+});
+
+test('a message is one of at most 300 characters', async () => {
+  using scene = rig(async () => await Promise.resolve({ ...RUNS, message: 'x'.repeat(400) }));
+  scene.runner.follow('p', [run('a')], ['a']);
+  await scene.clock.advance(0);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ message: 'x'.repeat(300) }]);
+});
+
+test('a result has the time of its state, not of its newest message, and names the target', async () => {
+  let message = 'it starts';
+  using scene = rig(async () => await Promise.resolve({ state: 'running', message }));
+  const begin = scene.clock.now();
+  scene.runner.follow('p', [{ ...run('a'), variables: { REFIT_TARGET: 'worker1' } }], ['a']);
+  await scene.clock.advance(0);
+  message = 'it goes on';
+  await scene.clock.advance(3_000);
+  expect(scene.runner.resultsOf('p')).toMatchObject([
+    { id: 'a', target: 'worker1', message: 'it goes on', since: begin },
+  ]);
+});
+
+test('the list of results is the same until a result changes', async () => {
+  let message = 'it starts';
+  using scene = rig(async () => await Promise.resolve({ state: 'running', message }));
+  scene.runner.follow('p', [run('a')], ['a']);
+  await scene.clock.advance(0);
+  const list = scene.runner.resultsOf('p');
+  await scene.clock.advance(3_000);
+  expect(scene.runner.resultsOf('p')).toBe(list);
+  message = 'it goes on';
+  await scene.clock.advance(3_000);
+  expect(scene.runner.resultsOf('p')).not.toBe(list);
+});
+
+test('a Job fails 30 s after its deadline, because its own message says more', async () => {
+  using scene = rig(async () => await Promise.resolve(RUNS));
+  scene.runner.follow('p', [run('a')], ['a']);
+  for (let seconds = 0; seconds < 87; seconds += 3) await scene.clock.advance(3_000);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ state: 'running' }]);
+  await scene.clock.advance(3_000);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ state: 'failed' }]);
+});

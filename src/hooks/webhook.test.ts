@@ -92,6 +92,8 @@ test('the request says what happens, and its signature covers its time and its b
     .digest('hex');
   expect(headers).toMatchObject({
     'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'user-agent': 'refit',
     'idempotency-key': 'refit-tell-1',
     'refit-timestamp': String(NOW / 1000),
     'refit-signature': `sha256=${signature}`,
@@ -146,6 +148,10 @@ test.each<[number, string, string]>([
     '{"message":"the disk is full"}',
     'failed: HOST answered 422 Unprocessable Entity: the disk is full',
   ],
+  [499, '', 'failed: HOST answered 499'],
+  [599, '', 'running: HOST answered 599'],
+  [400, ' \n spaces ', 'failed: HOST answered 400 Bad Request: spaces'],
+  [400, '{"message":"  spaces  "}', 'failed: HOST answered 400 Bad Request: spaces'],
   [403, '{"message":7}', 'failed: HOST answered 403 Forbidden: {"message":7}'],
   [409, 'null', 'failed: HOST answered 409 Conflict: null'],
   [408, '', 'running: HOST answered 408 Request Timeout'],
@@ -200,6 +206,43 @@ test.each([
   script = (_request, response) => void response.writeHead(400).end(`${before}${form}`);
   expect(await ask()).toBe(`failed: HOST answered 400 Bad Request: ${before}***`);
 });
+
+test('an answer of exactly the longest length may go on, so its end shows no part of the key', async () => {
+  const part = KEY.slice(0, 4);
+  const before = 'x'.repeat(4_096 - part.length);
+  script = (_request, response) => void response.writeHead(400).end(`${before}${part}`);
+  expect(await ask()).toBe(`failed: HOST answered 400 Bad Request: ${before}***`);
+});
+
+test('an answer that is one byte shorter is whole, and keeps its end', async () => {
+  const whole = `${'x'.repeat(4_095 - 4)}${KEY.slice(0, 4)}`;
+  script = (_request, response) => void response.writeHead(400).end(whole);
+  expect(await ask()).toBe(`failed: HOST answered 400 Bad Request: ${whole}`);
+});
+
+test('an answer that is cut within a character shows no part of the key before it', async () => {
+  const key = 'ein Schl\u00FCssel, den niemand kennt';
+  const cut = Buffer.from(key).indexOf(Buffer.from('\u00FC')) + 1;
+  const before = 'x'.repeat(4_096 - cut);
+  script = (_request, response) => void response.writeHead(400).end(`${before}${key}`);
+  expect(await ask({ secret: { ...GOOD, key } })).toBe(
+    `failed: HOST answered 400 Bad Request: ${before}***`,
+  );
+});
+
+test.each([
+  [3, KEY.slice(0, 3)],
+  [4, '***'],
+])(
+  'of an answer that breaks off after %i characters of the key is shown %j',
+  async (length, shown) => {
+    script = ({ socket }, response) => {
+      response.writeHead(400, { 'content-length': 100 });
+      response.write(`no ${KEY.slice(0, length)}`, () => socket.end());
+    };
+    expect(await ask()).toBe(`failed: HOST answered 400 Bad Request: no ${shown}`);
+  },
+);
 
 test('only the beginning of a long answer is read, and an answer that breaks off counts as far as it came', async () => {
   script = (_request, response) => {
