@@ -226,3 +226,182 @@ test('the metrics count silences and failed requests of each server, and a leade
   await scene.clock.advance(0);
   expect((await scene.measured()).filter((line) => line.startsWith('refit_silences'))).toEqual([]);
 });
+
+/** Ends the term of a keeper at the end of a test. */
+class Term extends AbortController implements Disposable {
+  [Symbol.dispose](): void {
+    this.abort();
+  }
+}
+
+/** Returns a keeper that nobody runs yet. */
+function idleRig(answer: Answer) {
+  const clock = new FakeClock();
+  const asked: string[] = [];
+  const note = (what: string) => async (wanted: Wanted) => {
+    asked.push(`${what} ${wanted.comment}`);
+    return await answer(wanted);
+  };
+  const metrics = createMetrics();
+  const server = {
+    keep: note('keep'),
+    end: async (wanted: Wanted) => void (await note('end')(wanted)),
+  };
+  const keeper = createSilenceKeeper(clock, server, metrics);
+  const rule = (name: string, url = URL): SilenceRule => {
+    const matchers = [{ name: 'node', value: '{node}', isRegex: false }];
+    return { name, url, matchers, lastsMs: 300_000 };
+  };
+  const scopeOf = (nodes: readonly string[], rules = [rule('nodes')]) => ({
+    policy: 'p',
+    rules,
+    uid: 'u',
+    nodes,
+  });
+  const sizes = async (): Promise<string[]> =>
+    (await metrics.expose()).body.split('\n').filter((line) => line.startsWith('refit_silences{'));
+  return { clock, asked, keeper, rule, scopeOf, sizes };
+}
+
+const MADE: Answer = async ({ node }) =>
+  await Promise.resolve({ id: `id-${node}`, startsAt: 'start', endsAt: '2100-01-01T00:00:00Z' });
+
+test('silences that are needed before this process leads are made when it leads', async () => {
+  const { clock, asked, keeper, scopeOf, sizes } = idleRig(MADE);
+  keeper.follow('toy/a', scopeOf(['w1']));
+  await clock.advance(600_000);
+  expect(asked).toEqual([]);
+  expect(await sizes()).toEqual([]);
+  const stop = new AbortController();
+  const running = keeper.run(stop.signal);
+  expect(await sizes()).toEqual(['refit_silences{server="am"} 0']);
+  await clock.advance(0);
+  expect(asked).toEqual(['keep Refit upgrades node w1: plan toy/a (u), silence nodes']);
+  expect(await sizes()).toEqual(['refit_silences{server="am"} 1']);
+  stop.abort();
+  await running;
+  expect([keeper.silencesOf('toy/a'), keeper.stateOf('toy/a')]).toEqual([[], undefined]);
+  expect(await sizes()).toEqual([]);
+});
+
+test('each plan has its own silences, and its own state', async () => {
+  const { clock, keeper, rule, scopeOf } = idleRig(async (wanted) => {
+    if (wanted.rule.name === 'bad') throw new Error('no');
+    return await MADE(wanted);
+  });
+  using stop = new Term();
+  void keeper.run(stop.signal);
+  keeper.follow('toy/a', scopeOf(['w2', 'w1'], [rule('b'), rule('a')]));
+  keeper.follow('toy/b', scopeOf(['w3'], [rule('bad')]));
+  await clock.advance(0);
+  expect(keeper.silencesOf('toy/a').map(({ node, silence }) => `${node} ${silence}`)).toEqual([
+    'w1 a',
+    'w1 b',
+    'w2 a',
+    'w2 b',
+  ]);
+  expect(keeper.stateOf('toy/a')).toEqual({
+    isGood: true,
+    message: 'alerts about nodes in progress are silenced',
+  });
+  expect(keeper.stateOf('toy/b')).toMatchObject({ isGood: false });
+  keeper.follow('toy/b', scopeOf(['w3'], []));
+  expect([keeper.stateOf('toy/b'), keeper.silencesOf('toy/b')]).toEqual([undefined, []]);
+  expect(keeper.stateOf('toy/a')).toMatchObject({ isGood: true });
+});
+
+test('a failure to end a silence is counted, is tried again after 15 s, and tells nobody', async () => {
+  let fails = 0;
+  const scene = idleRig(async (wanted) => {
+    if (fails-- > 0) throw new Error('no');
+    return await MADE(wanted);
+  });
+  const { clock, asked, keeper, scopeOf } = scene;
+  using stop = new Term();
+  void keeper.run(stop.signal);
+  keeper.follow('toy/a', scopeOf(['w1']));
+  await clock.advance(0);
+  let told = 0;
+  keeper.onChange(() => told++);
+  fails = 1;
+  keeper.follow('toy/a', scopeOf([]));
+  await clock.advance(14_999);
+  expect(asked.map((each) => each.slice(0, 4))).toEqual(['keep', 'end ']);
+  await clock.advance(1);
+  expect(asked.map((each) => each.slice(0, 4))).toEqual(['keep', 'end ', 'end ']);
+  await clock.advance(3_600_000);
+  expect([asked.length, told]).toEqual([3, 0]);
+  expect(await scene.sizes()).toEqual(['refit_silences{server="am"} 0']);
+});
+
+test('a node whose silence is still being made when it ends has its silence ended at once', async () => {
+  const answer = Promise.withResolvers<Made | undefined>();
+  let isFirst = true;
+  const { clock, asked, keeper, scopeOf } = idleRig(async (wanted) => {
+    if (!isFirst) return await MADE(wanted);
+    isFirst = false;
+    return await answer.promise;
+  });
+  using stop = new Term();
+  void keeper.run(stop.signal);
+  keeper.follow('toy/a', scopeOf(['w1']));
+  await clock.advance(0);
+  keeper.follow('toy/a', scopeOf([]));
+  await clock.advance(0);
+  expect(asked).toHaveLength(1);
+  answer.resolve({ id: 'x', startsAt: 'start', endsAt: '2100-01-01T00:00:00Z' });
+  await clock.advance(0);
+  expect(asked.map((each) => each.slice(0, 4))).toEqual(['keep', 'end ']);
+});
+
+test('a node whose silence was never asked for has nothing to end', async () => {
+  const { clock, asked, keeper, scopeOf } = idleRig(MADE);
+  keeper.follow('toy/a', scopeOf(['w1']));
+  keeper.follow('toy/a', scopeOf([]));
+  using stop = new Term();
+  void keeper.run(stop.signal);
+  await clock.advance(3_600_000);
+  expect(asked).toEqual([]);
+});
+
+test('a silence is asked for once, however often the plan is followed while the server is silent', async () => {
+  const { clock, asked, keeper, scopeOf } = idleRig(async () => await new Promise(() => undefined));
+  using stop = new Term();
+  void keeper.run(stop.signal);
+  for (const nodes of [['w1'], ['w1', 'w2'], ['w2', 'w1', 'w3']]) {
+    keeper.follow('toy/a', scopeOf(nodes));
+    await clock.advance(0);
+  }
+  expect(asked).toHaveLength(1);
+});
+
+test('an answer that comes after the end of the term changes nothing', async () => {
+  const answer = Promise.withResolvers<Made | undefined>();
+  const { clock, keeper, scopeOf } = idleRig(async () => await answer.promise);
+  let told = 0;
+  keeper.onChange(() => told++);
+  const stop = new AbortController();
+  const running = keeper.run(stop.signal);
+  keeper.follow('toy/a', scopeOf(['w1']));
+  await clock.advance(0);
+  stop.abort();
+  await running;
+  answer.resolve(undefined);
+  await clock.advance(0);
+  expect([told, keeper.stateOf('toy/a')]).toEqual([0, undefined]);
+});
+
+test('a silence that fails is asked for again after 15 s, and its problem has at most 300 characters', async () => {
+  const { clock, asked, keeper, scopeOf } = idleRig(async () => {
+    await Promise.resolve();
+    throw new Error(`\u001B${'x'.repeat(400)}`);
+  });
+  using stop = new Term();
+  void keeper.run(stop.signal);
+  keeper.follow('toy/a', scopeOf(['w1']));
+  await clock.advance(14_999);
+  expect(asked).toHaveLength(1);
+  expect(keeper.silencesOf('toy/a')).toMatchObject([{ problem: `\uFFFD${'x'.repeat(299)}` }]);
+  await clock.advance(1);
+  expect(asked).toHaveLength(2);
+});

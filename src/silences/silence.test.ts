@@ -6,9 +6,11 @@ import { expect, test } from 'vitest';
 import {
   type AlertMatcher,
   filtersOf,
+  nextLookMs,
   ownAmong,
   renewalOf,
   type SilenceRule,
+  serverOf,
   wantedFor,
 } from './silence.ts';
 
@@ -70,7 +72,12 @@ test.each<[string, object, boolean]>([
     { matchers: [...WANTED.matchers, { name: 'severity', value: 'info', isRegex: false }] },
     false,
   ],
+  ['one with other matchers', { matchers: [{ name: 'node', value: 'w9', isRegex: false }] }, false],
+  ['one whose matcher is no object', { matchers: ['node=w1'] }, false],
   ['one without an id', { id: 7 }, false],
+  ['one without a start', { startsAt: 7 }, false],
+  ['one without an end', { endsAt: null }, false],
+  ['one of an old server that knows no state', { status: 'active' }, true],
 ])('%s: the silence of Refit is found', (_what, changes, isOwn) => {
   expect(ownAmong([null, inAlertmanager(changes)], WANTED)).toHaveLength(isOwn ? 1 : 0);
 });
@@ -88,6 +95,8 @@ test('without a silence, one is made that ends soon', () => {
 test.each<[string, number, boolean]>([
   ['ends in a minute', 1, true],
   ['has more than two thirds of its time', 4, false],
+  ['has exactly two thirds of its time', 10 / 3, false],
+  ['has all of its time', 5, false],
   ['lasts longer than it should', 60, true],
 ])('a silence that %s', (_what, minutes, isRenewed) => {
   const found = ownAmong([inAlertmanager({ endsAt: at(minutes) })], WANTED);
@@ -101,4 +110,24 @@ test.each<[string, number, boolean]>([
 test('of two silences, the one that ends last counts', () => {
   const found = ownAmong([inAlertmanager(), inAlertmanager({ id: 's2', endsAt: at(4) })], WANTED);
   expect(renewalOf(WANTED, found, NOW)).toBeUndefined();
+});
+
+test('a silence with the same matchers in another order is found, and one with a matcher twice is not', () => {
+  const severity: AlertMatcher = { name: 'severity', value: 'info', isRegex: false };
+  const wanted = wantedFor({ ...RULE, matchers: [NODES, severity] }, 'toy/ns/plan', 'uid-1', 'w1');
+  const own = (matchers: readonly AlertMatcher[]) =>
+    ownAmong([inAlertmanager({ matchers })], wanted);
+  expect(own(wanted.matchers.toReversed())).toHaveLength(1);
+  expect(own([wanted.matchers[0] ?? NODES, wanted.matchers[0] ?? NODES])).toEqual([]);
+});
+
+test.each([
+  ['http://am.example:9093/path', 'am.example:9093'],
+  ['no address', ''],
+])('the server of %s is named %j', (url, server) => {
+  expect(serverOf({ url })).toBe(server);
+});
+
+test('a silence is looked at three times in its duration', () => {
+  expect(nextLookMs(RULE)).toBe(100_000);
 });
