@@ -3,31 +3,17 @@
  * plan needs the numbers. It stores only the numbers, and no decision waits for an answer of the API server.
  */
 import type { KubeClient } from '../kube/client.ts';
-import { type Clock, sleep } from '../util/clock.ts';
+import { type BackgroundReader, createBackgroundReader } from '../util/background-reader.ts';
+import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import { createListeners } from '../util/listeners.ts';
 import type { Logger } from '../util/log.ts';
 import { printable } from '../util/printable.ts';
-import { aborted, untilAborted } from '../util/waits.ts';
+import { untilAborted } from '../util/waits.ts';
 import { within } from '../util/within.ts';
 import { type BudgetPods, countBudgetPods } from './budget-pods.ts';
 
-export interface BudgetPodCounter {
-  /** The name of this part of the process. */
-  readonly name: string;
-  /**
-   * Records whether the plan needs the numbers of pods from now on. `plan` identifies the plan among the plans of all
-   * dialects.
-   */
-  follow(plan: string, isNeeded: boolean): void;
-  forget(plan: string): void;
-  /** Returns the last numbers of pods; `unasked` until the first attempt to count has ended. */
-  known(): BudgetPods | 'unasked';
-  /** Calls the listener when the first attempt has ended. The returned function removes the listener. */
-  onChange(listener: () => void): () => void;
-  /** Runs until `stop` aborts. The numbers are known only during this time. */
-  run(stop: AbortSignal): Promise<void>;
-}
+/** It calls its listeners only when the first attempt has ended. */
+export type BudgetPodCounter = BackgroundReader<BudgetPods>;
 
 export interface CounterParts {
   readonly client: Pick<KubeClient, 'listAll'>;
@@ -41,86 +27,28 @@ const EVERY_MS = 60_000;
 const WITHIN_MS = 60_000;
 
 export function createBudgetPodCounter(parts: CounterParts): BudgetPodCounter {
-  return new Counter(parts);
+  const { client, clock } = parts;
+  return createBackgroundReader({
+    name: 'budget pods',
+    clock,
+    everyMs: EVERY_MS,
+    read: async (ended, before) =>
+      joined(parts, before, await countInTime(client, clock, ended), ended),
+    isNews: (before) => before === 'unasked',
+  });
 }
 
-class Counter implements BudgetPodCounter {
-  readonly name = 'budget pods';
-  readonly #parts: CounterParts;
-  readonly #listeners = createListeners();
-  /** The plans that need the numbers. */
-  readonly #plans = new Set<string>();
-  #known: BudgetPods | 'unasked' = 'unasked';
-  /** Aborts the running and the planned attempts to count; undefined if there are no such attempts. */
-  #attempts: AbortController | undefined;
-  #stop: AbortSignal | undefined;
-
-  constructor(parts: CounterParts) {
-    this.#parts = parts;
-  }
-
-  follow(plan: string, isNeeded: boolean): void {
-    if (!isNeeded) {
-      this.forget(plan);
-      return;
-    }
-    this.#plans.add(plan);
-    this.#begin();
-  }
-
-  forget(plan: string): void {
-    this.#plans.delete(plan);
-    if (this.#plans.size === 0) this.#end();
-  }
-
-  known(): BudgetPods | 'unasked' {
-    return this.#known;
-  }
-
-  onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener);
-  }
-
-  async run(stop: AbortSignal): Promise<void> {
-    this.#stop = stop;
-    if (this.#plans.size > 0) this.#begin();
-    await aborted(stop);
-    this.#stop = undefined;
-    this.#plans.clear();
-    this.#end();
-  }
-
-  #begin(): void {
-    if (this.#stop === undefined || this.#attempts !== undefined) return;
-    this.#attempts = new AbortController();
-    void this.#keepCounting(this.#attempts.signal);
-  }
-
-  #end(): void {
-    this.#attempts?.abort();
-    this.#attempts = undefined;
-    this.#known = 'unasked';
-  }
-
-  async #keepCounting(ended: AbortSignal): Promise<void> {
-    const { client, clock } = this.#parts;
-    while (!ended.aborted) {
-      const found = await countInTime(client, clock, ended);
-      if (ended.aborted) return;
-      const isFirst = this.#known === 'unasked';
-      this.#known = this.#joined(found);
-      if (isFirst) this.#listeners.call();
-      await sleep(clock, EVERY_MS, ended).catch(() => undefined);
-    }
-  }
-
-  /** Returns what is known after an attempt. After a failed attempt the former numbers stay, and each new problem is logged once. */
-  #joined({ byNode, problem }: BudgetPods): BudgetPods {
-    if (problem === undefined) return { byNode };
-    const before = this.#known === 'unasked' ? {} : this.#known;
-    if (before.problem !== problem) this.#parts.log.warn(COUNT_FAILED, { problem });
-    return { ...before, problem };
-  }
+/** Returns what is known after an attempt. After a failed attempt the former numbers stay, and each new problem is logged once. */
+function joined(
+  { log }: CounterParts,
+  known: BudgetPods | 'unasked',
+  { byNode, problem }: BudgetPods,
+  ended: AbortSignal,
+): BudgetPods {
+  if (problem === undefined) return { byNode };
+  const before = known === 'unasked' ? {} : known;
+  if (before.problem !== problem && !ended.aborted) log.warn(COUNT_FAILED, { problem });
+  return { ...before, problem };
 }
 
 const COUNT_FAILED =

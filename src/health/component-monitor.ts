@@ -6,12 +6,11 @@
 import type { KubeClient } from '../kube/client.ts';
 import { type Lease, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden } from '../kube/status-error.ts';
-import { type Clock, sleep } from '../util/clock.ts';
+import { type BackgroundReader, createBackgroundReader } from '../util/background-reader.ts';
+import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
-import { createListeners } from '../util/listeners.ts';
 import type { Logger } from '../util/log.ts';
 import { printable } from '../util/printable.ts';
-import { aborted } from '../util/waits.ts';
 
 /** The namespace of the Leases, and their names, which are also the names of the components. */
 export const COMPONENTS_NAMESPACE = 'kube-system';
@@ -30,25 +29,16 @@ export interface ComponentState {
   readonly silentMs: number;
 }
 
-/**
- * The states of the components that have a Lease. `problem` says why the Leases could not be read. `unasked`: the first
- * attempt to read them has not ended.
- */
-export type Components =
-  | 'unasked'
-  | { readonly states: readonly ComponentState[]; readonly problem?: string | undefined };
-
-export interface ComponentMonitor {
-  readonly name: string;
-  /** Records whether the plan needs the states from now on. `plan` identifies the plan among the plans of all dialects. */
-  follow(plan: string, isNeeded: boolean): void;
-  forget(plan: string): void;
-  known(): Components;
-  /** Calls the listener when a component takes another state. The returned function removes the listener. */
-  onChange(listener: () => void): () => void;
-  /** Runs until `stop` aborts. The states are known only during this time. */
-  run(stop: AbortSignal): Promise<void>;
+/** The states of the components that have a Lease. `problem` says why the Leases could not be read. */
+interface Readings {
+  readonly states: readonly ComponentState[];
+  readonly problem?: string | undefined;
 }
+
+/** What is known about the components. `unasked`: the first attempt to read their Leases has not ended. */
+export type Components = 'unasked' | Readings;
+
+export type ComponentMonitor = BackgroundReader<Readings>;
 
 export interface MonitorParts {
   readonly client: Pick<KubeClient, 'get'>;
@@ -75,80 +65,32 @@ interface Seen {
 }
 
 export function createComponentMonitor(parts: MonitorParts): ComponentMonitor {
-  return new Monitor(parts);
+  const { clock } = parts;
+  const looks = new Looks(parts);
+  return createBackgroundReader({
+    name: 'control plane components',
+    clock,
+    everyMs: EVERY_MS,
+    read: async (ended, before) => await looks.read(ended, before),
+    isNews: (before, found) => summaryOf(found) !== summaryOf(before),
+    forgotten: () => looks.forget(),
+  });
 }
 
-class Monitor implements ComponentMonitor {
-  readonly name = 'control plane components';
+/** Reads the Leases, and remembers since when each version of a Lease is known. */
+class Looks {
   readonly #parts: MonitorParts;
-  readonly #listeners = createListeners();
-  readonly #plans = new Set<string>();
   readonly #seen = new Map<string, Seen>();
-  #known: Components = 'unasked';
-  #attempts: AbortController | undefined;
-  #stop: AbortSignal | undefined;
 
   constructor(parts: MonitorParts) {
     this.#parts = parts;
   }
 
-  follow(plan: string, isNeeded: boolean): void {
-    if (!isNeeded) {
-      this.forget(plan);
-      return;
-    }
-    this.#plans.add(plan);
-    this.#begin();
-  }
-
-  forget(plan: string): void {
-    this.#plans.delete(plan);
-    if (this.#plans.size === 0) this.#end();
-  }
-
-  known(): Components {
-    return this.#known;
-  }
-
-  onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener);
-  }
-
-  async run(stop: AbortSignal): Promise<void> {
-    this.#stop = stop;
-    if (this.#plans.size > 0) this.#begin();
-    await aborted(stop);
-    this.#stop = undefined;
-    this.#plans.clear();
-    this.#end();
-  }
-
-  #begin(): void {
-    if (this.#stop === undefined || this.#attempts !== undefined) return;
-    this.#attempts = new AbortController();
-    void this.#keepReading(this.#attempts.signal);
-  }
-
-  #end(): void {
-    this.#attempts?.abort();
-    this.#attempts = undefined;
+  forget(): void {
     this.#seen.clear();
-    this.#known = 'unasked';
   }
 
-  async #keepReading(ended: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
-    while (!ended.aborted) {
-      const found = await this.#read(ended);
-      if (ended.aborted) return;
-      const before = summaryOf(this.#known);
-      this.#known = found;
-      if (summaryOf(found) !== before) this.#listeners.call();
-      await sleep(clock, EVERY_MS, ended).catch(() => undefined);
-    }
-  }
-
-  async #read(abort: AbortSignal): Promise<Components> {
+  async read(abort: AbortSignal, before: Components): Promise<Readings> {
     try {
       const found = await Promise.all(
         COMPONENTS.map(async (name) => ({ name, lease: await this.#leaseOf(name, abort) })),
@@ -157,7 +99,8 @@ class Monitor implements ComponentMonitor {
     } catch (error) {
       // A Lease that cannot be read proves nothing, so its time is counted anew afterwards.
       this.#seen.clear();
-      return { states: [], problem: this.#problemOf(error) };
+      if (abort.aborted) return { states: [] };
+      return { states: [], problem: this.#problemOf(error, before) };
     }
   }
 
@@ -183,11 +126,11 @@ class Monitor implements ComponentMonitor {
     return { name, state: silentMs > limitMs ? 'stopped' : 'unclear', renewedAt, silentMs };
   }
 
-  #problemOf(error: unknown): string {
+  #problemOf(error: unknown, known: Components): string {
     const problem = isForbidden(error)
       ? `the controller may not read the Leases ${COMPONENTS.join(' and ')} in ${COMPONENTS_NAMESPACE} (the Role refit-components of deploy/rbac.yaml grants this right)`
       : printable(messageOf(error));
-    const before = this.#known === 'unasked' ? undefined : this.#known.problem;
+    const before = known === 'unasked' ? undefined : known.problem;
     if (before !== problem)
       this.#parts.log.warn(
         'cannot see whether the controller manager and the scheduler work, so upgrades do not wait for them',
