@@ -125,7 +125,7 @@ export async function startDemonstration(demonstration: Demonstration) {
       directory,
       started,
       abort: abort.signal,
-      say: (line) => void (line.startsWith('Plan applied') && applied.resolve()),
+      say: (line) => void (/^Plans? applied/.test(line) && applied.resolve()),
       keep: async () => {
         over.resolve();
         await kept.promise;

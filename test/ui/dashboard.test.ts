@@ -25,18 +25,18 @@ test('the overview follows a plan to its end, and says since when the API server
   await using dashboard = await startDashboard(kubeconfig);
   await using visited = await visit(browser, dashboard.url);
   const { page, strays } = visited;
-  const plan = page.getByRole('button', { name: /k3s-server/ });
-  await plan.getByText(/^running \d\/8$/).waitFor();
-  await plan.getByText('done 8/8').waitFor({ timeout: 60_000 });
-  await page.getByRole('option', { name: 'node3' }).click();
-  await page.getByRole('heading', { name: 'node3' }).waitFor();
+  const plan = page.getByRole('button', { name: /k3s-agent/ });
+  await plan.getByText(/^running \d\/5$/).waitFor();
+  await plan.getByText('done 5/5').waitFor({ timeout: 60_000 });
+  await page.getByRole('option', { name: 'agent3' }).click();
+  await page.getByRole('heading', { name: 'agent3' }).waitFor();
   await page.getByText(/went from|has v1\.36\.3/).waitFor();
   expect(strays).toEqual([]);
   await end();
   await page
     .getByText(new RegExp(`^Stale since ${TIME}: the API server does not answer`))
     .waitFor();
-  await plan.getByText('done 8/8').waitFor();
+  await plan.getByText('done 5/5').waitFor();
 });
 
 test('a leader that is killed meanwhile: the page says so, and since when', async () => {
