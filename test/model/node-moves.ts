@@ -21,7 +21,7 @@ import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { Numbering } from './numbering.ts';
 import type { TakenTurns } from './taken-turns.ts';
 import { theirMoves } from './their-agent.ts';
-import { tellingVersion, toldVersion } from './told-versions.ts';
+import { showsVersion, tellingVersion } from './told-versions.ts';
 import type { Answers, Look, NodeRules, Trail } from './turn-trail.ts';
 
 export interface NodeMove {
@@ -264,7 +264,7 @@ function versionMoves(
   const { service } = node.host;
   if (!tellsVersion || service?.life !== 'up' || qualityOf(service.file) === 'impostor') return [];
   const object = objectAt(contents, node.versions);
-  if (toldVersion(object) === service.file) return [];
+  if (showsVersion(object, service.file)) return [];
   const to = written(node, contentOf(contents, tellingVersion(object, service.file)));
   return [{ label: `its object tells ${service.file}`, fair: true, cost: 0, to }];
 }

@@ -9,6 +9,7 @@ import {
 } from '../../src/dialects/autopilot/plan/roll-back-plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
 import { rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
+import { knownDownloads } from '../../src/engine/model/known-downloads.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
 import { idOfRun, orderedRun, qualifiedRunId } from '../../src/engine/model/runs.ts';
 import { type KubeObject, nodes } from '../../src/kube/resources.ts';
@@ -18,6 +19,11 @@ import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { type Configuration, NOW, OLD } from './cluster.ts';
 import { V2, V3 } from './configure.ts';
 
+/** An earlier run, which installed the version that all nodes run at first. */
+const EARLIER_RUN: NodeRolloutRun = {
+  ...recordOf({ planUid: 'plan-0', id: 'run-0', isOver: true, installed: [OLD] }),
+  phase: 'done',
+};
 const FIRST_RUN = 'run-1';
 const FIRST_PLAN = 'plan-1';
 const ROLES: readonly Role[] = ['controller', 'worker'];
@@ -45,11 +51,28 @@ export function historyOf(plan: Plan): NodeRolloutRun[] {
   const { uid = '' } = plan.metadata;
   const isBack = rolledBackBy(plan) !== undefined;
   const isOver = !['new', 'running'].includes(phaseOfPlan(begun(plan).status?.state));
-  const own = runOf(uid, runIdOf(plan), isBack ? V2 : OLD, isOver);
-  return isBack ? [own, runOf(FIRST_PLAN, FIRST_RUN, OLD, true)] : [own];
+  const installed = plan.spec.commands.flatMap(({ k0supdate }) => k0supdate?.version ?? []);
+  const own = { planUid: uid, id: runIdOf(plan), isOver, installed };
+  if (!isBack) return [runFrom(OLD, own), EARLIER_RUN];
+  const first = { planUid: FIRST_PLAN, id: FIRST_RUN, isOver: true, installed: [V2, V3] };
+  return [runFrom(V2, own), runFrom(OLD, first), EARLIER_RUN];
 }
 
-function runOf(planUid: string, id: string, before: string, isOver: boolean): NodeRolloutRun {
+interface RunFacts {
+  readonly planUid: string;
+  readonly id: string;
+  readonly isOver: boolean;
+  readonly installed: readonly string[];
+}
+
+function runFrom(before: string, facts: RunFacts): NodeRolloutRun {
+  return {
+    ...recordOf(facts),
+    before: ROLES.map((role) => ({ role, version: before, nodes: [], others: true })),
+  };
+}
+
+function recordOf({ planUid, id, isOver, installed }: RunFacts): NodeRolloutRun {
   const at = rfc3339(NOW);
   return {
     id,
@@ -58,8 +81,7 @@ function runOf(planUid: string, id: string, before: string, isOver: boolean): No
     ...(isOver ? { ended: at } : {}),
     phase: isOver ? 'failed' : 'running',
     counts: { total: 0, done: 0, failed: 0, inProgress: 0, pending: 0, skipped: 0 },
-    before: ROLES.map((role) => ({ role, version: before, nodes: [], others: true })),
-    downloads: [OLD, V2, V3].map((version) => ({
+    downloads: installed.map((version) => ({
       version,
       platform: 'linux-amd64',
       url: 'https://example.com/k0s',
@@ -79,11 +101,12 @@ export function wayBackOf(
   const ofRole = (role: Role): KubeObject[] =>
     objects.filter((_, place) => specs[place]?.role === role);
   const world = buildWorldOf([controlNodes, ofRole('controller')], [nodes, ofRole('worker')]);
-  const [run] = historyOf(plan);
+  const history = historyOf(plan);
+  const [run] = history;
   if (run === undefined) return undefined;
   const ways = waysBack(run, presentNodes(world), []);
   if (ways.moves.length === 0 || ways.unable.length > 0) return undefined;
-  const parts = { run: qualifiedRunId(run), downloads: run.downloads ?? [], concurrent };
+  const parts = { run: qualifiedRunId(run), downloads: knownDownloads(history), concurrent };
   const { metadata, ...made } = planBack(ways, parts, rfc3339(NOW));
   const { annotations: _, ...kept } = plan.metadata;
   return { ...made, metadata: { ...kept, ...metadata, uid: 'plan-2' } };
