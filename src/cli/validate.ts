@@ -23,8 +23,9 @@ import { readUpdateConfig } from '../updates/config/read-config.ts';
 import { failing, RefitError } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { counted } from '../util/phrases.ts';
-import { parseVersion } from '../util/version.ts';
+import { parseVersion, type Version } from '../util/version.ts';
 import { parseYaml } from '../util/yaml.ts';
+import { K0S_MOST_BEHIND } from '../versions/k0s-rules.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
 import { type InputFile, readInputs } from './input-files.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';
@@ -278,7 +279,12 @@ function judgePlan(plan: Plan): Judgement {
   return {
     title: `Plan ${metadata.name}${id} with ${counted(spec.commands.length, 'command')} can be carried out`,
     problems: problemsOf(plan).map(({ message }) => message),
-    warnings: [...missingForK0s(plan), ...unverified(plan), ...brokenSteps(plan)],
+    warnings: [
+      ...missingForK0s(plan),
+      ...unverified(plan),
+      ...brokenSteps(plan),
+      ...lateWorkers(plan),
+    ],
   };
 }
 
@@ -323,6 +329,28 @@ function brokenSteps({ spec }: Plan): string[] {
     const field = `spec.commands[${index}].k0supdate.version`;
     return [
       `${field}: nodes of command ${before.index} ${broken.message}: Refit refuses this step unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check this rule, so Refit may end the plan if it becomes the leader later`,
+    ];
+  });
+}
+
+/**
+ * Returns a warning for each command that takes controllers so far ahead that k0s no longer supports the workers. The
+ * file does not say which version workers have at first, but no worker is newer than a controller.
+ */
+function lateWorkers({ spec }: Plan): string[] {
+  let newest: Version | undefined;
+  return spec.commands.flatMap(({ k0supdate }, index) => {
+    const version = parseVersion(k0supdate?.version);
+    if (k0supdate === undefined || version === undefined) return [];
+    const { forceupdate, targets } = k0supdate;
+    newest ??= version;
+    const behind = version.major === newest.major ? version.minor - newest.minor : 0;
+    const had = `v${newest.major}.${newest.minor}`;
+    if (targets.workers !== undefined) newest = version;
+    if (behind <= K0S_MOST_BEHIND || targets.controllers === undefined || forceupdate === true)
+      return [];
+    return [
+      `spec.commands[${index}].k0supdate.version: this command takes controllers to ${k0supdate.version} before any worker has more than ${had}, and k0s supports workers that are at most ${counted(K0S_MOST_BEHIND, 'minor version')} older: list the workers in an earlier command, too. Refit refuses this step unless an UpgradePolicy allows KubeletBehind`,
     ];
   });
 }

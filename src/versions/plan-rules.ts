@@ -7,10 +7,11 @@ import { isNewerMinor, parseVersion } from '../util/version.ts';
 import { brokenStep } from './kubeadm-rules.ts';
 import { equallyPrecise } from './release-parts.ts';
 
-/** The rules that a policy may lift by name. */
+/** The rules of every plan. A policy may lift them by name. */
 export const VERSION_RULES = ['SkippedMinor', 'Downgrade', 'KubeletAhead'] as const;
 
-export type VersionRule = (typeof VERSION_RULES)[number];
+/** `KubeletBehind` is only checked for distributions that support fewer minor versions than Kubernetes. */
+export type VersionRule = (typeof VERSION_RULES)[number] | 'KubeletBehind';
 
 /** Targets that get the same version. */
 export interface VersionStage {
@@ -59,7 +60,8 @@ export interface ApiServer {
 type AllowedRules = ReadonlySet<VersionRule>;
 type RemedyOf = (rule: VersionRule) => string;
 
-function policyRemedy(rule: VersionRule): string {
+/** Says how the author of a policy can lift the rule. */
+export function policyRemedy(rule: VersionRule): string {
   return `; versions.allow: [${rule}] of an UpgradePolicy allows it`;
 }
 

@@ -163,6 +163,15 @@ describe('one node', () => {
   });
 });
 
+test('a worker cannot go back further than its distribution supports kubelets that are older than an API server', () => {
+  const back = { from: 'v1.35.4', kept: { version: 'v1.35.4', sha256: SUM } };
+  expect(wayBackOfNode(node(back), [MINOR], NOW, 2).state).toBe('open');
+  expect(wayBackOfNode(node(back), [MINOR], NOW, 1)).toEqual({
+    state: 'closed',
+    message: `a kubelet of v1.35 is too old for the API server of ${MINOR}`,
+  });
+});
+
 test.each<[string, UpgradedNode['keptBundle'], boolean]>([
   ['no bundle was placed', undefined, false],
   ['it is there', { version: OLD }, false],

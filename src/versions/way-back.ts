@@ -46,14 +46,19 @@ export interface WayBack {
   readonly message: string;
 }
 
-/** The most minor versions by which a kubelet may be older than an API server. */
+/** The most minor versions by which a kubelet may be older than an API server, by the version skew policy of Kubernetes. */
 const MOST_BEHIND = 3;
 
-/** Returns whether one node can go back. `servers` are the versions of all API servers, and `now` is in milliseconds. */
+/**
+ * Returns whether one node can go back. `servers` are the versions of all API servers, and `now` is in milliseconds.
+ * `mostBehind` is the number of minor versions by which the distribution supports kubelets that are older than an API
+ * server.
+ */
 export function wayBackOfNode(
   node: UpgradedNode,
   servers: readonly (string | undefined)[],
   now: number,
+  mostBehind = MOST_BEHIND,
 ): WayBack {
   const { from } = node;
   const earlier = parseVersion(from);
@@ -62,7 +67,7 @@ export function wayBackOfNode(
     return { state: 'unknown', message: 'the version before the upgrade is not known' };
   if (node.role === 'controller' && !isSameMinor(earlier, later))
     return { state: 'closed', message: noReturn(earlier, later) };
-  const skew = node.role === 'worker' ? skewOf(earlier, servers) : undefined;
+  const skew = node.role === 'worker' ? skewOf(earlier, servers, mostBehind) : undefined;
   if (skew !== undefined) return { state: 'closed', message: skew };
   const way = wayBackOfBinary(node, from, now);
   return lacksBundle(node) && way.state !== 'closed'
@@ -134,12 +139,16 @@ function noReturn(earlier: Version, later: Version): string {
   return `controllers cannot go back from ${present} to ${old}, because etcd may hold objects that ${old} cannot read: only a backup from before the upgrade brings ${old} back`;
 }
 
-function skewOf(kubelet: Version, servers: readonly (string | undefined)[]): string | undefined {
+function skewOf(
+  kubelet: Version,
+  servers: readonly (string | undefined)[],
+  mostBehind: number,
+): string | undefined {
   for (const text of servers) {
     const server = parseVersion(text);
     if (!server) continue;
     const what = `a kubelet of v${kubelet.major}.${kubelet.minor}`;
-    if (server.major !== kubelet.major || server.minor - kubelet.minor > MOST_BEHIND)
+    if (server.major !== kubelet.major || server.minor - kubelet.minor > mostBehind)
       return `${what} is too old for the API server of ${text}`;
     if (isNewerMinor(kubelet, server)) return `${what} is newer than the API server of ${text}`;
   }

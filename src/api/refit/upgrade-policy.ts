@@ -303,7 +303,7 @@ export const upgradePolicySpecSchema = object(
     versions: object('Which versions may follow each other.', {
       allow: list(
         'Version rules that plans may break.',
-        z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']),
+        z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead', 'KubeletBehind']),
       ).meta(SET),
       pin: optional(
         'Nodes that keep a version: no plan moves them to another one. `holds` says whether a plan waits for them at its end.',

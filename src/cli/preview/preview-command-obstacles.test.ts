@@ -1,7 +1,7 @@
 /** Tests what a preview prints about everything that refuses, holds or will delay a plan. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
-import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../../../test/support/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import {
@@ -23,6 +23,7 @@ import {
 import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { because } from '../../engine/model/reasons.ts';
@@ -34,7 +35,7 @@ import {
   type Node,
   nodes,
 } from '../../kube/resources.ts';
-import { AGENT_ANNOTATION, ATTEMPT_LABEL } from '../../signal/names.ts';
+import { AGENT_ANNOTATION, ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
 import type { AskControlPlane, Sources } from '../status/inspection-sources.ts';
 import { previewNew } from './preview-command.ts';
 import { type PreviewView, problemsOf, renderPreview } from './view.ts';
@@ -53,6 +54,25 @@ test('a selector that matches nothing is told beside the stages that have target
   expect(textOf(view)).toContain(
     '\n  workers to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n',
   );
+});
+
+test('a worker that would be too old for the new controllers is named before the start, with the rule', async () => {
+  const [node = buildNode('w1')] = workers;
+  const old = { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: 'v1.34.6+k0s' } } };
+  const servers = ['c1', 'c2'].map((name) => {
+    const controller = buildControlNode(name);
+    return { ...controller, status: { ...controller.status, k0sVersion: 'v1.35.4+k0s.0' } };
+  });
+  const file = buildPlan({
+    commands: [{ k0supdate: buildUpdate({ targets: { controllers: listed('c1', 'c2') } }) }],
+  });
+  const world = buildWorldOf([nodes, [old]], [controlNodes, servers], [jobs, []]);
+  const parts = buildViewParts({ controlPlane: READY });
+  const view = await previewNew(file, { dialect: autopilot, plans: () => [], world }, parts, T0);
+  expect(problemsOf(view).join('\n')).toContain(
+    'w1 would still have a kubelet of v1.34.6+k0s when the API server of c1, c2 has v1.36.3+k0s.2',
+  );
+  expect(textOf(view)).toContain('rule KubeletBehind; versions.allow: [KubeletBehind]');
 });
 
 test('the gates are asked on the cluster as it is', async () => {

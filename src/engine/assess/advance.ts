@@ -2,13 +2,16 @@
  * Advances a rollout by one step: admits the rollout, processes the reports of the nodes, starts targets for free
  * slots, or ends the rollout.
  */
+import { kubeletVersionOf } from '../../kube/resources.ts';
+import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { listedSentences } from '../../util/phrases.ts';
+import { type KubeletLag, kubeletsLeftBehind } from '../../versions/kubelet-lag.ts';
 import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
 import { pinAgainst } from '../gates/pins.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
-import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
+import { type DecisionContext, factsOf, gateInput, nodeNameOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Snapshot } from '../model/decision.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
@@ -327,7 +330,32 @@ export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): Versi
         };
       }),
     }));
-  return judgePlan(stages, apiServers, allow);
+  const { problems, unchecked } = judgePlan(stages, apiServers, allow);
+  const lag = allow.has('KubeletBehind') ? undefined : lagOf(snapshot, countsVirtual);
+  const behind = lag === undefined ? [] : kubeletsLeftBehind(stages, apiServers, lag);
+  return { problems: [...problems, ...behind], unchecked };
+}
+
+/**
+ * Returns the kubelets that a plan may leave behind; undefined if the distribution states no limit. A kubelet of a
+ * controller gets its version together with the API server of the controller.
+ */
+function lagOf(snapshot: Snapshot, countsVirtual: boolean): KubeletLag | undefined {
+  const { rollout, fleet = [], apiServers = [], mostBehind } = snapshot;
+  if (mostBehind === undefined) return undefined;
+  const ofControllers = new Set([
+    ...apiServers.map(({ name }) => name),
+    ...rollout.stages
+      .filter(({ role }) => role === 'controller')
+      .flatMap(({ targets }) =>
+        targets.map((target) => nodeNameOf(target, factsOf(snapshot, target))),
+      ),
+  ]);
+  const kubelets = fleet
+    .filter((node) => countsVirtual || virtualBy(node) === undefined)
+    .filter(({ metadata }) => !ofControllers.has(metadata.name))
+    .map((node) => ({ name: node.metadata.name, version: kubeletVersionOf(node) }));
+  return { kubelets, mostBehind };
 }
 
 /** Returns the reason to report when the rollout starts with an unknown version; undefined if every version is known. */

@@ -158,6 +158,7 @@ const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
   'SkippedMinor',
   'Downgrade',
   'KubeletAhead',
+  'KubeletBehind',
 ]);
 
 /**

@@ -237,6 +237,11 @@ export interface SkewRules<P extends KubeObject> {
    * signal on the object says it.
    */
   upgradedBy?(object: KubeObject, plan: P): string | undefined;
+  /**
+   * The most minor versions by which the distribution supports kubelets that are older than an API server. Without this
+   * member, no rule limits that before the start of a plan.
+   */
+  readonly mostBehind?: number;
   /** True if a target that breaks a rule waits. Without it, a broken rule refuses the whole plan. */
   readonly isWait?: boolean;
 }

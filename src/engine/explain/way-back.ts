@@ -68,9 +68,12 @@ function recordsWayBack({ snapshot }: Pick<Context, 'snapshot'>): boolean {
   return snapshot.apiServers !== undefined && snapshot.waitsForVersions !== true;
 }
 
-function wayOf({ snapshot: { apiServers = [] }, now }: Context, node: UpgradedNode): WayBack {
+function wayOf(
+  { snapshot: { apiServers = [], mostBehind }, now }: Context,
+  node: UpgradedNode,
+): WayBack {
   const servers = apiServers.map(({ version }) => version);
-  return wayBackOfNode(node, servers, now);
+  return wayBackOfNode(node, servers, now, mostBehind);
 }
 
 /** Returns sentences about the steps that cannot be undone and that have not begun yet. */

@@ -343,6 +343,11 @@ export interface Snapshot {
   /** Every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServer[] | undefined;
   /**
+   * The most minor versions by which the distribution supports kubelets that are older than an API server; undefined if
+   * only the policy of Kubernetes limits that.
+   */
+  readonly mostBehind?: number | undefined;
+  /**
    * True if a target waits while it breaks a version skew rule; false if the whole plan is refused. Plans that never end
    * wait, because their nodes and their version change.
    */

@@ -117,6 +117,8 @@ export const REASONS = {
   SkippedMinor: 'the plan would skip a minor version',
   Downgrade: 'the plan would put an older version on a node',
   KubeletAhead: 'the plan would make a kubelet newer than an API server',
+  KubeletBehind:
+    'a kubelet would be more minor versions older than an API server than the distribution supports',
   RemovedApis: 'objects exist of a kind that the new version no longer serves',
 } as const satisfies Readonly<Record<string, string>>;
 
@@ -331,6 +333,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   KubeletAhead: {
     act: 'upgrade the API servers first, or set `versions.allow: [KubeletAhead]` in the policy; if the plan goes back to an older version, roll back the newer workers first',
+  },
+  KubeletBehind: {
+    act: 'upgrade the nodes that the message names first, one minor version after the other, or set `versions.allow: [KubeletBehind]` in the policy',
   },
   RemovedApis: {
     act: 'migrate the objects that the message names to a version that is still served, or delete them',

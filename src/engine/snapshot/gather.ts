@@ -236,11 +236,16 @@ function skewFacts({
   dialect,
   plan,
   world,
-}: Scene): Pick<Snapshot, 'apiServers' | 'waitsForVersions'> {
+}: Scene): Pick<Snapshot, 'apiServers' | 'mostBehind' | 'waitsForVersions'> {
   const rules = dialect.versions?.skewRules;
   if (!rules) return {};
   const apiServers = rules.apiServers ? rules.apiServers(plan, world) : dialect.endpoints(world);
-  return { apiServers, ...(rules.isWait === true ? { waitsForVersions: true } : {}) };
+  const { mostBehind, isWait } = rules;
+  return {
+    apiServers,
+    ...defined({ mostBehind }),
+    ...(isWait === true ? { waitsForVersions: true } : {}),
+  };
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   nodeNameOf,
   ROLLOUT_ANNOTATION,
 } from '../../../signal/names.ts';
+import { K0S_MOST_BEHIND } from '../../../versions/k0s-rules.ts';
 import { isOlder, mayBePartOf } from '../../../versions/release-parts.ts';
 import { occupantOf } from '../../shared/annotation-signal.ts';
 import { hostRefusal } from '../../shared/host-refusals.ts';
@@ -61,7 +62,7 @@ export const autopilot: Dialect<Plan> = {
   planRules: { apply: withPlanWindows },
   versions: {
     isBehind: (object, { version }) => isOlder(versionOf(object), version),
-    skewRules: { versionOf: exactVersionOf, runs },
+    skewRules: { versionOf: exactVersionOf, runs, mostBehind: K0S_MOST_BEHIND },
   },
   agents: { of: agentOf, unfitFor: hostRefusal },
   names: { meantBy: (name, { role }, world) => meantBy(name, role, world) },

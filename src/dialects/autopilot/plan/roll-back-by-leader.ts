@@ -17,6 +17,7 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { listedSentences } from '../../../util/phrases.ts';
+import { K0S_MOST_BEHIND } from '../../../versions/k0s-rules.ts';
 import { wayBackOfAll, wayBackOfNode } from '../../../versions/way-back.ts';
 import {
   concurrentIn,
@@ -101,7 +102,12 @@ function obstacleOf(
   const way = wayBackOfAll(
     moves.map(({ name, role, from, to }) => ({
       // `planBack` checks the files later: it throws if no file of a version is known.
-      ...wayBackOfNode({ name, role, from: to, to: from, hasDownload: true }, servers, now),
+      ...wayBackOfNode(
+        { name, role, from: to, to: from, hasDownload: true },
+        servers,
+        now,
+        K0S_MOST_BEHIND,
+      ),
       name,
     })),
   );
