@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
-import { buildPlan, buildUpdate, listed } from '../../test/support/builders/plans.ts';
+import { buildPlan, buildUpdate } from '../../test/support/builders/plans.ts';
 import type { RefitError } from '../util/errors.ts';
 import { validate } from './validate.ts';
 
@@ -95,63 +95,6 @@ test('a later command with an older version: a warning, since only a policy can 
       "Refit refuses this step unless an UpgradePolicy allows Downgrade; k0s's own leader does not check this rule, so Refit may end the plan if it becomes the leader later",
   );
 });
-
-test.each<[string, readonly { version: string; roles: string; forced?: true }[], boolean]>([
-  [
-    'two minor versions before any worker',
-    [
-      { version: 'v1.35.4+k0s.0', roles: 'controllers' },
-      { version: 'v1.36.3+k0s.0', roles: 'controllers' },
-      { version: 'v1.37.1+k0s.0', roles: 'controllers workers' },
-    ],
-    true,
-  ],
-  [
-    'two minor versions, and the workers follow in each command',
-    [
-      { version: 'v1.35.4+k0s.0', roles: 'controllers workers' },
-      { version: 'v1.36.3+k0s.0', roles: 'controllers workers' },
-      { version: 'v1.37.1+k0s.0', roles: 'controllers' },
-    ],
-    false,
-  ],
-  [
-    'one minor version before the workers',
-    [
-      { version: 'v1.35.4+k0s.0', roles: 'controllers' },
-      { version: 'v1.36.3+k0s.0', roles: 'controllers workers' },
-    ],
-    false,
-  ],
-  [
-    'two minor versions with forceupdate',
-    [
-      { version: 'v1.35.4+k0s.0', roles: 'controllers' },
-      { version: 'v1.36.3+k0s.0', roles: 'controllers' },
-      { version: 'v1.37.1+k0s.0', roles: 'controllers', forced: true },
-    ],
-    false,
-  ],
-])(
-  'a Plan that takes controllers forward by %s gets a warning only if workers stay too old',
-  async (_title, steps, isWarned) => {
-    const commands = steps.map(({ version, roles, forced }) => ({
-      k0supdate: buildUpdate({
-        version,
-        targets: Object.fromEntries(roles.split(' ').map((role) => [role, listed('n1')])),
-        ...(forced ? { forceupdate: true } : {}),
-      }),
-    }));
-    let told = '';
-    await validate([await file(stringify(buildPlan({ commands })))], (text) => {
-      told += text;
-    });
-    const warning =
-      'spec.commands[2].k0supdate.version: this command takes controllers to v1.37.1+k0s.0 before any worker has more than v1.35, and k0s supports workers that are at most 1 minor version older: list the workers in an earlier command, too. Refit refuses this step unless an UpgradePolicy allows KubeletBehind';
-    expect(told.includes(warning)).toBe(isWarned);
-    expect(told.includes('KubeletBehind')).toBe(isWarned);
-  },
-);
 
 test('two problems: both, each with field, what was found and what would be right', async () => {
   const path = await file(

@@ -153,7 +153,28 @@ describe('one node', () => {
       { kept: { version: PATCH } },
       [PATCH],
       'closed',
-      /keeps v1\.36\.3\+k0s\.0 instead/,
+      /^the agent last announced that its host keeps v1\.36\.3\+k0s\.0 instead/,
+    ],
+    [
+      'the announcement is older than the end of the upgrade a moment ago',
+      { kept: { version: PATCH }, ended: '2026-11-20T09:59:50Z' },
+      [PATCH],
+      'unknown',
+      /^the agent may not have announced yet that its host keeps v1\.36\.2\+k0s\.0: it last announced v1\.36\.3\+k0s\.0$/,
+    ],
+    [
+      'the upgrade ended two minutes ago, and the announcement names another file',
+      { kept: { version: PATCH }, ended: '2026-11-20T09:58:00Z' },
+      [PATCH],
+      'closed',
+      /instead of/,
+    ],
+    [
+      'the upgrade ended a moment ago, and the file was removed for room',
+      { kept: { version: PATCH, gone: 'DiskFull' }, ended: '2026-11-20T09:59:50Z' },
+      [PATCH],
+      'closed',
+      /to make room/,
     ],
   ])('%s', (_, more, servers, state, message) => {
     expect(wayBackOfNode(node(more), servers, NOW)).toMatchObject({

@@ -25,6 +25,8 @@ export interface UpgradedNode {
   readonly keptBundle?: Pick<KeptForWayBack, 'version' | 'gone'> | undefined;
   /** True if a download of the earlier version is known. */
   readonly hasDownload?: boolean;
+  /** The time at which the upgrade of the node ended, in RFC 3339 format; undefined if it is not known. */
+  readonly ended?: string | undefined;
 }
 
 export interface KeptForWayBack {
@@ -45,6 +47,12 @@ export interface WayBack {
   /** One sentence without a full stop. */
   readonly message: string;
 }
+
+/**
+ * The longest time after the end of an upgrade until the agent has announced which file its host keeps now, in
+ * milliseconds. The agent adds it to its last report, or compares its announcement with the host once a minute.
+ */
+export const ANNOUNCED_WITHIN_MS = 120_000;
 
 /** The most minor versions by which a kubelet may be older than an API server, by the version skew policy of Kubernetes. */
 const MOST_BEHIND = 3;
@@ -155,7 +163,8 @@ function skewOf(
   return undefined;
 }
 
-function wayBackOfBinary({ kept, hasDownload }: UpgradedNode, from: string, now: number): WayBack {
+function wayBackOfBinary(node: UpgradedNode, from: string, now: number): WayBack {
+  const { kept, hasDownload, ended } = node;
   const lack = lackOfKept(kept, from, now);
   const until = kept?.until;
   if (lack === undefined && until === undefined)
@@ -163,8 +172,23 @@ function wayBackOfBinary({ kept, hasDownload }: UpgradedNode, from: string, now:
   if (hasDownload === true) return { state: 'open', message: `a download of ${from} is known` };
   if (lack === undefined && until !== undefined)
     return { state: 'closing', until, message: `the host keeps ${from} until ${until}` };
+  if (isOfEarlierFile(kept, from) && now < Date.parse(ended ?? '') + ANNOUNCED_WITHIN_MS) {
+    const message = `the agent may not have announced yet that its host keeps ${from}: it last announced ${kept.version}`;
+    return { state: 'unknown', message };
+  }
   const state = kept === undefined ? 'unknown' : 'closed';
   return { state, message: `${lack}, and no download of it is known, ${NEEDS_FLAGS}` };
+}
+
+/**
+ * Returns true if the announcement names another file than the file of the version before the last upgrade. Each upgrade
+ * keeps that file, so the announcement may be older than the upgrade.
+ */
+export function isOfEarlierFile(
+  kept: KeptForWayBack | undefined,
+  from: string,
+): kept is KeptForWayBack & { readonly version: string } {
+  return kept?.version !== undefined && kept.gone === undefined && kept.version !== from;
 }
 
 const NEEDS_FLAGS = 'so refit rollback needs --url and --sha256';
@@ -192,7 +216,7 @@ export function lackOfKept(
       break;
   }
   if (kept.version !== version)
-    return `the host keeps ${kept.version ?? 'another version'} instead of ${version}`;
+    return `the agent last announced that its host keeps ${kept.version ?? 'another version'} instead of ${version}`;
   if (until !== undefined && Date.parse(until) <= now)
     return `the host no longer keeps ${version}, because the retention time is over`;
   return sha256 === undefined

@@ -305,7 +305,10 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
       const why = report?.reason ?? "see the node's log for the reason";
       const { late, refused } = report ?? {};
       const how = { ...(late && { late }), ...(refused && { refused }) };
-      return { kind: 'failed', ...common, message: `${step}: ${why}`, ...how };
+      // An agent reports a refusal as a failed download, because that is the only failure that agents of k0s write before
+      // they change a node. No download was tried, so the message does not say that one failed.
+      const what = refused === true ? 'Refused before the download' : step;
+      return { kind: 'failed', ...common, message: `${what}: ${why}`, ...how };
     }
     default:
       return {

@@ -5,7 +5,7 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
-import { later, T0 } from '../../../test/support/clock/times.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { keptFileUrl } from '../../signal/kept-file.ts';
@@ -102,7 +102,7 @@ function wayOf(situation: Partial<Situation>) {
   const snapshot = snapshotOf([situation]);
   const [stage] = snapshot.rollout.stages;
   const [target] = stage?.targets ?? [];
-  return stage && target && wayBackOf({ snapshot, now: T0 }, stage, target);
+  return stage && target && wayBackOf({ snapshot, now: T0 + 2 * MINUTE }, stage, target);
 }
 
 const NO_DOWNLOAD = 'and no download of it is known, so refit rollback needs --url and --sha256';
@@ -129,9 +129,9 @@ test.each<[string, Partial<Situation>, string, string]>([
   ],
   [
     'keepPrevious runs',
-    { kept: { version: OLD, sha256: SUM, until: later(60_000) } },
+    { kept: { version: OLD, sha256: SUM, until: later(300_000) } },
     'closing',
-    `the host keeps ${OLD} until ${later(60_000)}`,
+    `the host keeps ${OLD} until ${later(300_000)}`,
   ],
   [
     'keepPrevious is over, and the agent has not removed the binary yet',
@@ -155,13 +155,13 @@ test.each<[string, Partial<Situation>, string, string]>([
     'the host keeps the binary of another run',
     { kept: { version: OLDEST } },
     'closed',
-    `the host keeps ${OLDEST} instead of ${OLD}, ${NO_DOWNLOAD}`,
+    `the agent last announced that its host keeps ${OLDEST} instead of ${OLD}, ${NO_DOWNLOAD}`,
   ],
   [
     'the record of the kept binary has no version',
     { kept: {} },
     'closed',
-    `the host keeps another version instead of ${OLD}, ${NO_DOWNLOAD}`,
+    `the agent last announced that its host keeps another version instead of ${OLD}, ${NO_DOWNLOAD}`,
   ],
   [
     'the agent does not say which sha256 the kept binary has',
@@ -244,6 +244,12 @@ test.each<[string, Partial<Situation>, string, string]>([
   ],
 ])('%s', (_, situation, state, message) => {
   expect(wayOf(situation)).toMatchObject({ state, message });
+});
+
+test('just after its upgrade, a node whose agent still announces an earlier file may go back', () => {
+  const snapshot = snapshotOf([{ kept: { version: MINOR, sha256: SUM } }]);
+  expect(wayBackOfRollout({ snapshot, now: T0 })).toMatchObject({ state: 'unknown' });
+  expect(wayBackOfRollout({ snapshot, now: T0 + 2 * MINUTE })).toMatchObject({ state: 'closed' });
 });
 
 describe('nothing is said', () => {

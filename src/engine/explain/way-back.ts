@@ -60,7 +60,8 @@ function upgradedNode(
   if (from === stage.version) return undefined;
   const { kept, keptBundle } = agent ?? {};
   const node = { name: target.name, role: stage.role, from, to: stage.version, platform };
-  return { ...node, kept, keptBundle, hasDownload: hasDownloadOf(snapshot, from, platform) };
+  const hasDownload = hasDownloadOf(snapshot, from, platform);
+  return { ...node, kept, keptBundle, hasDownload, ended: target.since };
 }
 
 /** Returns true if agents report what a target needs to go back. Where targets wait for the version rules, no agent reports. */

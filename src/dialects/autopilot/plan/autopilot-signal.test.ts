@@ -206,6 +206,7 @@ describe('the answer of a node to our signal', () => {
       read(annotated({ ...ours('FailedDownload').metadata.annotations, ...report })),
     ).toMatchObject({
       kind: 'failed',
+      message: 'Refused before the download: no sha256',
       refused: true,
     });
   });

@@ -33,13 +33,15 @@ interface Row {
   readonly reported?: string;
   /** The sha256 of the old binary that each worker keeps, by name; absent if it keeps none. */
   readonly kept?: Readonly<Record<string, string>>;
+  /** The version of the file that each of these workers announced last. */
+  readonly keptVersion?: string;
   /** Milliseconds since the end of the run. */
   readonly later?: number;
 }
 
 function backOf(row: Row) {
   const { present = {}, servers = NEW, before, downloads, isOfChannel, reported, later = 0 } = row;
-  const { kept = {} } = row;
+  const { kept = {}, keptVersion = OLD } = row;
   const k0supdate = buildUpdate({
     targets: { workers: { ...listed(...NAMES), limits: { concurrent: 2 } } },
   });
@@ -53,7 +55,7 @@ function backOf(row: Row) {
     const signal = { ...buildSignal({ status: 'Completed' }), [ROLLOUT_ANNOTATION]: 'plan-uid/x' };
     const sha256 = kept[name];
     const announced: Record<string, string> =
-      sha256 === undefined ? {} : { [AGENT_ANNOTATION]: announcementOf(sha256) };
+      sha256 === undefined ? {} : { [AGENT_ANNOTATION]: announcementOf(sha256, keptVersion) };
     const annotations = { ...announced, ...(name === reported ? signal : {}) };
     const node = buildNode(name, { annotations });
     const kubeletVersion = present[name] ?? OLD;
@@ -81,11 +83,11 @@ function backOf(row: Row) {
   return planBackOf({ plan, rollout, world, run, history: [run, earlier] }, T0 + later);
 }
 
-function announcementOf(sha256: string): string {
+function announcementOf(sha256: string, version: string): string {
   return encodePresence({
     version: '0.9.0',
     since: '2026-11-20T07:00:00Z',
-    kept: { version: OLD, sha256 },
+    kept: { version, sha256 },
   });
 }
 
@@ -211,4 +213,33 @@ test('the leader refuses if the node never shows it, and waits for nothing that 
 test('an end in the future, which the clock of another leader gave, does not make the leader wait longer', () => {
   const row = { reported: 'w1', present: { w2: NEW }, later: -60 * MINUTE };
   expect(backOf(row)).toEqual({ awaits: LAGS, leftMs: 2 * MINUTE });
+});
+
+test('the leader waits for agents that have not announced yet which file they keep, but only for two minutes', () => {
+  const row = {
+    present: { w1: NEW, w2: NEW },
+    downloads: [],
+    kept: { w1: 'a'.repeat(64), w2: 'a'.repeat(64) },
+    keptVersion: 'v1.36.3+k0s.4',
+  };
+  const sentences = ['w2', 'w1'].map(
+    (name) =>
+      `the agent of ${name} last announced that its host keeps v1.36.3+k0s.4 instead of ${OLD}`,
+  );
+  expect(backOf({ ...row, later: MINUTE })).toEqual({
+    awaits: sentences.join('; '),
+    leftMs: MINUTE,
+  });
+  expect(backOf({ ...row, later: 2 * MINUTE })).toMatchObject({
+    obstacle: expect.stringContaining('last announced that its host keeps v1.36.3+k0s.4') as string,
+  });
+});
+
+test('the leader waits for no announcement if a download is known', () => {
+  const row = {
+    present: { w1: NEW },
+    kept: { w1: 'a'.repeat(64) },
+    keptVersion: 'v1.36.3+k0s.4',
+  };
+  expect(backOf(row)).toMatchObject({ names: ['w1'] });
 });

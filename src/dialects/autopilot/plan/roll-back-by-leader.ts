@@ -9,7 +9,11 @@ import type {
   RollBackPlan,
   RollBackScene,
 } from '../../../engine/contract/features.ts';
-import { knownDownloads } from '../../../engine/model/known-downloads.ts';
+import {
+  isDownloadOf,
+  type KnownDownload,
+  knownDownloads,
+} from '../../../engine/model/known-downloads.ts';
 import { inState, type Rollout } from '../../../engine/model/rollout.ts';
 import { qualifiedRunId } from '../../../engine/model/runs.ts';
 import { controlNodes } from '../../../signal/names.ts';
@@ -18,7 +22,7 @@ import { RefitError } from '../../../util/errors.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { listedSentences } from '../../../util/phrases.ts';
 import { K0S_MOST_BEHIND } from '../../../versions/k0s-rules.ts';
-import { wayBackOfAll, wayBackOfNode } from '../../../versions/way-back.ts';
+import { isOfEarlierFile, wayBackOfAll, wayBackOfNode } from '../../../versions/way-back.ts';
 import {
   concurrentIn,
   type GoingBack,
@@ -62,6 +66,8 @@ export function planBackOf(
     if (obstacle !== undefined) return { obstacle };
     const moves = failedLast(ways.moves, rollout);
     const downloads = knownDownloads(history);
+    const unannounced = delayUntil(unannouncedFiles(moves, downloads), run, now);
+    if (unannounced !== undefined) return unannounced;
     const parts = { run: qualifiedRunId(run), downloads, concurrent: concurrentIn(plan) };
     const { spec } = planBack({ ...ways, moves }, parts, rfc3339(now));
     return { plan: { ...plan, spec }, names: moves.map(({ name }) => name) };
@@ -77,13 +83,44 @@ export function planBackOf(
  */
 function delayOf(
   unable: readonly UnableNode[],
+  run: RollBackScene<Plan>['run'],
+  now: number,
+): RollBackDelay | undefined {
+  if (unable.some(({ why }) => why === 'unrecorded')) return undefined;
+  const sentences = unable.map(({ sentence }) => sentence);
+  return delayUntil(sentences, run, now);
+}
+
+/**
+ * Returns a sentence for each node that would go back to the file that its host keeps, but whose agent has not announced
+ * that file yet. The announcement may be older than the end of the run.
+ */
+function unannouncedFiles(
+  moves: readonly GoingBack[],
+  downloads: readonly KnownDownload[],
+): string[] {
+  return moves
+    .filter(
+      ({ platform, to }) =>
+        !downloads.some((each) => each.platform === platform && isDownloadOf(each, to)),
+    )
+    .flatMap(({ name, kept, to }) =>
+      isOfEarlierFile(kept, to)
+        ? [
+            `the agent of ${name} last announced that its host keeps ${kept.version} instead of ${to}`,
+          ]
+        : [],
+    );
+}
+
+function delayUntil(
+  sentences: readonly string[],
   { ended = '' }: RollBackScene<Plan>['run'],
   now: number,
 ): RollBackDelay | undefined {
-  if (unable.length === 0 || unable.some(({ why }) => why === 'unrecorded')) return undefined;
+  if (sentences.length === 0) return undefined;
   const leftMs = Date.parse(ended) + SHOWN_WITHIN_MS - now;
   if (!(leftMs > 0)) return undefined;
-  const sentences = unable.map(({ sentence }) => sentence);
   return { awaits: listedSentences(sentences, FEW), leftMs: Math.min(leftMs, SHOWN_WITHIN_MS) };
 }
 

@@ -273,7 +273,7 @@ test.each<[string, Partial<GoingBack>, string]>([
   [
     'keeps another version',
     { kept: { version: OTHER, sha256: SUM } },
-    `the host keeps ${OTHER} instead of ${OLD}`,
+    `the agent last announced that its host keeps ${OTHER} instead of ${OLD}`,
   ],
   [
     'has removed the file',
