@@ -153,6 +153,21 @@ test('an Event on the Node says why it is uncordoned: no plan is left for it', a
   ]);
 });
 
+test('after an edit of the id of a plan, a node that had cordoned itself is uncordoned, and no Event says that the plan was deleted', async () => {
+  const edited = buildPlan(
+    { id: 'edited' },
+    statusOf('SchedulableWait', [], recorded({ w1: 'SignalCompleted' })),
+  );
+  const rollout = { [ROLLOUT_ANNOTATION]: `${own}/${later(1000)}` };
+  const signal = { planId: 'id1', created: later(1000), status: 'Failed' };
+  const node = signalled(cordonedFor(`id1/${later(1000)}`), signal, rollout);
+  const { spec, told } = await afterCare(node, edited);
+  expect(spec).toEqual({});
+  expect(told).toEqual([
+    'Normal PlanGone: Uncordoned: the id of its plan was edited after the node had cordoned itself',
+  ]);
+});
+
 test('of a taint that is taken away nothing is told', async () => {
   expect((await afterCare(taintedFor('Plan.gone'))).told).toEqual([]);
 });

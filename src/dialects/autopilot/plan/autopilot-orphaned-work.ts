@@ -92,12 +92,24 @@ function orphanedPlanOf(
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = pastOwner(object, plans);
   if (owner === undefined) return undefined;
-  const isThere = plans.some((plan) => isOwner(plan, owner));
-  return orphanedPlan(
-    carrier,
-    owner,
-    isThere ? 'its plan is over and no longer lists this node' : WAS_DELETED,
-  );
+  return orphanedPlan(carrier, owner, whyPast(owner, plans, carrier, signal));
+}
+
+/** Returns why the owner of a cordon or taint does not remove it. The signal is the last signal of the node. */
+function whyPast(
+  owner: string,
+  plans: readonly Plan[],
+  carrier: Carrier,
+  signal: SignalData | undefined,
+): string {
+  if (plans.some((plan) => isOwner(plan, owner)))
+    return 'its plan is over and no longer lists this node';
+  // A node that cordons itself names the id that its plan had then.
+  const isRenamed =
+    signal?.planId === owner && plans.some((plan) => isSentBy(plan, carrier, signal));
+  return isRenamed
+    ? 'the id of its plan was edited after the node had cordoned itself'
+    : WAS_DELETED;
 }
 
 function isSentBy(plan: Plan, { object, role }: Carrier, signal: SignalData): boolean {
