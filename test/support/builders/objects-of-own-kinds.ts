@@ -35,10 +35,7 @@ export const POLICY = {
     timeout: '5m',
     certificate: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
   },
-  versions: {
-    allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead', 'KubeletBehind'],
-    verify: 'None',
-  },
+  versions: { allow: ['SkippedMinor', 'KubeletAhead', 'KubeletBehind'], verify: 'None' },
   payloads: { requireSha256: true, requireHttps: true },
   controllersNotReady: 'End',
   health: {
