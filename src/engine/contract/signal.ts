@@ -73,6 +73,16 @@ export interface Signal<P extends KubeObject = KubeObject> {
     target: Target,
     plan: P,
   ): Instruction | undefined;
+  /**
+   * Returns the write that keeps the success of the target until the target is done, because the object that reports it
+   * may be deleted before. It is asked for an observation with `isUnkept`.
+   */
+  keepReport?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+  ): Instruction | undefined;
   /** Returns the write that must be done after the target is verified and before it is recorded as done. */
   finish?(
     world: World,

@@ -180,6 +180,8 @@ function instructionsFor(
         uncordon(nodeAction.taint ? marks.withoutPendingTaint(it, pending) : it),
       );
     }
+    case 'keep-report':
+      return [signal.keepReport?.(world, rollout, stage, target)];
     case 'prefetch':
       return [signal.downloads?.prefetch(world, rollout, stage, target, nodeAction.agent)];
     case 'check-downloads':

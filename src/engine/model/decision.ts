@@ -53,6 +53,8 @@ interface Attempted {
   readonly attempt: string;
   readonly since: string;
   readonly report?: TargetReport | undefined;
+  /** True if the work has succeeded, but only an object that may be deleted before the target is done says so. */
+  readonly isUnkept?: true | undefined;
 }
 
 interface Working {
@@ -438,6 +440,8 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
+  /** Keeps the success that the target reports, because its report may be deleted before the target is done. */
+  | { readonly kind: 'keep-report'; readonly node: string }
   /** Sets the marks on the Node that make these tools leave it alone. */
   | {
       readonly kind: 'protect';

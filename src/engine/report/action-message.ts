@@ -6,6 +6,7 @@ const MESSAGES = {
   cordon: 'node cordoned',
   drain: 'drain started',
   taint: 'node tainted',
+  'keep-report': 'success of the upgrade kept on the node',
   protect: 'node marked, so that other tools leave it alone',
   announce: 'lifecycle conditions of the node written',
   prefetch: 'agent asked to download ahead of its upgrade',

@@ -73,7 +73,8 @@ function nodeActionFor(
     const reason = stopReason({ ...assessment, stage, target }, facts);
     return { kind: 'cancel', stage, target, node: node?.name, reason };
   }
-  if (target.state === 'intended') return assessment.of(stage, target).nodeAction;
+  if (target.state === 'intended')
+    return assessment.of(stage, target).nodeAction ?? keepOf(stage, target, facts);
   // The target failed or was aborted after its upgrade completed, so its node must still be uncordoned.
   const isComplete =
     observation.kind === 'working' &&
@@ -88,6 +89,16 @@ function nodeActionFor(
       uncordon: uncordonOf(facts, policy),
     };
   return cleanUp(snapshot, stage, target, facts);
+}
+
+/** Returns the node action that keeps the success of the target; undefined if nothing must be kept. */
+function keepOf(
+  stage: Stage,
+  target: Target,
+  { observation, node }: TargetFacts,
+): NodeAction | undefined {
+  const isUnkept = observation.kind !== 'none' && observation.isUnkept === true;
+  return isUnkept && node ? { kind: 'keep-report', stage, target, node: node.name } : undefined;
 }
 
 /**

@@ -9,6 +9,7 @@ import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { type JobWork, jobOf, ttlOf } from './job.ts';
 import { hashOn, MACHINE_ANNOTATION } from './names.ts';
+import { attemptOn } from './node-records.ts';
 import { isOutdated } from './stamps.ts';
 
 /** The type of Refit's own condition that lists the nodes whose Job failed. */
@@ -151,6 +152,10 @@ export function attemptsOf(config: CattleConfig): Attempts {
       // The API server refused the Job. If this process started after the refusal, it may have other settings for Jobs,
       // so the API server may accept the Job now.
       if (state === 'unsupported') return Date.parse(since) < begun;
+      // The Job succeeded, and the node failed later, for example because its kubelet kept its version. So the failure says
+      // nothing about the time at which Kubernetes deletes the Job.
+      if (attemptOn(node, plan, plan.status?.latestHash ?? '')?.succeeded !== undefined)
+        return false;
       const age = now - Date.parse(end);
       // The failed Job is younger than the age at which Kubernetes deletes a finished Job. So a person has deleted it,
       // because Refit is to try the node again. If the time of the failure is in the future, this rule is not used.

@@ -221,10 +221,18 @@ test('a node that rests carries pods again, and is labelled only afterwards', ()
   const instruction =
     nodeAction &&
     dialect.signal.acknowledge?.(world, rollout, nodeAction.stage, nodeAction.target, NOW);
+  const free = annotated(
+    { ...cordoned, spec: {} },
+    { 'cordon.refit.upgrade.cattle.io/p': 'found' },
+  );
   expect(instruction).toEqual({
     kind: 'replace',
     resource: nodes,
-    object: annotated({ ...cordoned, spec: {} }, { 'cordon.refit.upgrade.cattle.io/p': 'found' }),
+    object: annotated(free, {
+      'attempt.refit.upgrade.cattle.io/p': expect.stringContaining(
+        `"succeeded":"${later(MINUTE)}"`,
+      ),
+    }),
   });
 });
 

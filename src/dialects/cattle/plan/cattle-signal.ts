@@ -9,6 +9,7 @@ import { type Job, jobs, type Node, nodes } from '../../../kube/resources.ts';
 import { claimOf, withoutClaim } from '../../../signal/at-work.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { type Attempts, withMachine } from './attempts.ts';
+import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
 import {
@@ -16,12 +17,19 @@ import {
   unnamedCordonOn,
   withCordonMark,
   withForeignCordonMark,
+  withJobCordonMark,
   withoutCordonMark,
 } from './job-cordons.ts';
 import { isLeftOut, observationOf, openOn, ownJob } from './job-observation.ts';
 import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
-import { withAttempt, withoutAttempt, withoutOldRecords, withUpgrade } from './node-records.ts';
+import {
+  withAttempt,
+  withoutAttempt,
+  withoutOldRecords,
+  withSuccess,
+  withUpgrade,
+} from './node-records.ts';
 import { isPaused, jobFor, jobsByNode, latestJobsOn, nodeOf } from './plan-jobs.ts';
 
 /**
@@ -73,13 +81,26 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
      * If the Job is held, its node is now drained, so this method starts the Job. Otherwise the Job is complete and the
      * pause of its node after the Job is over, so this method uncordons the node.
      */
-    acknowledge(world, rollout, _stage, { name }) {
-      const job = jobFor(world, rollout, name, planOf(rollout));
+    acknowledge(world, rollout, _stage, target) {
+      const plan = planOf(rollout);
+      const job = jobFor(world, rollout, target.name, plan);
       if (job && isHeld(job))
         return { kind: 'replace', resource: jobs, object: withSpec(job, { suspend: false }) };
-      const node = world.get(nodes, name);
-      const object = node && withForeignCordonMark(withoutAnyCordon(node), planOf(rollout));
+      const node = world.get(nodes, target.name);
+      const free = node && withForeignCordonMark(withoutAnyCordon(node), plan);
+      const object = free && withSuccessOf(job, free, plan, target);
       return object && { kind: 'replace', resource: nodes, object };
+    },
+
+    keepReport(world, rollout, _stage, target) {
+      const plan = planOf(rollout);
+      const { name } = target;
+      const node = world.get(nodes, name);
+      const job = ownJob(world, rollout, name, plan, attempts);
+      if (!node || !job) return undefined;
+      const marked = withJobCordonMark(node, plan, rollout.id, openOn(node, plan, world, job));
+      const object = withSuccessOf(job, marked, plan, target);
+      return { kind: 'replace', resource: nodes, object };
     },
 
     /** Deletes the Job. The engine calls it only for a held Job, or for a Job whose node was deleted. */
@@ -102,6 +123,16 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return { kind: 'replace', resource: nodes, object };
     },
   };
+}
+
+/** Returns the Node with a record that the Job succeeded; the same Node if the Job did not succeed. */
+function withSuccessOf(job: Job | undefined, node: Node, plan: CattlePlan, target: Target): Node {
+  const completion = job && holds(job, 'Complete');
+  const hash = job && names.hashOn(job, plan);
+  if (!completion || hash === undefined) return node;
+  const { creationTimestamp: created = target.since } = job.metadata;
+  const { lastTransitionTime: succeeded = created } = completion;
+  return withSuccess(node, plan, target, { hash, created, succeeded });
 }
 
 /** Returns the Node with what must be known before the target is recorded; the same Node if nothing changes. */

@@ -49,6 +49,20 @@ export function withForeignCordonMark(node: Node, { metadata }: CattlePlan): Nod
   return annotated(node, { [cordonMarkOf(metadata.name)]: FOUND });
 }
 
+/**
+ * Returns the node with a mark that its cordon is that of the Job with this hash, because Kubernetes may delete the Job
+ * before the node is uncordoned. Returns the same node if the cordon is not that of a Job.
+ */
+export function withJobCordonMark(
+  node: Node,
+  plan: CattlePlan,
+  hash: string,
+  all: readonly Job[],
+): Node {
+  if (isCordonOf(node, plan) || !isCordonedBy(node, plan, all)) return node;
+  return annotated(node, { [cordonMarkOf(plan.metadata.name)]: `${OURS} ${hash}` });
+}
+
 export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
   return markOn(node, plan) === undefined
     ? node

@@ -109,6 +109,7 @@ test('a Job reports its state, and the time of its last change', () => {
     kind: 'succeeded',
     attempt: later(0),
     since: later(MINUTE),
+    isUnkept: true,
   });
   expect(reported({ job: jobOn('a', [failed]) })).toEqual({
     kind: 'failed',
@@ -218,14 +219,15 @@ test('with a rest after each node, a complete Job keeps its slot until the node 
   const ended = jobOn('a', [complete], 'v1.2.3', spec);
   const resting = { job: ended, node: cordoned, restMs: MINUTE, spec };
   expect(reported(resting)).toEqual(
-    working('Complete', { waitsFor: 'uncordon', since: later(MINUTE) }),
+    working('Complete', { waitsFor: 'uncordon', since: later(MINUTE), isUnkept: true }),
   );
-  const succeeded = { kind: 'succeeded', attempt: later(0), since: later(MINUTE) };
+  const gone = { kind: 'succeeded', attempt: later(0), since: later(MINUTE) };
+  const succeeded = { ...gone, isUnkept: true };
   expect(reported({ ...resting, node: open })).toEqual(succeeded);
   expect(reported({ ...resting, restMs: 0 })).toEqual(succeeded);
   const { restMs: _rest, ...without } = resting;
   expect(reported(without)).toEqual(succeeded);
-  expect(reported({ ...resting, node: undefined })).toEqual(succeeded);
+  expect(reported({ ...resting, node: undefined })).toEqual(gone);
   expect(reported({ ...resting, job: jobOn('a', [], 'v1.2.3', spec) })).toEqual(working('Running'));
   const unmarked = { ...resting, job: jobOn('a', [complete]) };
   expect(reported(unmarked), 'a Job that does not cordon').toEqual(succeeded);

@@ -10,6 +10,7 @@ import { holds } from './conditions.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
+import { successOn } from './node-records.ts';
 import {
   isPaused,
   isSuperseded,
@@ -58,31 +59,43 @@ export function observationOf(question: JobQuestion): Observation {
   // The hash label says that the node is done, but the target is recorded as intended, so the label is wrong. The
   // target has no observation until the next record has removed the label.
   if (names.hashOn(node, plan) === rollout.id) return NOTHING;
+  // Kubernetes has deleted the Job, but the Node says that the Job succeeded.
+  const success = job ? undefined : successOn(node, plan, rollout.id, target);
+  if (success)
+    return (
+      awaitingUncordon(success, question, node, undefined) ?? { kind: 'succeeded', ...success }
+    );
   return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
 }
 
+/** Returns what a started Job reports. */
+function observedStarted(job: Job, question: JobQuestion, node: Node | undefined): Observation {
+  const { world, plan, rollout, target } = question;
+  const completion = holds(job, 'Complete');
+  if (!completion || !node) return observe(job, stallOf(job, world) ?? '');
+  const seen = awaitingUncordon(timesOf(job, completion), question, node, job) ?? observe(job, '');
+  const isKept =
+    target.state !== 'intended' || successOn(node, plan, rollout.id, target) !== undefined;
+  return isKept || seen.kind === 'none' ? seen : { ...seen, isUnkept: true };
+}
+
 /**
- * Returns what a started Job reports. If the stage has a pause after each Job (`restMs`), or if the version of the
- * kubelet is verified, a complete Job is reported only after its node is uncordoned.
+ * Returns the observation of a node whose Job has succeeded and which must be uncordoned; undefined if the success can
+ * be reported. If the stage has a pause after each Job (`restMs`), or if the version of the kubelet is verified, a
+ * success is reported only after the node is uncordoned. `own` is the Job; undefined if it was deleted.
  */
-function observedStarted(
-  job: Job,
+function awaitingUncordon(
+  times: { readonly attempt: string; readonly since: string },
   { world, plan, stage }: JobQuestion,
-  node: Node | undefined,
-): Observation {
+  node: Node,
+  own: Job | undefined,
+): Observation | undefined {
   const { restMs = 0, kubernetesVersion } = stage;
   const isVerified = kubernetesVersion !== undefined;
-  const isCordoned =
-    (restMs > 0 || isVerified) && node && isCordonedBy(node, plan, openOn(node, plan, world, job));
-  const completion = isCordoned && holds(job, 'Complete');
-  if (!completion) return observe(job, stallOf(job, world) ?? '');
-  return {
-    kind: 'working',
-    step: 'Complete',
-    waitsFor: 'uncordon',
-    ...(isVerified ? { hasEnded: true } : {}),
-    ...timesOf(job, completion),
-  };
+  const isFirst = restMs > 0 || isVerified;
+  if (!isFirst || !isCordonedBy(node, plan, openOn(node, plan, world, own))) return undefined;
+  const hasEnded = isVerified ? { hasEnded: true as const } : {};
+  return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...hasEnded, ...times };
 }
 
 /**

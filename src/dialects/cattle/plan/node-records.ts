@@ -49,6 +49,9 @@ const attemptSchema = z.object({
   since: time,
   /** The version of the kubelet before the first attempt with this hash. */
   from: version.optional(),
+  /** The times at which the Job of the attempt was created and at which it succeeded. */
+  job: time.optional(),
+  succeeded: time.optional(),
 });
 
 /** The schema of the record of an upgrade that has ended well. */
@@ -124,6 +127,34 @@ function earlierVersion(node: Node, reached: string | undefined): string | undef
   const found = kubeletVersionOf(node);
   if (found === undefined || found === '' || found.length > LONGEST_VERSION) return undefined;
   return found.replaceAll('+', '-') === reached ? undefined : found;
+}
+
+/**
+ * Returns what the Node says about the Job of this target, if the Job has succeeded: when it was created and when it
+ * succeeded. Undefined if the Node does not say that the Job has succeeded.
+ */
+export function successOn(
+  node: Node,
+  plan: CattlePlan,
+  hash: string,
+  { since }: Pick<Target, 'since'>,
+): { readonly attempt: string; readonly since: string } | undefined {
+  const known = attemptOn(node, plan, hash);
+  if (known?.succeeded === undefined || known.since !== since) return undefined;
+  return { attempt: known.job ?? since, since: known.succeeded };
+}
+
+/** Returns the Node with a record of the attempt which says that its Job has succeeded. The times are in RFC 3339. */
+export function withSuccess(
+  node: Node,
+  plan: CattlePlan,
+  { since }: Target,
+  { hash, created, succeeded }: Record<'hash' | 'created' | 'succeeded', string>,
+): Node {
+  const { from } = attemptOn(node, plan, hash) ?? {};
+  const times = { since, job: created, succeeded };
+  const record: Attempt = { ...subjectOf(node, plan, hash), ...defined({ from }), ...times };
+  return annotated(node, { [names.attemptKeyOf(plan.metadata.name)]: JSON.stringify(record) });
 }
 
 /** Returns the Node with the record of its upgrade in place of the record of its attempt. `ended` and `began` are in RFC 3339. */

@@ -23,6 +23,7 @@ import type { ApiServer } from '../../../versions/plan-rules.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import type { CattleConfig } from './config.ts';
 import { doubtAbout, type Installed, installedBy, isReported } from './installed-version.ts';
+import { jobNamesOf } from './job.ts';
 import { isLeftOut } from './job-observation.ts';
 import { resolveLatest } from './latest.ts';
 import { CONTROL_PREFIX, DISABLED, hashOn, selects } from './names.ts';
@@ -137,9 +138,11 @@ export function versionGapOf(
   if (wanted === undefined || !node || isLeftOut(world, rollout, node, plan)) return undefined;
   const reported = kubeletVersionOf(node);
   if (isReported(reported, wanted)) return undefined;
-  const job = jobFor(world, rollout, name, plan);
-  const title = job ? `Job ${job.metadata.namespace}/${job.metadata.name}` : 'its Job';
-  return { wanted, reported, work: `${title} succeeded on Node ${name}` };
+  const { namespace } = plan.metadata;
+  // Kubernetes may have deleted the Job. Then its name is the name that a Job gets, unless that of another node has it.
+  const [usual] = jobNamesOf(plan.metadata.name, name, rollout.id);
+  const job = jobFor(world, rollout, name, plan)?.metadata.name ?? usual;
+  return { wanted, reported, work: `Job ${namespace}/${job} succeeded on Node ${name}` };
 }
 
 function isNewer(node: Node | undefined, version: string): boolean {
