@@ -28,6 +28,8 @@ interface SceneOptions {
   readonly refuse?: (object: KubeObject, subresource?: string) => boolean;
   readonly job?: Partial<JobSettings>;
   readonly checksVersions?: boolean;
+  /** Further images that install K3s or RKE2. */
+  readonly installers?: readonly string[];
   /** Carries out the hooks of the policies; without it, the scene has no hooks. */
   readonly hooks?: (clock: Clock) => HookRunner;
   readonly drains?: Drains;
@@ -44,12 +46,12 @@ export function selecting(name: string, node: string, more: Partial<CattleSpec> 
 }
 
 /** Returns the dialect of a new process, which remembers nothing. */
-function dialectWith({ job, checksVersions }: SceneOptions) {
+function dialectWith({ job, checksVersions, installers }: SceneOptions) {
   return cattle({
     name: 'controller',
     namespace: 'system-upgrade',
     job: { ...DEFAULT_JOB_SETTINGS, ...job },
-    ...defined({ checksVersions }),
+    ...defined({ checksVersions, installers }),
   });
 }
 

@@ -5,6 +5,7 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, readyCondition } from '../../../kube/resources.ts';
+import { listed } from '../../../util/phrases.ts';
 import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { type JobWork, jobOf, ttlOf } from './job.ts';
@@ -39,9 +40,25 @@ export function failuresText(failed: readonly Target[], { metadata }: CattlePlan
 
 const REFUSED = ' refused';
 
-/** Returns the sentence for a failed Job whose own message is not known any more. */
+/** Returns the sentence for a failed node whose own message is not known any more. Its Job may have failed or succeeded. */
 export const failureOn = (name: string): string =>
-  `a Job failed on Node ${name}: run refit why ${name}`;
+  `the upgrade failed on Node ${name}: run refit why ${name}`;
+
+/** The words before the further nodes in the message of the condition `Complete`. */
+const FURTHER = '; further failed nodes: ';
+const MOST_FURTHER = 10;
+
+/** Returns the message with the names of the further failed nodes; the same message if there are none. */
+export function withFurtherNodes(message: string, further: readonly string[]): string {
+  const names = listed(further.toSorted(), MOST_FURTHER);
+  return further.length === 0 ? message : `${message}${FURTHER}${names}`;
+}
+
+/** Returns the message of the condition `Complete` without the names of further nodes: what it says about one node. */
+export function withoutFurtherNodes(message: string): string {
+  const at = message.lastIndexOf(FURTHER);
+  return at < 0 ? message : message.slice(0, at);
+}
 
 export function recordedFailures(plan: CattlePlan): Failures {
   const [names = '', generation] =

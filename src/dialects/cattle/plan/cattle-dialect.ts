@@ -23,7 +23,7 @@ import { mayBeSignalled } from '../../../signal/at-work.ts';
 import { sameJson } from '../../../util/json.ts';
 import { listed } from '../../../util/phrases.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
-import { attemptsOf, failureOn, recordedFailures } from './attempts.ts';
+import { attemptsOf, failureOn, recordedFailures, withoutFurtherNodes } from './attempts.ts';
 import { awaitedBy, endlessWaits, waitFacts } from './awaited-plan.ts';
 import { orphanedPlans } from './cattle-orphaned-work.ts';
 import { jobSignal, unnamedCordon } from './cattle-signal.ts';
@@ -273,11 +273,15 @@ export function cattleEvents(
   const changed = (type: string): string | undefined => {
     const was = conditionOf(before, type);
     const is = conditionOf(after, type);
-    return was?.status === is?.status && was?.message === is?.message && was?.reason === is?.reason
+    // Each further failed node has its own Event.
+    const isSame =
+      withoutFurtherNodes(was?.message ?? '') === withoutFurtherNodes(is?.message ?? '');
+    return was?.status === is?.status && isSame && was?.reason === is?.reason
       ? undefined
       : `${is?.status} ${is?.reason}`;
   };
-  const told = (type: string): string => conditionOf(after, type)?.message ?? '';
+  const told = (type: string): string =>
+    withoutFurtherNodes(conditionOf(after, type)?.message ?? '');
   const validated = changed('Validated');
   const complete = changed('Complete');
   if (validated?.startsWith('True') === true) add('Normal', 'Validated', 'the Plan is valid');

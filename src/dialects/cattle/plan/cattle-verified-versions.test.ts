@@ -113,6 +113,55 @@ const IMAGES: readonly (readonly [string, Partial<CattleSpec>, Options, boolean]
   ],
 ];
 
+const WINDOWS: readonly (readonly [string, string, boolean])[] = [
+  ['reports the version without its build', 'v1.36.4', true],
+  ['reports the earlier version without its build', 'v1.36.3', false],
+  ['reports the version with another build', 'v1.36.4+rke2r2', false],
+];
+
+test.each(WINDOWS)(
+  'a Windows node of a Plan for v1.36.4+rke2r1 whose kubelet %s is treated by the version alone: %s',
+  async (_what, kubelet, isDone) => {
+    const image = 'example.com/rke2-upgrade-windows';
+    const run = await afterJob(
+      { upgrade: { image }, version: 'v1.36.4+rke2r1', nodeSelector: {} },
+      { job: { kubectlImageWindows: 'k' }, installers: [image] },
+    );
+    run.api.change(nodes, run.first, ({ metadata, ...node }: Node) => ({
+      ...node,
+      metadata: { ...metadata, labels: { ...metadata.labels, 'kubernetes.io/os': 'windows' } },
+    }));
+    report(run.scene, run.first, kubelet);
+    await run.look(5);
+    expect(run.label() !== undefined).toBe(isDone);
+  },
+);
+
+test('a Linux node whose kubelet reports the version without its build is not done', async () => {
+  const run = await afterJob();
+  report(run.scene, run.first, 'v1.36.4');
+  await run.look(5);
+  expect(run.label()).toBeUndefined();
+});
+
+test('the conditions of a Plan name each node whose kubelet kept its version, and both give this reason', async () => {
+  const run = await afterJob({ concurrency: 2 });
+  run.scene.complete('a');
+  run.scene.complete('b');
+  await run.look(14, MINUTE);
+  const [, named] = / on Node (\S+):/.exec(run.complete()?.message ?? '') ?? [];
+  const other = named === 'a' ? 'b' : 'a';
+  expect(run.complete()).toMatchObject({
+    reason: 'VersionNotReached',
+    message: expect.stringMatching(new RegExp(`instead of .*; further failed nodes: ${other}$`)),
+  });
+  const failed = conditionOf(run.api.read(cattlePlans, 'p'), 'RefitFailedNodes');
+  expect(failed?.reason).toBe('VersionNotReached');
+  run.scene.killLeader();
+  await run.look(3, MINUTE);
+  expect(run.complete()?.message?.split('further failed nodes')).toHaveLength(2);
+});
+
 test.each(IMAGES)(
   'a complete Job of %s on a kubelet of v1.36.3+k3s1 ends the upgrade of its node: %#',
   async (_what, spec, options, isDone) => {

@@ -110,12 +110,19 @@ export function reportedVersion(release: string): string {
 
 /**
  * Returns true if the kubelet reports the version `wanted` of an installed Plan. If `wanted` names no build, such as
- * `+k3s1`, any build counts.
+ * `+k3s1`, any build counts. `lacksBuilds` means that the kubelet may report its version without a build, as the kubelets
+ * of RKE2 on Windows do: `v1.36.3` for the release `v1.36.3+rke2r1`.
  */
-export function isReported(reported: string | undefined, wanted: string): boolean {
+export function isReported(
+  reported: string | undefined,
+  wanted: string,
+  lacksBuilds = false,
+): boolean {
   if (reported === undefined || reported === '') return false;
   const known = reportedVersion(reported);
-  return known === wanted || (!wanted.includes('+') && known.split('+')[0] === wanted);
+  const [plain] = known.split('+');
+  if (known === wanted || (!wanted.includes('+') && plain === wanted)) return true;
+  return lacksBuilds && known === plain && wanted.split('+')[0] === plain;
 }
 
 /**

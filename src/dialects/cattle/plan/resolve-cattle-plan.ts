@@ -22,7 +22,7 @@ import { type Node, nodes } from '../../../kube/resources.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
+import { type Attempts, type Failures, recordedFailures, withoutFurtherNodes } from './attempts.ts';
 import { conditionOf, holds } from './conditions.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
@@ -121,7 +121,8 @@ function isAborted(plan: CattlePlan): boolean {
 
 function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefined {
   if (isAborted(plan)) return because('Aborted', conditionOf(plan, ABORTED_TYPE)?.message ?? '');
-  const { reason, message = '' } = conditionOf(plan, 'Complete') ?? {};
+  const { reason, message: told = '' } = conditionOf(plan, 'Complete') ?? {};
+  const message = withoutFurtherNodes(told);
   const isFailure =
     (reason === 'JobFailed' || reason === 'ValidationFailed' || reason === NOT_REACHED) &&
     targets.some(({ state }) => state === 'failed' || state === 'unsupported');

@@ -23,7 +23,7 @@ import type { ApiServer } from '../../../versions/plan-rules.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import type { CattleConfig } from './config.ts';
 import { doubtAbout, type Installed, installedBy, isReported } from './installed-version.ts';
-import { jobNamesOf } from './job.ts';
+import { isWindows, jobNamesOf } from './job.ts';
 import { isLeftOut } from './job-observation.ts';
 import { resolveLatest } from './latest.ts';
 import { CONTROL_PREFIX, DISABLED, hashOn, selects } from './names.ts';
@@ -137,7 +137,7 @@ export function versionGapOf(
   const node = world.get(nodes, name);
   if (wanted === undefined || !node || isLeftOut(world, rollout, node, plan)) return undefined;
   const reported = kubeletVersionOf(node);
-  if (isReported(reported, wanted)) return undefined;
+  if (isReported(reported, wanted, isWindows(node))) return undefined;
   const { namespace } = plan.metadata;
   // Kubernetes may have deleted the Job. Then its name is the name that a Job gets, unless that of another node has it.
   const [usual] = jobNamesOf(plan.metadata.name, name, rollout.id);

@@ -132,8 +132,8 @@ test('a failed Job is told without the name of the node before the sentence of t
   expect(failed(`node-a: ${sentence}`)).toBe(`False JobFailed ${sentence.trim()}`);
   expect(failed('a: Job.batch is too large')).toBe('False JobFailed a: Job.batch is too large');
   expect(failed('the node a: Job x')).toBe('False JobFailed the node a: Job x');
-  expect(complete(rolloutOf(['a failed', 'b failed']))).toBe(
-    'False JobFailed a Job failed on Node a: run refit why a',
+  expect(complete(rolloutOf(['a failed', 'c failed', 'b unsupported']))).toBe(
+    'False JobFailed the upgrade failed on Node a: run refit why a; further failed nodes: b, c',
   );
 });
 
@@ -145,7 +145,7 @@ test('an abort leaves the message of the failure as it was', () => {
   expect(complete(aborted, { status: saying('JobFailed', 'Job x failed') })).toBe(
     'False JobFailed Job x failed',
   );
-  expect(complete(aborted)).toBe('False JobFailed a Job failed on Node a: run refit why a');
+  expect(complete(aborted)).toBe('False JobFailed the upgrade failed on Node a: run refit why a');
   expect(told('RefitAborted', aborted)).toBe('True Aborted the plan was aborted: enough');
 });
 
@@ -164,7 +164,7 @@ test('a Job that the API server refused is told with its reason', () => {
   const refused = rolloutOf(['a unsupported', 'b intended'], { reason });
   expect(complete(refused)).toBe('False ValidationFailed a: no such volume');
   expect(told('RefitFailedNodes', refused)).toBe(
-    `True JobFailed a refused at ${later(0)}; generation 0`,
+    `True ValidationFailed a refused at ${later(0)}; generation 0`,
   );
   expect(complete(rolloutOf(['a unsupported', 'b failed'], { reason }))).toMatch(
     /^False JobFailed/,

@@ -6,7 +6,13 @@ import { keyOf } from '../../../kube/resources.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
 import { sameJson } from '../../../util/json.ts';
 import { openAt } from '../../../util/maintenance-windows.ts';
-import { FAILED_TYPE, failureOn, failuresText } from './attempts.ts';
+import {
+  FAILED_TYPE,
+  failureOn,
+  failuresText,
+  withFurtherNodes,
+  withoutFurtherNodes,
+} from './attempts.ts';
 import { conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { VERSION_TYPE, type VersionConfig, versionCondition } from './version-rules.ts';
@@ -51,12 +57,9 @@ export function project(
     a.name < b.name ? -1 : 1,
   );
   const applying = holders.map(hostOf);
-  const own = ownConditions(rollout, plan, config);
-  const verdicts = [
-    completeness(rollout, plan, applying, now),
-    ...conditionsOf(plan, rollout.problems),
-    ...own,
-  ];
+  const complete = completeness(rollout, plan, applying, now);
+  const own = ownConditions(rollout, plan, complete, config);
+  const verdicts = [complete, ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(
     ({ type }) => !OWN_TYPES.has(type) || holding.has(type),
@@ -102,17 +105,21 @@ function completeness(
     return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
   const open = (reason: string, message = '') =>
     ({ type: 'Complete', status: 'False', reason, message }) as const;
-  const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
+  const { status, reason = '', message: told = '' } = conditionOf(plan, 'Complete') ?? {};
+  const message = withoutFurtherNodes(told);
   // The message of the engine begins with the name of the node. The name is removed here, because the sentence of the
   // original controller already contains it.
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   const [first] = targetsIn(rollout, 'failed');
-  if (first && failure !== '' && rollout.reason?.code === NOT_REACHED)
-    return open(NOT_REACHED, failure);
-  if (first) return open('JobFailed', failure === '' ? failureOn(first.name) : failure);
+  if (first) {
+    const isReached = failure === '' || rollout.reason?.code !== NOT_REACHED;
+    const said = failure === '' ? failureOn(first.name) : failure;
+    return open(isReached ? 'JobFailed' : NOT_REACHED, withFurther(rollout, said));
+  }
   // The original uses the reason ValidationFailed for a Job that cannot be created.
-  if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
+  if (targetsIn(rollout, 'unsupported').length > 0)
+    return open('ValidationFailed', withFurther(rollout, failure));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
   const isOpen = rollout.phase === 'new' || rollout.phase === 'running';
   if (isOpen && rollout.blocked && !isOpenAt(plan, now))
@@ -120,6 +127,17 @@ function completeness(
   const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
   return open(isNew ? 'Resolved' : reason);
 }
+
+/** Returns the message with the names of the failed nodes that it is not about; the same message if it names no node. */
+function withFurther(rollout: Rollout, message: string): string {
+  const [, named] = / on Node (\S+):/.exec(message) ?? /^(\S+): /.exec(message) ?? [];
+  const failed = targetsIn(rollout, 'failed', 'unsupported').map(({ name }) => name);
+  const further = failed.filter((name) => name !== named);
+  return further.length === failed.length ? message : withFurtherNodes(message, further);
+}
+
+/** The reasons of the condition `Complete` that are about failed nodes. */
+const FAILURE_REASONS = new Set(['JobFailed', 'ValidationFailed', NOT_REACHED]);
 
 function isOpenAt({ spec }: CattlePlan, now: number): boolean {
   const windows = spec?.window ? windowsOf(spec.window) : [];
@@ -133,6 +151,7 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 function ownConditions(
   rollout: Rollout,
   plan: CattlePlan,
+  { reason: why = '' }: ConditionUpdate,
   { gate = 'Gate', ...versions }: VersionConfig & { readonly gate?: string },
 ): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
@@ -144,7 +163,10 @@ function ownConditions(
   const add = (type: string, because: string, message: string): void =>
     void own.push({ type, status: 'True', reason: because, message });
   if (isEmpty) add(EMPTY_TYPE, NOTHING_DONE.code, NOTHING_DONE.message);
-  if (failed.length > 0) add(FAILED_TYPE, 'JobFailed', failuresText(failed, plan));
+  // The two conditions give the same reason. If `Complete` is about something else, the known reason stays.
+  const known = conditionOf(plan, FAILED_TYPE)?.reason ?? 'JobFailed';
+  const cause = FAILURE_REASONS.has(why) ? why : known;
+  if (failed.length > 0) add(FAILED_TYPE, cause, failuresText(failed, plan));
   // When a rollout has ended, it does not wait for anything any more.
   const isOver = phase !== 'new' && phase !== 'running';
   if (blocked && !isOver) add(WAITING_TYPE, gate, waits);
