@@ -9,6 +9,7 @@ const DELETED = 'ToBeDeletedByClusterAutoscaler';
 
 export const clusterAutoscaler: Tool = {
   name: 'ClusterAutoscaler',
+  title: 'the cluster autoscaler',
   mark: {
     key: 'cluster-autoscaler.kubernetes.io/scale-down-disabled',
     value: 'true',

@@ -16,6 +16,8 @@ const SKIP = 'nvidia.com/gpu-driver-upgrade.skip';
 
 export const gpuOperator: Tool = {
   name: 'GPUOperator',
+  title: 'the GPU Operator',
+  group: 'nvidia.com',
   workOn({ metadata: { labels = {} } }) {
     const state = labels[STATE] ?? '';
     if (state === '' || state === DONE) return undefined;

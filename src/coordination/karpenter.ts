@@ -9,6 +9,8 @@ const DISRUPTED = ['karpenter.sh/disrupted', 'karpenter.sh/disruption'];
 
 export const karpenter: Tool = {
   name: 'Karpenter',
+  title: 'Karpenter',
+  group: 'karpenter.sh',
   mark: {
     key: 'karpenter.sh/do-not-disrupt',
     value: 'true',

@@ -6,6 +6,7 @@ const REBOOTING = 'weave.works/kured-reboot-in-progress';
 
 export const kured: Tool = {
   name: 'Kured',
+  title: 'Kured',
   workOn({ metadata: { annotations = {} } }) {
     if (annotations[REBOOTING] === undefined) return undefined;
     return {

@@ -1,10 +1,12 @@
 /** Reads the locks once, for commands that change nothing. */
+import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { printable } from '../util/printable.ts';
 import { isHolderFor } from './lock-holder.ts';
 import { locksOf } from './locks.ts';
 import type { KnownLock, LockClient, LockKind, ToolName } from './tool.ts';
+import { unservedTools } from './tool-presence.ts';
 
 export interface LocksSeen {
   readonly known: readonly KnownLock[];
@@ -12,9 +14,11 @@ export interface LocksSeen {
   readonly unseen: readonly string[];
 }
 
-/** Resolves with the locks that plans of this dialect depend on. A lock that cannot be read is not reported as held. */
+type Reader = LockClient & Pick<KubeClient, 'raw'>;
+
+/** Resolves with the locks that plans of this dialect depend on, and with the tools that were not found. A lock that cannot be read is not reported as held. */
 export async function lookAtLocks(
-  { client, clock }: { readonly client: LockClient; readonly clock: Clock },
+  { client, clock }: { readonly client: Reader; readonly clock: Clock },
   dialect: string,
   coordinate: readonly ToolName[],
   abort: AbortSignal,
@@ -22,8 +26,12 @@ export async function lookAtLocks(
   const seen = await Promise.all(
     locksOf(coordinate).map(async (kind) => await lookOnce(kind, client, clock, dialect, abort)),
   );
+  const missing = await unservedTools(client, coordinate, abort);
   return {
-    known: seen.map(({ known }) => known),
+    known: [
+      ...seen.map(({ known }) => known),
+      ...missing.map((each) => ({ ...each, others: [], isOurs: true })),
+    ],
     unseen: seen.flatMap(({ problem }) => problem ?? []),
   };
 }

@@ -24,6 +24,13 @@ export interface OtherWork {
 
 export interface Tool {
   readonly name: ToolName;
+  /** The name of the tool in sentences, with its article if it has one. */
+  readonly title: string;
+  /**
+   * The API group of the kinds that the tool installs. Undefined if the tool has no kinds of its own. Then the API server
+   * does not show whether the tool runs.
+   */
+  readonly group?: string;
   /** The annotation that Refit writes on a Node in progress; undefined if the tool has no such annotation. */
   readonly mark?: NodeMark;
   /** Returns the work of the tool that is visible on the Node; undefined if no work is visible. */

@@ -286,12 +286,11 @@ export function viewAt(
       ? []
       : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
   const decided = decidedIn(snapshot, policy, now);
-  const said = [
-    ...opened,
-    ...drainWarnings(snapshot, policy),
-    ...(snapshot.locks ?? []).flatMap(({ notFound }) => notFound ?? []),
-    ...warnings,
-  ];
+  // The condition of the policy may contain the same sentence. It is shown once.
+  const missing = (snapshot.locks ?? [])
+    .flatMap(({ notFound }) => notFound ?? [])
+    .filter((sentence) => !warnings.some((warning) => warning.includes(sentence)));
+  const said = [...opened, ...drainWarnings(snapshot, policy), ...missing, ...warnings];
   const seen = { explanation, upcoming, silencing, decided, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }

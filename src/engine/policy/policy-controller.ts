@@ -194,14 +194,15 @@ function readable(policy: UpgradePolicy, { jobs }: PolicyContext): ConditionUpda
   return { type: 'Accepted', status: 'False', reason: first.code, message };
 }
 
-/** Returns the condition about the Secrets and namespaces to which the policy refers. */
+/** Returns the condition about the Secrets, namespaces and other tools to which the policy refers. */
 function resolved(problems: readonly string[]): ConditionUpdate {
   if (problems.length === 0)
     return {
       type: RESOLVED_REFS,
       status: 'True',
       reason: RESOLVED_REFS,
-      message: 'every Secret can be read, and the Jobs of all hooks can be created',
+      message:
+        'every Secret can be read, the Jobs of all hooks can be created, and no tool of coordinate is known to be missing',
     };
   return {
     type: RESOLVED_REFS,

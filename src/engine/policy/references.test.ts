@@ -118,6 +118,42 @@ test('a policy names the right that the controller lacks', async () => {
   ]);
 });
 
+const TOOLS = [
+  ['Karpenter', '/apis/karpenter.sh', 'the API group karpenter.sh, which Karpenter installs'],
+  ['GPUOperator', '/apis/nvidia.com', 'the API group nvidia.com, which the GPU Operator installs'],
+] as const;
+
+test.each(TOOLS)(
+  'a policy that coordinates with %s says if the API server serves no kind of it',
+  async (tool, path, said) => {
+    const spec: UpgradePolicySpec = { coordinate: [tool] };
+    expect(hasReferences(readPolicy(buildUpgradePolicy('nightly', spec)))).toBe(true);
+    expect(await problemsOf(spec)).toEqual([]);
+    api.answerRaw(path, 404);
+    expect(await problemsOf(spec)).toEqual([expect.stringContaining(said)]);
+    api.answerRaw(path, 503);
+    expect(await problemsOf(spec)).toEqual([]);
+  },
+);
+
+test('a policy that coordinates with Kured says if no DaemonSet runs it, or if Refit may not look for it', async () => {
+  const spec: UpgradePolicySpec = { coordinate: ['Kured'] };
+  expect(await problemsOf(spec)).toEqual([
+    expect.stringContaining('no DaemonSet of the cluster runs it'),
+  ]);
+  for (const call of ['list daemonsets', 'get daemonsets/kured'])
+    api.before(call, () => {
+      throw refusal(403, 'Forbidden');
+    });
+  expect(await problemsOf(spec)).toEqual([
+    expect.stringMatching(/the leader has no right to read the DaemonSets .* so no node starts/),
+  ]);
+});
+
+test('a policy that coordinates with the cluster autoscaler is content, because the autoscaler may run outside of the cluster', async () => {
+  expect(await problemsOf({ coordinate: ['ClusterAutoscaler'] })).toEqual([]);
+});
+
 test('the condition ResolvedRefs of a policy names the problems until they are mended', () => {
   const policy = buildUpgradePolicy('nightly', {});
   const context = { policies: [policy], dialects: [ONE], plans: [], jobs: EVERY };

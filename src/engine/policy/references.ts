@@ -1,5 +1,6 @@
-/** Finds the Secrets and namespaces to which a policy refers, and what is wrong with them. */
+/** Finds the Secrets, namespaces and other tools to which a policy refers, and what is wrong with them. */
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { presenceProblems } from '../../coordination/tool-presence.ts';
 import { lookAheadAtJob } from '../../hooks/job-hook.ts';
 import type { Hook } from '../../hooks/rules.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -66,9 +67,10 @@ interface Tools {
   readonly templates: Pick<TemplateJobs, 'rehearse'>;
 }
 
-/** Returns true if the policy refers to a Secret, or creates Jobs in a namespace. */
+/** Returns true if the policy refers to a Secret or to another tool, or creates Jobs in a namespace. */
 export function hasReferences(policy: RolloutPolicy): boolean {
-  return secretsOf(policy).length > 0 || jobHooksOf(policy).length > 0;
+  const { coordinate = [] } = policy;
+  return secretsOf(policy).length > 0 || jobHooksOf(policy).length > 0 || coordinate.length > 0;
 }
 
 /** Resolves with a clause for each reference of the policy that cannot be used. */
@@ -86,6 +88,7 @@ export async function referenceProblems(
       const problem = await lookAheadAtJob(tools.templates, hook, abort);
       return problem === undefined ? [] : [`hook ${hook.name}: ${problem}`];
     }),
+    presenceProblems(tools.client, policy.coordinate ?? [], abort),
   ]);
   return [...new Set(found.flat())];
 }

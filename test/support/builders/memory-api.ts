@@ -30,6 +30,7 @@ export interface LaggingView<T extends KubeObject> {
 export class MemoryApi {
   readonly #objects = new Map<string, KubeObject>();
   #hooks: readonly ((call: string) => void)[] = [];
+  readonly #rawStatus = new Map<string, number>();
   #version = 0;
   /** Every call in order, such as `replace plans/autopilot/status`. */
   readonly calls: string[] = [];
@@ -66,6 +67,11 @@ export class MemoryApi {
     return copyOf(object) as T;
   }
 
+  /** Answers with this status code when a client asks for this path, such as `/apis/example.com`. */
+  answerRaw(path: string, status: number): void {
+    this.#rawStatus.set(path, status);
+  }
+
   /**
    * Calls `hook` once, before the next call that begins with `prefix`. If the hook throws, the error is the answer to
    * the call.
@@ -97,7 +103,7 @@ export class MemoryApi {
     const used = {
       raw: async (path: string) =>
         await this.#answer(`get ${path}`, () => ({
-          status: 200,
+          status: this.#rawStatus.get(path) ?? 200,
           body: JSON.stringify({ gitVersion: this.version }),
         })),
       get: async <T extends KubeObject>(resource: Resource<T>, name: string) =>
