@@ -217,6 +217,12 @@ test.each<[string, Job['status'] | Error, Error | undefined, string]>([
     'failed: the API server refuses Job n/refit-backup-1: spec.x',
   ],
   ['running', {}, undefined, 'running: Job n/refit-backup-1 runs'],
+  [
+    'without a pod',
+    { startTime: '2026-11-20T08:00:00Z' },
+    undefined,
+    'running: Job n/refit-backup-1 has no pod: check that ServiceAccount n/default exists, and that no quota and no admission policy refuses its pods; Events of the Job say more: kubectl describe job refit-backup-1 -n n',
+  ],
   ['complete', condition('Complete'), undefined, 'succeeded: Job n/refit-backup-1 is complete'],
   [
     'failed',

@@ -1,5 +1,6 @@
 /** Runs a hook as a Job. Every leader creates the Job under the same name, and reads its state. */
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
+import { lackOfPods } from '../kube/podless-jobs.ts';
 import { type Job, trueCondition } from '../kube/resources.ts';
 import { isForbidden, isInvalid, isNotFound } from '../kube/status-error.ts';
 import { ForeignJob, type TemplateJobs } from '../kube/template-jobs.ts';
@@ -26,7 +27,7 @@ export async function lookAtJob(
   const wanted = jobOfRun(run, action);
   try {
     const found = await templates.find(wanted, abort);
-    if (found) return findingOf(found, namespace);
+    if (found) return findingOf(found, action);
     // Another leader may have created the same Job in the meantime. The next call then finds this Job.
     await templates.create(wanted, abort);
   } catch (error) {
@@ -64,13 +65,21 @@ export async function lookAheadAtJob(
   }
 }
 
-function findingOf({ metadata, status = {} }: Job, namespace: string): HookFinding {
+function findingOf(job: Job, { namespace, template }: JobAction): HookFinding {
+  const { metadata, status = {} } = job;
   const name = `Job ${namespace}/${metadata.name}`;
   const { conditions = [] } = status;
   if (trueCondition(conditions, 'Complete'))
     return { state: 'succeeded', message: `${name} is complete` };
   const failed = trueCondition(conditions, 'Failed');
-  if (!failed) return { state: 'running', message: `${name} runs` };
+  if (!failed) {
+    const account = template.spec?.['serviceAccountName'];
+    const lack = lackOfPods(
+      { ...job, metadata: { ...metadata, namespace } },
+      typeof account === 'string' ? account : undefined,
+    );
+    return { state: 'running', message: `${name} ${lack ?? 'runs'}` };
+  }
   const why = [failed.reason, failed.message].filter((text) => text !== undefined && text !== '');
   return {
     state: 'failed',

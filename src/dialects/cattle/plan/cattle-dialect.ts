@@ -8,6 +8,7 @@ import type { ReportedEvent } from '../../../engine/model/reasons.ts';
 import { type Rollout, targetsIn } from '../../../engine/model/rollout.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../../engine/policy/rollout-policy.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
+import { lackOfPods } from '../../../kube/podless-jobs.ts';
 import {
   type Job,
   jobs,
@@ -231,14 +232,16 @@ function settingsIn(plan: CattlePlan, world: World): JobSettings {
 }
 
 /**
- * Returns true if the change of a Job may change a decision. A change in the number of its active pods matters only
- * after a pod has failed, because a stall may then begin or end.
+ * Returns true if the change of a Job may change a decision. A change in the number of its active pods matters only if
+ * the Job has begun without a pod, and after a pod has failed, because a stall may then begin or end.
  */
 function isJobChange(before: KubeObject, after: KubeObject): boolean {
   const decisive = (job: Job): unknown => {
     const { failed = 0, active } = job.status ?? {};
     const isOver = [holds(job, 'Complete'), holds(job, 'Failed')];
-    return [isPaused(job), isHeld(job), isOver, failed, failed > 0 ? active : undefined];
+    const isPodless = lackOfPods(job, undefined) !== undefined;
+    const tried = failed > 0 ? active : isPodless;
+    return [isPaused(job), isHeld(job), isOver, failed, tried];
   };
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }

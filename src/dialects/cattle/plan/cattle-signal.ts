@@ -1,7 +1,7 @@
 /** Sends a Job to each node, reads the conditions of the Job as the report, and labels the node when it is done. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withoutAnyCordon } from '../../../drain/cordon-marks.ts';
-import type { Signal } from '../../../engine/contract/signal.ts';
+import type { Instruction, Signal } from '../../../engine/contract/signal.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { UnnamedCordon } from '../../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
@@ -38,10 +38,7 @@ import { isPaused, jobFor, jobsByNode, latestJobsOn, nodeOf } from './plan-jobs.
  */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
   const drainsHere = !config.job.drainInJob;
-  const { namespace } = config;
-  const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({
-    metadata: { name, uid, namespace },
-  });
+  const planOf = (rollout: Rollout): CattlePlan => planIn(config.namespace, rollout);
   return {
     read: (world, rollout, stage, target, plan) =>
       observationOf({ world, rollout, stage, target, plan, attempts, drainsHere }),
@@ -87,20 +84,14 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (job && isHeld(job))
         return { kind: 'replace', resource: jobs, object: withSpec(job, { suspend: false }) };
       const node = world.get(nodes, target.name);
-      const free = node && withForeignCordonMark(withoutAnyCordon(node), plan);
-      const object = free && withSuccessOf(job, free, plan, target);
-      return object && { kind: 'replace', resource: nodes, object };
+      return node && uncordoned(job, node, plan, target);
     },
 
-    keepReport(world, rollout, _stage, target) {
+    keepReport: (world, rollout, _stage, target) => {
       const plan = planOf(rollout);
-      const { name } = target;
-      const node = world.get(nodes, name);
-      const job = ownJob(world, rollout, name, plan, attempts);
-      if (!node || !job) return undefined;
-      const marked = withJobCordonMark(node, plan, rollout.id, openOn(node, plan, world, job));
-      const object = withSuccessOf(job, marked, plan, target);
-      return { kind: 'replace', resource: nodes, object };
+      const node = world.get(nodes, target.name);
+      const job = ownJob(world, rollout, target.name, plan, attempts);
+      return node && job && keptReport(world, job, node, plan, target);
     },
 
     /** Deletes the Job. The engine calls it only for a held Job, or for a Job whose node was deleted. */
@@ -133,6 +124,39 @@ function withSuccessOf(job: Job | undefined, node: Node, plan: CattlePlan, targe
   const { creationTimestamp: created = target.since } = job.metadata;
   const { lastTransitionTime: succeeded = created } = completion;
   return withSuccess(node, plan, target, { hash, created, succeeded });
+}
+
+/** Returns what is known of the Plan of a rollout: its name, its uid and its namespace. */
+function planIn(namespace: string, { source: { name, uid } }: Rollout): CattlePlan {
+  return { metadata: { name, uid, namespace } };
+}
+
+/** Returns the write that uncordons the Node, and records that its Job succeeded. */
+function uncordoned(
+  job: Job | undefined,
+  node: Node,
+  plan: CattlePlan,
+  target: Target,
+): Instruction {
+  const free = withForeignCordonMark(withoutAnyCordon(node), plan);
+  return { kind: 'replace', resource: nodes, object: withSuccessOf(job, free, plan, target) };
+}
+
+/** Returns the write that records on the Node that the Job succeeded, and that the cordon of the Node is that of the Job. */
+function keptReport(
+  world: World,
+  job: Job,
+  node: Node,
+  plan: CattlePlan,
+  target: Target,
+): Instruction {
+  const open = openOn(node, plan, world, job);
+  const marked = withJobCordonMark(node, plan, names.hashOn(job, plan) ?? '', open);
+  return {
+    kind: 'replace',
+    resource: nodes,
+    object: withSuccessOf(job, marked, plan, target),
+  };
 }
 
 /** Returns the Node with what must be known before the target is recorded; the same Node if nothing changes. */

@@ -100,10 +100,16 @@ test('a Job reports its state, and the time of its last change', () => {
   const started = jobOn('a');
   const { active: _active, ...idle } = started.status ?? {};
   expect(reported({ job: started })).toEqual(working('Running'));
-  expect(reported({ job: { ...started, status: idle } })).toEqual(working('Starting'));
-  expect(reported({ job: { ...started, status: { ...idle, active: 0 } } })).toEqual(
-    working('Starting'),
-  );
+  const { startTime: _startTime, ...fresh } = idle;
+  expect(reported({ job: { ...started, status: fresh } })).toEqual(working('Starting'));
+  const podless = reported({
+    job: { ...started, status: { ...idle, startTime: later(0) } },
+    spec: { serviceAccountName: 'upgrader' },
+  });
+  expect(podless).toMatchObject({
+    step: 'Starting',
+    stalled: expect.stringContaining('ServiceAccount system-upgrade/upgrader exists'),
+  });
   expect(reported({ job: withSpec(started, { suspend: true }) })).toEqual(working('Suspended'));
   expect(reported({ job: jobOn('a', [complete]) })).toEqual({
     kind: 'succeeded',

@@ -3,6 +3,7 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { Observation } from '../../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Stage, type Target } from '../../../engine/model/rollout.ts';
+import { lackOfPods } from '../../../kube/podless-jobs.ts';
 import { type Condition, type Job, type Node, nodes } from '../../../kube/resources.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import type { Attempts } from './attempts.ts';
@@ -72,11 +73,17 @@ export function observationOf(question: JobQuestion): Observation {
 function observedStarted(job: Job, question: JobQuestion, node: Node | undefined): Observation {
   const { world, plan, rollout, target } = question;
   const completion = holds(job, 'Complete');
-  if (!completion || !node) return observe(job, stallOf(job, world) ?? '');
+  if (!completion || !node) return observe(job, stallOf(job, world) ?? podless(job, plan) ?? '');
   const seen = awaitingUncordon(timesOf(job, completion), question, node, job) ?? observe(job, '');
   const isKept =
     target.state !== 'intended' || successOn(node, plan, rollout.id, target) !== undefined;
   return isKept || seen.kind === 'none' ? seen : { ...seen, isUnkept: true };
+}
+
+/** Returns why the Job has no pod; undefined if it has one, or is not to have one yet. */
+function podless(job: Job, { spec }: CattlePlan): string | undefined {
+  const lack = lackOfPods(job, spec?.serviceAccountName);
+  return lack && `its Job ${lack}`;
 }
 
 /**
