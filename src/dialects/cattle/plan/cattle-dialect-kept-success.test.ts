@@ -38,8 +38,8 @@ async function afterSuccess(spec: Partial<CattleSpec> = {}, options: Options = {
   return {
     ...scene,
     report,
-    node: () => scene.api.read(nodes, 'a') as Node,
-    isDone: () => (scene.api.read(nodes, 'a') as Node).metadata.labels?.[LABEL] !== undefined,
+    node: () => scene.api.read<Node>(nodes, 'a'),
+    isDone: () => scene.api.read<Node>(nodes, 'a').metadata.labels?.[LABEL] !== undefined,
     complete: () => conditionOf(scene.api.read(cattlePlans, 'p'), 'Complete'),
     /** Deletes the Jobs as Kubernetes does after their TTL, and replaces the leader. */
     loseJobAndLeader: (): void => {

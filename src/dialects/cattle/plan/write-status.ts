@@ -151,7 +151,7 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 function ownConditions(
   rollout: Rollout,
   plan: CattlePlan,
-  { reason: why = '' }: ConditionUpdate,
+  { reason: why }: ConditionUpdate,
   { gate = 'Gate', ...versions }: VersionConfig & { readonly gate?: string },
 ): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
