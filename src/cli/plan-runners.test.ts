@@ -103,6 +103,34 @@ test.each<[string, string, readonly Failure[], string, object?]>([
     'Failed. w1 runs the version, but failed afterwards. Find the cause: repair it, then run: refit retry w1',
     { rollsBackRun: 'uid/id1' },
   ],
+  [
+    'a node of k0s that a health check refused, with the wait of the roll-back for this check',
+    'autopilot',
+    [REFUSED],
+    'If the release is bad: run refit rollback agents --reason TEXT. No node goes back while the health check errors fails. If only the release makes it fail, run this as soon as the plan that goes back waits for it: refit accept agents --check errors. If the cause is elsewhere: repair it, then run: refit retry w1',
+    { failedChecks: ['errors'] },
+  ],
+  [
+    'a node of a Plan of Rancher that a health check refused, with the whole name of the Plan',
+    'cattle',
+    [REFUSED],
+    'refit accept cattle/system-upgrade/agents --check errors',
+    { failedChecks: ['errors'], namespace: 'system-upgrade' },
+  ],
+  [
+    'a node of a plan that still runs, which must be aborted before it can go back',
+    'autopilot',
+    [REFUSED],
+    'If the release is bad: run refit abort agents, and when the nodes in progress have finished, refit rollback agents --reason TEXT.',
+    { phase: 'running' },
+  ],
+  [
+    'a refused node of an aborted plan',
+    'autopilot',
+    [REFUSED],
+    'Aborted. To start again: delete the Plan and apply it again. To take the upgraded nodes back: run refit rollback agents --reason TEXT. No node goes back while the health check errors fails.',
+    { abort: 'wrong release', failedChecks: ['errors'] },
+  ],
 ])('what to do about %s', (_name, dialect, failures, expected, more) => {
   const fix = fixFor(dialect, failures, more);
   expect(fix).toContain(expected);

@@ -33,10 +33,13 @@ export interface PlanRunner {
   /** True if `refit retry` cannot try a failed node again. */
   readonly hasNoRetry?: true;
   /** Returns a clause that says how the user takes the upgraded nodes of the plan back to their earlier version. */
-  readonly goBack: (plan: Pick<PlanView, 'dialect' | 'namespace' | 'name'>) => string;
+  readonly goBack: (plan: PlanToLeave) => string;
   /** True if the process that carries out the plans runs on the same machine as `refit status`. */
   readonly runsHere?: true;
 }
+
+type NamedPlan = Pick<PlanView, 'dialect' | 'namespace' | 'name'>;
+type PlanToLeave = NamedPlan & Pick<PlanView, 'phase'>;
 
 const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
 const ANEW = 'delete the Plan and apply it again';
@@ -44,9 +47,28 @@ const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped'
 const CAPI =
   'run `refit retry` with the name of the Machine: the next call of Cluster API starts the update again';
 
-function rollBackPlan(plan: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
-  const named = plan.namespace === undefined ? plan.name : planReference(plan);
-  return `run refit rollback ${named} --reason TEXT`;
+/** Returns the name by which a command finds the plan. */
+function nameFor(plan: NamedPlan): string {
+  return plan.namespace === undefined ? plan.name : planReference(plan);
+}
+
+/** Returns a clause about `refit rollback`, which refuses a plan that has not ended. */
+function rollBackPlan(plan: PlanToLeave): string {
+  const command = `refit rollback ${nameFor(plan)} --reason TEXT`;
+  return plan.phase === 'running'
+    ? `run refit abort ${nameFor(plan)}, and when the nodes in progress have finished, ${command}`
+    : `run ${command}`;
+}
+
+/**
+ * Returns a sentence for each of the health checks because of which nodes failed. The plan that goes back waits for
+ * these checks, too, even if only the release that the nodes leave makes them fail.
+ */
+export function awaitedChecks(plan: NamedPlan, checks: readonly string[]): string[] {
+  return checks.map(
+    (check) =>
+      `No node goes back while the health check ${check} fails. If only the release makes it fail, run this as soon as the plan that goes back waits for it: refit accept ${nameFor(plan)} --check ${check}`,
+  );
 }
 
 const CONTROLLER: PlanRunner = {
@@ -163,6 +185,27 @@ function failedAfterUpgrade(target: TargetView): boolean {
 }
 
 /**
+ * Returns what the user can do about an aborted plan. If something refused upgraded nodes, the release may be bad, so
+ * the user learns how to leave it.
+ */
+function fixOfAborted(plan: PlanView): string {
+  const anew = `Aborted. To start again: ${runnerOfPlan(plan).startOver}.`;
+  const targets = plan.stages.flatMap((stage) => stage.targets);
+  const isLeft = plan.phase !== 'running' && plan.rollsBackRun === undefined;
+  return isLeft && targets.some(failedAfterUpgrade)
+    ? `${anew} To take the upgraded nodes back: ${goBackOf(plan)}`
+    : anew;
+}
+
+/** Returns how the user takes the upgraded nodes back: a clause, a full stop, and sentences about the checks that then wait. */
+function goBackOf(plan: PlanView): string {
+  const clause = `${runnerOf(plan.dialect).goBack(plan)}.`;
+  return [clause, ...awaitedChecks(plan, plan.failedChecks ?? []).map((line) => `${line}.`)].join(
+    ' ',
+  );
+}
+
+/**
  * Returns what the user can do about a plan that was aborted, failed or refused, or that no longer
  * matches its nodes.
  */
@@ -178,7 +221,7 @@ export function fixOf(plan: PlanView): string {
   if (plan.reasonCode === 'MixedVersions')
     return `The nodes have different versions. To bring all of them to the version of the plan: ${startOver}. To go back: ${runnerOf(plan.dialect).goBack(plan)}.`;
   if (phase === 'edited') return fixOfEdited(plan);
-  if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
+  if (abort !== undefined) return fixOfAborted(plan);
   if (phase === 'differs')
     return `The plan has ended, but its nodes were changed afterwards. Find out who changed them; to upgrade them again: ${again}.`;
   if (phase === 'empty' && corrected !== undefined)
@@ -240,7 +283,7 @@ function fixOfRefusedRelease(
   const found = `Failed. ${namesOf(refused)} ${run} the version, but failed afterwards.`;
   const retried = `repair it, then ${retryOf(plan, failed)}`;
   if (plan.rollsBackRun !== undefined) return `${found} Find the cause: ${retried}`;
-  return `${found} If the release is bad: ${runnerOf(plan.dialect).goBack(plan)}. If the cause is elsewhere: ${retried}`;
+  return `${found} If the release is bad: ${goBackOf(plan)} If the cause is elsewhere: ${retried}`;
 }
 
 /**

@@ -42,6 +42,10 @@ test('after a failed health check each command names the check and both ways to 
     expect(stdout, args.join(' ')).toContain(FAULT);
     expect(stdout, args.join(' ')).toContain('refit rollback autopilot --reason TEXT');
     expect(stdout, args.join(' ')).toContain(`refit retry ${failed}`);
+    const words = stdout.replaceAll(/\s+/g, ' ');
+    expect(words, args.join(' ')).toContain(
+      'No node goes back while the health check error-rate fails. If only the release makes it fail, run this as soon as the plan that goes back waits for it: refit accept autopilot --check error-rate.',
+    );
   }
   expect((await refit('history')).stdout).toContain(`${failed}: the health check ${FAULT}`);
   expect((await refit('status', '-o', 'wide')).stdout).toContain('way back open');

@@ -265,6 +265,7 @@ const EVERYTHING: Complete<StatusView> = {
       joined: [{ name: '', included: true, message: '' }],
       checks: [{ name: '', state: 'Passing', message: '', since: '' }],
       hooks: [{ hook: '', target: '', state: 'Failed', message: '', since: '' }],
+      failedChecks: [''],
       retryableHooks: [''],
       silencing: {
         isGood: false,

@@ -6,7 +6,9 @@ import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import { placeOf } from '../../engine/contract/node-rollout-place.ts';
+import { failedChecks } from '../../engine/gates/check-titles.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, isConflict } from '../../kube/status-error.ts';
 import { failing, RefitError, unlessError } from '../../util/errors.ts';
@@ -104,6 +106,17 @@ export function chosenRun(
       { hint: 'see the runs with `refit history`' },
     );
   return run;
+}
+
+/** Returns the names of the checks of the policy because of which nodes of the run failed. */
+export function checksOf(
+  { failures = [] }: Pick<NodeRolloutRun, 'failures'>,
+  policy: Pick<RolloutPolicy, 'name' | 'health'>,
+): string[] {
+  return failedChecks(
+    failures.flatMap(({ message }) => message ?? []),
+    policy,
+  );
 }
 
 /** Asks the user whether to roll back, unless `--yes` is given. Resolves with true if the user agrees. */

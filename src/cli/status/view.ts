@@ -8,6 +8,7 @@ import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
+import { failedChecks } from '../../engine/gates/check-titles.ts';
 import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import type {
@@ -158,6 +159,8 @@ export interface PlanView
   readonly joined?: readonly JoinedView[] | undefined;
   /** The results of the health checks of the policy, as the leader last published them. `since` is an RFC 3339 time. */
   readonly checks?: readonly CheckView[] | undefined;
+  /** The names of the health checks because of which targets failed. A plan that goes back waits for these checks, too. */
+  readonly failedChecks?: readonly string[] | undefined;
   /** The hooks of the policy that run or have failed, as the leader last published them. `since` is an RFC 3339 time. */
   readonly hooks?: readonly HookView[] | undefined;
   /** The names of the failed hooks of the whole plan that `refit retry` runs again. */
@@ -226,6 +229,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   // The reason in the state that the controller would record next is used, too, because the controller may be about to
   // refuse a new plan or to record a failure.
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
+  const stages = rollout.stages.map((stage) => stageView(stage, look));
   return harmless({
     dialect: dialect.name,
     kind,
@@ -248,7 +252,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     rollsBackRun: rollout.rollsBack,
     // `stopped` is undefined if the plan was edited after its end, because the output explains the edit instead.
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
-    stages: rollout.stages.map((stage) => stageView(stage, look)),
+    stages,
     waits: shownWaits(look, look.explanation.waits),
     next: nextTargets(look),
     unapproved: unapprovedIn(look),
@@ -262,6 +266,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     joined: joinedViews(look),
     checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
+    failedChecks: failedChecksOf(look, stages),
     hooks: hooksShown(snapshot.hooks)?.map(({ id: _id, ...hook }) => hook),
     retryableHooks: retryableHooksOf(look),
     silencing: silencingView(look),
@@ -290,6 +295,13 @@ function unapprovedIn(look: ViewInput): number[] | undefined {
 function retryableHooksOf({ snapshot, policy }: ViewInput): string[] | undefined {
   const failed = snapshot.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [];
   return failed.length === 0 ? undefined : failed;
+}
+
+/** Returns the checks of the policy because of which targets failed; undefined if there are none. */
+function failedChecksOf({ policy }: ViewInput, stages: readonly StageView[]): string[] | undefined {
+  const messages = stages.flatMap(({ targets }) => targets.flatMap(({ failure }) => failure ?? []));
+  const found = failedChecks(messages, policy);
+  return found.length === 0 ? undefined : found;
 }
 
 /** Returns what is known about the silences. Each silence has the name of the target for whose node it was made. */

@@ -1,11 +1,9 @@
 /** Tests what `refit rollback` prints if it must not roll back nodes of k0s. */
 import { expect, test } from 'vitest';
-import type { HealthCheck } from '../../../health/checks.ts';
 import { keptFileUrl } from '../../../signal/kept-file.ts';
 import { RefitError } from '../../../util/errors.ts';
 import type { UnableNode } from '../plan/roll-back-plan.ts';
 import {
-  awaitedChecks,
   given,
   keptFilesIn,
   refuseImpossible,
@@ -192,19 +190,4 @@ test('the output says which files are taken from the hosts, once for each file',
     'v1.36.2+k0s.0 for linux-amd64 is taken from the file that each host keeps, with the sha256 ab; nothing is downloaded',
   ]);
   expect(linesOf('https://e/x')).toEqual([]);
-});
-
-test('the output names the failed checks for which the Plan that goes back waits, with the command that accepts them', () => {
-  const check = { name: 'error-rate' } as HealthCheck;
-  const policy = { name: 'canary', health: { checks: [check] } } as Parameters<
-    typeof awaitedChecks
-  >[1];
-  const failureOf = (name: string) => ({
-    failures: [{ node: 'w1', message: `the health check ${name} of UpgradePolicy canary fails` }],
-  });
-  expect(awaitedChecks(failureOf('error-rate'), policy)).toEqual([
-    'No node goes back while the health check error-rate of UpgradePolicy canary fails. If only the release makes it fail, run this as soon as the Plan waits for it: refit accept autopilot --check error-rate',
-  ]);
-  expect(awaitedChecks(failureOf('error-rates'), policy)).toEqual([]);
-  expect(awaitedChecks({}, policy)).toEqual([]);
 });

@@ -4,6 +4,7 @@ import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
+  checksOf,
   isWanted,
   type ReasonedFlags,
   type RollBackFlags,
@@ -13,6 +14,7 @@ import {
 } from '../../../cli/controls/roll-back.ts';
 import { rolledBackRunName, runNameIn } from '../../../cli/history/run-names.ts';
 import { table } from '../../../cli/phrases.ts';
+import { awaitedChecks } from '../../../cli/plan-runners.ts';
 import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
@@ -20,7 +22,6 @@ import { askUserName } from '../../../cli/user-name.ts';
 import { refusalsOf } from '../../../engine/assess/advance.ts';
 import { refusalSentence } from '../../../engine/assess/roll-back.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import { titleOfCheck } from '../../../engine/gates/check-titles.ts';
 import {
   earlierRunsIn,
   ROLLS_BACK_REASON_ANNOTATION,
@@ -124,7 +125,7 @@ export async function goBack(
   say(parts, [
     ...shown(ways, run, history),
     ...keptFilesIn(plan),
-    ...awaitedChecks(run, policy),
+    ...awaitedChecks({ dialect: autopilot.name, name: PLAN_NAME }, checksOf(run, policy)),
     ...way.outcome(ways),
     ...snapshots.map((each) => `not restored: the snapshot ${each}`),
     ...dryRunLines(flags),
@@ -425,25 +426,6 @@ function shown(
           `Run ${run.id} itself rolled run ${runIdIn(rollsBack.run)} back. To go further back instead, pass --run ${rolledBackRunName(history, rollsBack.run)}`,
         ]),
   ];
-}
-
-/**
- * Returns a sentence for each check of the policy because of which a node of the run failed. The Plan that goes back
- * waits for this check, too, even if only the release that the nodes leave makes it fail.
- */
-export function awaitedChecks(
-  { failures = [] }: Pick<NodeRolloutRun, 'failures'>,
-  policy: Pick<RolloutPolicy, 'name' | 'health'>,
-): string[] {
-  const { checks = [] } = policy.health ?? {};
-  return checks.flatMap(({ name }) => {
-    const title = titleOfCheck(name, policy);
-    return failures.some(({ message }) => message?.includes(`${title} `) === true)
-      ? [
-          `No node goes back while ${title} fails. If only the release makes it fail, run this as soon as the Plan waits for it: refit accept ${PLAN_NAME} --check ${name}`,
-        ]
-      : [];
-  });
 }
 
 /** Returns a sentence for each file of the Plan that the hosts keep. */

@@ -5,6 +5,7 @@ import { cattlePlans } from '../../../api/kinds.ts';
 import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
+  checksOf,
   isWanted,
   type ReasonedFlags,
   refuseOpenPlan,
@@ -12,6 +13,7 @@ import {
   writeUnlessChanged,
 } from '../../../cli/controls/roll-back.ts';
 import { table } from '../../../cli/phrases.ts';
+import { awaitedChecks } from '../../../cli/plan-runners.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';
@@ -78,7 +80,12 @@ export async function rollBackCattlePlan(
         spec: way.spec,
       }),
     );
-  say(parts, [...shown(old, way), ...dryRunLines(flags)]);
+  const named = { dialect: old.dialect.name, name, namespace };
+  say(parts, [
+    ...shown(old, way),
+    ...awaitedChecks(named, checksOf(run, old.policy)),
+    ...dryRunLines(flags),
+  ]);
   if (flags.dryRun === 'client') return;
   const patched = async (dryRun: boolean) =>
     await writeUnlessChanged(session, old, now, async (resourceVersion) => {
