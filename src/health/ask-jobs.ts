@@ -7,7 +7,12 @@ import { hash } from 'node:crypto';
 import type { KubeClient } from '../kube/client.ts';
 import { type Condition, type Job, jobs, trueCondition } from '../kube/resources.ts';
 import { ifFound, isForbidden } from '../kube/status-error.ts';
-import { ForeignJob, RefusedNamespace, type TemplateJobs } from '../kube/template-jobs.ts';
+import {
+  ForeignJob,
+  lookAheadAtTemplate,
+  RefusedNamespace,
+  type TemplateJobs,
+} from '../kube/template-jobs.ts';
 import { formatDuration } from '../util/duration.ts';
 import { isRecord, stableStringify } from '../util/json.ts';
 import { scalarText } from '../util/scalar-text.ts';
@@ -70,6 +75,18 @@ export async function askJobs(
       'grant it with the value health.jobs of the chart, or a role of your own';
     return { state: 'unknown', message };
   }
+}
+
+/** Resolves with the reason why no Job of the check can be created now, as `lookAheadAtTemplate` says it. */
+export async function lookAheadAtCheck(
+  templates: Pick<TemplateJobs, 'rehearse'>,
+  check: JobCheck,
+  need: Pick<JobNeed, 'policy' | 'now'>,
+  abort: AbortSignal,
+): Promise<string | undefined> {
+  const name = `refit-${check.name.slice(0, LONGEST_NAME)}-preview`;
+  const job = jobOf(name, check, { ...need, after: 0 }, undefined);
+  return await lookAheadAtTemplate(templates, job, abort);
 }
 
 async function answer(

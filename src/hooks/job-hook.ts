@@ -2,8 +2,8 @@
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
 import { lackOfPods } from '../kube/podless-jobs.ts';
 import { type Job, trueCondition } from '../kube/resources.ts';
-import { isForbidden, isInvalid, isNotFound } from '../kube/status-error.ts';
-import { ForeignJob, type TemplateJobs } from '../kube/template-jobs.ts';
+import { isInvalid } from '../kube/status-error.ts';
+import { ForeignJob, lookAheadAtTemplate, type TemplateJobs } from '../kube/template-jobs.ts';
 import { messageOf } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
@@ -40,11 +40,7 @@ export async function lookAtJob(
   return { state: 'running', message: `${name} is created` };
 }
 
-/**
- * Asks the API server whether it would create a Job of the hook now. Resolves with the reason if it would not; undefined
- * if it would, if it does not say, or if Refit itself refuses the namespace, which `Accepted` of the policy says. Nothing
- * is stored.
- */
+/** Resolves with the reason why no Job of the hook can be created now, as `lookAheadAtTemplate` says it. */
 export async function lookAheadAtJob(
   templates: Pick<TemplateJobs, 'rehearse'>,
   hook: Hook,
@@ -52,17 +48,8 @@ export async function lookAheadAtJob(
 ): Promise<string | undefined> {
   const { action, name } = hook;
   if (action.kind !== 'job') return undefined;
-  const { namespace } = action;
   const job = jobOfRun({ id: `refit-${name}-preview`, hook, variables: {} }, action);
-  try {
-    await templates.rehearse(job, abort);
-    return undefined;
-  } catch (error) {
-    const isRefusal = isNotFound(error) || isForbidden(error) || isInvalid(error);
-    return isRefusal
-      ? `no Job can be created in namespace ${namespace}: ${messageOf(error)}`
-      : undefined;
-  }
+  return await lookAheadAtTemplate(templates, job, abort);
 }
 
 function findingOf(job: Job, { namespace, template }: JobAction): HookFinding {

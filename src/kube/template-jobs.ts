@@ -3,11 +3,12 @@
  * namespace that the administrator has not listed. A Job that exists already counts only if it runs exactly the pods
  * that it must run.
  */
+import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import type { KubeClient } from './client.ts';
 import type { JobNamespaces } from './job-namespaces.ts';
 import { type Job, jobs } from './resources.ts';
-import { ifFound, ifNew } from './status-error.ts';
+import { ifFound, ifNew, isForbidden, isInvalid, isNotFound } from './status-error.ts';
 
 export interface TemplateJobs {
   /** The namespaces in which these Jobs may run. */
@@ -78,6 +79,27 @@ export function templateJobs(client: KubeClient, namespaces: JobNamespaces): Tem
       remember(created?.metadata.uid);
     },
   };
+}
+
+/**
+ * Asks the API server whether it would create the Job now. Resolves with the reason if it would not; undefined if it
+ * would, if it does not say, or if Refit itself refuses the namespace, which `Accepted` of the policy says. Nothing is
+ * stored.
+ */
+export async function lookAheadAtTemplate(
+  templates: Pick<TemplateJobs, 'rehearse'>,
+  job: Job,
+  abort: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    await templates.rehearse(job, abort);
+    return undefined;
+  } catch (error) {
+    const isRefusal = isNotFound(error) || isForbidden(error) || isInvalid(error);
+    return isRefusal
+      ? `no Job can be created in namespace ${job.metadata.namespace}: ${messageOf(error)}`
+      : undefined;
+  }
 }
 
 /** Returns the namespace of the Job. Throws RefusedNamespace if the Job may not be there. */

@@ -155,7 +155,7 @@ const READERS: Readonly<
     'src/engine/policy/references.ts',
     async ({ url, client }, { namespace }) => {
       const templates = { rehearse: async () => await Promise.resolve() } as never;
-      return await referenceProblems({ client, namespace, templates }, policyAt(url), NEVER);
+      return await referenceProblems({ client, namespace, templates }, policyAt(url), 0, NEVER);
     },
   ],
   'the token of an update server': [

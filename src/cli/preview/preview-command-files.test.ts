@@ -145,3 +145,25 @@ test('a policy of the file replaces the one of the same name in the cluster', as
   const { shown } = await previewOf(`${AGENT}---\n${POLICY}`, [present]);
   expect(shown).toContain('UpgradePolicy nightly covers every plan; it is taken from the file');
 });
+
+test('a policy in a file whose hook needs a missing namespace: the preview names the namespace and what nobody but the controller knows', async () => {
+  const policy = `---
+apiVersion: upgrade.refit.dev/v1alpha1
+kind: UpgradePolicy
+metadata: { name: nightly }
+spec:
+  hooks:
+    - name: flag
+      when: BeforeDrain
+      timeout: 5m
+      job:
+        namespace: nowhere
+        template: { spec: { containers: [{ name: a, image: busybox }] } }
+`;
+  const { shown } = await previewOf(`${SERVER}${policy}`);
+  expect(shown).toContain(
+    'spec.hooks[0].job.namespace: the cluster has no namespace nowhere, so the controller cannot create the Job. Create the namespace before you apply the plan',
+  );
+  expect(shown).toContain('whether the controller has the right to create the Jobs of the policy');
+  expect((await previewOf(SERVER)).shown).not.toContain('the Jobs of the policy');
+});

@@ -23,7 +23,7 @@ import { hookResultsIn } from '../../engine/report/shown-hooks.ts';
 import { type ShownSilencing, silencingIn } from '../../engine/report/shown-silencing.ts';
 import { readDecisions } from '../../engine/snapshot/read-decisions.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { KubeObject } from '../../kube/resources.ts';
+import { type KubeObject, namespaces } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 
@@ -71,6 +71,8 @@ export interface Sources {
     plan: KubeObject,
     run: string,
   ) => Promise<Snapshot['failures']>;
+  /** Asks whether the cluster has a namespace with this name. */
+  readonly hasNamespace: (name: string) => Promise<boolean>;
   /** Looks at the locks that plans of the dialect share with these tools. */
   readonly locks: (dialect: Dialect, coordinate: readonly ToolName[]) => Promise<LocksSeen>;
 }
@@ -141,6 +143,11 @@ export function sourcesOf(
       await once(
         `locks ${dialect.name} ${coordinate.join(' ')}`,
         async () => await lookAtLocks({ client, clock }, dialect.name, coordinate, abort),
+      ),
+    hasNamespace: async (name: string) =>
+      await once(
+        `namespace ${name}`,
+        async () => (await ifFound(client.get(namespaces, name, { abort }))) !== undefined,
       ),
     health: async (dialect: Dialect, plan: KubeObject) =>
       resultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),

@@ -29,6 +29,7 @@ import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import { type JobPlaceFindings, lookAtJobPlaces } from '../job-places.ts';
 import { unlistedJobs } from '../unlisted-jobs.ts';
 import {
   type DrainProbe,
@@ -183,7 +184,9 @@ export async function inspect(
     policyOfPlan(dialect, policies.list(), stored, UNCOVERED, { world }),
   );
   const covering = policies.list().find(({ metadata }) => metadata.name === policy.name);
-  const unresolved = covering && unresolvedIn(covering);
+  const isOfFile = policies.fromFiles?.has(policy.name ?? '') === true;
+  // A policy in a file may have the status of an earlier object.
+  const unresolved = isOfFile ? undefined : covering && unresolvedIn(covering);
   const warnings = [
     ...readingPlan(of, stored, () => dialect.reporting?.warnings?.(stored, world, compared) ?? []),
     ...(unresolved === undefined ? [] : [unresolved]),
@@ -216,6 +219,7 @@ export async function inspect(
     await answers.add(questions);
     snapshot = look();
   }
+  const ofFile = await lookAtPolicyOfFile(policies, policy.name, sources);
   const { unseen } = policies;
   const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
   const unproven = `who signalled ${listed(names)}: the Node has no record of a leader, so other nodes do not wait for this upgrade`;
@@ -228,10 +232,11 @@ export async function inspect(
     snapshot,
     policy,
     silencing,
-    warnings: [...warnings, ...unlistedIn(policies, policy.name)],
+    warnings: [...warnings, ...ofFile.warnings],
     unseen: [
       ...(unseen === undefined ? [] : [unseen]),
       ...answers.unseen,
+      ...ofFile.unseen,
       ...(names.length === 0 ? [] : [unproven]),
       ...(undecided === undefined ? [] : [`the leader cannot decide (CannotDecide): ${undecided}`]),
       ...[dialect.reporting?.unknownOf?.(plan)].filter((each) => each !== undefined),
@@ -246,16 +251,19 @@ function hasUnknownFailure(snapshot: Snapshot): boolean {
 }
 
 /**
- * Returns warnings about a policy from a file. If the cluster has the policy, its condition says what the controller
- * allows.
+ * Resolves with findings about a policy from a file. If the cluster has the policy, its conditions say what the
+ * controller allows and cannot use.
  */
-function unlistedIn(
+async function lookAtPolicyOfFile(
   { list, fromFiles }: Pick<Policies, 'list' | 'fromFiles'>,
   name: string | undefined,
-): string[] {
-  if (name === undefined || fromFiles?.has(name) !== true) return [];
-  const found = list().find(({ metadata }) => metadata.name === name);
-  return found ? unlistedJobs(found.spec) : [];
+  { hasNamespace }: Pick<Sources, 'hasNamespace'>,
+): Promise<JobPlaceFindings> {
+  const isOfFile = name !== undefined && fromFiles?.has(name) === true;
+  const found = isOfFile ? list().find(({ metadata }) => metadata.name === name) : undefined;
+  if (found === undefined) return { warnings: [], unseen: [] };
+  const { warnings, unseen } = await lookAtJobPlaces(found.spec, hasNamespace);
+  return { warnings: [...unlistedJobs(found.spec), ...warnings], unseen };
 }
 
 /**

@@ -100,14 +100,14 @@ async function report(
 
 /** Resolves with the problems of the references of the policy; undefined if it has no references. */
 async function referencesOf(
-  { secretsIn: namespace, writer: client, jobs }: PolicyParts,
+  { secretsIn: namespace, writer: client, jobs, clock }: PolicyParts,
   policy: UpgradePolicy,
   abort: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const read = readPolicy(policy);
   if (namespace === undefined || read.problems.length > 0 || !hasReferences(read)) return undefined;
   const templates = templateJobs(client, jobs);
-  return await referenceProblems({ client, namespace, templates }, read, abort);
+  return await referenceProblems({ client, namespace, templates }, read, clock.now(), abort);
 }
 
 function plansOf(parts: PolicyParts): PlanRef[] {
@@ -202,7 +202,7 @@ function resolved(problems: readonly string[]): ConditionUpdate {
       status: 'True',
       reason: RESOLVED_REFS,
       message:
-        'every Secret can be read, the Jobs of all hooks can be created, and no tool of coordinate is known to be missing',
+        'every Secret can be read, the Jobs of all hooks and health checks can be created, and no tool of coordinate is known to be missing',
     };
   return {
     type: RESOLVED_REFS,

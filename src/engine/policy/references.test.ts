@@ -58,6 +58,11 @@ const SPECS: readonly (readonly [string, UpgradePolicySpec, readonly string[]])[
     },
     ['hook flag: no Job can be created in namespace nowhere: NotFound by the test'],
   ],
+  [
+    'the namespace of a health check',
+    { health: { jobs: [{ name: 'flag', namespace: 'nowhere', spec: { template } }] } },
+    ['health check flag: no Job can be created in namespace nowhere: NotFound by the test'],
+  ],
 ];
 
 let api: MemoryApi;
@@ -74,7 +79,7 @@ async function problemsOf(spec: UpgradePolicySpec): Promise<string[]> {
   expect(policy.problems).toEqual([]);
   const { client } = api;
   const tools = { client, namespace: 'refit-system', templates: templateJobs(client, EVERY) };
-  return await referenceProblems(tools, policy, new AbortController().signal);
+  return await referenceProblems(tools, policy, T0, new AbortController().signal);
 }
 
 function refuseJobs(code: number, reason: string): void {
@@ -113,7 +118,7 @@ test('a policy names the right that the controller lacks', async () => {
   expect(await problemsOf(chat?.[1] ?? {})).toEqual([
     'receiver chat: the leader has no right to get Secret refit-system/refit-notify',
   ]);
-  expect(await problemsOf(SPECS.at(-1)?.[1] ?? {})).toEqual([
+  expect(await problemsOf(SPECS.at(-2)?.[1] ?? {})).toEqual([
     'hook flag: no Job can be created in namespace nowhere: Forbidden by the test',
   ]);
 });

@@ -1,6 +1,8 @@
 /** Finds the Secrets, namespaces and other tools to which a policy refers, and what is wrong with them. */
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { presenceProblems } from '../../coordination/tool-presence.ts';
+import { lookAheadAtCheck } from '../../health/ask-jobs.ts';
+import type { JobCheck } from '../../health/checks.ts';
 import { lookAheadAtJob } from '../../hooks/job-hook.ts';
 import type { Hook } from '../../hooks/rules.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -70,13 +72,17 @@ interface Tools {
 /** Returns true if the policy refers to a Secret or to another tool, or creates Jobs in a namespace. */
 export function hasReferences(policy: RolloutPolicy): boolean {
   const { coordinate = [] } = policy;
-  return secretsOf(policy).length > 0 || jobHooksOf(policy).length > 0 || coordinate.length > 0;
+  return (
+    [secretsOf, jobHooksOf, jobChecksOf].some((of) => of(policy).length > 0) ||
+    coordinate.length > 0
+  );
 }
 
 /** Resolves with a clause for each reference of the policy that cannot be used. */
 export async function referenceProblems(
   tools: Tools,
   policy: RolloutPolicy,
+  now: number,
   abort: AbortSignal,
 ): Promise<string[]> {
   const found = await Promise.all([
@@ -89,12 +95,21 @@ export async function referenceProblems(
       return problem === undefined ? [] : [`hook ${hook.name}: ${problem}`];
     }),
     presenceProblems(tools.client, policy.coordinate ?? [], abort),
+    ...jobChecksOf(policy).map(async (check) => {
+      const need = { policy: policy.name ?? '', now };
+      const problem = await lookAheadAtCheck(tools.templates, check, need, abort);
+      return problem === undefined ? [] : [`health check ${check.name}: ${problem}`];
+    }),
   ]);
   return [...new Set(found.flat())];
 }
 
 function jobHooksOf({ hooks = [] }: RolloutPolicy): Hook[] {
   return hooks.filter(({ action }) => action.kind === 'job');
+}
+
+function jobChecksOf({ health }: RolloutPolicy): JobCheck[] {
+  return (health?.checks ?? []).filter((check) => check.kind === 'jobs');
 }
 
 async function problemOfSecret(
