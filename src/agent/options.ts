@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Procedure } from '../signal/agent-presence.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { isAllowance } from '../signal/node-configuration.ts';
-import { parseDuration } from '../util/duration.ts';
+import { isDurationTooLong, LONGEST_DURATION, parseDuration } from '../util/duration.ts';
 import { failing } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { parseVersion } from '../util/version.ts';
@@ -150,6 +150,8 @@ function isExcluded({
 const refuse = failing('REFIT_USAGE');
 
 function toMilliseconds(flag: string, text: string): number {
+  if (isDurationTooLong(text))
+    refuse(`--${flag} ${text} is too long: the longest time is ${LONGEST_DURATION}`);
   const advice = 'write a number with ms, s, m or h, such as 90s';
   return parseDuration(text) ?? refuse(`--${flag} ${text} is not a time: ${advice}`);
 }

@@ -91,7 +91,7 @@ test('a later command with an older version: a warning, since only a policy can 
     told += text;
   });
   expect(told.split('\n')[1]).toBe(
-    `${path}: warning: spec.commands[1].k0supdate.version: nodes of command 0 would go from v1.36.3+k0s.2 down to v1.35.7+k0s.0: ` +
+    `${path}: warning: spec.commands[1].k0supdate.version: nodes of spec.commands[0] would go from v1.36.3+k0s.2 down to v1.35.7+k0s.0: ` +
       "Refit refuses this step unless an UpgradePolicy allows Downgrade; k0s's own leader does not check this rule, so Refit may end the plan if it becomes the leader later",
   );
 });

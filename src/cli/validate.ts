@@ -328,7 +328,7 @@ function brokenSteps({ spec }: Plan): string[] {
     if (!before || !broken) return [];
     const field = `spec.commands[${index}].k0supdate.version`;
     return [
-      `${field}: nodes of command ${before.index} ${broken.message}: Refit refuses this step unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check this rule, so Refit may end the plan if it becomes the leader later`,
+      `${field}: nodes of spec.commands[${before.index}] ${broken.message}: Refit refuses this step unless an UpgradePolicy allows ${broken.rule}; k0s's own leader does not check this rule, so Refit may end the plan if it becomes the leader later`,
     ];
   });
 }

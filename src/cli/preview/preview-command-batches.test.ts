@@ -375,5 +375,5 @@ test('the batches of a wave that needs an approval say so, and those of an appro
 test('the stages of a plan with several commands name their command', async () => {
   const view = await previewIn({});
   const stages = view.stages.map((stage, command) => ({ ...stage, command }));
-  expect(textOf({ ...view, stages })).toContain('\n  workers of command 1 to v1.36.3+k0s.2');
+  expect(textOf({ ...view, stages })).toContain('\n  workers of spec.commands[1] to v1.36.3+k0s.2');
 });

@@ -151,7 +151,7 @@ function countOf({ done, there, moving, held, batches }: StagePreview): number {
 /** The title of the stage names its command only if the plan has several commands. */
 function stageLines(stage: StagePreview, hasSeveral: boolean): string[] {
   const { command, role, version, maxInFlight, selection, done, there, moving, held } = stage;
-  const title = `  ${role}s${hasSeveral ? ` of command ${command}` : ''} to ${version}`;
+  const title = `  ${role}s${hasSeveral ? ` of spec.commands[${command}]` : ''} to ${version}`;
   if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
   return [
     `${title}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,

@@ -259,7 +259,7 @@ export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
       heading: 'Versions',
       lines: versions.map(
         ({ role, before = 'unknown', after, nodes, done }) =>
-          `${nodes} ${role}${nodes === 1 ? '' : 's'}: from ${before} to ${after}${done === nodes ? '' : `, of which ${done} ${done === 1 ? 'is' : 'are'} done`}`,
+          `${nodes} ${role}${nodes === 1 ? '' : 's'}: ${before === after ? `${after}, also before the run` : `from ${before} to ${after}`}${done === nodes ? '' : `, of which ${done} ${done === 1 ? 'is' : 'are'} done`}`,
       ),
     },
     {

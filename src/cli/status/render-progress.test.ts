@@ -334,11 +334,11 @@ describe('while it runs', () => {
     ];
     expect(await textOf({ plans: [buildPlan({ commands })] })).toEqual([
       'Plan autopilot (id1)  new 0/2 for 1 min  to v1.36.3+k0s.2, then v1.37.0+k0s.0',
-      '  controllers of command 0  0/1  ○',
-      '  controllers of command 1  0/1  ○',
+      '  controllers of spec.commands[0]  0/1  ○',
+      '  controllers of spec.commands[1]  0/1  ○',
       '  NODE  STATE  FOR  MESSAGE',
       '  c1    next',
-      '  waits   1 controller of command 1 waits until the controllers of command 0 are done (1 min)',
+      '  waits   1 controller of spec.commands[1] waits until the controllers of spec.commands[0] are done (1 min)',
     ]);
   });
 });

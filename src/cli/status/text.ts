@@ -389,7 +389,7 @@ function stageBars(stages: readonly StageView[], medium: Medium): string[] {
   const counts = found.map((stage) => `${countOf(stage, DONE)}/${stage.targets.length}`);
   const widest = Math.max(0, ...counts.map(({ length }) => length));
   const titles = found.map(({ role, command }) =>
-    several ? `${role}s of command ${command}` : `${role}s`,
+    several ? `${role}s of spec.commands[${command}]` : `${role}s`,
   );
   const room = medium.width - MARGINS - widest - Math.max(0, ...titles.map(({ length }) => length));
   return aligned(

@@ -80,7 +80,7 @@ describe('a node that is left out, and why', () => {
     [
       'a worker of a stage that is over',
       { stage: '0/controllers', workers: 'intended' },
-      'a later stage than the controllers of command 0 has begun',
+      'a later stage than the controllers of spec.commands[0] has begun',
     ],
     [
       'a node of another platform',

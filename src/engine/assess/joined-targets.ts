@@ -93,7 +93,7 @@ function causeToLeaveOut(
     const stage = rollout.stages.find((each) => each.id === id);
     if (stage === undefined) return 'the plan no longer has the command of this node';
     if (passedStages(rollout).has(id))
-      return `a later stage than the ${stage.role}s of command ${stage.command} has begun`;
+      return `a later stage than the ${stage.role}s of spec.commands[${stage.command}] has begun`;
     const verdict = evaluate(
       BEFORE_ROLLOUT,
       gateInput({ ...context, stage, target }, freeSlots(stage)),

@@ -155,8 +155,8 @@ describe('what has not begun', () => {
     expect(
       linesOf(waitsOf(buildRollout(stages), { c1: { observation: sent() } })).slice(1),
     ).toEqual([
-      'stages since 08:00: 2 workers of command 0 wait until the controllers of command 0 are done',
-      'stages since 08:00: 1 worker of command 1 waits until the controllers of command 0 are done',
+      'stages since 08:00: 2 workers of spec.commands[0] wait until the controllers of spec.commands[0] are done',
+      'stages since 08:00: 1 worker of spec.commands[1] waits until the controllers of spec.commands[0] are done',
     ]);
   });
 

@@ -315,7 +315,7 @@ function slotWait(
 function laterWaits(stages: readonly Stage[], active: Stage, counted: Counted): ExplainedWait[] {
   const several = new Set(stages.map(({ command }) => command)).size > 1;
   const titleOf = ({ role, command }: Stage, plural: boolean): string =>
-    `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
+    `${role}${plural ? 's' : ''}${several ? ` of spec.commands[${command}]` : ''}`;
   return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
     const { length, 0: first } = counted(stage, 'pending');
     if (!first) return [];

@@ -87,8 +87,8 @@ test('each download without a hash is reported once', () => {
       stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD }),
     ),
   ).toBe(
-    'these files have no sha256, so nodes run them unverified: the download of command 0 for linux-amd64, ' +
-      'the download of command 0 for linux-arm64 (over plain http)',
+    'these files have no sha256, so nodes run them unverified: the download of spec.commands[0] for linux-amd64, ' +
+      'the download of spec.commands[0] for linux-arm64 (over plain http)',
   );
   expect(unverifiedDownloads(stages({ 'linux-amd64': PLAIN }))).toBeUndefined();
 });

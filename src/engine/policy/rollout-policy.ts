@@ -329,7 +329,7 @@ export function unverifiedDownloads(stages: readonly Stage[]): string | undefine
 function downloadsOf(stages: readonly Stage[]) {
   const downloads = stages.flatMap(({ command, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]) => {
-      const where = `the download of command ${command} for ${platform}`;
+      const where = `the download of spec.commands[${command}] for ${platform}`;
       return [
         where,
         { where, hasHash: sha256 !== undefined, isPlain: /^http:/i.test(url) },

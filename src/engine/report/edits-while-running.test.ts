@@ -38,17 +38,17 @@ test.each<[string, Rollout, string]>([
   [
     'the version',
     running({ version: 'v1.36.4' }),
-    'this takes effect: workers of command 0: version v1.36.4 instead of v1.36.3, for w3, w4',
+    'this takes effect: workers of spec.commands[0]: version v1.36.4 instead of v1.36.3, for w3, w4',
   ],
   [
     'the downloads and forceupdate',
     running({ payloads: { 'linux-amd64': { url: 'https://example.com/other' } }, forced: true }),
-    'this takes effect: workers of command 0: other downloads, forceupdate: true, for w3, w4',
+    'this takes effect: workers of spec.commands[0]: other downloads, forceupdate: true, for w3, w4',
   ],
   [
     'the limit',
     running({ maxInFlight: 3 }),
-    'this takes effect: workers of command 0: 3 at a time instead of 1',
+    'this takes effect: workers of spec.commands[0]: 3 at a time instead of 1',
   ],
   ['the nodes', running(), 'the edit takes no effect: a plan keeps the nodes that it started with'],
   [
@@ -76,7 +76,7 @@ test('an edit after every node has started changes none of them', () => {
   expect(edits.at('plan', turnOf(running({ ...started, version: 'v1.36.4' }), 2, true))).toEqual(
     because(
       'EditedWhileRunning',
-      'edited while it runs; this takes effect: workers of command 0: version v1.36.4 instead of v1.36.3, for no node, because all nodes have started',
+      'edited while it runs; this takes effect: workers of spec.commands[0]: version v1.36.4 instead of v1.36.3, for no node, because all nodes have started',
     ),
   );
 });

@@ -57,7 +57,7 @@ function effectOf(before: Rollout, after: Rollout): string {
 
 /** Returns the changes of one stage, as sentences without a full stop. */
 function changesOf(before: Stage, after: Stage): string[] {
-  const where = `${after.role}s of command ${after.command}`;
+  const where = `${after.role}s of spec.commands[${after.command}]`;
   const limit = `${where}: ${after.maxInFlight} at a time instead of ${before.maxInFlight}`;
   const limits = before.maxInFlight === after.maxInFlight ? [] : [limit];
   const work = [

@@ -31,7 +31,7 @@ test.each<[string, Rollout, Rollout, string[]]>([
     },
     [
       'Normal Started: 3 targets in 2 stages',
-      'Warning NoTargets: command 0 has no workers: nothing matches labels "zone=mars"',
+      'Warning NoTargets: spec.commands[0] has no workers: nothing matches labels "zone=mars"',
     ],
   ],
   ['it only goes on', begun, { ...begun, blocked: true }, []],

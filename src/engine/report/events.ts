@@ -67,7 +67,7 @@ function doneReason(
   const { observation } = factsOf(snapshot, target);
   const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
-  const before = from === undefined ? '' : ` (from ${from})`;
+  const before = from === undefined || from === version ? '' : ` (from ${from})`;
   const done =
     keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
   return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
@@ -213,7 +213,7 @@ function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
   return stages
     .filter(({ targets, selection }) => targets.length === 0 && selection !== undefined)
     .map(({ command, role, selection }) => {
-      const message = `command ${command} has no ${role}s: nothing matches ${selection}`;
+      const message = `spec.commands[${command}] has no ${role}s: nothing matches ${selection}`;
       return { type: 'Warning', reason: because('NoTargets', message) };
     });
 }

@@ -10,7 +10,12 @@ import type { Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/rollout.ts';
 import { LEAD_TIME_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { readWindow } from '../../engine/policy/read-policy.ts';
-import { parseDuration, parseGoDuration } from '../../util/duration.ts';
+import {
+  isDurationTooLong,
+  LONGEST_DURATION,
+  parseDuration,
+  parseGoDuration,
+} from '../../util/duration.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
@@ -163,7 +168,13 @@ function lengthOf(
   const text = ownMember(annotations, annotation);
   const ms = text === undefined ? undefined : parseDuration(text);
   if (text !== undefined && ms === undefined)
-    fail(`metadata.annotations[${annotation}]`, text, `is not a duration; ${advice}`);
+    fail(
+      `metadata.annotations[${annotation}]`,
+      text,
+      isDurationTooLong(text)
+        ? `is longer than ${LONGEST_DURATION}, the longest duration`
+        : `is not a duration; ${advice}`,
+    );
   return text === undefined || ms === undefined ? undefined : { text, ms };
 }
 

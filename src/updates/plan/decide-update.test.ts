@@ -76,6 +76,12 @@ test.each<readonly [string, UpdateDecision, string, string]>([
   ['a newer build', decide('v1.36.3+k0s.10'), 'create', 'UpdateStarted'],
   ['the next minor version', decide('v1.37.0+k0s.0'), 'create', 'UpdateStarted'],
   [
+    'Refit creates no Plan for a release without a build, because no node reports such a version',
+    decide('v1.36.4'),
+    'none',
+    'VersionUnknown',
+  ],
+  [
     'Refit creates no Plan for the release that already runs',
     decide('v1.36.3+k0s.0'),
     'none',

@@ -108,6 +108,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
     (plan && planVerdict(facts, plan)) ??
     stepVerdict(lowest.version, wanted) ??
     downloadVerdict(facts) ??
+    buildVerdict(facts, wanted) ??
     ageVerdict(facts) ??
     windowVerdict(facts) ?? {
       action: 'create',
@@ -218,6 +219,25 @@ function stepVerdict(from: Version, to: Version): UpdateDecision | undefined {
     message,
     ...(to.major === from.major ? { minor } : {}),
   };
+}
+
+/**
+ * Returns a decision if the release has no build, such as `+k0s.0`; undefined if it has one, or if every update is
+ * forced. No node reports a version without a build, so the leader refuses such a Plan.
+ */
+function buildVerdict(
+  { release, settings }: UpdateFacts,
+  { build }: Version,
+): UpdateDecision | undefined {
+  const { commands } = settings;
+  const isCompared =
+    commands?.some(({ k0supdate }) => k0supdate && k0supdate.forceupdate !== true) ?? true;
+  return build === '' && isCompared
+    ? none(
+        'VersionUnknown',
+        `the channel offers ${release.version}, which has no build such as +k0s.0, so no node can report it: the index must have the whole version of the release`,
+      )
+    : undefined;
 }
 
 function downloadVerdict({

@@ -21,8 +21,8 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 export const versionSchema = z
   .string()
   .refine(
-    (text) => parseVersion(text) !== undefined && text.startsWith('v'),
-    'is not a version such as v1.36.3+k0s.0',
+    (text) => (parseVersion(text)?.build ?? '') !== '' && text.startsWith('v'),
+    'is not a version with its build, such as v1.36.3+k0s.0',
   );
 
 const fileSchema = z.strictObject({

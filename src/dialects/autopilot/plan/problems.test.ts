@@ -285,6 +285,25 @@ test('a version without v: no node reports one', () => {
   ]);
 });
 
+test.each([
+  ['v1.36.3', 'v1.36.3+k0s.0'],
+  ['1.36.3', 'v1.36.3+k0s.0'],
+  ['v1.37.0-rc.1', 'v1.37.0-rc.1+k0s.0'],
+])('a version without a build: no node of k0s reports %s', (version, right) => {
+  expect(found(withUpdate({ version }))).toEqual([
+    `${AT}.version: "${version}" has no build, so no node can report it; use the whole version of the release, for example ${right}`,
+  ]);
+});
+
+test('a Plan that runs keeps its version without a build, because its leader accepted it', () => {
+  const plan = withUpdate({ version: 'v1.36.3' });
+  const running = {
+    ...plan,
+    status: { state: 'SchedulableWait', commands: [] },
+  } as unknown as Plan;
+  expect(found(running)).toEqual([]);
+});
+
 describe('no problem', () => {
   test.each<[string, Plan]>([
     ['no sha256: nothing is verified, as in the original', withPlatform('http://d/k0s')],

@@ -175,14 +175,27 @@ function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase):
  * required before the Plan starts, and while the Plan waits for nodes to report the version. It is not required for a
  * forced update in progress, which waits for no report. It is not required for an ended Plan either, because the leader
  * that ran the Plan accepted the version.
+ *
+ * Every release of k0s reports a build, such as `+k0s.0`. A node never reports a version without it, so k0s's own agent
+ * leaves the node cordoned for ever. A forced update compares no versions, so it may name such a version.
  */
 function versionProblems(
   { version, forceupdate = false }: api.K0sUpdate,
   at: string,
   phase: RolloutPhase,
 ): Reason[] {
-  if (!parseVersion(version))
+  const parsed = parseVersion(version);
+  if (!parsed)
     return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
+  if (phase === 'new' && !forceupdate && parsed.build === '')
+    return [
+      problem(
+        `${at}.version`,
+        version,
+        'has no build, so no node can report it',
+        `use the whole version of the release, for example ${version.replace(/^v?/, 'v')}+k0s.0`,
+      ),
+    ];
   const reported = withPlusSign(version.replace(/^v?/, 'v'));
   const isStartedByForce = phase === 'running' && forceupdate;
   const isOver = phase !== 'invalid' && isFinal({ phase });
