@@ -179,6 +179,10 @@ test('help is asked for in two ways', () => {
 test.each([
   [['--object', 'pod'], '--object pod is none of node, controlnode'],
   [['--restart-timeout', '90'], '--restart-timeout 90 is not a time'],
+  [
+    ['--restart-timeout', '99999999999h'],
+    '--restart-timeout 99999999999h is too long: the longest time is 2562047h',
+  ],
   [['--stall-timeout', '0s'], '--stall-timeout 0s is not a time'],
   [['--max-download-bytes', '1.5'], '--max-download-bytes 1.5 is not a whole number'],
   [['--max-download-bytes', '0'], '--max-download-bytes 0 is not a whole number'],

@@ -34,7 +34,7 @@ const hashless = (where: string): string =>
 const plain = (where: string): string =>
   `${where} comes over plain http, and UpgradePolicy strict requires https; to allow this, set spec.payloads.requireHttps: false in the policy`;
 const of = (command: number, platform = 'linux-amd64'): string =>
-  `the download of command ${command} for ${platform}`;
+  `the download of spec.commands[${command}] for ${platform}`;
 
 test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
   ['nothing is asked', {}, stages({ 'linux-amd64': NEITHER }), []],
