@@ -159,6 +159,18 @@ test('a policy that coordinates with the cluster autoscaler is content, because 
   expect(await problemsOf({ coordinate: ['ClusterAutoscaler'] })).toEqual([]);
 });
 
+test('no dry run is sent for a Job in a namespace that the administrator has not listed', async () => {
+  refuseJobs(404, 'NotFound');
+  const { client } = api;
+  const templates = templateJobs(client, { refusalOf: () => 'it is not listed' });
+  const tools = { client, namespace: 'refit-system', templates };
+  const { signal } = new AbortController();
+  for (const [, spec] of SPECS.slice(-2)) {
+    const policy = readPolicy(buildUpgradePolicy('nightly', spec));
+    expect(await referenceProblems(tools, policy, T0, signal)).toEqual([]);
+  }
+});
+
 test('the condition ResolvedRefs of a policy names the problems until they are mended', () => {
   const policy = buildUpgradePolicy('nightly', {});
   const context = { policies: [policy], dialects: [ONE], plans: [], jobs: EVERY };
