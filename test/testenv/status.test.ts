@@ -159,10 +159,10 @@ test('json: one object and line for each change, and exit code 1 when the plan f
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
   await using watching = watch('-o', 'json');
   await expect.poll(() => watching.stdout.length, PATIENCE).toBeGreaterThan(0);
-  await record('ApplyFailed', 'SignalApplyFailed', 'SignalPending', `${W1}: Failed: no socket`);
+  await record('ApplyFailed', 'SignalApplyFailed', 'SignalPending', `${W1}: no socket`);
   expect(await watching.ended).toBe(1);
   expect(watching.stderr).toEqual([
-    `REFIT_PLAN_FAILED: Plan autopilot has failed: ${W1}: Failed: no socket (run \`refit status\`)`,
+    `REFIT_PLAN_FAILED: Plan autopilot has failed: ${W1}: no socket (run \`refit status\`)`,
   ]);
   const views = watching.stdout.map((line) => JSON.parse(line) as StatusView);
   expect(views.map(({ plans: [plan] }) => plan?.phase)).toEqual([
@@ -171,7 +171,7 @@ test('json: one object and line for each change, and exit code 1 when the plan f
   ]);
   expect(new Set(watching.stdout).size).toBe(watching.stdout.length);
   expect(views.at(-1)?.plans[0]).toMatchObject({
-    reason: `${W1}: Failed: no socket`,
+    reason: `${W1}: no socket`,
     ended: began,
     waits: [],
     next: [],

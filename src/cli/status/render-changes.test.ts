@@ -137,12 +137,12 @@ test('the lines of a kubeadm upgrade do not name the ConfigMap that records it',
 test('a failure, and the end of the plan', async () => {
   const sent = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
   const failed = await look(
-    [planWith('SignalCompleted', 'SignalApplyFailed', 'ApplyFailed', 'w2: Failed: no socket')],
+    [planWith('SignalCompleted', 'SignalApplyFailed', 'ApplyFailed', 'w2: no socket')],
     [W1, signalled(W2, { status: 'Failed' })],
   );
   expect(told(sent, failed)).toEqual([
-    "Plan autopilot worker w2 failed: Failed: see the node's log for the reason",
-    'Plan autopilot has failed: w2: Failed: no socket',
+    "Plan autopilot worker w2 failed: see the node's log for the reason",
+    'Plan autopilot has failed: w2: no socket',
   ]);
 });
 

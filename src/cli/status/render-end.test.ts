@@ -156,7 +156,7 @@ describe('at the end', () => {
       '       ■=at work',
       '  NODE  STATE              FOR   MESSAGE',
       '  w1    failed             20 s  FailedDownload: 404',
-      '  w2    failed             20 s  Failed: no socket after 90 s (its previous version runs again)',
+      '  w2    failed             20 s  no socket after 90 s (its previous version runs again)',
       '  w3    failed at Restart  59 s  the reason is not recorded; Events may have it: kubectl get events -A --field-selector involvedObject.name=w3',
       THEIRS('w3'),
       '  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
@@ -180,7 +180,7 @@ describe('at the end', () => {
     expect(lines.slice(2, 6)).toEqual([
       '  NODE  STATE              FOR   ROLE    FROM           TO             AGENT      MESSAGE',
       '  w1    failed             20 s  worker  -              v1.36.3+k0s.2  unknown    FailedDownload: 404',
-      '  w2    failed             20 s  worker  v1.35.5+k0s.0  v1.36.3+k0s.2  unknown    Failed: no socket after 90 s (its previous version runs again)',
+      '  w2    failed             20 s  worker  v1.35.5+k0s.0  v1.36.3+k0s.2  unknown    no socket after 90 s (its previous version runs again)',
       "  w3    failed at Restart  59 s  worker  -              v1.36.3+k0s.2  k0s's own",
     ]);
   });

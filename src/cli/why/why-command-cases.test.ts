@@ -216,10 +216,10 @@ test.each<[string, Case, readonly string[]]>([
       says: 'Failed',
       reason: 'the new process ended 3 times',
       rolledBack: true,
-      description: 'w1: Failed: the new process ended 3 times',
+      description: 'w1: the new process ended 3 times',
     },
     [
-      '\n  why     w1 failed (8 min): Failed: the new process ended 3 times (its previous version runs again)\n',
+      '\n  why     w1 failed (8 min): the new process ended 3 times (its previous version runs again)\n',
       RETRY,
     ],
   ],
@@ -234,7 +234,7 @@ test.each<[string, Case, readonly string[]]>([
     },
     [
       'Plan autopilot (id1)  failed 1/2 after ',
-      '\n  why     1 of 2 targets done; failed: w1\n          w1 failed (8 min): Failed: the new process ended 3 times\n',
+      '\n  why     1 of 2 targets done; failed: w1\n          w1 failed (8 min): the new process ended 3 times\n',
       RETRY,
     ],
   ],
@@ -339,7 +339,7 @@ test.each<[string, Case, readonly string[]]>([
       description: 'Aborted: the plan was aborted: wrong release',
     },
     [
-      'why     the plan was aborted: wrong release\n          w1 failed (8 min): Failed: the plan was aborted: wrong release\n  to do   Aborted. To start again: delete the Plan and apply it again.',
+      'why     the plan was aborted: wrong release\n          w1 failed (8 min): the plan was aborted: wrong release\n  to do   Aborted. To start again: delete the Plan and apply it again.',
     ],
   ],
   [

@@ -82,7 +82,7 @@ const failed = plan(
     'ApplyFailed',
     [],
     recorded({ w1: 'SignalApplyFailed', w2: 'SignalPending', w3: 'SignalPending' }),
-    'w1: Failed: no socket',
+    'w1: no socket',
   ),
 );
 const W1 = signalled(buildNode('w1'), {
@@ -267,7 +267,7 @@ test('the chief line is about a node that is stuck before it is about the queue'
       .filter(({ name }) => name === 'w2')
       .map((target) => notStarted(ended, stage, target)),
   );
-  expect(pending).toContain('not started: w1: Failed: no socket');
+  expect(pending).toContain('not started: w1: no socket');
 });
 
 test('if there are several plans, the advice names the plan', async () => {
@@ -379,16 +379,16 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
   const advice =
     '\n  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1';
   expect(why(views)[0]).toContain(
-    'failed 0/3 after 30 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
+    'failed 0/3 after 30 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: no socket\n',
   );
   expect(why(views)[0]).toSatisfy((text: string) => text.endsWith(advice));
   expect(why(views, 'w1')[0]).toContain(
-    "\n  why     w1 failed (30 s): Failed: see the node's log for the reason\n",
+    "\n  why     w1 failed (30 s): see the node's log for the reason\n",
   );
   const stopped =
     '\n  stopped 1 node failed (w1), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows, so w2, w3 never started';
   expect(why(views, 'w2')[0]).toContain(
-    `\n  why     not started: w1: Failed: no socket${stopped}${advice}`,
+    `\n  why     not started: w1: no socket${stopped}${advice}`,
   );
 });
 

@@ -308,7 +308,9 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
       // An agent reports a refusal as a failed download, because that is the only failure that agents of k0s write before
       // they change a node. No download was tried, so the message does not say that one failed.
       const what = refused === true ? 'Refused before the download' : step;
-      return { kind: 'failed', ...common, message: `${what}: ${why}`, ...how };
+      // Everybody who shows the message says that the node failed, so the message does not repeat it.
+      const message = what === 'Failed' ? why : `${what}: ${why}`;
+      return { kind: 'failed', ...common, message, ...how };
     }
     default:
       return {

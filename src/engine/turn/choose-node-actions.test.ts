@@ -123,12 +123,12 @@ describe('a node that asks to be drained', () => {
   ] as const)(
     'one that gave up by itself, at its own deadline: the plan follows the policy, %s',
     (onDeadline, code, phase) => {
-      const observation = { ...failed('Failed: not drained within 1 h'), late: 'drain' } as const;
+      const observation = { ...failed('not drained within 1 h'), late: 'drain' } as const;
       const policy = { maxFailures: 5, drain: { ...buildPolicy().drain, onDeadline } };
       const { record } = decisionOn({ facts: { observation }, behind: ['w2'], policy });
       expect(record).toMatchObject({
         phase,
-        reason: { code, message: 'w1: Failed: not drained within 1 h' },
+        reason: { code, message: 'w1: not drained within 1 h' },
       });
     },
   );

@@ -134,7 +134,7 @@ describe('the answer of a node to our signal', () => {
       'FailedDownload',
       { kind: 'failed', ...seen, message: "FailedDownload: see the node's log for the reason" },
     ],
-    ['Failed', { kind: 'failed', ...seen, message: "Failed: see the node's log for the reason" }],
+    ['Failed', { kind: 'failed', ...seen, message: "see the node's log for the reason" }],
     ['SomethingNew', { kind: 'working', step: 'SomethingNew', ...seen }],
   ])('%s', (status, observation) => {
     expect(read(ours(status))).toEqual(observation);
@@ -153,7 +153,7 @@ describe('the answer of a node to our signal', () => {
 
   test('the reason in the report of the agent becomes the message of a failed node', () => {
     expect(read(reported(later(1000)))).toMatchObject({
-      message: 'Failed: the server said 404',
+      message: 'the server said 404',
       report: { from: 'v1.36.3+k0s.0', rolledBack: true },
     });
   });
@@ -195,7 +195,7 @@ describe('the answer of a node to our signal', () => {
     });
     expect(read(annotated({ ...ours('Failed').metadata.annotations, ...report }))).toMatchObject({
       kind: 'failed',
-      message: 'Failed: not drained within 1 h',
+      message: 'not drained within 1 h',
       late: 'drain',
     });
   });
@@ -213,7 +213,7 @@ describe('the answer of a node to our signal', () => {
 
   test('with a report that belongs to another signal: it means nothing', () => {
     expect(read(reported(later(999_000)))).toMatchObject({
-      message: "Failed: see the node's log for the reason",
+      message: "see the node's log for the reason",
     });
   });
 });

@@ -142,7 +142,7 @@ test('a failed update fails every call until the update request is removed from 
   await scene.lead('w1');
   scene.report('w1', 'Failed');
   await scene.lead('w1');
-  const why = "w1: Failed: see the node's log for the reason";
+  const why = "w1: see the node's log for the reason";
   expect(await scene.ask('w1')).toMatchObject(failed(why));
   expect(await scene.ask('w1')).toMatchObject(failed(why));
   scene.api.change(nodes, 'w1', (node) => withoutRequest(node));
