@@ -63,12 +63,12 @@ test('a plan that reports the same need again causes no request', async () => {
   expect(await requestsOf(() => keeper.follow('a', LEASE, 'waits'))).toBe(0);
 });
 
-test('a node that starts while Refit holds the lock causes no request', async () => {
+test('while Refit holds the lock, a new plan only reads it, and a node that starts causes no request', async () => {
   const { keeper, begin, requestsOf, holder } = scene();
   begin();
   await requestsOf(() => keeper.follow('a', LEASE, 'at-work'));
   expect(holder()).toBe(OURS);
-  await requestsOf(() => keeper.follow('b', LEASE, 'waits'));
+  expect(await requestsOf(() => keeper.follow('b', LEASE, 'waits'))).toBe(1);
   expect(await requestsOf(() => keeper.follow('b', LEASE, 'at-work'))).toBe(0);
 });
 
@@ -232,7 +232,9 @@ test('without Kured, plans and terms can end', async () => {
   await requestsOf(() => keeper.follow('a', ['Kured'], 'at-work'));
   await requestsOf(() => keeper.follow('a', ['Kured'], 'waits'));
   await clock.advance(2 * MINUTE);
+  expect(keeper.locks()[0]).not.toHaveProperty('problem');
   await requestsOf(() => keeper.follow('a', ['Kured'], 'at-work'));
+  expect(keeper.locks()).toMatchObject([{ others: [], isOurs: true }]);
   keeper.follow('a', ['Kured'], 'over');
   await expect(end()).resolves.toBeUndefined();
 });

@@ -3,10 +3,9 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { startStubServer } from '../../test/faults/stub-server.ts';
 import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
-import { startSmtpServer } from '../../test/support/doubles/smtp-server.ts';
 import { secrets } from '../kube/resources.ts';
 import { deliverer } from './deliver.ts';
-import type { EmailReceiver, Message, Receiver } from './receivers.ts';
+import type { Message, Receiver } from './receivers.ts';
 
 const NEVER = new AbortController().signal;
 /** The limit for `waitFor`. A busy machine needs longer than the default. */
@@ -55,25 +54,6 @@ test('a receiver over HTTP that does not answer in time is reported with the lim
     'it did not answer within 10 s',
   );
   expect(limits).toEqual([10_000]);
-});
-
-test('a mail server that does not answer in time is reported with the limit', async () => {
-  const { end } = timeLimit();
-  await using server = await startSmtpServer({ answer: () => 'nothing' });
-  const { deliver } = scene();
-  const receiver: EmailReceiver = {
-    name: 'mail',
-    type: 'Email',
-    events: ['Done'],
-    server: `smtp://127.0.0.1:${server.port}`,
-    from: 'refit@example.org',
-    to: ['a@example.org'],
-    isPlain: false,
-  };
-  const sending = deliver(receiver, MESSAGE, NEVER);
-  await vi.waitFor(() => expect(server.open()).toBe(1), WAIT);
-  end();
-  expect(await sending).toBe('it did not answer within 10 s');
 });
 
 test('a path of the address keeps the slash at its end, and the request names Refit', async () => {

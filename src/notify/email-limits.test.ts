@@ -1,11 +1,12 @@
 /** Tests the subject of e-mails, and how Refit reaches mail servers that need no login or do not answer. */
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { MemoryApi } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { startSmtpServer } from '../../test/support/doubles/smtp-server.ts';
 import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
 import { secrets } from '../kube/resources.ts';
 import { systemClock } from '../util/clock.ts';
+import { deliverer } from './deliver.ts';
 import { emailOf, sendEmail } from './email.ts';
 import type { EmailReceiver, Message } from './receivers.ts';
 
@@ -105,4 +106,16 @@ test('an e-mail whose delivery is aborted is no problem of the mail server', asy
   await vi.waitFor(() => expect(server.open()).toBe(1), WAIT);
   stop.abort(new Error('the term has ended'));
   await expect(sending).rejects.toThrow('the term has ended');
+});
+
+test('a mail server that does not answer in time is reported with the limit', async () => {
+  const late = new AbortController();
+  const spy = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(late.signal);
+  onTestFinished(() => spy.mockRestore());
+  await using server = await startSmtpServer({ answer: () => 'nothing' });
+  const receiver = receiverAt(`smtp://127.0.0.1:${server.port}`);
+  const sending = deliverer({ ...tools(), environment: {} })(receiver, messageOf('done'), NEVER);
+  await vi.waitFor(() => expect(server.open()).toBe(1), WAIT);
+  late.abort();
+  expect(await sending).toBe('it did not answer within 10 s');
 });
