@@ -18,7 +18,7 @@ const LOOK: Look = {
   abort: ABORT,
 };
 
-function leaseWith(spec: Lease['spec']): Lease {
+function leaseWith(spec: NonNullable<Lease['spec']>): Lease {
   return { metadata: { ...PLACE, uid: 'lease-uid' }, spec };
 }
 
@@ -98,7 +98,7 @@ test('a Lease of Refit without a time of renewal is renewed at once', async () =
 
 const TIME = microTime(T0);
 
-test.each<[string, Lease['spec'], string, string]>([
+test.each<[string, NonNullable<Lease['spec']>, string, string]>([
   [
     'has a duration and a time of acquisition',
     { leaseDurationSeconds: 60, acquireTime: TIME },

@@ -16,11 +16,8 @@ const NOW = Date.UTC(2026, 0, 1);
 const WAIT = { timeout: 10_000 };
 
 function messageOf(...texts: readonly string[]): Message {
-  const at = '2026-11-20T10:00:00Z';
-  const notes = texts.map((message) => ({
-    ...{ id: 'n', event: 'Done' as const, plan: 'toy/ns/plan', at },
-    message,
-  }));
+  const note = { id: 'n', event: 'Done', plan: 'toy/ns/plan', at: '2026-11-20T10:00:00Z' } as const;
+  const notes = texts.map((message) => ({ ...note, message }));
   return { id: 'm1', policy: 'careful', notes };
 }
 
