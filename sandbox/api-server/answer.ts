@@ -71,16 +71,17 @@ async function readRequest(incoming: IncomingMessage): Promise<ApiRequest | Erro
   const { method = 'GET', url = '/', headers } = incoming;
   try {
     const { pathname, searchParams } = new URL(url, 'http://localhost');
-    const [contentType = ''] = (headers['content-type'] ?? '').split(';');
+    const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
+    const contentType = mediaType.trim();
     return {
       method,
       path: pathname,
       target: parseTarget(pathname),
       query: searchParams,
-      contentType: contentType.trim(),
+      contentType,
       accept: headers.accept ?? '',
       userAgent: headers['user-agent'] ?? '',
-      body: await readBody(incoming),
+      body: await readBody(incoming, contentType),
       warnings: [],
     };
   } catch (error) {

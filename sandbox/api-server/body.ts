@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { isRecord } from '../../src/util/json.ts';
 import { parseYaml } from '../../src/util/yaml.ts';
 import { ApiFailure, badRequest } from './failure.ts';
+import { decodeMessage, PROTOBUF, readEnvelope } from './protobuf/decode.ts';
 import type { ApiRequest } from './request.ts';
 
 /** The maximum size of a body that kube-apiserver reads, in bytes. */
@@ -11,15 +12,22 @@ const BODY_LIMIT = 3 * 1024 * 1024;
 /** The maximum size of one request to etcd by default, in bytes. */
 const STORE_LIMIT = 1.5 * 1024 * 1024;
 
-/** A body that is too long is still read to its end, so that the client gets the answer. */
-export async function readBody(request: IncomingMessage): Promise<string> {
+/** Keeps each byte of a body in protobuf. */
+const BYTES = 'latin1';
+
+/**
+ * A body that is too long is still read to its end, so that the client gets the answer. Each character of a body in
+ * protobuf is one byte.
+ */
+export async function readBody(request: IncomingMessage, contentType: string): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size <= BODY_LIMIT) chunks.push(chunk);
   }
-  if (size <= BODY_LIMIT) return Buffer.concat(chunks).toString();
+  if (size <= BODY_LIMIT)
+    return Buffer.concat(chunks).toString(contentType === PROTOBUF ? BYTES : 'utf8');
   throw new ApiFailure(
     413,
     'RequestEntityTooLarge',
@@ -46,9 +54,9 @@ export function decodeObject(
   { body, contentType }: ApiRequest,
   kind: string,
 ): Record<string, unknown> {
-  if (contentType !== '' && !JSON_AND_YAML.includes(contentType)) {
-    throw unsupportedMediaType([...JSON_AND_YAML, 'application/vnd.kubernetes.protobuf']);
-  }
+  if (contentType === PROTOBUF) return decodeProtobuf(body, kind);
+  if (contentType !== '' && !JSON_AND_YAML.includes(contentType))
+    throw unsupportedMediaType([...JSON_AND_YAML, PROTOBUF]);
   const value = parseText(body, contentType === 'application/yaml', (why) =>
     badRequest(
       `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why}`,
@@ -59,6 +67,20 @@ export function decodeObject(
   throw badRequest(
     `the object provided is unrecognized (must be of type ${kind}): it is no object`,
   );
+}
+
+/** Real servers, too, read custom kinds only from JSON and YAML. */
+function decodeProtobuf(body: string, kind: string): Record<string, unknown> {
+  try {
+    const { apiVersion, kind: given, message, raw } = readEnvelope(Buffer.from(body, BYTES));
+    if (message === undefined) throw unsupportedMediaType(JSON_AND_YAML);
+    return { ...decodeMessage(message, raw), apiVersion, kind: given };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): ${error.message}`,
+    );
+  }
 }
 
 /** Parses JSON or, if `yaml` is true, YAML. `refuse` makes the error that is thrown if the text does not parse. */

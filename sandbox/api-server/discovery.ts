@@ -30,6 +30,17 @@ const CUSTOM_VERBS = [
   'watch',
 ];
 
+/** The subresource for evictions. kubectl deletes the pods of a drained node if it does not find this subresource. */
+const EVICTION = {
+  name: 'pods/eviction',
+  singularName: '',
+  namespaced: true,
+  group: 'policy',
+  version: 'v1',
+  kind: 'Eviction',
+  verbs: ['create'],
+};
+
 const json = (value: unknown): Reply => jsonReply(200, value);
 const plain = (code: number, body: string): Reply => ({
   code,
@@ -90,6 +101,7 @@ function describeVersion(
   const own = kinds.filter((kind) => kind.group === group && kind.version === version);
   const resources = own.flatMap((kind) => [
     describeKind(kind, kind.plural, kind.builtin ? BUILTIN_VERBS : CUSTOM_VERBS),
+    ...(kind.builtin && kind.kind === 'Pod' ? [EVICTION] : []),
     ...(kind.hasStatus
       ? [describeKind(kind, `${kind.plural}/status`, ['get', 'patch', 'update'])]
       : []),

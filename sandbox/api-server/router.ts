@@ -1,4 +1,5 @@
 /** Routes a request to its handler, and refuses requests that no handler serves. */
+import { reviewAccess } from './access-review.ts';
 import type { Cluster, Resource } from './cluster.ts';
 import { discover } from './discovery.ts';
 import {
@@ -29,6 +30,8 @@ export function route(cluster: Cluster, request: ApiRequest): Outcome {
   const { target } = request;
   if (target === undefined || target.plural === '')
     return discover(cluster, request.path, request.accept);
+  const review = reviewAccess(request);
+  if (review) return review;
   const resource = cluster.find(target.group, target.plural);
   if (resource?.kind.version !== target.version || isMisplaced(resource.kind, target))
     return unserved(cluster, request, target);

@@ -1,12 +1,14 @@
 /** The API server of a stand-in cluster: in memory, or a real control plane. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import {
   type ControlPlaneOptions,
   startControlPlane,
 } from '../../tools/controlplane/control-plane.ts';
 import type { User } from '../../tools/controlplane/kubeconfig.ts';
 import { startApiServer } from '../api-server/api-server.ts';
+import { removeEndedPods } from './ended-pods.ts';
 
 export interface Plane {
   readonly url: string;
@@ -29,10 +31,16 @@ export async function startSandboxPlane(directory: string): Promise<Plane> {
     users: [{ name: 'anybody', user: {} }],
   };
   await writeFile(path, JSON.stringify(kubeconfig));
+  const client = createClient({ server: server.url, user: {}, namespace: 'default', files: [] });
+  const ended = removeEndedPods(client);
   return {
     url: server.url,
     kubeconfig: () => Promise.resolve(path),
-    stop: async () => await server.stop(),
+    async stop() {
+      await ended[Symbol.asyncDispose]();
+      client.close();
+      await server.stop();
+    },
   };
 }
 

@@ -134,3 +134,57 @@ test('get events and describe', async () => {
   expect(events).toMatch(/Normal +Done +plan\/os +it is done/);
   expect(await kubectl('describe', 'node', 'n1')).toMatch(/Unschedulable: +true/);
 });
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'default', labels: { app: 'web' } },
+  spec: {
+    nodeName: 'n1',
+    terminationGracePeriodSeconds: 1,
+    containers: [{ name: 'c', image: 'example.com/c' }],
+  },
+};
+const READY = JSON.stringify({
+  status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+});
+
+test.each([
+  ['create namespace x', 'namespace/x created'],
+  ['create secret generic s --from-literal=a=b', 'secret/s created'],
+  ['create configmap c --from-literal=a=b', 'configmap/c created'],
+  ['create job j --image=example.com/j -- true', 'job.batch/j created'],
+  ['create poddisruptionbudget p --selector=a=b --min-available=1', 'p created'],
+  ['run r --image=example.com/r', 'pod/r created'],
+  ['get all', 'pod/r'],
+  ['delete pod r --timeout=60s', 'pod "r" deleted'],
+  ['label node n1 tried=yes', 'node/n1 labeled'],
+  ['annotate node n1 a=b', 'node/n1 annotated'],
+  ['patch node n1 -p {"metadata":{"labels":{"b":"c"}}}', 'node/n1 patched'],
+  ['taint node n1 a=b:NoSchedule', 'node/n1 tainted'],
+  ['describe plans.upgrade.cattle.io os', 'example.com/os'],
+  ['api-resources', 'plans'],
+  ['auth can-i create plans.upgrade.cattle.io', 'yes'],
+  ['wait --for=jsonpath={.spec.version} plans.upgrade.cattle.io/os --timeout=60s', 'condition met'],
+  ['version', 'Server Version: v1.36'],
+  ['delete namespace x --timeout=60s', 'namespace "x" deleted'],
+])('kubectl %s works as on a real cluster', async (command, expected) => {
+  expect(await kubectl(...command.split(' '))).toContain(expected);
+});
+
+test('kubectl delete ends when the grace period of a pod with a node is over', async () => {
+  await kubectl('apply', '-f', await file('pod.json', POD));
+  expect(await kubectl('delete', 'pod', 'web', '--timeout=60s')).toContain('deleted');
+});
+
+test('kubectl drain evicts pods, so that a disruption budget refuses the eviction', async () => {
+  await kubectl('apply', '-f', await file('pod.json', POD));
+  const budget = ['--selector=app=web', '--min-available=1'];
+  await kubectl('create', 'poddisruptionbudget', 'web', ...budget);
+  await kubectl('patch', 'pod', 'web', '--subresource=status', '-p', READY);
+  const drain = ['drain', 'n1', '--force'];
+  await expect(kubectl(...drain, '--timeout=2s')).rejects.toThrow('disruption budget');
+  await kubectl('delete', 'poddisruptionbudget', 'web');
+  expect(await kubectl(...drain, '--timeout=60s')).toContain('node/n1 drained');
+  expect(await kubectl('uncordon', 'n1')).toContain('uncordoned');
+});

@@ -10,7 +10,13 @@ type Names = Pick<Kind, 'group' | 'version' | 'plural' | 'namespaced'>;
 type Own = Partial<
   Pick<
     Kind,
-    'shortNames' | 'createOnUpdate' | 'unconditionalUpdate' | 'naming' | 'fields' | 'beginDeletion'
+    | 'shortNames'
+    | 'categories'
+    | 'createOnUpdate'
+    | 'unconditionalUpdate'
+    | 'naming'
+    | 'fields'
+    | 'beginDeletion'
   >
 > & {
   /** True if the server maintains `metadata.generation`. Nodes, namespaces, leases and events have no generation. */
@@ -41,7 +47,7 @@ export function builtinKind(
     listKind: `${kind}List`,
     singular: kind.toLowerCase(),
     shortNames: own.shortNames ?? [],
-    categories: [],
+    categories: own.categories ?? [],
     builtin: true,
     columns: [],
     hasStatus: status !== undefined,

@@ -53,6 +53,7 @@ export const podKind = builtinKind(
   shape.pod,
   {
     shortNames: ['po'],
+    categories: ['all'],
     unconditionalUpdate: true,
     generation: true,
     fields: textFields(

@@ -38,6 +38,7 @@ export const jobKind = builtinKind(
   { group: 'batch', version: 'v1', plural: 'jobs', namespaced: true },
   shape.job,
   {
+    categories: ['all'],
     unconditionalUpdate: true,
     generation: true,
     status: () => ({}),

@@ -24,7 +24,7 @@ const PREFIX = '#/components/schemas/';
 
 let recorded: OpenApiSchemas | undefined;
 
-function builtinSchemas(): OpenApiSchemas {
+export function builtinSchemas(): OpenApiSchemas {
   recorded ??= JSON.parse(readFileSync(FILE, 'utf8')) as OpenApiSchemas;
   return recorded;
 }
