@@ -70,9 +70,14 @@ const realControlPlane = {
   pool: 'forks',
 };
 /** Tests that need programs of Debian, such as QEMU, runc, skopeo, OpenRC or dnf, some of which they fetch. */
-const WITH_PROGRAMS = ['binary', 'image-push', 'install', 'kubeadm-packages', 'openrc'].map(
-  (name) => `test/agent/${name}.test.ts`,
-);
+const WITH_PROGRAMS = [
+  'binary',
+  'image-push',
+  'install',
+  'kubeadm-packages',
+  'openrc',
+  'preview-of-build',
+].map((name) => `test/agent/${name}.test.ts`);
 /**
  * Tests that take long because of their real processes: whole upgrades, downloads by agents that are killed, and the
  * scripts for kubeadm hosts. They run in the second tier, so that the first tier takes at most five minutes on two

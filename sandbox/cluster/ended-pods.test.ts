@@ -27,16 +27,12 @@ afterEach(async () => {
 const where = { namespace: 'default' };
 
 async function createPod(name: string, grace: number): Promise<void> {
-  await client.create(pods, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name, ...where },
-    spec: {
-      nodeName: 'worker1',
-      terminationGracePeriodSeconds: grace,
-      containers: [{ name: 'c', image: 'example.com/c' }],
-    },
-  });
+  const spec = {
+    nodeName: 'worker1',
+    terminationGracePeriodSeconds: grace,
+    containers: [{ name: 'c', image: 'example.com/c' }],
+  };
+  await client.create(pods, { metadata: { name, ...where }, spec });
 }
 
 const names = async (): Promise<string[]> =>

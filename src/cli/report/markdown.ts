@@ -1,11 +1,9 @@
 /** Writes a report as Markdown. */
 import { formatDuration } from '../../util/duration.ts';
-import { printable } from '../../util/printable.ts';
 import type { NodeState, PlanState } from '../dashboard/state.ts';
+import { md } from './markdown-tag.ts';
 import { Markup } from './markup.ts';
 import type { Report } from './report.ts';
-
-const md = Markup.tagOf(escaped);
 
 export function markdownOf({ at, plan, missing }: Report): string {
   const parts = [
@@ -57,19 +55,4 @@ function tableOf(nodes: readonly NodeState[]): Markup {
     md`|---|---|---|---|---|---|---|`,
     ...rows,
   ]);
-}
-
-/** Escapes text from the cluster, so that it is never Markdown or HTML, and so that an address in it does not become a link. */
-function escaped(text: string, before: string): string {
-  const inLine = printable(text.replaceAll(/[\n\r]+/g, ' '))
-    .replaceAll(/[\\`*_[\]#~|]/g, String.raw`\$&`)
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('://', '&#58;//')
-    .replaceAll('@', '&#64;')
-    .replaceAll(/\bwww\./gi, (found) => `${found.slice(0, -1)}&#46;`);
-  // At the beginning of a line, these characters would begin a list.
-  const isFirst = before === '' || before === '* ';
-  return isFirst ? inLine.replace(/^(\d{0,9})([-+.)])/, String.raw`$1\$2`) : inLine;
 }

@@ -134,6 +134,14 @@ test('as Markdown, in which foreign text stays in its cell', () => {
   expect(lines).toContain('| warn | drain | w1 cannot be drained now |');
 });
 
+test('as Markdown, in which no text of a host is a link, HTML, a heading or a row of its own', () => {
+  const said = '<script>a</script> [a](https://evil.example)\n# b\n| w9 | worker |';
+  const hosts = report.hosts.map((host) => ({ ...host, name: said, message: said }));
+  const checks = [{ of: said, component: said, found: said, cure: said }];
+  const text = markdownOf({ ...report, hosts, checks, version: said, digest: said });
+  expect(text).not.toMatch(/<script|https:\/\/|\n# b|(?<!\\)\[a|^\| w9/m);
+});
+
 test('what an upgrade of last month has left on a Node is not said of this one', () => {
   const left = node('w2', { rollout: 'last-month', attempt: '2026-10-21T08:00:00Z' });
   const { hosts } = reportOf({ ...ended, state: { ...ended.state, nodes: [left] } });

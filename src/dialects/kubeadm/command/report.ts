@@ -3,6 +3,8 @@
  * and after. The report is JSON for programs, or Markdown for people.
  */
 import { writeFile } from 'node:fs/promises';
+import { md } from '../../../cli/report/markdown-tag.ts';
+import { Markup } from '../../../cli/report/markup.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
 import { ownMember } from '../../../util/own-member.ts';
@@ -156,22 +158,22 @@ export function markdownOf({
     finding.rule,
     describeFinding(finding),
   ]);
-  return [
-    `# Upgrade to ${version}: ${outcome}\n`,
-    `From ${began} to ${ended}, ${took}. Digest of the plan: ${digest}.\n`,
-    ...tableOf(['host', 'role', 'state', 'versions', 'time'], rows),
+  const parts = [
+    md`# Upgrade to ${version}: ${outcome}`,
+    md`From ${began} to ${ended}, ${took}. Digest of the plan: ${digest}.`,
+    tableOf(['host', 'role', 'state', 'versions', 'time'], rows),
     ...(found.length > 0
-      ? ['## Found at the end\n', ...tableOf(['of', 'component', 'found', 'to do'], found)]
+      ? [md`## Found at the end`, tableOf(['of', 'component', 'found', 'to do'], found)]
       : []),
     ...(warned.length > 0
-      ? ['## Findings before\n', ...tableOf(['severity', 'rule', 'finding'], warned)]
+      ? [md`## Findings before`, tableOf(['severity', 'rule', 'finding'], warned)]
       : []),
-  ].join('\n');
+  ];
+  return `${Markup.lines(parts, '\n\n').toString()}\n`;
 }
 
-/** Escapes the cells. Text that comes from other sources can therefore not add cells or rows to the table. */
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll(/[\\|]/g, '\\$&').replaceAll(/\s+/g, ' ')).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line), ''];
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): Markup {
+  const line = (cells: readonly string[]): Markup =>
+    cells.reduce((row, cell) => md`${row} ${cell} |`, md`|`);
+  return Markup.lines([line(head), line(head.map(() => '---')), ...rows.map(line)]);
 }
