@@ -47,6 +47,6 @@ test('the threat model says for each kind of these objects who chooses what is c
   const page = readFileSync(join(ROOT, 'docs/internals/threat-model.md'), 'utf8');
   const [, after = ''] = page.split('\n## Objects that Refit creates with its own rights\n');
   const [section = ''] = after.split('\n## ');
-  const rows = [...section.matchAll(/^\| ([^|]+?) \|/gm)].map(([, name]) => name).slice(1);
+  const rows = [...section.matchAll(/^\| ([^|]+?) \|/gm)].map(([, name = '']) => name).slice(1);
   expect(rows.toSorted()).toEqual([...new Set(Object.values(ROWS))].toSorted());
 });

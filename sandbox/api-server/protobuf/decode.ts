@@ -64,7 +64,8 @@ function add(
   }
   const decoded = decode(type, value);
   const held = result[name];
-  if (within === 'list') result[name] = [...(Array.isArray(held) ? held : []), decoded];
+  if (within === 'list')
+    result[name] = [...(Array.isArray(held) ? (held as unknown[]) : []), decoded];
   // A message without a name of its own in JSON: its members are members of the outer object.
   else if (name === '.') Object.assign(result, decoded);
   // Protobuf writes empty texts and missing times. JSON leaves them out.
