@@ -22,6 +22,10 @@ const OPTIONS = [
   ['GlobalKnownHostsFile', '/srv/evil-hosts', 'globalknownhostsfile none'],
   ['UserKnownHostsFile', '/srv/evil-hosts', 'userknownhostsfile /srv/known'],
   ['IdentitiesOnly', 'no', 'identitiesonly yes'],
+  ['NoHostAuthenticationForLocalhost', 'yes', 'nohostauthenticationforlocalhost no'],
+  ['GSSAPIDelegateCredentials', 'yes', 'gssapidelegatecredentials no'],
+  ['ClearAllForwardings', 'no', 'clearallforwardings yes'],
+  ['VerifyHostKeyDNS', 'yes', 'verifyhostkeydns false'],
 ] as const;
 
 let directory = '';
@@ -82,6 +86,11 @@ withSsh('the connection to a bastion has the same options', async () => {
       'UserKnownHostsFile=/srv/known',
       'GlobalKnownHostsFile=none',
       'IdentitiesOnly=yes',
+      'NoHostAuthenticationForLocalhost=no',
+      'GSSAPIDelegateCredentials=no',
+      'ClearAllForwardings=yes',
+      'VerifyHostKeyDNS=no',
+      'KnownHostsCommand=none',
       'ControlPath=none',
     ]),
   );

@@ -224,6 +224,16 @@ describe('what is wrong', () => {
       'ssh.options: stricthostkeychecking is set by Refit; remove it',
     ],
     [
+      'an option that would give a host the Kerberos tickets of the user',
+      { ...GOOD, ssh: { options: { GSSAPIDelegateCredentials: 'yes' } } },
+      'ssh.options: GSSAPIDelegateCredentials is set by Refit; remove it',
+    ],
+    [
+      'an option that would bring forwarded ports back',
+      { ...GOOD, ssh: { options: { ClearAllForwardings: 'no' } } },
+      'ssh.options: ClearAllForwardings is set by Refit; remove it',
+    ],
+    [
       'a patches directory that is not on the host',
       { ...GOOD, kubeadm: { patches: './patches' } },
       'kubeadm.patches: "./patches" is not an absolute path on the host',

@@ -171,7 +171,7 @@ export type ManifestHost = Manifest['hosts'][number];
 
 /** Matches the options of ssh that users cannot set. Refit sets them itself, because its safety depends on them. */
 const RESERVED =
-  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
+  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|gssapidelegatecredentials|clearallforwardings|forward(agent|x11)|control(master|path|persist))$/i;
 
 /** Accepts only letters and digits. ssh ignores blanks, quotes and `=` around a name, and these would hide a reserved name. */
 const OPTION_NAME = /^[A-Za-z0-9]+$/;
@@ -276,7 +276,9 @@ function optionProblems({ ssh, hosts }: z.infer<typeof manifest>): string[] {
   return [ssh, ...hosts].flatMap(({ options = {} }, index) => {
     const field = `${index === 0 ? 'ssh' : `hosts[${index - 1}]`}.options`;
     return Object.keys(options).flatMap((name) => {
+      // Guard ssh-reserved. A manifest cannot replace these options.
       if (RESERVED.test(name)) return [`${field}: ${name} is set by Refit; remove it`];
+      // Guard ssh-option-name. Blanks and quotes would hide a reserved name.
       if (OPTION_NAME.test(name)) return [];
       const shown = JSON.stringify(name);
       return [`${field}: ${shown} is not the name of an option; use letters and digits alone`];

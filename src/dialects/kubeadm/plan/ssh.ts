@@ -31,6 +31,7 @@ const BEGINS = 'refit begins';
  * access to its host.
  */
 export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
+  // Guard ssh-folder. Anybody who can use a socket there has root access to its host.
   const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
   /**
    * The path of the socket for each host name. The path contains a number instead of the name, because a path may have
@@ -89,17 +90,37 @@ function argumentsOf(
     bastion && argumentsOf({ ...host, ...bastion }, ssh).map((each) => each.replaceAll('%', '%%'));
   const way = toBastion && ['ssh', '-W', '[%h]:%p', ...toBastion].map(quoted).join(' ');
   const options: Record<string, string | number> = {
+    // Guard ssh-questions. Nobody is asked to accept a host key or to type a password.
     BatchMode: 'yes',
+    // Guard ssh-host-key. Only a host with a known key gets commands.
     StrictHostKeyChecking: 'yes',
+    // Guard ssh-localhost. A forwarded port of this machine is another host.
+    NoHostAuthenticationForLocalhost: 'no',
+    // Guard ssh-new-keys. A host adds no keys to the known hosts.
     UpdateHostKeys: 'no',
-    // With a forwarded agent, root on one host could log in to other hosts with the keys of the caller.
+    // Guard ssh-agent. Root on a host cannot use the keys of the operator.
     ForwardAgent: 'no',
+    // Guard ssh-tickets. Root on a host cannot use the Kerberos tickets of the operator.
+    GSSAPIDelegateCredentials: 'no',
+    // Guard ssh-screen. A host cannot read the keyboard of the operator.
     ForwardX11: 'no',
+    // Guard ssh-ports. A host gets no port that leads into the network of the operator.
+    ClearAllForwardings: 'yes',
+    // Guard ssh-known-hosts. Only the known hosts of the manifest count.
     ...(ssh.knownHostsFile
-      ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' }
+      ? {
+          UserKnownHostsFile: ssh.knownHostsFile,
+          // Guard ssh-shared-hosts. The known hosts of this machine do not count.
+          GlobalKnownHostsFile: 'none',
+          // Guard ssh-hosts-command. No command adds host keys.
+          KnownHostsCommand: 'none',
+          // Guard ssh-name-server. No name server adds host keys.
+          VerifyHostKeyDNS: 'no',
+        }
       : {}),
     ...(socket
-      ? { ControlMaster: 'auto', ControlPath: socket, ControlPersist: PERSIST }
+      ? // Guard ssh-socket. Only Refit can use the shared connection.
+        { ControlMaster: 'auto', ControlPath: socket, ControlPersist: PERSIST }
       : { ControlPath: 'none' }),
     ConnectTimeout: 10,
     ServerAliveInterval: 15,
