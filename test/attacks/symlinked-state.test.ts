@@ -54,3 +54,13 @@ test('a symbolic link that was left in it is not written through', async () => {
   });
   expect(text).toContain('journal.json.new in it is a symbolic link');
 });
+
+attackAsNobody('a journal in it that others may write to is not read', async () => {
+  const text = await refusal(async (state, { directory }) => {
+    await chown(directory, 0, 0);
+    await mkdir(state);
+    await writeFile(join(state, 'journal.json'), '{}');
+    await chmod(join(state, 'journal.json'), 0o666);
+  });
+  expect(text).toContain('others may write to');
+});

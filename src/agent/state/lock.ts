@@ -15,7 +15,7 @@ import { unless } from './trusted-path.ts';
  */
 export async function takeLock(path: string, pid: number): Promise<void> {
   const draft = `${path}-${pid}`;
-  await writeFile(draft, JSON.stringify(findProcess(pid)));
+  await writeFile(draft, JSON.stringify(findProcess(pid)), { mode: 0o600 });
   try {
     for (;;) {
       const earlier = await generations(path);
@@ -37,6 +37,7 @@ export async function takeLock(path: string, pid: number): Promise<void> {
 export async function assertFree(file: string): Promise<void> {
   const holder = await readHolder(file);
   if (holder === undefined) return;
+  // Guard lock-holder. A second agent must not act on this host.
   if (isSameProcess(findProcess(holder.pid), holder))
     throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(file)}`);
 }

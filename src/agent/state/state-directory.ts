@@ -31,19 +31,23 @@ export async function openStateDirectory(path: string, runDirectory: string): Pr
 }
 
 /**
- * Creates or opens a directory that only root can change. It rejects if the directory contains links, or files of other
- * users. Somebody may have created them while the directory was open to other users, and a later write could follow
- * them to another place.
+ * Creates or opens a directory that only root can change. It rejects if the directory contains links, files of other
+ * users, or files to which others may write. Somebody may have created them while the directory was open to other users,
+ * and a later write could follow them to another place.
  */
 async function openOwn(path: string): Promise<void> {
   await makeDirectory(path);
+  // Guard state-path. Nobody else can replace the journal.
   await assertTrustedPath(path);
   for (const name of await readdir(path)) {
     const found = await lstat(join(path, name));
+    // Guard state-entries. A later write could follow the link.
     if (found.isSymbolicLink() || !isTrustedUser(found.uid))
       throw new Error(
         `${name} in it is a symbolic link or belongs to user ${found.uid}: remove it`,
       );
+    // Guard state-files. Its owner, and others who may write to it, can change it.
+    await assertTrustedPath(join(path, name));
   }
 }
 
@@ -53,6 +57,7 @@ async function openOwn(path: string): Promise<void> {
  */
 async function makeDirectory(path: string): Promise<void> {
   try {
+    // Guard state-private. Nobody else can read which files the agent uses.
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -60,7 +65,7 @@ async function makeDirectory(path: string): Promise<void> {
     const parent = dirname(path);
     if (code !== 'ENOENT' || existsSync(parent)) throw error;
     await makeDirectory(parent);
-    await mkdir(path, { mode: 0o700 });
+    return await makeDirectory(path);
   }
   // If the name of the directory is not synced, the journal in it may be lost after power loss.
   await syncPath(dirname(path));
