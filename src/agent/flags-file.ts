@@ -17,6 +17,7 @@ export function configPath(args: readonly string[]): string | undefined {
  */
 export async function readFlagsFile(path: string): Promise<string[]> {
   try {
+    // Guard flags-path. Nobody else chooses the flags of the agent.
     await assertTrustedPath(path);
     const args = (await readFile(path, 'utf8'))
       .split('\n')

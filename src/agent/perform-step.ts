@@ -145,6 +145,7 @@ async function updateEffectOf(
     await discardDownload({ staged, paths }, files);
     await fileTrust.removeEmpty(staging);
   };
+  // Guard staging-folder. Nobody else can change what is staged.
   const prepare = async (): Promise<void> => await fileTrust.makePrivate(staging);
   const effects: Effects = {
     download: async () =>
@@ -174,6 +175,7 @@ async function updateEffectOf(
       ),
     ...replacementsOf(work, paths.record, tools),
     restart: async (order) => {
+      // Guard restart-path. Root starts no binary that others can change.
       await fileTrust.assertReplaceable(work.binary);
       await restarter.restart(order.process ?? process ?? work.original, work.binary);
     },
@@ -204,7 +206,8 @@ function spareFor(
   if (kept === undefined) return {};
   return {
     takeKept: async (sha256, staged) => {
-      await fileTrust.assertReplaceable(binary);
+      // Guard take-path. Nobody else can change the kept binary.
+      await fileTrust.assertReplaceable(previous);
       return await kept.take(previous, sha256, staged);
     },
     // The files that are kept for a roll-back are removed only for the download of a signal. A download ahead of the
@@ -256,10 +259,12 @@ function replacementsOf(
   };
   return {
     'keep-previous': async () => {
+      // Guard keep-path. Nobody else can change what is kept for a roll-back.
       await fileTrust.assertReplaceable(work.binary);
       const keep = async (): Promise<void> =>
         await replaceDurably(work.binary, previous, files, async (path, isCopy) => {
           if (isCopy) await withAttributesOf(work.binary, path, true);
+          // Guard keep-other. The new binary does not become its own way back.
           if (!forceupdate && (await isSameContent(path, staged, files)))
             throw new Error(
               `${work.binary} is the wanted version already: another agent put it in place`,
@@ -269,23 +274,29 @@ function replacementsOf(
       await (kept ? kept.replace(next, keep) : keep());
     },
     swap: async ({ overtakes }) => {
+      // Guard swap-path. Nobody else can replace the binary after the swap.
       await fileTrust.assertReplaceable(work.binary);
       if (overtakes === true) {
         await overtakeK0s(work.binary, files);
+        // Backed by same-bytes. The comparison itself is the guard.
         if (forceupdate !== true && (await isSameContent(work.binary, staged, files))) return;
       }
       const wanted = await wantedHash(sha256, record, files);
       const then = tools.tried?.get(staged);
+      // Guard swap-stamp. Only a file that has not changed since its trial run is not hashed again.
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         await withAttributesOf(work.binary, path);
         // If the file system has no hard links, the new file is a copy, so its hash is checked, too.
+        // Guard swap-copy. A copy is another file than the one of the trial run.
         if (!isTried || identityOf(path) !== identityOf(staged))
           await checkHash(path, wanted, files);
       });
     },
     'roll-back': async () => {
+      // Guard back-path. Nobody else can change the way back.
       await fileTrust.assertReplaceable(previous);
+      // Guard back-hash. A roll-back installs only the file that was kept.
       await kept?.verify(previous);
       // A missing attribute must not stop the roll-back, because a node without a working binary is worse.
       const copyAttributesIfPossible = async (path: string): Promise<void> =>
@@ -298,6 +309,7 @@ function replacementsOf(
         } catch (error) {
           // A problem that prevented the swap, such as a mount on the file, also prevents the roll-back. If the file
           // was never replaced, there is nothing to undo.
+          // Backed by same-bytes. The comparison itself is the guard.
           if (!(await isSameContent(previous, work.binary, files))) throw error;
           await syncPath(dirname(work.binary), files);
         }
@@ -323,12 +335,14 @@ async function isSameContent(path: string, other: string, files: Files): Promise
     (await files.stat(each).catch(() => undefined))?.size;
   const size = await sizeOf(path);
   if (size === undefined || size !== (await sizeOf(other))) return false;
+  // Guard same-bytes. Two files of one size may differ.
   return (await hashFile(path, files)) === (await hashFile(other, files));
 }
 
 /** Rejects unless the file has the wanted hash, so that the rename puts exactly the verified bytes in place. */
 async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
   const found = await hashFile(path, files);
+  // Guard swap-hash. The swap puts exactly the verified bytes in place.
   if (wanted === undefined || found !== wanted)
     throw new Error(
       `the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`,

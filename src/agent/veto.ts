@@ -33,10 +33,13 @@ export function vetoOf(
   const address = new URL(command.url);
   const scheme = address.protocol.slice(0, -1);
   const isHttps = scheme === 'https';
+  // Guard require-hash. The owner of the host requires a hash.
   if (command.sha256 === undefined && veto.requireSha256)
     return 'this agent requires a sha256, and the plan names none: add it there, or start the agent without --require-sha256';
+  // Guard require-https. The owner of the host requires https.
   if (!isHttps && veto.requireHttps)
     return `this agent requires https, and the plan has a URL with ${scheme}: change it there, or start the agent without --require-https`;
+  // Guard unverified. By default a download needs a hash or https.
   if (command.sha256 === undefined && !isHttps && !veto.allowUnverified)
     return `a download over ${scheme} needs a sha256: add it to the plan, or start the agent with --unverified-downloads allow`;
   // The address of a kept file leads to no host, so it is allowed whatever hosts are allowed.
@@ -54,6 +57,7 @@ export function hostVeto(address: URL, allowed: Veto['allowedHosts']): string | 
   const isAllowed = (entry: string): boolean =>
     [address.hostname, `${address.hostname}:${portOf(address)}`].includes(entry) ||
     (entry.startsWith('*.') && address.hostname.endsWith(entry.slice(1)));
+  // Guard allowed-hosts. The owner of the host chooses the servers.
   if (allowed === undefined || allowed.some(isAllowed)) return undefined;
   return `this agent downloads nothing from ${address.host}, only from ${allowed.join(', ')} (--allowed-hosts)`;
 }
@@ -69,6 +73,7 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
     const lowest = parseVersion(bound);
     if (wanted === undefined || lowest === undefined)
       return `cannot compare the version ${version} with ${bound}, ${name}: use a version such as v1.36.3+k0s.0`;
+    // Guard version-bounds. The owner of the host chooses the lowest version.
     if (compareVersions(wanted, lowest) < 0)
       return `${version} is below ${bound}, ${name}: use that version or a newer one`;
   }

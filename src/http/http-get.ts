@@ -60,10 +60,13 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
   const { origin } = address;
   let from = request.source ?? 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    // Guard redirect-https. A redirect leads to no plain http if https is required.
     if (requireHttps !== undefined && address.protocol === 'http:')
       throw new Error(`${from} leads to plain http at ${address.host}, but ${requireHttps}`);
+    // Guard redirect-host. A redirect leads to no other host than the allowed ones.
     const wrongHost = request.refuses?.(address);
     if (wrongHost !== undefined) throw new Error(`the address comes from ${from}: ${wrongHost}`);
+    // Guard secret-headers. Another server gets no credentials.
     const told = address.origin === origin ? { ...headers, ...secretHeaders } : headers;
     const response = await getOnce(address, { ...request, headers: told }, abort);
     const { statusCode = 0, headers: answered } = response;
@@ -75,6 +78,7 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
       throw new Error(`${address.host} redirects without a Location header`);
     from = `a redirect of ${address.host}`;
     const next = new URL(answered.location, address);
+    // Guard redirect-weaker. A redirect does not remove the encryption.
     const isWeaker = address.protocol === 'https:' && next.protocol === 'http:';
     if (isWeaker && requireHttps === undefined && allowInsecureRedirect !== true) {
       const flag = request.source === undefined ? ' (see --allow-insecure-redirect)' : '';

@@ -135,6 +135,7 @@ function trustFor(
   authority?: string,
 ): Pick<TlsOptions, 'ca' | 'rejectUnauthorized' | 'minVersion'> {
   if (protocol !== 'https:') return {};
+  // Guard server-certificate. The server must prove its name.
   return { ca: authority ?? trustedAuthorities(), rejectUnauthorized: true, minVersion: 'TLSv1.2' };
 }
 

@@ -167,6 +167,7 @@ async function runAs(
     gid: Number(gid),
     env: { HOME: root + home, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
   };
+  // Guard keys-user. Root follows no link in the home directory of a user.
   const options = { input, patienceMs: USER_PATIENCE_MS, as };
   const { code, stdout, stderr } = await runProgram(
     '/bin/sh',

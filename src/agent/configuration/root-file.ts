@@ -22,16 +22,21 @@ export interface FileState {
  */
 export async function readRootFile(path: string): Promise<FileState | undefined> {
   const folder = dirname(path);
+  // Guard root-folder. Nobody else can replace the file.
   await assertTrustedPath(folder);
+  // Guard root-link. A path leads only to the place that it names.
   if ((await realpath(folder)) !== folder)
     throw new Error(`${folder} is reached by a symbolic link`);
   const found = await unless('ENOENT', lstat(path));
   if (!found) return undefined;
+  // Guard root-regular. The file has no second name.
   if (!found.isFile() || found.nlink !== 1 || found.size > 1024 * 1024)
     throw new Error(`${path} must be a regular file with only one hard link and at most 1 MiB`);
+  // Guard root-writable. Nobody else can change the file.
   await assertTrustedPath(path);
   await using handle = await open(
     path,
+    // Backed by root-folder. Nobody else can put a link there after the check.
     constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
   );
   return {
@@ -47,6 +52,7 @@ export async function readRootFile(path: string): Promise<FileState | undefined>
  */
 export async function writeRootFile(path: string, state: FileState | undefined): Promise<void> {
   // Somebody may have changed a directory since it was checked.
+  // Guard root-again. Somebody may have changed a directory since it was checked.
   await readRootFile(path);
   // Programs that read all files of a directory skip names that begin with a dot.
   const draft = join(dirname(path), `.${basename(path)}.refit`);

@@ -122,5 +122,6 @@ function isBundle(value: unknown): value is PlacedBundle {
   const isWhole =
     isRecord(value) &&
     ['url', 'version', 'sha256'].every((key) => typeof ownMember(value, key) === 'string');
+  // Guard bundle-listed. The name of a bundle leads to no other directory.
   return isWhole && isBundleName(value['name']);
 }

@@ -70,6 +70,7 @@ export async function fetchVerified(fetching: Fetching) {
   for (let wrong = 1; ; wrong++) {
     if ((await fetchWhole(fetching, deadline)) === 'here') return 'here';
     const { sha256, pieced } = part;
+    // Guard download-hash. Only bytes with the wanted hash are accepted.
     if (wanted === undefined || sha256 === wanted) return 'fetched';
     await part.restart({});
     if (!pieced || wrong === MOST_WRONG)
@@ -126,6 +127,7 @@ function whoRequiresHttps(
 ): string | undefined {
   if (requireHttps === true)
     return 'https is required by spec.payloads.requireHttps of the UpgradePolicy, or by --require-https of the agent: set that field to false, or start the agent without that flag';
+  // Guard cleartext-without-hash. Without a hash only https protects the bytes.
   if (httpsWithoutHash !== true || sha256 !== undefined) return undefined;
   return 'a download without a sha256 needs https: add the sha256 to the plan, or start the agent with --unverified-downloads allow';
 }

@@ -27,6 +27,7 @@ export function changeFinder(
     const stamp = stampIn(found);
     if (stamp === before) return { stamp };
     if (stamp === wrong.get(path)) return 'Changed';
+    // Guard kept-reported. No changed file is reported as the way back.
     if ((await hashFile(path, files).catch(() => undefined)) === sha256) return { stamp };
     wrong.set(path, stamp);
     return 'Changed';

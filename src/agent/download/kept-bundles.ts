@@ -81,6 +81,7 @@ export function keptBundles(parts: KeptBundlesParts): KeptBundles {
     alone,
     load,
     save,
+    // Guard bundle-removed. The agent removes only its own bytes.
     isUnchanged: async ({ name, sha256 }) =>
       (await hashFile(join(parts.imagesDirectory(), name), files)) === sha256,
   };

@@ -64,6 +64,7 @@ export async function openPartial(
   files: Files,
 ): Promise<PartialFile> {
   const found = await readRecord(recordPath, files);
+  // Guard part-link. The bytes are written to no other place.
   const handle = await files.open(part, APPEND, 0o600);
   const fresh: PartRecord = defined({ url, sha256 });
   let record = fresh;
@@ -141,6 +142,7 @@ export async function openPartial(
  */
 function isContinued(found: PartRecord, { url, sha256 }: PartRecord): boolean {
   const isProvable = sha256 !== undefined || found.sealed !== undefined;
+  // Guard part-origin. Bytes of another download are not continued.
   return isProvable && found.url === url && found.sha256 === sha256;
 }
 
@@ -153,6 +155,7 @@ export async function wantedHash(
   path: string,
   files: Files,
 ): Promise<string | undefined> {
+  // Guard signal-hash. A changed record cannot replace the hash of the signal.
   if (sha256 !== undefined) return sha256.toLowerCase();
   const record = await readRecord(path, files);
   return record?.sha256 ?? record?.sealed;
@@ -173,5 +176,6 @@ function isPartRecord(value: unknown): value is PartRecord {
   const areTexts = ['sha256', 'sealed', 'validator'].every((key) =>
     ['string', 'undefined'].includes(typeof ownMember(value, key)),
   );
+  // Guard record-name. The name of a bundle leads to no other directory.
   return areTexts && (value['name'] === undefined || isBundleName(value['name']));
 }

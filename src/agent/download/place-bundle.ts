@@ -85,7 +85,9 @@ async function findWhole(
 ): Promise<string | undefined> {
   const { url, sha256, imagesDirectory, files } = placing;
   if (sha256 === undefined) return undefined;
+  // Backed by bundle-found. The file itself is hashed.
   const ours = bundles.filter((bundle) => bundle.sha256 === sha256).map(({ name }) => name);
+  // Guard bundle-found. A bundle that is there already needs the wanted hash.
   for (const name of new Set([...ours, bundleNameIn(new URL(url)) ?? '']))
     if (name !== '' && (await hashFile(join(imagesDirectory, name), files)) === sha256) return name;
   return undefined;
@@ -100,12 +102,14 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
     const name = bundleNameFor(answer);
     if (known !== undefined && known === validator) return { isHere: true };
     const there = await hashFile(join(imagesDirectory, name), files);
+    // Guard bundle-here. A file with the name from the server needs the wanted hash.
     const isHere = there !== undefined && there === sha256;
     if (isHere) found = name;
     // The hash does not protect the name of the bundle, so a server could choose the name of a file that does not
     // belong to the agent.
     const isOurs =
       name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
+    // Guard bundle-foreign. A server cannot choose a file of somebody else.
     if (there !== undefined && !isHere && !isOurs)
       throw new Error(
         `the file name of the bundle on ${answer.url.host} is ${name}, but another file on this host has the same name: rename one of them`,
@@ -114,6 +118,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
   };
   const paths = { part: await partFor(placing), record };
   await using part = await openPartial({ url, sha256 }, paths, files);
+  // Guard bundle-whole. A part of an earlier process is complete only with the wanted hash.
   const isWhole =
     part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
   const wanted = { ...placing, paths, part, inspect, ...(known && { unless: known }) };
@@ -145,6 +150,7 @@ async function isPlaced(
   { name, sha256 }: PlacedBundle,
   { imagesDirectory, files }: Placing,
 ): Promise<boolean> {
+  // Guard bundle-offered. The server cannot confirm a file that was changed here.
   return (await hashFile(join(imagesDirectory, name), files)) === sha256;
 }
 
@@ -153,11 +159,13 @@ async function isPlaced(
  * by a link and so choose where root writes.
  */
 async function makeDirectory({ imagesDirectory: path, fileTrust, files }: Placing): Promise<void> {
+  // Backed by bundle-folder. It says better what is wrong.
   await fileTrust.assertTrusted(dirname(path)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     throw new Error(`there is no data directory ${dirname(path)}`, { cause: error });
   });
   await unless('EEXIST', files.mkdir(path, 0o755));
+  // Guard bundle-folder. Nobody else can put or change files there.
   await fileTrust.assertTrusted(path);
   // The process that created the directory may have ended before the name of the directory was synced to the disk.
   await syncPath(dirname(path), files);

@@ -38,6 +38,7 @@ async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
   if (part.wanted !== undefined && (await asked.takeKept?.(part.wanted, staged)) === true) return;
   if (isKeptFileUrl(url)) throw new Error(notKept(sha256));
+  // Guard part-whole. A part of an earlier process is complete only with the wanted hash.
   if (part.wanted === undefined || part.sha256 !== part.wanted)
     await fetchVerified({
       ...asked,
@@ -74,6 +75,7 @@ export async function discardDownload(
  */
 async function isStaged(staged: string, wanted: string, files: Files): Promise<boolean> {
   const found = await files.lstat(staged).catch(() => undefined);
+  // Guard staged-same. A file that is staged already needs the wanted hash.
   if (found?.isFile() !== true || (await hashFile(staged, files)) !== wanted) return false;
   await files.chmod(staged, EXECUTABLE);
   await syncPath(staged, files);

@@ -43,6 +43,7 @@ export function findServices(than?: ProcessId): FoundService[] {
  */
 function describeProcess(pid: number): FoundService | undefined {
   const args =
+    // Guard service-process. Nobody else chooses the paths of the service.
     whyForeign(pid) === undefined ? readServiceArguments(processes.argumentsOf(pid)) : undefined;
   if (args === undefined) return undefined;
   const directory = processes.linkOf(`/proc/${pid}/cwd`) ?? '/';
@@ -74,6 +75,7 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
     // An orphaned process of any user becomes a child of PID 1, and that user chose its arguments. So the process is
     // skipped unless it passes the trust check. A `k0s api` whose k0s was killed becomes a child of PID 1 as well, so
     // the arguments must name a role.
+    // Guard service-restarted. An orphan of another user is not the restarted service.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
     if (processes.argumentsOf(pid).some(isRole)) return process;
   }

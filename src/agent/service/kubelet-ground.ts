@@ -81,6 +81,7 @@ function findKubelet({
 }: Ground): Kubelet | undefined {
   const binary = join(dataDirectory, 'bin/kubelet');
   for (const process of readdirSync(proc)) {
+    // Guard kubelet-process. Nobody else decides how the kubelet is configured.
     if (!/^\d+$/.test(process) || whyForeign(Number(process)) !== undefined) continue;
     const words = (textOf(join(proc, process, 'cmdline')) ?? '').split('\0');
     if (words[0] === binary) return { pid: Number(process), words };

@@ -47,7 +47,9 @@ export async function observeHost(
     const answer = await askKnownPlace(places, known, update?.process);
     const { version, pid, process } = answer;
     const binary = known ?? executableOf(pid);
+    // Guard binary-path. The agent replaces no binary that others can change.
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
+    // Guard binary-runs. The version counts only if the process runs the file at the path.
     const current = binary !== undefined && executes(pid, binary);
     const own = await ownAgentOf(answer, places.current, paths?.ownAgent);
     // If the process that answered has ended in the meantime, its answer says nothing about the service.
@@ -102,6 +104,7 @@ export function searchService({ binary, original }: Work): ProcessId | undefined
   if (found || findProcess(original.parent) !== undefined) return found;
   // A service manager may have replaced the supervisor together with the service. Then only the command line identifies
   // the service.
+  // Guard service-searched. The agent restarts no other k0s.
   for (const { pid } of findServices()) if (wasStartedFrom(pid, binary)) return findProcess(pid);
   return undefined;
 }

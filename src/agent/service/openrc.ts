@@ -53,6 +53,7 @@ export function openRc(
  */
 async function accountOf(options: string, supervisor: number): Promise<SupervisorAccount> {
   const count = Number(await readFile(join(options, 'start_count'), 'utf8').catch(() => ''));
+  // Guard supervisor-log. Nobody else chooses the file that root reads.
   const args = whyForeign(supervisor) === undefined ? argumentsOf(supervisor) : [];
   const logs = await Promise.all(
     ['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))),
@@ -72,6 +73,7 @@ async function serviceFor(
   binary: string,
   initScripts: string,
 ): Promise<string | undefined> {
+  // Guard supervisor-gone. A process of another user is no supervisor.
   const isSupervised =
     findProcess(parent) !== undefined && (parent <= 1 || whyForeign(parent) === undefined);
   if (isSupervised) return undefined;
@@ -86,6 +88,7 @@ async function serviceFor(
 
 function serviceUnder(supervisor: number): string | undefined {
   // The supervisor may have ended, and another process may have its PID now.
+  // Guard supervisor-name. Nobody else chooses the service that root restarts.
   if (whyForeign(supervisor) !== undefined) return undefined;
   const [program = '', name] = argumentsOf(supervisor);
   if (basename(program) !== SUPERVISOR) return undefined;
@@ -99,6 +102,7 @@ function serviceUnder(supervisor: number): string | undefined {
 async function lastLines(path: string | undefined): Promise<string[]> {
   if (path === undefined) return [];
   try {
+    // Guard log-path. Nobody else can replace the log by a link.
     await assertTrustedPath(path);
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const found = await file.stat();

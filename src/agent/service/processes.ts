@@ -152,6 +152,7 @@ export function linkOf(path: string): string | undefined {
 
 /** Signals the process unless it has ended. A process that reuses its PID is not signalled. */
 export function endProcess(target: ProcessId, how: 'SIGTERM' | 'SIGKILL'): void {
+  // Guard kill-same. Another process may have the PID now.
   if (isSameProcess(findProcess(target.pid), target)) sendSignal(target.pid, how);
 }
 

@@ -89,6 +89,7 @@ export function servicePlaces({
     const ask = async (each: FoundService) =>
       await askStatus(each.statusSocket).catch(() => undefined);
     const answers = isKnown ? candidates : await Promise.all(candidates.map(ask));
+    // Guard place-pid. Only the service itself answers with its own PID.
     const proven = candidates.filter(({ pid }, index) => answers[index]?.pid === pid);
     const isProven = proven.length > 0;
     return { isProven, ...onlyOneOf(isProven ? proven : candidates) };
@@ -101,6 +102,7 @@ export function servicePlaces({
     const { found, isProven, why } = await findOne(ended).catch(failed);
     // Anybody may start a process that looks like the service. So an unproven process does not replace a place that was
     // proven before.
+    // Guard place-proven. An unproven process does not replace the proven service.
     const next = found && (isProven || !isFound) ? { ...found, ...flags } : fallback;
     const hasChanged = !sameJson(next, place);
     if (isProven && found) {

@@ -57,6 +57,7 @@ async function unitOf(
   if (name === undefined) return undefined;
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, name));
   const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
+  // Guard unit-process. The agent restarts only the unit of the service.
   return unit?.mainPid === pid || (unit && (await names(unit, /(\/[^\s;"']+)/g, binary)))
     ? unit
     : undefined;

@@ -9,14 +9,17 @@ import { identityOf, kernelText } from './processes.ts';
 
 /** Returns why a process cannot be this host's service; undefined if it can. */
 export function whyForeign(pid: number): string | undefined {
+  // Guard process-first. The agent restarts neither PID 1 nor itself.
   if (pid <= 1 || pid === process.pid) return 'cannot be the service';
   const users = usersOf(pid);
   if (users === undefined) return 'is gone';
+  // Guard process-user. Another user chooses what its processes do.
   const foreign = users.find((uid) => !isTrustedUser(uid));
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
   const mode = ifPossible(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
   // Set-user-id programs are excluded. For example, while sudo waits for a password, all its user ids are root, but any
   // user may have started it.
+  // Guard process-set-user. Anybody may have started a set-user-id program.
   if ((mode & 0o6000) !== 0)
     return 'runs a set-user-id program, with arguments that anybody may choose';
   return isElsewhere(pid) ? 'runs in a container' : undefined;
@@ -28,6 +31,7 @@ export function whyForeign(pid: number): string | undefined {
  */
 export function usersOf(pid: number): number[] | undefined {
   const [, users] = /^Uid:\s+(\S.*)$/m.exec(kernelText(`/proc/${pid}/status`)) ?? [];
+  // Guard process-users. A program such as su runs as root for another user.
   return users?.split(/\s+/).map(Number);
 }
 
@@ -37,9 +41,11 @@ export function usersOf(pid: number): number[] | undefined {
  */
 function isElsewhere(pid: number): boolean {
   const container = containerOf(pid);
+  // Guard process-container. A pod chooses the arguments of its processes.
   if (container !== undefined && container !== containerOf('self')) return true;
   roots ??= [identityOf('/proc/self/root'), identityOf('/proc/1/root')];
   const root = identityOf(`/proc/${pid}/root`);
+  // Guard process-root. Another root directory has other files.
   return root !== undefined && !roots.includes(root);
 }
 

@@ -34,6 +34,7 @@ export async function askService(
   timeoutMs: number,
   binary?: string,
 ): Promise<TrustedAnswer> {
+  // Guard socket-path. Only root can have created the socket.
   await assertTrustedPath(socket);
   const status = await askStatus(socket, timeoutMs);
   const { pid } = status;
@@ -41,11 +42,14 @@ export async function askService(
   if (process === undefined)
     throw new Error(`there is no process with PID ${pid}, which the status socket names`);
   const distrust = whyForeign(pid);
+  // Guard socket-process. The answer names only a process of root.
   if (distrust !== undefined)
     throw new Error(`the status socket names PID ${pid}, which ${distrust}`);
   const args = readServiceArguments(argumentsOf(pid));
+  // Guard socket-service. The answer names only the service.
   if (args === undefined && !(binary !== undefined && wasStartedFrom(pid, binary)))
     throw new Error(`the status socket names PID ${pid}, which is another service`);
+  // Guard socket-same. The PID is still the process that was examined.
   if (!isSameProcess(findProcess(pid), process))
     throw new Error(`PID ${pid} changed while it was examined`);
   if (args === undefined) return { ...status, process };

@@ -53,6 +53,7 @@ export async function ownAgentOf(
   if (known?.started === process.started) return { ownAgent: known.ownAgent };
   const path = join(dataDirectory, PROFILE_FILE);
   try {
+    // Guard profile-path. Nobody else decides whether k0s has an agent of its own.
     await assertTrustedPath(path);
     const data = await profileIn(await readFile(path, 'utf8'), profile);
     if (isRewritten(data) && (await isNewer(path, statusSocket)))

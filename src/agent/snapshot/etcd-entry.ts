@@ -112,6 +112,7 @@ function snapshotHash(): SnapshotHash {
       hash.update(known.subarray(0, cut));
       end = Buffer.from(known.subarray(cut));
     },
+    // Guard snapshot-whole. A cut snapshot is no backup.
     isWhole: () => bytes > HASH_BYTES && hash.digest().equals(end),
   };
 }

@@ -76,10 +76,13 @@ export async function takeSnapshot(
   if ((await unless('ENOENT', lstat(database))) === undefined)
     return { at, none: `${dataDirectory} has no data of etcd` };
   const { directory, working } = placesIn(stateDirectory);
+  // Guard snapshot-program. Root runs no binary that others can change.
   await fileTrust.assertTrusted(binary);
+  // Guard snapshot-folder. A snapshot has all keys of the cluster.
   await fileTrust.makePrivate(directory);
   await discardSnapshot(stateDirectory, files);
   try {
+    // Backed by snapshot-folder. The directory around it is private.
     await mkdir(working, { mode: 0o700 });
     const name = nameOf(request, at);
     const { bytes, sha256 } = await write(join(working, name), request, tools);
@@ -107,10 +110,14 @@ export async function keptSnapshot(
   if (path === undefined || sha256 === undefined) return undefined;
   const { directory } = placesIn(stateDirectory);
   const name = basename(path);
+  // Guard snapshot-place. A report names no other file of the host.
   if (path !== join(directory, name) || !name.startsWith(PREFIX)) return undefined;
+  // Guard snapshot-found. Nobody else can replace the snapshot.
   await fileTrust.makePrivate(directory);
   const found = await unless('ENOENT', lstat(path));
+  // Guard snapshot-same. A link is no snapshot.
   if (found?.isFile() !== true) return undefined;
+  // Guard snapshot-hash. Only the file that was reported counts as the snapshot.
   return (await hashFile(path, files)) === sha256 ? reported : undefined;
 }
 

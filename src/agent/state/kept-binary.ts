@@ -159,6 +159,7 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
         const known = await load();
         if (known === undefined || known.path !== path || known.gone !== undefined) return;
         const found = await hashFile(path, files);
+        // Guard kept-verified. A roll-back installs only the file that was kept.
         if (found !== undefined && found !== known.sha256)
           throw new Error(
             `${path} is not the binary that was kept (sha256 ${found}, was ${known.sha256}): put the binary of ${known.version} there`,
@@ -167,9 +168,11 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
     take: async (path, sha256, staged) =>
       await alone(async () => {
         const known = await load();
+        // Backed by kept-taken. The file itself is hashed.
         const isWanted = known?.path === path && known.sha256 === sha256;
         if (!isWanted || known.gone !== undefined) return false;
         const found = await files.lstat(path).catch(() => undefined);
+        // Guard kept-taken. The kept file is staged only if it still has the wanted hash.
         if (found?.isFile() !== true || (await hashFile(path, files)) !== sha256) return false;
         await replaceDurably(path, staged, files);
         log.info('took the kept binary instead of a download', { version: known.version });
@@ -184,6 +187,7 @@ function useOf(desk: Desk): Pick<KeptBinary, 'facts' | 'verify' | 'take' | 'sacr
           return false;
         const installed = await files.lstat(binary).catch(() => undefined);
         const kept = await files.lstat(path).catch(() => undefined);
+        // Guard kept-needed. The way back stays while the installed binary does not work.
         const isWorking = installed?.isFile() === true && installed.size > 0;
         // If the kept file is only a second hard link to the installed binary, its removal frees no space.
         if (!isWorking || kept?.isFile() !== true || kept.ino === installed.ino) return false;

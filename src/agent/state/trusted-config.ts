@@ -24,9 +24,11 @@ export async function assertTrustedConfig({
     tokenFile,
     exec?.command,
   ];
+  // Guard config-named. The files that a kubeconfig names decide as much as the kubeconfig.
   for (const file of [...files, ...named]) {
     // A command without a slash is searched in PATH, so it has no path that could be checked here.
     if (file === undefined || !file.includes('/')) continue;
+    // Guard config-path. Nobody else chooses which server gives orders to the agent.
     await assertTrustedPath(resolve(file)).catch((cause: NodeJS.ErrnoException) => {
       // A missing file is accepted. The kubelet's certificate may be created later, and nobody else can write it.
       if (cause.code === 'ENOENT') return;

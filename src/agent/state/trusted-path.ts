@@ -20,6 +20,7 @@ export class DistrustError extends Error {
 
 /** Returns true for root, and for the user of this process. */
 export function isTrustedUser(uid: number): boolean {
+  // Guard trusted-user. Only root and this user are trusted.
   return uid === 0 || uid === process.getuid?.();
 }
 
@@ -36,10 +37,12 @@ export async function assertTrustedPath(path: string): Promise<void> {
     if (name === '..') at = dirname(at);
     const next = name === '..' ? at : join(at, name);
     const found = lstatSync(next);
+    // Guard trusted-owner. Its owner can replace what the path leads to.
     if (!isTrustedUser(found.uid)) {
       const owner = `user ${found.uid}, but must belong to root`;
       throw new DistrustError(`${next} belongs to ${owner}; run "chown -h root ${next}"`);
     }
+    // Guard trusted-target. The target of a link is checked like the path itself.
     if (found.isSymbolicLink()) {
       if (++links > MAX_LINKS) throw new Error(`${path} has too many symbolic links`);
       const target = readlinkSync(next);
@@ -47,6 +50,7 @@ export async function assertTrustedPath(path: string): Promise<void> {
       rest.unshift(...target.split('/').filter((part) => part !== ''));
       continue;
     }
+    // Guard trusted-parents. Others may write to no folder of the path, and not to the file.
     if (await isWritable(found, rest.length === 0))
       throw new DistrustError(`others may write to ${next}; run "chmod go-w ${next}"`);
     at = next;
@@ -61,8 +65,11 @@ async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
   const { mode, gid } = found;
   if (found.isSocket()) return false;
   // In a sticky directory such as /tmp, other users cannot replace a file of root.
+  // Guard trusted-sticky. The sticky bit protects only files that exist already.
   if (found.isDirectory() && !isLast && (mode & STICKY) !== 0) return false;
+  // Guard others-write. Nobody but root and its group may write.
   if ((mode & OTHERS_WRITE) !== 0) return true;
+  // Guard group-writes. Members of another group could change the file.
   return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyStaff(gid));
 }
 
@@ -74,7 +81,9 @@ export const fileTrust = {
   assertTrusted: assertTrustedPath,
   /** Rejects unless only root can change the file and the names in its directory. The file may be missing. */
   async assertReplaceable(path: string): Promise<void> {
+    // Backed by replaceable-file. A missing folder is an error.
     await assertTrustedPath(dirname(path));
+    // Guard replaceable-file. Nobody else can create, rename or change the file.
     await unless('ENOENT', assertTrustedPath(path));
   },
   /**
@@ -82,14 +91,19 @@ export const fileTrust = {
    * read it. Rejects if the directory belongs to another user.
    */
   async makePrivate(directory: string): Promise<void> {
+    // Guard made-parent. Nobody else can replace the new directory.
     await assertTrustedPath(dirname(directory));
+    // Backed by made-private. The mode of a directory that exists may differ.
     await unless('EEXIST', mkdir(directory, { mode: 0o700 }));
+    // Guard made-link. The directory is no link to another place.
     await using handle = await open(
       directory,
       constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
     );
     const { uid, mode } = await handle.stat();
+    // Guard made-owner. Its owner could open the directory again.
     if (!isTrustedUser(uid)) throw new Error(`${directory} belongs to user ${uid}; remove it`);
+    // Guard made-private. Nobody else can look into the directory.
     if ((mode & 0o777) !== 0o700) await handle.chmod(0o700);
     await syncPath(dirname(directory));
   },
@@ -145,7 +159,9 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
     ['x', '*', '!', '!*', '!!', ''].includes(password),
   );
   const hasMembers = entries.some((entry) => membersIn(entry.at(-1)).length > 0);
+  // Guard staff-members. Nobody may be or become a member of the group.
   if (!isComplete || isMixed || isPrimary || !isLocked || hasMembers) return false;
+  // Guard staff-name. Other groups without members belong to services.
   return groups.length > 0 && groups.every(([name]) => name === NAME);
 }
 

@@ -38,6 +38,7 @@ export async function confinementFor(
     join('/usr/bin', `no-${name}`);
   const identity =
     user === undefined ? [] : [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+  // Guard trial-rights. A set-user-id program gives no rights to the trial run.
   const rights = [pathOf('setpriv'), '--no-new-privs', ...identity];
   const network = [pathOf('unshare'), '--net'];
   // The program gets a session keyring of its own. Otherwise it could read the agent's session keyring even after a

@@ -60,10 +60,12 @@ export async function runTrial({
   cannot,
 }: Trial): Promise<void> {
   // The file is opened once, so the bytes that are hashed are the bytes that run.
+  // Guard trial-link. The staged file is no link to another program.
   await using file = await open(binary, constants.O_RDONLY | constants.O_NOFOLLOW);
   const hash = createHash('sha256');
   if (sha256 !== undefined) await feed(file, hash);
   const found = sha256 && hash.digest('hex');
+  // Guard trial-hash. Only the verified bytes run.
   if (found !== sha256) throw failed(`its sha256 is now ${found}; must be ${sha256}`);
   const { failure, stdout } = await execute(file, timeoutMs, cannot);
   if (failure !== undefined) {
@@ -94,6 +96,7 @@ function wrongHash(origin: HashOrigin | undefined, reported: string): string {
  * root, the program runs as an unprivileged user, and the agent kills all processes of that user at the end.
  */
 async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['cannot']) {
+  // Guard trial-user. The new binary does not run as root.
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const { prefix, changesUser, missing } = await confinementFor(user);
   if (missing.length > 0)
@@ -136,6 +139,7 @@ async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['can
   clearTimeout(patience);
   killGroup(child.pid);
   // The processes of the user `nobody` are not killed, because other programs may run as that user.
+  // Guard trial-left. No process of the trial run stays.
   if (user !== undefined && user !== NOBODY) await killAllOf(user);
   // A process of the agent's own user that left the process group may keep the pipes open.
   await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);

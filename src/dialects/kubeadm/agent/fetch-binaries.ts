@@ -30,6 +30,7 @@ export async function fetchBinaries(
   parts: FetchParts,
 ): Promise<Upgrade['binaries']> {
   const { limits, root } = parts;
+  // Guard list-hash. The list proves the binaries only if its own hash is known.
   if (command.sha256 === undefined)
     throw new Error(
       'kubeadm hosts need a sha256 of the list of binaries: start capi-extension with --checksum-url',
@@ -38,6 +39,7 @@ export async function fetchBinaries(
   const list = await fetched('list', command.url, command.sha256, { ...parts, limits: short });
   const { kubeadm, kubelet, kubectl } = hashesIn(await files.readFile(list, 'utf8'));
   const binary = async (name: string, sha256: string) => {
+    // Guard listed-binary. Each binary needs the hash from the list.
     const path = await fetched(name, new URL(name, command.url).href, sha256, parts);
     return { path: path.slice(root.length), sha256 };
   };
@@ -57,6 +59,7 @@ async function fetched(
 ): Promise<string> {
   const staged = join(parts.directory, name);
   const paths = { part: `${staged}.part`, record: `${staged}.json` };
+  // Guard binaries-folder. Nobody else can change the binaries before the script checks them.
   const prepare = async (): Promise<void> => await fileTrust.makePrivate(parts.directory);
   await download(
     { ...parts, url, sha256, staged, paths, prepare },
@@ -77,6 +80,7 @@ export function hashesIn(text: string): Readonly<Record<string, string>> {
       `the list of binaries has the line ${JSON.stringify(line.slice(0, 100))}: ${wanted}`,
     );
   });
+  // Guard list-twice. One name has only one hash.
   if (new Set(found.map(([name]) => name)).size < found.length)
     throw new Error('the list names a binary twice');
   return Object.fromEntries(found);

@@ -224,9 +224,11 @@ async function assertTrustedOptions(
   if (options.config === undefined) return;
   const { code, stdout, stderr } = await shells.run(host, configurationScript(options));
   const problem =
+    // Guard unchecked-options. A check that failed proves nothing.
     code === 0
       ? stdout.trim()
       : `${options.config} could not be checked (exit code ${code}): ${(stderr || stdout).trim()}`;
+  // Guard checked-options. kubeadm reads the configuration as root.
   if (problem !== '') throw new RefitError('REFIT_FILE', `--kubeadm-config: ${problem}`);
 }
 

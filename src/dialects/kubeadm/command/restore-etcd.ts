@@ -42,9 +42,10 @@ export async function restoreEtcd(
     const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) =>
       line.split(' '),
     );
-    const [sha256, other] = new Set(found.map(([hash]) => hash));
-    const differ = `${snapshot} is not the same file on all hosts: copy one of them to all`;
-    if (other !== undefined) throw new RefitError('REFIT_REFUSED', differ);
+    const sha256 = commonHash(
+      snapshot,
+      found.map(([hash]) => hash),
+    );
     output.write(`${snapshot} is a complete snapshot of etcd; its SHA-256 is ${sha256}.\n`);
     const names = hosts.map(({ name }) => name).join(', ');
     output.write(
@@ -75,6 +76,18 @@ export async function restoreEtcd(
     return EXIT.ok;
   };
   return await inSession(flags, abort, restore, controlPlaneAlone);
+}
+
+/** Returns the hash of the snapshot, which must be the same on all hosts. */
+export function commonHash(snapshot: string, hashes: readonly (string | undefined)[]) {
+  const [sha256, other] = new Set(hashes);
+  // Guard same-snapshot. All members of etcd start from the same data.
+  if (other !== undefined)
+    throw new RefitError(
+      'REFIT_REFUSED',
+      `${snapshot} is not the same file on all hosts: copy one of them to all`,
+    );
+  return sha256;
 }
 
 async function untilHealthy(
