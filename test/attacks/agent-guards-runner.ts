@@ -12,9 +12,13 @@ import { AGENT_GUARDS, type AgentGuard } from './agent-guards.ts';
 const PATIENCE_MS = 60_000;
 const PLANTED = 'globalThis.plantedWeakness';
 
-/** Returns the source, in which the check of the guard is a choice. */
+/**
+ * Returns the source, in which the check of the guard is a choice. If somebody removed or changed the check, the source
+ * stays as it is, and the attack shows what that means.
+ */
 function withChoice(source: string, { name, check, planted }: AgentGuard): string {
   const at = source.indexOf(check, source.indexOf(`// Guard ${name}. `));
+  if (at < 0) return source;
   const [property = ''] = /^\w+: /.exec(check) ?? [];
   const choices = Object.entries(planted).map(
     ([what, weak]) => `${PLANTED} === ${JSON.stringify(`${name} ${what}`)} ? (${weak}) : `,
