@@ -80,9 +80,18 @@ export interface Address {
   readonly subresource?: string | undefined;
 }
 
+/** The names that would make the path of an object the path of something else. The API server accepts no such name. */
+const NO_NAMES: readonly string[] = ['', '.', '..'];
+
+/** Returns the name as a segment of a path. Throws if the path would not be the one of an object with this name. */
+function segmentOf(name: string): string {
+  if (NO_NAMES.includes(name)) throw new Error(`no object can have the name "${name}"`);
+  return encodeURIComponent(name);
+}
+
 /**
  * Returns the URL path of a resource or of one object. Without a namespace the path covers all
- * namespaces.
+ * namespaces. Throws if no object can have the name.
  */
 export function pathOf(resource: Resource, { namespace, name, subresource }: Address = {}): string {
   const root =
@@ -90,12 +99,10 @@ export function pathOf(resource: Resource, { namespace, name, subresource }: Add
       ? `/api/${resource.version}`
       : `/apis/${resource.group}/${resource.version}`;
   const scope =
-    resource.namespaced && namespace !== undefined
-      ? `/namespaces/${encodeURIComponent(namespace)}`
-      : '';
+    resource.namespaced && namespace !== undefined ? `/namespaces/${segmentOf(namespace)}` : '';
   const tail = [name, subresource]
     .filter((part) => part !== undefined)
-    .map((part) => `/${encodeURIComponent(part)}`);
+    .map((part) => `/${segmentOf(part)}`);
   return `${root}${scope}/${resource.plural}${tail.join('')}`;
 }
 

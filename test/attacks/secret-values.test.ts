@@ -185,7 +185,7 @@ function policyAt(url: string): RolloutPolicy {
     notify: [{ name: 'r', events: [], type: 'Slack', address: { secret } }],
     silences: [{ name: 'x', url, secretName: 's', matchers: [], lastsMs: 60_000 }],
     hooks: [{ name: 'tell', when: 'beforePlan', timeoutMs: 1_000, action }],
-    health: { checks: [check] } as never,
+    health: { checks: [check] },
   };
 }
 
