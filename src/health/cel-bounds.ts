@@ -140,7 +140,7 @@ export class CelBounds {
 
   #sizeAfterPush(value: unknown): number {
     const list = value as unknown[];
-    const before = list.length === 1 ? 1 : this.#sizes.get(list);
+    const before = this.#sizes.get(list);
     const size = before === undefined ? this.#sizeOf(list) : before + this.#sizeOf(list.at(-1));
     this.#sizes.set(list, size);
     return size;
