@@ -13,6 +13,8 @@ const KINDS = [
   { name: 'secrets', kind: 'Secret', namespaced: true },
 ];
 
+const SECRETS = { apiVersion: 'v1', objectKind: 'Secret' };
+
 interface Server {
   readonly objects?: readonly KubeObject[];
   readonly status?: number;
@@ -248,11 +250,14 @@ test('a few large objects do not make the pages of all later objects small', asy
   expect(asked.length).toBeLessThan(60);
 });
 
-test('an object that is too large for a page is told with the remedy', async () => {
+test.each<[string, Partial<ResourceCheck>]>([
+  ['StatefulSet', {}],
+  ['Secret', SECRETS],
+])('a %s that is too large for a page is told with the remedy', async (kind, check) => {
   const objects = [large(0, 10), large(1, 9 * 1024 * 1024)];
-  const asked = ask({ expression: 'true' }, { objects, got: [] });
+  const asked = ask({ ...check, expression: 'true' }, { objects, got: [] });
   await expect(asked).rejects.toThrow(
-    'an answer with a single StatefulSet object has more than 8 MiB: leave that object out with namespace or selector',
+    `an answer with a single ${kind} object has more than 8 MiB: leave that object out with namespace or selector`,
   );
 });
 

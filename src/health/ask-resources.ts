@@ -64,8 +64,8 @@ export async function askResources(
     }
   } catch (error) {
     if (isForbidden(error)) return unknown(missingRight(resource, check));
-    // The error may quote the answer of the API server.
-    if (kind === 'Secret' && !abort.aborted && !isTooLarge(error))
+    // Each other error may quote the answer of the API server.
+    if (kind === 'Secret' && !abort.aborted && !(error instanceof ObjectTooLarge))
       return unknown('the API server gave no usable answer about the Secrets');
     throw error;
   }
@@ -91,7 +91,7 @@ async function* pagesOf(
     const options = { ...selection, limit, continue: next, mostBytes: MOST_PAGE_BYTES };
     const page = await unlessTooLarge(client.list(resource, options));
     if (page === undefined) {
-      if (limit === 1) throw new Error(tooLarge(resource));
+      if (limit === 1) throw new ObjectTooLarge(resource);
       // The next pages must be smaller than the page that did not fit. Otherwise pages with large objects would
       // repeatedly not fit, and would be read twice.
       most = Math.ceil(limit / GROWTH);
@@ -113,8 +113,14 @@ async function* pagesOf(
 /** Resolves with undefined if the answer has too many bytes. */
 const unlessTooLarge = unlessError(isTooLarge);
 
-function tooLarge({ kind }: Resource): string {
-  return `an answer with a single ${kind} object has more than ${MOST_PAGE_BYTES / 1024 / 1024} MiB: leave that object out with namespace or selector`;
+class ObjectTooLarge extends Error {
+  override readonly name = 'ObjectTooLarge';
+
+  constructor({ kind }: Resource) {
+    super(
+      `an answer with a single ${kind} object has more than ${MOST_PAGE_BYTES / 1024 / 1024} MiB: leave that object out with namespace or selector`,
+    );
+  }
 }
 
 /** Counts the results of the expression for the objects. */
