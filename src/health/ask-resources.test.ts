@@ -1,6 +1,6 @@
 /** Tests the health check that a CEL expression is true for each selected object. */
 import { expect, test } from 'vitest';
-import type { KubeClient, ListOptions } from '../kube/client.ts';
+import type { KubeClient, ListOptions, RequestOptions } from '../kube/client.ts';
 import { type KubeObject, pathOf, type Resource } from '../kube/resources.ts';
 import { AnswerTooLarge, StatusError, TransportError } from '../kube/status-error.ts';
 import { askResources } from './ask-resources.ts';
@@ -19,6 +19,12 @@ interface Server {
   readonly objects?: readonly KubeObject[];
   readonly status?: number;
   readonly isForbidden?: boolean;
+  /** The error of each list. */
+  readonly error?: Error;
+  /** What the API server answers in place of the next page if there is none. */
+  readonly last?: string;
+  /** Records the numbers of objects that the check requests. */
+  readonly limits?: number[];
   /** Records the bytes of each page that the check has received. */
   readonly got?: number[];
 }
@@ -28,10 +34,11 @@ interface Server {
  * the requested paths.
  */
 function serving(
-  { objects = [], status = 200, isForbidden = false, got }: Server,
+  { objects = [], status = 200, isForbidden = false, error, last, got, limits }: Server,
   asked: string[],
 ) {
-  const raw = async (path: string): Promise<{ status: number; body: string }> => {
+  const raw = async (path: string, { abort }: RequestOptions = {}) => {
+    abort?.throwIfAborted();
     asked.push(path);
     return await Promise.resolve({ status, body: JSON.stringify({ resources: KINDS }) });
   };
@@ -39,10 +46,14 @@ function serving(
     const { namespace, labelSelector, limit = Number.POSITIVE_INFINITY } = options;
     const { mostBytes = Number.POSITIVE_INFINITY } = options;
     asked.push(`${pathOf(resource, { namespace })}?${labelSelector}`);
+    options.abort?.throwIfAborted();
+    limits?.push(limit);
+    if (error !== undefined) throw error;
     if (isForbidden) throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden' });
     const start = Number(options.continue ?? 0);
     const end = start + limit;
-    const metadata = end < objects.length ? { continue: String(end) } : {};
+    const next = end < objects.length ? String(end) : last;
+    const metadata = next === undefined ? {} : { continue: next };
     const items = objects.slice(start, end);
     const bytes = got === undefined ? 0 : JSON.stringify(items).length;
     if (bytes > mostBytes)
@@ -61,6 +72,15 @@ async function ask(
   asked: string[] = [],
   roundMs = Number.POSITIVE_INFINITY,
 ): Promise<CheckFinding> {
+  const { client, check } = partsOf(more, server, asked);
+  return await askResources(client, check, new AbortController().signal, roundMs);
+}
+
+function partsOf(
+  more: Partial<ResourceCheck>,
+  server: Server,
+  asked: string[] = [],
+): { readonly client: KubeClient; readonly check: ResourceCheck } {
   const check: ResourceCheck = {
     kind: 'resources',
     name: 'databases',
@@ -69,9 +89,11 @@ async function ask(
     expression: 'object.status.readyReplicas == object.spec.replicas',
     ...more,
   };
-  const { signal } = new AbortController();
-  return await askResources(serving(server, asked), check, signal, roundMs);
+  return { client: serving(server, asked), check };
 }
+
+/** Returns so many times the number of replicas that a StatefulSet of these tests wants. */
+const triples = (count: number): number[] => Array.from({ length: count }, () => 3);
 
 function sets(...ready: readonly (number | undefined)[]): KubeObject[] {
   return ready.map((readyReplicas, index) => {
@@ -121,8 +143,7 @@ test.each<[string, Partial<ResourceCheck>, Server, CheckFinding]>([
   [
     'values of Secrets stay hidden',
     {
-      apiVersion: 'v1',
-      objectKind: 'Secret',
+      ...SECRETS,
       expression: 'object.data.token == "x"',
     },
     {
@@ -134,6 +155,49 @@ test.each<[string, Partial<ResourceCheck>, Server, CheckFinding]>([
       ],
     },
     { state: 'failing', message: '1 of 1 Secret objects fail: db/s' },
+  ],
+  [
+    'values of Secrets stay hidden in errors',
+    { ...SECRETS, expression: 'object.data.token == "x"' },
+    { objects: sets(3) },
+    {
+      state: 'unknown',
+      message: 'db/s0: the expression cannot be evaluated for this Secret',
+    },
+  ],
+  [
+    'an error about Secrets stays hidden',
+    SECRETS,
+    { error: new Error('unexpected token c2Vj') },
+    { state: 'unknown', message: 'the API server gave no usable answer about the Secrets' },
+  ],
+  [
+    'nothing is compared',
+    { expression: 'has(object.spec.paused)' },
+    { objects: sets(3) },
+    { state: 'failing', message: '1 of 1 StatefulSet objects fail: db/s0' },
+  ],
+  [
+    'a kind without namespaces',
+    { objectKind: 'StorageClass', expression: 'true' },
+    { objects: [{ metadata: { name: 'fast' } }] },
+    { state: 'passing', message: 'all 1 StorageClass objects pass' },
+  ],
+  [
+    'an empty text in place of the next page',
+    {},
+    { objects: sets(3), last: '' },
+    { state: 'passing', message: 'all 1 StatefulSet objects pass' },
+  ],
+  [
+    'the right is missing for a kind of the core group in all namespaces',
+    SECRETS,
+    { isForbidden: true },
+    {
+      state: 'unknown',
+      message:
+        'Refit lacks the right to list secrets in all namespaces; grant it with the value health.resources of the chart, or a role of your own',
+    },
   ],
   [
     'the right is missing',
@@ -240,6 +304,19 @@ test('each object is judged, but no page is larger than 8 MiB, however large the
   expect(got.length).toBeLessThan(25);
 });
 
+test('pages grow while they fit, shrink if they do not, and grow again after four pages that fit', async () => {
+  const limits: number[] = [];
+  const objects = Array.from({ length: 1_400 }, (_each, index) =>
+    large(index, index >= 1_250 && index < 1_255 ? 2_000_000 : 10),
+  );
+  await ask({ expression: 'true' }, { objects, limits, got: [] });
+  const growing = [50, 100, 200, 400, 500];
+  // Only four of the large objects fit on a page.
+  const shrinking = [500, 125, 32, 8];
+  const later = [2, 4, 4, 4, 8, 8, 8, 8, 16, 16, 16, 16, 32, 32];
+  expect(limits).toEqual([...growing, ...shrinking, ...later]);
+});
+
 test('a few large objects do not make the pages of all later objects small', async () => {
   const asked: string[] = [];
   const objects = Array.from({ length: 2_000 }, (_each, index) =>
@@ -272,6 +349,50 @@ test('a round ends once its time is over', async () => {
   const found = await ask({ expression: 'true' }, { objects: sets(3, 3) }, [], 0);
   const message = 'the evaluation was stopped: it took more than 0 s of CPU time for 1 objects';
   expect(found).toEqual({ state: 'unknown', message });
+});
+
+test('the usual limit of a round allows thousands of objects', async () => {
+  const { client, check } = partsOf({ expression: 'true' }, { objects: sets(...triples(2_000)) });
+  const { message } = await askResources(client, check, new AbortController().signal);
+  expect(message).toBe('all 2000 StatefulSet objects pass');
+});
+
+/** An expression that needs some milliseconds for the object. */
+const SLOW = 'object.list.all(a, object.list.all(b, a + b >= 0))';
+const slow = { metadata: { name: 's' }, list: Array.from({ length: 60 }, (_each, index) => index) };
+
+test('the message shows how much time a round may take', async () => {
+  const { message } = await ask({ expression: SLOW }, { objects: [slow, slow] }, [], 0.1);
+  expect(message).toBe(
+    'the evaluation was stopped: it took more than 0.0001 s of CPU time for 1 objects',
+  );
+});
+
+test('a check that is aborted asks nothing more, and has no result', async () => {
+  const asked: string[] = [];
+  const stop = new AbortController();
+  const { client, check } = partsOf(
+    { expression: SLOW },
+    { objects: triples(50).map(() => slow) },
+    asked,
+  );
+  const asking = askResources(client, check, stop.signal);
+  setTimeout(() => stop.abort(new Error('no longer needed')), 1);
+  await expect(asking).rejects.toThrow('no longer needed');
+  expect(asked).toHaveLength(2);
+  await expect(askResources(client, check, stop.signal)).rejects.toThrow('no longer needed');
+  expect(asked).toHaveLength(2);
+});
+
+test('a check of Secrets that is aborted has no result', async () => {
+  const stop = new AbortController();
+  const { client, check } = partsOf(SECRETS, {});
+  const list = async () => {
+    stop.abort();
+    return await Promise.reject(new Error('no longer needed'));
+  };
+  const asking = askResources({ ...client, list } as KubeClient, check, stop.signal);
+  await expect(asking).rejects.toThrow('no longer needed');
 });
 
 test('other work gets its turn while many objects are evaluated', async () => {
