@@ -31,6 +31,24 @@ async function ask(check: Partial<DaemonSetCheck>, all: readonly Pod[], nodes: r
   return { found: await askDaemonSets(client, whole, new Set(nodes), signal), asked };
 }
 
+/** Returns a pod that is not Ready, and has these owners. */
+function ownedBy(...owners: readonly { kind: string; controller: boolean }[]): Pod {
+  const { metadata, ...pod } = buildPod('cni-1', { ready: false });
+  const { ownerReferences: _none, ...others } = metadata;
+  if (owners.length === 0) return { ...pod, metadata: others };
+  const ownerReferences = owners.map((each) => ({
+    apiVersion: 'v1',
+    name: 'owner',
+    uid: each.kind,
+    ...each,
+  }));
+  return { ...pod, metadata: { ...others, ownerReferences } };
+}
+
+function withoutStatus({ status: _none, ...pod }: Pod): Pod {
+  return pod;
+}
+
 const NODE_CRITICAL = 'system-node-critical';
 
 test.each<[string, Partial<DaemonSetCheck>, Pod[], object]>([
@@ -77,6 +95,25 @@ test.each<[string, Partial<DaemonSetCheck>, Pod[], object]>([
     { state: 'failing' },
   ],
   [
+    'a pod that a DaemonSet owns but does not control',
+    {},
+    [ownedBy({ kind: 'DaemonSet', controller: false }, { kind: 'ReplicaSet', controller: true })],
+    { state: 'passing', message: '0 pods of DaemonSets are Ready' },
+  ],
+  [
+    'a pod that a DaemonSet controls and another object owns',
+    {},
+    [ownedBy({ kind: 'Node', controller: false }, { kind: 'DaemonSet', controller: true })],
+    { state: 'failing' },
+  ],
+  [
+    'a pod without owners',
+    {},
+    [ownedBy()],
+    { state: 'passing', message: '0 pods of DaemonSets are Ready' },
+  ],
+  ['a pod without a status', {}, [withoutStatus(podOf('cni-1'))], { state: 'failing' }],
+  [
     'five pods that are not Ready',
     {},
     ['a', 'b', 'c', 'd', 'e'].map((name) => podOf(name, { ready: false })),
@@ -93,7 +130,11 @@ test.each<[string, Partial<DaemonSetCheck>, Pod[], object]>([
 test('without upgraded nodes nothing is asked, and many nodes are asked at once', async () => {
   expect((await ask({}, [], [])).asked).toEqual([]);
   const many = Array.from({ length: 21 }, (_each, index) => `n${index}`);
-  const { asked, found } = await ask({}, [podOf('cni-1', { ready: false })], many);
+  const unready = podOf('cni-1', { ready: false });
+  const { spec: _unassigned, ...pending } = podOf('cni-3', { ready: false });
+  const all = [unready, podOf('cni-2', { ready: false, node: 'n99' }), pending];
+  const { asked, found } = await ask({}, all, many);
   expect(asked).toEqual(['']);
   expect(found.nodes).toEqual(['n1']);
+  expect((await ask({}, all, many.slice(0, 20))).asked).toHaveLength(20);
 });

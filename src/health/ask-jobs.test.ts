@@ -3,8 +3,8 @@
  * and one result for all leaders.
  */
 import { expect, test } from 'vitest';
-import type { KubeClient } from '../kube/client.ts';
-import type { Job } from '../kube/resources.ts';
+import type { DeleteOptions, KubeClient } from '../kube/client.ts';
+import type { Condition, Job } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { templateJobs } from '../kube/template-jobs.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -23,6 +23,16 @@ const CHECK: JobCheck = {
   timeoutMs: 5 * MINUTE,
   everyMs: 5 * MINUTE,
 };
+
+interface Question {
+  readonly after?: number;
+  /** Milliseconds that pass before the question. */
+  readonly ms?: number;
+  readonly check?: JobCheck;
+  readonly policy?: string;
+  /** The reason why the namespace may have no Jobs. */
+  readonly refusal?: string;
+}
 
 /** An API server that stores Jobs. The test itself acts as the Job controller. */
 class Rig {
@@ -44,8 +54,9 @@ class Rig {
       this.jobs.set(name, created);
       return await Promise.resolve(created);
     },
-    delete: async (_kind: unknown, name: string, { uid }: { uid?: string }) => {
+    delete: async (_kind: unknown, name: string, { uid, ...how }: DeleteOptions) => {
       this.written.push(`delete ${uid}`);
+      expect(how).toMatchObject({ namespace: 'tests', propagationPolicy: 'Background' });
       this.jobs.delete(name);
       await Promise.resolve();
     },
@@ -56,19 +67,24 @@ class Rig {
     return job ?? expect.fail('there is no Job');
   }
 
-  async ask(more: { after?: number; ms?: number; check?: JobCheck } = {}): Promise<CheckFinding> {
+  async ask(more: Question = {}): Promise<CheckFinding> {
     this.now += more.ms ?? 0;
-    const need = { policy: 'nightly', after: more.after ?? 0, now: this.now };
+    const { after = 0, policy = 'nightly' } = more;
+    const need = { policy, after, now: this.now };
     const { client } = this;
-    const templates = templateJobs(client, { refusalOf: () => undefined });
+    const templates = templateJobs(client, { refusalOf: () => more.refusal });
     const { signal } = new AbortController();
     return await askJobs({ client, templates }, more.check ?? CHECK, need, signal);
   }
 
-  ends(type: 'Complete' | 'Failed', message = ''): void {
+  ends(type: 'Complete' | 'Failed', message = '', more: Partial<Condition> = {}): void {
     const lastTransitionTime = rfc3339(this.now);
-    const condition = { type, status: 'True' as const, message, lastTransitionTime };
-    this.jobs.set(this.job.metadata.name, { ...this.job, status: { conditions: [condition] } });
+    const condition = { type, status: 'True' as const, message, lastTransitionTime, ...more };
+    this.change({ status: { conditions: [condition] } });
+  }
+
+  change(more: Partial<Job>): void {
+    this.jobs.set(this.job.metadata.name, { ...this.job, ...more });
   }
 }
 
@@ -78,8 +94,13 @@ function fail(code: number, reason: string): never {
 
 test('the Job that is created', async () => {
   const rig = new Rig();
-  expect(await rig.ask()).toMatchObject({ state: 'unknown', isPending: true });
-  const { metadata, spec } = rig.job;
+  expect(await rig.ask()).toEqual({
+    state: 'unknown',
+    isPending: true,
+    message: expect.stringMatching(/^Job tests\/refit-smoke-[0-9a-f]{10} starts$/) as string,
+  });
+  const { metadata, spec, ...type } = rig.job;
+  expect(type).toMatchObject({ apiVersion: 'batch/v1', kind: 'Job' });
   expect(metadata.name).toMatch(/^refit-smoke-[0-9a-f]{10}$/);
   expect(metadata).toMatchObject({
     namespace: 'tests',
@@ -170,6 +191,101 @@ test('after a success the failure before it is over', async () => {
   await rig.ask();
   expect(await rig.ask({ ms: 5 * MINUTE })).toMatchObject({ isPending: true });
   expect(await rig.ask({ ms: SECOND })).toMatchObject({ isPending: true });
+});
+
+test('a result stays valid after the time that the Job could have taken', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.now += 4 * MINUTE;
+  rig.ends('Complete');
+  expect(await rig.ask({ ms: 2 * MINUTE })).toEqual({
+    state: 'passing',
+    message: expect.stringMatching(/^Job tests\/refit-smoke-\w+ succeeded$/) as string,
+    at: START,
+  });
+});
+
+test.each<[string, string, Partial<Condition>, RegExp]>([
+  ['only a message', 'no pod ran', {}, /\w failed: no pod ran$/],
+  [
+    'a reason and a message',
+    'no pod ran',
+    { reason: 'BackoffLimitExceeded' },
+    /\w failed: BackoffLimitExceeded: no pod ran$/,
+  ],
+  ['only a reason', '', { reason: 'BackoffLimitExceeded' }, /\w failed: BackoffLimitExceeded$/],
+  ['neither a reason nor a message', '', { reason: '' }, /\w failed$/],
+])('a failed Job with %s is told', async (_what, message, more, expected) => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Failed', message, more);
+  expect(await rig.ask()).toMatchObject({
+    state: 'failing',
+    message: expect.stringMatching(expected) as string,
+  });
+});
+
+test('a failure whose time cannot be read counts as just now, and its message is shortened', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Failed', 'x'.repeat(300), { lastTransitionTime: '' });
+  const { state, message } = await rig.ask({ ms: 2 * MINUTE });
+  expect(state).toBe('failing');
+  expect(message).toHaveLength(200);
+  expect(rig.written).toHaveLength(1);
+});
+
+test('a Job that is being deleted is waited for', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Complete');
+  rig.change({ metadata: { ...rig.job.metadata, deletionTimestamp: rfc3339(rig.now) } });
+  expect(await rig.ask()).toMatchObject({
+    isPending: true,
+    message: expect.stringMatching(/^Job tests\/refit-smoke-\w+ is being deleted$/) as string,
+  });
+  expect(rig.written).toHaveLength(1);
+});
+
+test('each policy and each content of a check has a Job of its own', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  await rig.ask({ policy: 'weekly' });
+  await rig.ask({ check: { ...CHECK, timeoutMs: MINUTE } });
+  expect(rig.jobs.size).toBe(3);
+});
+
+test('the name of a Job is short enough for the API server, however long the name of the check is', async () => {
+  const rig = new Rig();
+  await rig.ask({ check: { ...CHECK, name: 'n'.repeat(63) } });
+  expect(rig.job.metadata.name).toMatch(/^refit-n{40}-[0-9a-f]{10}$/);
+});
+
+test('a namespace that may have no Jobs makes the check unknown', async () => {
+  const rig = new Rig();
+  expect(await rig.ask({ refusal: 'it is reserved' })).toEqual({
+    state: 'unknown',
+    message: expect.stringMatching(/^Refit creates no Job tests\/.+: it is reserved$/) as string,
+  });
+  expect(rig.written).toEqual([]);
+});
+
+test('a Job of somebody else that runs other pods makes the check unknown', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.change({ spec: { template: { spec: { containers: [{ name: 'c', image: 'other' }] } } } });
+  expect(await rig.ask()).toEqual({
+    state: 'unknown',
+    message: expect.stringContaining(
+      'exists, but does not run the pods of this template',
+    ) as string,
+  });
+});
+
+test('an error of the API server is no result', async () => {
+  const rig = new Rig();
+  rig.client.get = async () => await Promise.reject(new Error('no route'));
+  await expect(rig.ask()).rejects.toThrow('no route');
 });
 
 test('a Job that nobody ends fails after its time, and is replaced', async () => {

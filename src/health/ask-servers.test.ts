@@ -11,7 +11,7 @@ import { messageOf } from '../util/errors.ts';
 import { askAlerts } from './ask-alerts.ts';
 import { askHttp } from './ask-http.ts';
 import { askMetrics } from './ask-metrics.ts';
-import type { CheckTools } from './ask-server.ts';
+import { answerFrom, type CheckTools } from './ask-server.ts';
 import type { AlertCheck, CheckFinding, MetricCheck } from './checks.ts';
 
 interface Answer {
@@ -70,6 +70,8 @@ const vector = (...samples: readonly [labels: object, value: string][]) => ({
   result: samples.map(([metric, value]) => ({ metric, value: [1, value] })),
 });
 
+const PASSES = 'passing: the value is 0, within max 0.01';
+
 test.each<[string, Answer, string, Partial<MetricCheck>?]>([
   [
     'a value within bounds',
@@ -119,12 +121,76 @@ test.each<[string, Answer, string, Partial<MetricCheck>?]>([
     success(vector([{}, 'NaN'], [{}, '1'])),
     'failing: the value is 1, above max 0.01',
   ],
-  ['no value', success(vector()), 'unknown: the query returns no value'],
   [
-    'a scalar',
-    success({ resultType: 'scalar', result: [1, '0'] }),
-    'passing: the value is 0, within max 0.01',
+    'infinity without a sign',
+    success(vector([{}, 'Inf'])),
+    'failing: the value is Inf, above max 0.01',
   ],
+  [
+    'negative infinity',
+    success(vector([{}, '-Inf'])),
+    'failing: the value is -Inf, below min 3',
+    { min: 3 },
+  ],
+  [
+    'a text that only begins or ends like infinity',
+    success(vector([{}, 'Info'], [{}, 'xInf'])),
+    'unknown: the value is Info; xInf, which cannot be compared with min and max',
+  ],
+  [
+    'an empty text',
+    success(vector([{}, ' '])),
+    'unknown: the value is  , which cannot be compared with min and max',
+  ],
+  [
+    'a value that is no text',
+    success({ resultType: 'vector', result: [{ metric: {}, value: [1, 0] }] }),
+    'unknown: the value is no number, which cannot be compared with min and max',
+  ],
+  [
+    'a value without labels',
+    success({ resultType: 'vector', result: [{ value: [1, '0'] }] }),
+    PASSES,
+  ],
+  [
+    'a value with a label that is no text',
+    success(vector([{ a: 1, b: '2' }, '0'])),
+    'passing: the value is 0, within max 0.01 for b=2',
+  ],
+  [
+    'as many labels as fit, and a text as long as fits',
+    success(vector([{ a: 'x'.repeat(60), b: '2', c: '3', d: '4' }, '0'])),
+    `passing: the value is 0, within max 0.01 for a=${'x'.repeat(60)}, b=2, c=3, d=4`,
+  ],
+  [
+    'a value with only a lower bound',
+    success(vector([{}, '3'])),
+    'passing: the value is 3, within min 3',
+    { min: 3 },
+  ],
+  [
+    'values of no type',
+    success({}),
+    'unknown: the query returns a value of no known type; it must return a vector or a scalar',
+  ],
+  [
+    'an error with values',
+    success(vector([{}, '0']), { status: 'error' }),
+    'unknown: HOST did not answer like Prometheus',
+  ],
+  ['warnings of another form', success(vector([{}, '0']), { warnings: [5] }), PASSES],
+  [
+    'an error that is no text',
+    { status: 500, body: '{"error":{"code":5}}' },
+    'unknown: HOST answered 500 Internal Server Error',
+  ],
+  [
+    'a long error',
+    { status: 500, body: JSON.stringify({ error: 'x'.repeat(161) }) },
+    `unknown: HOST answered 500 Internal Server Error: ${'x'.repeat(160)}`,
+  ],
+  ['no value', success(vector()), 'unknown: the query returns no value'],
+  ['a scalar', success({ resultType: 'scalar', result: [1, '0'] }), PASSES],
   [
     'a matrix',
     success({ resultType: 'matrix', result: [] }),
@@ -199,6 +265,12 @@ test.each<[string, AlertCheck['source'], Answer, string]>([
   ],
   ['other JSON', 'prometheus', success({}), 'unknown: HOST did not answer like Prometheus'],
   [
+    'an error with alerts',
+    'prometheus',
+    success({ alerts: [alert(CRITICAL)] }, { status: 'error' }),
+    'unknown: HOST did not answer like Prometheus',
+  ],
+  [
     'one that is active',
     'alertmanager',
     { body: JSON.stringify([{ labels: CRITICAL, status: { state: 'active' } }]) },
@@ -231,10 +303,22 @@ test.each<[string, AlertCheck['source'], Answer, string]>([
   expect(asked?.url).toBe(source === 'prometheus' ? '/api/v1/alerts' : `/api/v2/alerts${query}`);
 });
 
+test('an alert fires only if it has all labels of the check', async () => {
+  const only = (labels: object): Promise<string> => {
+    answer = success({ alerts: [alert(labels)] });
+    const wanted = { severity: 'critical', team: 'db' };
+    const named = { kind: 'alerts', name: 'critical', source: 'prometheus' } as const;
+    return told(askAlerts({ ...named, url: url(), labels: wanted }, toolsWith(), signal));
+  };
+  expect(await only(CRITICAL)).toMatch(/^passing: /);
+  expect(await only({ ...CRITICAL, team: 'db' })).toMatch(/^failing: /);
+});
+
 const http = (more: object = {}) => ({ kind: 'http', name: 'web', url: url(), ...more }) as const;
 
 test.each<[string, Answer | 'silence', string]>([
   ['a good status', { status: 204 }, 'passing: http://HOST/ answered 204 No Content'],
+  ['the last good status', { status: 299 }, 'passing: http://HOST/ answered 299'],
   [
     'a bad status',
     { status: 503 },
@@ -269,6 +353,40 @@ test.each<[string, Record<string, string>, string]>([
   expect(asked?.headers.authorization).toBe(expected);
 });
 
+test('a Secret with only certificate authorities sends no credentials', async () => {
+  answer = {};
+  await askHttp(http({ secretName: 'web' }), toolsWith({ 'ca.crt': 'PEM' }), signal);
+  expect(asked?.headers).toMatchObject({ accept: 'application/json, */*', 'user-agent': 'refit' });
+  expect(asked?.headers).not.toHaveProperty('authorization');
+  expect(asked?.headers).not.toHaveProperty('content-type');
+});
+
+test('a request with a body says that the body is JSON', async () => {
+  answer = { body: '{"id":7}' };
+  const request = { url: new URL(url()), method: 'POST', body: '{}' } as const;
+  expect(await answerFrom(request, toolsWith(), signal)).toEqual({ id: 7 });
+  expect(asked?.method).toBe('POST');
+  expect(asked?.headers['content-type']).toBe('application/json');
+});
+
+test('a check that is aborted has no result', async () => {
+  answer = 'silence';
+  const stop = new AbortController();
+  server.once('request', () => stop.abort());
+  await expect(askHttp(http(), toolsWith(), stop.signal)).rejects.toThrow('no answer from');
+});
+
+test('a server that never ends its answer loses the connection once it has said its status', async () => {
+  answer = 'silence';
+  const closed = Promise.withResolvers<void>();
+  server.once('request', (_request, response) => {
+    response.once('close', closed.resolve);
+    response.writeHead(200).write('and');
+  });
+  expect(await told(askHttp(http(), toolsWith(), signal))).toMatch(/^passing: /);
+  await closed.promise;
+});
+
 const TITLE = 'Secret refit-system/web';
 
 test.each<[string, Record<string, string> | Error, string]>([
@@ -283,6 +401,16 @@ test.each<[string, Record<string, string> | Error, string]>([
   const asking = askHttp(http({ secretName: 'web' }), toolsWith(secret), signal);
   expect(await told(asking)).toBe(`unknown: ${expected}`);
   expect(asked).toBeUndefined();
+});
+
+test('a password that begins with the name of its user is hidden completely', async () => {
+  answer = { status: 401, body: JSON.stringify({ error: 'admin-very-secret is wrong' }) };
+  const named = { kind: 'metrics', name: 'rate', secretName: 'web' } as const;
+  const secret = { username: 'admin', password: 'admin-very-secret' };
+  const check = { ...named, url: url(), query: 'up', max: 1 };
+  expect(await told(askMetrics(check, toolsWith(secret), signal))).toBe(
+    'unknown: HOST answered 401 Unauthorized: *** is wrong',
+  );
 });
 
 test('a server that quotes the credentials does not make them known', async () => {

@@ -189,5 +189,5 @@ test('an expression that ignores errors does not continue after it exceeded a li
 test('an expression whose types contain each other too often is refused', () => {
   const doubled = (times: number): string => `[1]${'.map(a, {a: a})'.repeat(times)}.size() > 0`;
   expect(compileCel(doubled(3))).toBeTypeOf('object');
-  expect(compileCel(doubled(12))).toMatch(/^the type of a part of the expression is too long/);
+  expect(compileCel(doubled(12))).toBe('the type of a part of the expression is too long');
 });

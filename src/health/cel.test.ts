@@ -49,7 +49,9 @@ test.each([
   ['"constructor" in object || "__proto__" in object', false],
   ['object.metadata.name.matches("^d")', true],
 ])('%s is %s', (expression, value) => {
-  expect(answerOf(expression)).toMatchObject({ kind: 'value', value });
+  const answer = answerOf(expression);
+  expect(answer).toMatchObject({ kind: 'value', value });
+  if (value) expect(answer).toMatchObject({ detail: '' });
 });
 
 test.each([
@@ -72,8 +74,10 @@ test.each([
   ['object.metadata.name == "other"', '"db" == "other"'],
   ['object.status == object.spec', /^\{"readyReplicas":2,.+… == \{"replicas":3,.+…$/],
   ['object.spec.paused', ''],
-])('%s shows what it compared', (expression, detail) => {
-  expect(answerOf(expression)).toEqual({
+  ['object.text == "other"', `"${'x'.repeat(38)}" == "other"`, { text: 'x'.repeat(38) }],
+  ['object.text == "other"', `"${'x'.repeat(39)}… == "other"`, { text: 'x'.repeat(39) }],
+])('%s shows what it compared', (expression, detail, object: object = OBJECT) => {
+  expect(answerOf(expression, object)).toEqual({
     kind: 'value',
     value: false,
     detail: typeof detail === 'string' ? detail : expect.stringMatching(detail),

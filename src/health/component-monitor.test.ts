@@ -7,6 +7,7 @@ import type { KubeClient, RequestOptions } from '../kube/client.ts';
 import type { KubeObject, Lease, Resource } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { rfc3339 } from '../util/clock.ts';
+import { defined } from '../util/json.ts';
 import { aborted } from '../util/waits.ts';
 import { type ComponentMonitor, createComponentMonitor } from './component-monitor.ts';
 
@@ -128,7 +129,7 @@ test.each<[string, number | undefined, number]>([
 ])('a component may be silent for a grace and %s', async (_what, leaseDurationSeconds, most) => {
   await using scene = new Scene();
   const renewTime = rfc3339(scene.clock.now());
-  scene.lease = { holderIdentity: 'c1', renewTime, leaseDurationSeconds };
+  scene.lease = defined({ holderIdentity: 'c1', renewTime, leaseDurationSeconds });
   scene.monitor.follow('p', true);
   await scene.wait(most);
   expect(scene.state).toBe(`${MANAGER} working`);
