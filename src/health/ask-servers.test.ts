@@ -383,7 +383,7 @@ test('a server that never ends its answer loses the connection once it has said 
     response.once('close', closed.resolve);
     response.writeHead(200).write('and');
   });
-  expect(await told(askHttp(http(), toolsWith(), signal))).toMatch(/^passing: /);
+  expect(await told(askHttp(http(), toolsWith(), signal, 600_000))).toMatch(/^passing: /);
   await closed.promise;
 });
 

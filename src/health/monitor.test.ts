@@ -152,6 +152,7 @@ test('an answer as of an earlier time is asked for again at the usual pace only'
   expect(scene.monitor.resultsOf('a')).toMatchObject([{ at }]);
   await scene.clock.advance(1_000);
   expect(scene.asked).toHaveLength(2);
+  expect(scene.changes()).toBe(1);
 });
 
 test('a check that a plan followed before the monitor runs is asked as soon as it runs', async () => {
@@ -197,11 +198,13 @@ test('a check that no plan has any more is asked no more, and the results of oth
   scene.follow('b', ['three']);
   await scene.clock.advance(0);
   scene.follow('a', ['two']);
+  await scene.clock.advance(15_000);
+  expect(scene.asked.slice(3).toSorted()).toEqual(['three', 'two']);
   scene.monitor.forget('b');
   expect(scene.monitor.resultsOf('a')).toMatchObject([{ name: 'two', ...GOOD }]);
   expect(scene.monitor.resultsOf('b')).toEqual([]);
   await scene.clock.advance(15_000);
-  expect(scene.asked).toEqual(['one', 'two', 'three', 'two']);
+  expect(scene.asked.slice(5)).toEqual(['two']);
 });
 
 test('a plan that is followed again after it was forgotten waits for a new answer', async () => {
