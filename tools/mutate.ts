@@ -76,7 +76,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     tests: ['src/dialects/kubeadm/host/*.test.ts'],
   },
   election: { least: 95, code: ['src/kube/election'], tests: ['src/kube/election/*.test.ts'] },
-  health: { least: 90, code: ['src/health'], tests: ['src/health/*.test.ts'] },
+  health: { least: 95, code: ['src/health'], tests: ['src/health/*.test.ts'] },
   hooks: { least: 90, code: ['src/hooks'], tests: ['src/hooks/*.test.ts'] },
   notify: { least: 92, code: ['src/notify'], tests: ['src/notify/*.test.ts'] },
   silences: { least: 90, code: ['src/silences'], tests: ['src/silences/*.test.ts'] },

@@ -384,6 +384,10 @@ test('a check that is aborted asks nothing more, and has no result', async () =>
   expect(asked).toHaveLength(2);
 });
 
+test('an error about objects that are no Secrets is told', async () => {
+  await expect(ask({}, { error: new Error('no route') })).rejects.toThrow('no route');
+});
+
 test('a check of Secrets that is aborted has no result', async () => {
   const stop = new AbortController();
   const { client, check } = partsOf(SECRETS, {});
