@@ -44,7 +44,7 @@ function sentenceFor(page: string, dialect: string): string {
   return `${wrong} of ${rows.length} cases were wrong at first; ${open} of them are open.`;
 }
 
-test.each(['k0s', 'kubeadm'])(
+test.each(['k0s', 'kubeadm', 'Rancher', 'Cluster API'])(
   'the field cases of %s: at least ten, each with a proof, and counted in a sentence',
   (dialect) => {
     expect(rowsOf(PAGE, dialect).length).toBeGreaterThanOrEqual(10);
