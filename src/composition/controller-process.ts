@@ -45,7 +45,7 @@ import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Controller } from '../runtime/run-controller.ts';
-import { alertmanager } from '../silences/alertmanager.ts';
+import { type Alertmanager, alertmanager } from '../silences/alertmanager.ts';
 import { createSilenceKeeper, type SilenceKeeper } from '../silences/keeper.ts';
 import type { TraceExporter } from '../traces/exporter.ts';
 import { type Clock, sleep, systemClock } from '../util/clock.ts';
@@ -263,13 +263,15 @@ function healthMonitor(
   return createHealthMonitor(clock, checkAsker(parts));
 }
 
-function silenceKeeper(
-  { config, clock, metrics }: ControllerParts,
+function silenceKeeper(parts: ControllerParts, client: KubeClient): SilenceKeeper {
+  return createSilenceKeeper(parts.clock, alertmanagerFor(parts, client), parts.metrics);
+}
+
+function alertmanagerFor(
+  { config, clock }: Pick<ControllerParts, 'config' | 'clock'>,
   client: KubeClient,
-): SilenceKeeper {
-  const { env: environment } = process;
-  const tools = { client, namespace: homeOf(config), environment, clock };
-  return createSilenceKeeper(clock, alertmanager(tools), metrics);
+): Alertmanager {
+  return alertmanager({ client, namespace: homeOf(config), environment: process.env, clock });
 }
 
 function hookRunner({ config, writer: client, templates, clock }: ControllerParts): HookRunner {
@@ -468,6 +470,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
         plans,
         isPlan,
         secretsIn: homeOf(parts.config),
+        alertmanager: alertmanagerFor(parts, writer),
       }),
     );
   });

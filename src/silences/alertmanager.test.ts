@@ -2,11 +2,12 @@
  * Tests the requests to Alertmanager, with credentials from a Secret. The tests with a real Alertmanager are in
  * test/testenv/silences.test.ts.
  */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type Script, startStubServer } from '../../test/faults/stub-server.ts';
 import { MemoryApi } from '../../test/support/builders/memory-api.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { secrets } from '../kube/resources.ts';
+import { messageOf } from '../util/errors.ts';
 import { alertmanager } from './alertmanager.ts';
 import { wantedFor } from './silence.ts';
 
@@ -33,7 +34,7 @@ async function rig(script: Script) {
     comment: wanted.comment,
   };
   const later = (minutes: number): string => new Date(clock.now() + minutes * 60_000).toISOString();
-  return { server, wanted, own, later, am: alertmanager(tools) };
+  return { server, wanted, own, later, clock, am: alertmanager(tools) };
 }
 
 test('a silence is looked for, and made below the path of the server, with the token', async () => {
@@ -99,4 +100,33 @@ test.each<[string, Script, string]>([
   await using server = scene.server;
   await expect(am.keep(wanted, NEVER)).rejects.toThrow(`127.0.0.1:${server.port} ${problem}`);
   expect(server.requests).toHaveLength(1);
+});
+
+test('the state of the server is asked below its path, with the token, and changes nothing', async () => {
+  const scene = await rig((_request, response) => response.end('{"versionInfo":{}}'));
+  await using server = scene.server;
+  await scene.am.reach(scene.wanted.rule, NEVER);
+  expect(server.requests).toMatchObject([
+    { method: 'GET', url: '/am/api/v2/status', headers: { authorization: `Bearer ${TOKEN}` } },
+  ]);
+});
+
+test.each([
+  ['another server', '{"status":"ok"}'],
+  ['a page', '<html></html>'],
+])('%s is not taken for an Alertmanager', async (_what, body) => {
+  const scene = await rig((_request, response) => response.end(body));
+  await using server = scene.server;
+  await expect(scene.am.reach(scene.wanted.rule, NEVER)).rejects.toThrow(
+    `127.0.0.1:${server.port} did not answer like Alertmanager`,
+  );
+});
+
+test('a server that never answers is given up after 10 s', async () => {
+  const scene = await rig(() => undefined);
+  await using server = scene.server;
+  const reached = scene.am.reach(scene.wanted.rule, NEVER).catch(messageOf);
+  await vi.waitFor(() => expect(server.requests).toHaveLength(1), 60_000);
+  await scene.clock.advance(10_000);
+  expect(await reached).toBe(`127.0.0.1:${server.port} gave no answer within 10 s`);
 });

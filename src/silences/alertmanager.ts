@@ -2,7 +2,16 @@
 import { answerFrom, apiUrl, type CheckTools } from '../health/ask-server.ts';
 import type { Clock } from '../util/clock.ts';
 import { isRecord } from '../util/json.ts';
-import { filtersOf, lastOf, type Made, ownAmong, renewalOf, type Wanted } from './silence.ts';
+import { within } from '../util/within.ts';
+import {
+  filtersOf,
+  lastOf,
+  type Made,
+  ownAmong,
+  renewalOf,
+  type SilenceRule,
+  type Wanted,
+} from './silence.ts';
 
 /** Makes the silences in Alertmanager match the wanted state. Rejects with one sentence that contains no secret. */
 export interface Alertmanager {
@@ -13,6 +22,8 @@ export interface Alertmanager {
   keep(wanted: Wanted, abort: AbortSignal): Promise<Made | undefined>;
   /** Ends the silence, if there is one. */
   end(wanted: Wanted, abort: AbortSignal): Promise<void>;
+  /** Asks the server for its state, and changes nothing. Rejects if it does not answer as Alertmanager does. */
+  reach(rule: Pick<SilenceRule, 'url' | 'secretName'>, abort: AbortSignal): Promise<void>;
 }
 
 export interface AlertmanagerParts extends CheckTools {
@@ -20,6 +31,9 @@ export interface AlertmanagerParts extends CheckTools {
 }
 
 const SILENCES = '/api/v2/silences';
+const STATUS = '/api/v2/status';
+/** Milliseconds that the answer about the state of the server may take. */
+const REACH_WITHIN_MS = 10_000;
 
 export function alertmanager(parts: AlertmanagerParts): Alertmanager {
   const { clock } = parts;
@@ -41,6 +55,16 @@ export function alertmanager(parts: AlertmanagerParts): Alertmanager {
         const address = apiUrl(url, `/api/v2/silence/${encodeURIComponent(id)}`);
         await answerFrom({ url: address, secretName, method: 'DELETE' }, parts, abort);
       }
+    },
+    async reach({ url, secretName }, abort) {
+      const address = apiUrl(url, STATUS);
+      const late = new Error(`${address.host} gave no answer within ${REACH_WITHIN_MS / 1000} s`);
+      const limit = { ms: REACH_WITHIN_MS, late, stop: abort };
+      const answer = await within(clock, limit, async (stop) =>
+        answerFrom({ url: address, secretName }, parts, stop),
+      );
+      if (!isRecord(answer) || !isRecord(answer['versionInfo']))
+        throw new Error(`${address.host} did not answer like Alertmanager`);
     },
   };
 }

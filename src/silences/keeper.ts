@@ -8,7 +8,7 @@ import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted } from '../util/waits.ts';
 import { within } from '../util/within.ts';
-import type { Alertmanager } from './alertmanager.ts';
+import type { Alertmanager as AnyAlertmanager } from './alertmanager.ts';
 import {
   type Made,
   nextLookMs,
@@ -17,6 +17,8 @@ import {
   type Wanted,
   wantedFor,
 } from './silence.ts';
+
+type Alertmanager = Pick<AnyAlertmanager, 'keep' | 'end'>;
 
 /** The rules and the Nodes for which one plan needs silences. */
 export interface SilenceScope {

@@ -14,6 +14,7 @@ import {
   generationChanged,
   type Predicate,
 } from '../../runtime/run-controller.ts';
+import type { Alertmanager } from '../../silences/alertmanager.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
@@ -31,6 +32,8 @@ export interface PolicyParts {
   isPlan(dialect: string, object: KubeObject): boolean;
   /** The namespace of the Secrets to which policies refer; undefined if this process does not look at them. */
   readonly secretsIn?: string;
+  /** The servers of the silences of policies; undefined if this process sends them no requests. */
+  readonly alertmanager?: Pick<Alertmanager, 'reach'>;
 }
 
 /** Milliseconds until the controller tries again to write a status if it lacks the right to write it. */
@@ -100,14 +103,15 @@ async function report(
 
 /** Resolves with the problems of the references of the policy; undefined if it has no references. */
 async function referencesOf(
-  { secretsIn: namespace, writer: client, jobs, clock }: PolicyParts,
+  { secretsIn: namespace, writer: client, jobs, clock, alertmanager }: PolicyParts,
   policy: UpgradePolicy,
   abort: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const read = readPolicy(policy);
   if (namespace === undefined || read.problems.length > 0 || !hasReferences(read)) return undefined;
   const templates = templateJobs(client, jobs);
-  return await referenceProblems({ client, namespace, templates }, read, clock.now(), abort);
+  const tools = { client, namespace, templates, alertmanager };
+  return await referenceProblems(tools, read, clock.now(), abort);
 }
 
 function plansOf(parts: PolicyParts): PlanRef[] {
@@ -202,7 +206,7 @@ function resolved(problems: readonly string[]): ConditionUpdate {
       status: 'True',
       reason: RESOLVED_REFS,
       message:
-        'every Secret can be read, the Jobs of all hooks and health checks can be created, and no tool of coordinate is known to be missing',
+        'every Secret can be read, the Jobs of all hooks and health checks can be created, each Alertmanager of silences answers, and no tool of coordinate is known to be missing',
     };
   return {
     type: RESOLVED_REFS,

@@ -203,3 +203,27 @@ test('a controller leaves the condition about references to the controller that 
   };
   expect(unresolvedIn(withStatus(bad, ours, T0))).toBe(unresolvedIn(bad));
 });
+
+test('a policy says which Alertmanager of its silences does not answer', async () => {
+  const matchers = [{ name: 'node', value: '{node}' }];
+  const silences = [
+    { name: 'up', url: 'http://up:9093', matchers },
+    { name: 'down', url: 'http://down:9093', matchers },
+  ];
+  const policy = readPolicy(buildUpgradePolicy('nightly', { silences }));
+  expect(policy.problems).toEqual([]);
+  expect(hasReferences(policy)).toBe(true);
+  const alertmanager = {
+    reach: async ({ url }: { url: string }) => {
+      await Promise.resolve();
+      if (url.includes('down')) throw new Error('down:9093 gave no answer within 10 s');
+    },
+  };
+  const tools = { client: api.client, namespace: 'n', templates: templateJobs(api.client, EVERY) };
+  const { signal } = new AbortController();
+  expect(await referenceProblems({ ...tools, alertmanager }, policy, T0, signal)).toEqual([
+    'silence down: down:9093 gave no answer within 10 s',
+  ]);
+  // A process without silences sends no requests.
+  expect(await referenceProblems(tools, policy, T0, signal)).toEqual([]);
+});

@@ -9,6 +9,8 @@ import type { KubeClient } from '../../kube/client.ts';
 import { readSecret, SecretUnavailable } from '../../kube/read-secret.ts';
 import type { TemplateJobs } from '../../kube/template-jobs.ts';
 import type { Receiver } from '../../notify/receivers.ts';
+import type { Alertmanager } from '../../silences/alertmanager.ts';
+import { messageOf } from '../../util/errors.ts';
 import type { RolloutPolicy } from './rollout-policy.ts';
 
 /** The type of the condition of a policy that says whether everything to which the policy refers can be used. */
@@ -67,14 +69,16 @@ interface Tools {
   /** The namespace of the Secrets. */
   readonly namespace: string;
   readonly templates: Pick<TemplateJobs, 'rehearse'>;
+  /** The servers of silences; undefined if this process sends them no requests. */
+  readonly alertmanager?: Pick<Alertmanager, 'reach'> | undefined;
 }
 
-/** Returns true if the policy refers to a Secret or to another tool, or creates Jobs in a namespace. */
+/** Returns true if the policy refers to a Secret, to another tool or to a server of silences, or creates Jobs in a namespace. */
 export function hasReferences(policy: RolloutPolicy): boolean {
-  const { coordinate = [] } = policy;
+  const { coordinate = [], silences = [] } = policy;
   return (
     [secretsOf, jobHooksOf, jobChecksOf].some((of) => of(policy).length > 0) ||
-    coordinate.length > 0
+    coordinate.length + silences.length > 0
   );
 }
 
@@ -95,6 +99,11 @@ export async function referenceProblems(
       return problem === undefined ? [] : [`hook ${hook.name}: ${problem}`];
     }),
     presenceProblems(tools.client, policy.coordinate ?? [], abort),
+    ...(policy.silences ?? []).map(async (rule) => {
+      const problem = await tools.alertmanager?.reach(rule, abort).then(() => undefined, messageOf);
+      abort.throwIfAborted();
+      return problem === undefined ? [] : [`silence ${rule.name}: ${problem}`];
+    }),
     ...jobChecksOf(policy).map(async (check) => {
       const need = { policy: policy.name ?? '', now };
       const problem = await lookAheadAtCheck(tools.templates, check, need, abort);
