@@ -460,13 +460,12 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   // The schema of policies takes a long time to load, so it is loaded only when it is needed.
   manager.addPreparation(async () => {
     const { policyController } = await import('../engine/policy/policy-controller.ts');
-    const { namespaces: jobs } = templates;
     manager.addController(
       policyController({
         writer,
         clock,
         policies,
-        jobs,
+        jobs: templates.namespaces,
         plans,
         isPlan,
         secretsIn: homeOf(parts.config),

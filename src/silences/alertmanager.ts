@@ -60,8 +60,10 @@ export function alertmanager(parts: AlertmanagerParts): Alertmanager {
       const address = apiUrl(url, STATUS);
       const late = new Error(`${address.host} gave no answer within ${REACH_WITHIN_MS / 1000} s`);
       const limit = { ms: REACH_WITHIN_MS, late, stop: abort };
-      const answer = await within(clock, limit, async (stop) =>
-        answerFrom({ url: address, secretName }, parts, stop),
+      const answer = await within(
+        clock,
+        limit,
+        async (stop) => await answerFrom({ url: address, secretName }, parts, stop),
       );
       if (!isRecord(answer) || !isRecord(answer['versionInfo']))
         throw new Error(`${address.host} did not answer like Alertmanager`);
