@@ -147,6 +147,20 @@ test('a Job that runs is pending, its success holds for a time, and then one mor
   expect(rig.written).toEqual(['create uid-0', 'delete uid-0', 'create uid-1']);
 });
 
+test('a Job that has begun without a pod says so, and names the ServiceAccount', async () => {
+  const rig = new Rig();
+  const spec = { serviceAccountName: 'prober', containers: [{ name: 'c', image: 'smoke' }] };
+  const check = { ...CHECK, spec: { template: { spec } } };
+  await rig.ask({ check });
+  const { name } = rig.job.metadata;
+  rig.jobs.set(name, { ...rig.job, status: { startTime: rfc3339(START) } });
+  const { state, message } = await rig.ask({ check, ms: 12 * SECOND });
+  expect(state).toBe('unknown');
+  expect(message).toContain(`Job tests/${name} has no pod: check that ServiceAccount tests/prober`);
+  rig.jobs.set(name, { ...rig.job, status: { startTime: rfc3339(START), active: 1 } });
+  expect((await rig.ask({ check })).message).toContain('has run for 12 s');
+});
+
 test('a success from before the time that is needed does not count', async () => {
   const rig = new Rig();
   await rig.ask();

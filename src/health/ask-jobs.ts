@@ -5,6 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import type { KubeClient } from '../kube/client.ts';
+import { lackOfPods, serviceAccountIn } from '../kube/podless-jobs.ts';
 import { type Condition, type Job, jobs, trueCondition } from '../kube/resources.ts';
 import { ifFound, isForbidden } from '../kube/status-error.ts';
 import {
@@ -105,7 +106,11 @@ async function answer(
       return running(`${run.name} is being deleted`, run.earlier);
     if (run.end === undefined) {
       const ranMs = Math.max(0, need.now - run.startedAt);
-      return running(`${run.name} has run for ${formatDuration(ranMs)}`, run.earlier);
+      const template = check.spec['template'];
+      const account = serviceAccountIn(isRecord(template) ? template['spec'] : undefined);
+      const lack = lackOfPods({ ...job, metadata: { ...job.metadata, namespace } }, account);
+      const what = lack ?? `has run for ${formatDuration(ranMs)}`;
+      return running(`${run.name} ${what}`, run.earlier);
     }
     if (counts(run, run.end, check, need))
       return { state: run.end.state, message: run.end.message, at: run.startedAt };

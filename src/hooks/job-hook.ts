@@ -1,6 +1,6 @@
 /** Runs a hook as a Job. Every leader creates the Job under the same name, and reads its state. */
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
-import { lackOfPods } from '../kube/podless-jobs.ts';
+import { lackOfPods, serviceAccountIn } from '../kube/podless-jobs.ts';
 import { type Job, trueCondition } from '../kube/resources.ts';
 import { isInvalid } from '../kube/status-error.ts';
 import { ForeignJob, lookAheadAtTemplate, type TemplateJobs } from '../kube/template-jobs.ts';
@@ -60,10 +60,9 @@ function findingOf(job: Job, { namespace, template }: JobAction): HookFinding {
     return { state: 'succeeded', message: `${name} is complete` };
   const failed = trueCondition(conditions, 'Failed');
   if (!failed) {
-    const account = template.spec?.['serviceAccountName'];
     const lack = lackOfPods(
       { ...job, metadata: { ...metadata, namespace } },
-      typeof account === 'string' ? account : undefined,
+      serviceAccountIn(template.spec),
     );
     return { state: 'running', message: `${name} ${lack ?? 'runs'}` };
   }

@@ -2,6 +2,7 @@
  * Says why a Job has no pod. Kubernetes tries again without end if a pod cannot be created, for example because its
  * ServiceAccount does not exist, and the Job itself does not say so.
  */
+import { isRecord } from '../util/json.ts';
 import { type Job, trueCondition } from './resources.ts';
 
 /**
@@ -25,4 +26,10 @@ export function lackOfPods(job: Job, serviceAccount: string | undefined): string
   const account =
     serviceAccount === undefined || serviceAccount === '' ? 'default' : serviceAccount;
   return `has no pod: check that ServiceAccount ${namespace}/${account} exists, and that no quota and no admission policy refuses its pods; Events of the Job say more: kubectl describe job ${name} -n ${namespace}`;
+}
+
+/** Returns the ServiceAccount that the pod template of a Job names; undefined if it names none. */
+export function serviceAccountIn(podSpec: unknown): string | undefined {
+  const account = isRecord(podSpec) ? podSpec['serviceAccountName'] : undefined;
+  return typeof account === 'string' ? account : undefined;
 }
