@@ -174,12 +174,12 @@ async function writeFiles(
       `--trusted-ca-file=/${pkiOf(name)}/ca.crt`,
     ];
     const command = flags.map((flag) => `    - ${flag}\n`).join('');
-    const spec = `spec:\n  containers:\n  - command:\n    - etcd\n${command}    image: r/etcd:3.6.8-0\n`;
+    const spec = `spec:\n  containers:\n  - command:\n    - etcd\n${command}    image: r/etcd:3.6.8-0\n    name: etcd\n`;
     await writeFile(join(folder, MANIFEST), spec);
     const authority = join('/', pkiOf(name), '../ca.crt');
     await writeFile(
       join(folder, API_SERVER),
-      `spec:\n  containers:\n  - command:\n    - --client-ca-file=${authority}\n`,
+      `spec:\n  containers:\n  - command:\n    - kube-apiserver\n    - --client-ca-file=${authority}\n    name: kube-apiserver\n`,
     );
   }
 }
