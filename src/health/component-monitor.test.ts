@@ -264,3 +264,18 @@ test('the time during which the API server does not answer does not count as sil
   await scene.wait(2000);
   expect(scene.state).toBe(`${MANAGER} unclear`);
 });
+
+test.each([
+  ['broken', false, 'so upgrades wait until their Leases can be read'],
+  ['forbidden', true, 'so upgrades do not wait for them'],
+] as const)(
+  'Leases that are %s say what that means for upgrades',
+  async (lease, isForbidden, effect) => {
+    await using scene = new Scene();
+    scene.lease = lease;
+    scene.monitor.follow('p', true);
+    await scene.wait(0);
+    expect(scene.monitor.known()).toMatchObject({ states: [], isForbidden });
+    expect(scene.lines.join()).toContain(effect);
+  },
+);

@@ -33,6 +33,8 @@ export interface ComponentState {
 interface Readings {
   readonly states: readonly ComponentState[];
   readonly problem?: string | undefined;
+  /** True if this process may not read the Leases, so that upgrades do not wait for the components. */
+  readonly isForbidden?: boolean | undefined;
 }
 
 /** What is known about the components. `unasked`: the first attempt to read their Leases has not ended. */
@@ -100,7 +102,8 @@ class Looks {
       // A Lease that cannot be read proves nothing, so its time is counted anew afterwards.
       this.#seen.clear();
       if (abort.aborted) return { states: [] };
-      return { states: [], problem: this.#problemOf(error, before) };
+      const problem = this.#problemOf(error, before);
+      return { states: [], problem, isForbidden: isForbidden(error) };
     }
   }
 
@@ -131,9 +134,12 @@ class Looks {
       ? `the controller may not read the Leases ${COMPONENTS.join(' and ')} in ${COMPONENTS_NAMESPACE} (the Role refit-components of deploy/rbac.yaml grants this right)`
       : printable(messageOf(error));
     const before = known === 'unasked' ? undefined : known.problem;
+    const effect = isForbidden(error)
+      ? 'so upgrades do not wait for them'
+      : 'so upgrades wait until their Leases can be read';
     if (before !== problem)
       this.#parts.log.warn(
-        'cannot see whether the controller manager and the scheduler work, so upgrades do not wait for them',
+        `cannot see whether the controller manager and the scheduler work, ${effect}`,
         { problem },
       );
     return problem;

@@ -8,6 +8,7 @@ import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts'
 
 const ENDS =
   'the component renews its Lease; if no such component runs in this cluster, somebody deletes the Lease';
+const ENDS_READ = 'an API server answers with the Leases';
 /** Milliseconds until the states are compared again, because a renewal alone wakes no plan. */
 const RECHECK_MS = 2000;
 
@@ -42,6 +43,15 @@ function verdictOn(
       isPassing: true,
     });
   if ('told' in components) return wait('ComponentNotWorking', components.told, ENDS);
+  const { problem, isForbidden = false } = components;
+  // An API server often answers nothing for a moment after its own upgrade. That proves nothing about the components.
+  if (problem !== undefined && !isForbidden)
+    return wait(
+      'ControlPlaneUnknown',
+      `the Leases of the components could not be read: ${problem}`,
+      ENDS_READ,
+      { isPassing: true, recheckMs: RECHECK_MS },
+    );
   const bad = components.states.find((component) => !isGood(component));
   if (bad === undefined) return PASS;
   const { name, state, silentMs } = bad;
