@@ -110,9 +110,21 @@ function allowed({ metadata }: Job, namespaces: JobNamespaces): string {
   throw new RefusedNamespace(`Refit creates no Job ${namespace}/${name}: ${refusal}`);
 }
 
-/** Returns what the Job does, without the parts that differ between two Jobs with the same content. */
+/**
+ * Returns what the pods of the Job do and when it counts as complete. Leaves out the parts that differ between two Jobs
+ * with the same content, and the limits of time and of retries: somebody may change them in the policy while the Job
+ * runs, and the same work must not be done twice because of that.
+ */
 function comparable({ spec = {} }: Job): object {
-  const { selector: _selector, suspend: _suspend, template, ...others } = spec;
+  const {
+    selector: _selector,
+    suspend: _suspend,
+    activeDeadlineSeconds: _deadline,
+    backoffLimit: _retries,
+    ttlSecondsAfterFinished: _kept,
+    template,
+    ...others
+  } = spec;
   const { metadata, spec: pods } = (template ?? {}) as {
     readonly metadata?: { readonly labels?: object; readonly annotations?: object };
     readonly spec?: unknown;
