@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import { DIALECT_NAMES, type UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { EVERY_CONTROLLER } from '../../kube/job-namespaces.ts';
+import { EVERY_CONTROLLER, jobNamespaces } from '../../kube/job-namespaces.ts';
 import { type PolicyContext, withStatus } from './policy-controller.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
@@ -108,4 +108,23 @@ test('a condition keeps the time of its last change', () => {
 test('status.covers lists at most a hundred plans', () => {
   const plans = Array.from({ length: 150 }, (_, index) => ({ dialect: ONE, name: `p${index}` }));
   expect(withStatus(ALPHA, among([ALPHA], { plans }), T0).status?.covers).toHaveLength(100);
+});
+
+test('only the process with the plans of a policy says whether the Jobs of the policy are allowed', () => {
+  const template = { spec: { containers: [{ name: 'c', image: 'i' }] } };
+  const job = { namespace: 'backups', template };
+  const policy = buildUpgradePolicy('hooked', {
+    hooks: [{ name: 'backup', when: 'BeforeDrain', timeout: '5m', job }],
+  });
+  const refusing = jobNamespaces({ listed: ['others'], reserved: [] });
+  const allowing = jobNamespaces({ listed: ['backups'], reserved: [] });
+  const mine = { dialects: [ONE], plans: [FLEET], jobs: allowing };
+  const first = withStatus(policy, among([policy], mine), T0);
+  expect(told(first)[0]).toContain('Accepted=True');
+  const theirs = { dialects: [OTHER], plans: [], jobs: refusing };
+  expect(withStatus(first, among([first], theirs), T0 + HOUR)).toBe(first);
+  const refused = withStatus(first, among([first], { ...mine, jobs: refusing }), T0);
+  expect(told(refused)[0]).toContain('Accepted=False');
+  const edited = { ...first, metadata: { ...first.metadata, generation: 2 } };
+  expect(told(withStatus(edited, among([edited], theirs), T0))[0]).toContain('Accepted=True');
 });

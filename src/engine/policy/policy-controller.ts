@@ -149,10 +149,10 @@ export function withStatus(
   const covers = coveredBy(policy, context);
   const { dialects, references } = context;
   const isOurs = (title: string): boolean => dialects.includes(title.split('/')[0] ?? '');
-  // The controllers of other dialects may read Secrets in other namespaces, so they report about their own policies.
+  // The controllers of other dialects may read Secrets and run Jobs in other namespaces, so they report about their own policies.
   const isReported = covers.length === 0 || covers.some(isOurs);
   const updates = [
-    readable(policy, context),
+    isReported ? readable(policy, context.jobs) : keptReadable(policy),
     conflicted(policy, context),
     ...(references === undefined || !isReported ? [] : [resolved(references)]),
   ].map((each) => ({ ...each, ...observed }));
@@ -184,7 +184,20 @@ function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyC
   return [...ours, ...others].toSorted().slice(0, MAX_PLANS);
 }
 
-function readable(policy: UpgradePolicy, { jobs }: PolicyContext): ConditionUpdate {
+/**
+ * Returns the condition that another process has written about the present spec. Each process has its own list of
+ * namespaces for Jobs, so only a process that carries out plans of the policy judges them by its list.
+ */
+function keptReadable(policy: UpgradePolicy): ConditionUpdate {
+  const { metadata, status } = policy;
+  const known = status?.conditions?.find(({ type }) => type === 'Accepted');
+  if (known === undefined || known.observedGeneration !== metadata.generation)
+    return readable(policy, undefined);
+  const { type, reason = '', message = '' } = known;
+  return { type, status: known.status, reason, message };
+}
+
+function readable(policy: UpgradePolicy, jobs: JobNamespaces | undefined): ConditionUpdate {
   const { problems } = readPolicy(policy, jobs);
   const [first] = problems;
   if (!first)
