@@ -33,7 +33,12 @@ const inputOf = (role: Role, components: GateInput['components'], watchedMs = 0)
 const BEFORE: readonly [string, GateInput['components'], string][] = [
   ['nobody looks at the components', undefined, 'pass'],
   ['no component has a Lease', { states: [] }, 'pass'],
-  ['the Leases cannot be read', { states: [], problem: 'forbidden' }, 'pass'],
+  ['the Leases may not be read', { states: [], problem: 'denied', isForbidden: true }, 'pass'],
+  [
+    'no API server answers with the Leases',
+    { states: [], problem: 'no route' },
+    'wait ControlPlaneUnknown: the Leases of the components could not be read: no route',
+  ],
   ['all components work', { states: [WORKING] }, 'pass'],
   [
     'the Leases are being read',
