@@ -127,7 +127,9 @@ test('a node starts after its hook, keeps its slot until the second one is done,
   // The NodeRollout keeps the message of the hook, so that a viewer needs to read neither Events nor Jobs.
   const said = `Job ${NAMESPACE}/${smoke.metadata.name} failed: BackoffLimitExceeded`;
   await puppets.until(async () =>
-    expect(await why('hooks-w1')).toContain(`the hook smoke failed: ${said}`),
+    expect(await why('hooks-w1')).toContain(
+      `the hook smoke of UpgradePolicy hooks-both failed: ${said}`,
+    ),
   );
   await leader.stop('SIGKILL');
   await using next = await lead();

@@ -12,6 +12,7 @@ import { nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
+import { kubernetesPartOf } from '../../src/versions/release-parts.ts';
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
@@ -71,7 +72,7 @@ test('a plan that is edited to skip a minor version starts no other node and end
 
   expect(await puppets.end()).toEqual({
     state: 'Warning',
-    description: `SkippedMinor: version-w2 would go from ${NOW} past 1.37 to ${TOO_NEW} (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)`,
+    description: `SkippedMinor: version-w2 would go from ${kubernetesPartOf(NOW)} past 1.37 to ${TOO_NEW} (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)`,
   });
   expect(await puppets.recorded()).toEqual({
     'version-w1': 'SignalCompleted',
