@@ -223,7 +223,7 @@ test('without the right to read the Leases nothing is known, and the missing rig
   await scene.wait(10_000);
   const problem =
     'the controller may not read the Leases kube-controller-manager and kube-scheduler in kube-system (the Role refit-components of deploy/rbac.yaml grants this right)';
-  expect(scene.monitor.known()).toEqual({ states: [], problem });
+  expect(scene.monitor.known()).toEqual({ states: [], problem, isForbidden: true });
   const message =
     'cannot see whether the controller manager and the scheduler work, so upgrades do not wait for them';
   expect(scene.lines.map((line) => JSON.parse(line) as unknown)).toEqual([
