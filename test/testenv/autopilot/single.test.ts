@@ -7,7 +7,11 @@ import { forbiddenIn } from '../audit.ts';
 import { DrainBlocker } from './drain-blocker.ts';
 import { FROM, pairsWith, targetsIn, uniquePrefix, useScene } from './scene.ts';
 
-const TOO_NEW = 'v99.99.99';
+/**
+ * The original's own test leaves out the build. Refit refuses such a version before it asks the API server, because no
+ * node could ever report it.
+ */
+const TOO_NEW = 'v99.99.99+k0s.0';
 
 describe.each(pairsWith(3))('%s', (_name, combination) => {
   const prefix = uniquePrefix();
