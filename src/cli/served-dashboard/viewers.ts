@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import type { Dialect } from '../../engine/contract/dialect.ts';
-import { isUnauthorized } from '../../kube/status-error.ts';
+import { isNotFound, isUnauthorized } from '../../kube/status-error.ts';
 import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
@@ -295,6 +295,13 @@ class NothingToFollow extends Error {
   }
 }
 
+/** Returns the sentences that say why the plans cannot be followed. */
+function reasonsOf(error: unknown): readonly string[] {
+  if (error instanceof NothingToFollow) return error.missing;
+  // The API server answers a list with 404 only if it does not serve the kind.
+  return [isNotFound(error) ? NO_KIND : messageOf(error)];
+}
+
 function createViewer(
   { connection, dialects, clock, random = Math.random }: ViewersOptions,
   { token, user }: { readonly token: string; readonly user: string },
@@ -347,8 +354,7 @@ function createViewer(
         if (!renewed.signal.aborted) {
           failures = clock.monotonic() - began > RENEW_MS / 2 ? 1 : failures + 1;
           place.leave();
-          const missing = error instanceof NothingToFollow ? error.missing : [messageOf(error)];
-          seen = { ...seen, missing };
+          seen = { ...seen, missing: reasonsOf(error) };
           publish();
           const pause = backoffDelay(failures, { base: 1000, cap: 60_000, random });
           await sleep(clock, pause, abort).catch(() => undefined);
