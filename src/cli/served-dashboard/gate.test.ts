@@ -93,9 +93,12 @@ test.each([
   ['Basic a.b', undefined],
   ['Basic Bearer a.b', undefined],
   ['', undefined],
-])('the header Authorization: %s has the token %s, and the cookie does not count', (authorization, token) => {
-  expect(tokenIn({ authorization, cookie: 'refit-token=other' }, 'refit-token')).toBe(token);
-});
+])(
+  'the header Authorization: %s has the token %s, and the cookie does not count',
+  (authorization, token) => {
+    expect(tokenIn({ authorization, cookie: 'refit-token=other' }, 'refit-token')).toBe(token);
+  },
+);
 
 test.each([
   ['refit-token=a.b', 'a.b'],
