@@ -10,13 +10,14 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import {
   type CertificateFiles,
   followCertificate,
   readCertificate,
 } from '../../runtime/certificate.ts';
-import { RefitError } from '../../util/errors.ts';
+import { ifPossible, RefitError } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import type { Logger } from '../../util/log.ts';
 import type { UiFiles } from '../dashboard/bundle.ts';
@@ -68,7 +69,7 @@ export async function serveForViewers(options: ServedOptions) {
   const proven: { by?: X509Certificate } = {};
   const extra = names.map((name) => name.toLowerCase());
   const isKnown = (name: string): boolean =>
-    extra.includes(name) || (proven.by?.checkHost(name) ?? proven.by?.checkIP(name)) !== undefined;
+    extra.includes(name) || (proven.by !== undefined && isProven(proven.by, name));
   const routes = createRoutes({
     ...options,
     viewers,
@@ -99,6 +100,15 @@ export async function serveForViewers(options: ServedOptions) {
       await opened.disposeAsync();
     },
   };
+}
+
+/** Returns whether the certificate is for this host name or IP address. */
+function isProven(certificate: X509Certificate, name: string): boolean {
+  // Node.js throws for a text that is neither. Every client may send such a text as the name of the host, so it must not fail the request.
+  const found = ifPossible(() =>
+    isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name),
+  );
+  return found !== undefined;
 }
 
 async function createListener(
