@@ -94,6 +94,11 @@ const wrongRanges = [
   '',
   'proxy',
   '10.1.2.3/33',
+  '10.1.2.3/x8',
+  '10.1.2.3/ 8',
+  '10.1.2.3/8.0',
+  '10.1.2.3/1e1',
+  '10.1.2.3/0x10',
   '10.1.2.3/',
   '10.1.2.3/8/8',
   '0.0.0.0/0',
@@ -103,6 +108,53 @@ const wrongRanges = [
   'fe80::1%eth0',
   'fd00::/129',
 ];
+test('options that are refused have a hint that names a value to write', () => {
+  const refused = (options: TrustedProxyOptions, hint: string): void =>
+    expect(() => arrivals(options)).toThrow(
+      expect.objectContaining({ line: expect.stringContaining(`(${hint})`) as string }) as Error,
+    );
+  refused(
+    { tokenHeader: 'Cookie', trustedProxies: [PROXY] },
+    'write the header that the proxy sets, such as X-Forwarded-Access-Token',
+  );
+  refused(
+    { tokenHeader: HEADER },
+    'add the address of the proxy, such as --ui-trusted-proxy 10.244.1.7',
+  );
+  refused(
+    { tokenHeader: HEADER, trustedProxies: ['proxy'] },
+    'write an address such as 10.244.1.7, or a small range such as 10.244.1.0/28',
+  );
+});
+
+test('the shortest prefix is 8 bits, and the sentence about a shorter one says so', () => {
+  expect(arrive({ trustedProxies: ['10.0.0.0/8'] }, PROXY, ['a'])).toMatchObject({ token: 'a' });
+  for (const range of ['10.0.0.0/7', 'fd00::/7', 'proxy'])
+    expect(() => arrivals({ tokenHeader: HEADER, trustedProxies: [range] })).toThrow(
+      `--ui-trusted-proxy "${range}" is not an IP address, or a range with a prefix of at least 8 bits`,
+    );
+});
+
+test('an address that is unknown, or no IP address, is no trusted proxy', () => {
+  const header = { [HEADER.toLowerCase()]: ['a'] };
+  const arrivalOf = arrivals({ tokenHeader: HEADER, trustedProxies: ['10.0.0.0/8', 'fd00::/8'] });
+  const from = (remoteAddress: string | undefined, headersDistinct: object = header) =>
+    arrivalOf({ headersDistinct, socket: { remoteAddress } } as unknown as IncomingMessage);
+  expect(from(undefined)).toEqual({
+    kind: 'refused',
+    code: 403,
+    why: 'The header X-Forwarded-Access-Token is accepted only from the addresses of --ui-trusted-proxy, and this address is not one of them.',
+  });
+  for (const address of ['proxy', '10.1.2', '%eth0', ''])
+    expect(from(address), address).toMatchObject({ kind: 'refused', code: 403 });
+  expect(from(undefined, {})).toEqual({ kind: 'direct' });
+});
+
+test('spaces around a bearer token do not count', () => {
+  expect(arrive({}, PROXY, ['Bearer   a.b '])).toEqual({ kind: 'proxied', token: 'a.b' });
+  expect(arrive({}, PROXY, ['x Bearer a.b'])).toMatchObject({ kind: 'refused' });
+});
+
 const wrong: [TrustedProxyOptions, string][] = [
   [{ trustedProxies: [PROXY] }, '--ui-trusted-proxy needs --ui-token-header'],
   [{ tokenHeader: HEADER }, '--ui-token-header needs --ui-trusted-proxy'],
