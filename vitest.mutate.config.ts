@@ -15,6 +15,8 @@ export default defineConfig({
     // The same setting as in the project `unit`.
     isolate: false,
     includeTaskLocation: true,
+    // A change often makes a test wait in vain, so this wait is short. It is long enough for a machine with other work.
+    expect: { poll: { timeout: 3000 } },
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
