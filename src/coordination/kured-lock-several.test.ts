@@ -92,3 +92,24 @@ test('DaemonSets that do not run Kured have no part in the lock', async () => {
   const { view: none } = await look(plain, empty);
   expect(none.notFound).toMatch(/no DaemonSet of the cluster runs it/);
 });
+
+test('of several Kured that share a lock, Refit takes the lock once, with all places that are needed', async () => {
+  const shared = [
+    kured('arm', undefined, ['--ds-name=amd', '--concurrency=2']),
+    kured('amd', undefined, ['--ds-name=amd', '--concurrency=3']),
+  ];
+  const { api, view, lockOf } = await look(...shared);
+  await view.take?.();
+  expect(api.calls).toEqual(['patch daemonsets/amd']);
+  // Refit takes the places of the DaemonSet that reboots the most nodes at once.
+  expect(lockOf('amd')).toMatchObject({ maxOwners: 3 });
+  expect(lockOf('arm')).toBeUndefined();
+});
+
+test('of several Kured that share a lock, one with an unknown concurrency is told', async () => {
+  const { view } = await look(
+    kured('arm', undefined, ['--ds-name=amd', '--concurrency=many']),
+    kured('amd', undefined, ['--ds-name=amd']),
+  );
+  expect(view.others).toHaveLength(1);
+});

@@ -42,7 +42,9 @@ export const kuredLock: LockKind = {
     const found = await findKured(client, look);
     // Without Kured there is no lock, so Refit need not take it, and nobody else can hold it.
     if (found.length === 0) return { others: [], renewedAt: look.now, notFound: NOT_FOUND };
-    const views = await Promise.all(found.map(async (kured) => await viewAt(client, kured, look)));
+    const views = await Promise.all(
+      onePerLock(found).map(async (kured) => await viewAt(client, kured, look)),
+    );
     const [only] = views;
     return only && views.length === 1 ? only : asOne(views);
   },
@@ -68,6 +70,22 @@ async function findKured(client: LockClient, { abort }: Look): Promise<KubeObjec
     if (kured) return [kured];
     throw error;
   }
+}
+
+/**
+ * Returns one DaemonSet for each lock. Several DaemonSets can share a lock, for example one for each architecture. Refit
+ * must hold as many places of such a lock as the DaemonSet uses that reboots the most nodes at once.
+ */
+function onePerLock(found: readonly KubeObject[]): KubeObject[] {
+  const keyOfLock = (kured: KubeObject): string => {
+    const place = lockPlaceOf(kured);
+    return Object.values(place).includes('') ? `of ${keyOf(kured)}` : JSON.stringify(place);
+  };
+  // An unknown number could be any number.
+  const placesOf = (kured: KubeObject): number => concurrencyOf(kured) ?? Number.MAX_SAFE_INTEGER;
+  return [...Map.groupBy(found, keyOfLock).values()].flatMap(
+    (group) => group.toSorted((a, b) => placesOf(b) - placesOf(a))[0] ?? [],
+  );
 }
 
 /** Returns the lock of one Kured. Its annotation may be on another DaemonSet than the one that runs Kured. */
