@@ -98,6 +98,24 @@ test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
       '      w1 failed: FailedDownload: no space left',
     ],
   ],
+  [
+    'failed on several nodes with one cause: a line for all of them',
+    {
+      phase: 'failed',
+      ended: later(MINUTE),
+      counts: { ...COUNTS, done: 5, failed: 3 },
+      failures: [
+        { node: 'w1', message: 'w1: no space left' },
+        { node: 'w2', message: 'the disk is broken' },
+        { node: 'w3', message: 'w3: no space left' },
+      ],
+    },
+    [
+      `  ${later(0)}  failed 5/8 after 1 min, 59 min ago  to v1  (one)`,
+      '      w1, w3 failed: no space left',
+      '      w2 failed: the disk is broken',
+    ],
+  ],
 ])('a run that %s', (_name, run, lines) => {
   expect(linesOf({ ...RUN, ...run })).toEqual(lines);
 });

@@ -2,6 +2,7 @@
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
+import { listed } from '../../util/phrases.ts';
 import { type Medium, mediumOf, type Output } from '../output.ts';
 import { age, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fullNameOf } from '../status/text.ts';
@@ -87,6 +88,16 @@ export function untoldFailures({
   );
 }
 
+/** Returns a line for each cause. Nodes with the same cause share a line. */
+function failureLines(run: NodeRolloutRun): string[] {
+  const nodesOf = new Map<string, string[]>();
+  for (const { node, message } of untoldFailures(run)) {
+    const cause = message === undefined ? '' : `: ${causeIn(message, node)}`;
+    nodesOf.set(cause, [...(nodesOf.get(cause) ?? []), node]);
+  }
+  return [...nodesOf].map(([cause, names]) => `${listed(names, names.length)} failed${cause}`);
+}
+
 function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium): string[] {
   const { version, started, ended, phase, counts, message, reason, failures = [] } = run;
   const { snapshots = [] } = run;
@@ -106,10 +117,7 @@ function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium
   const code = reason === undefined ? '' : ` (${reason})`;
   const causes = [
     ...(message === undefined ? [] : [`${message}${code}`]),
-    ...untoldFailures(run).map(
-      ({ node, message: why }) =>
-        `${node} failed${why === undefined ? '' : `: ${causeIn(why, node)}`}`,
-    ),
+    ...failureLines(run),
     ...(counts.failed > failures.length
       ? [`${counts.failed - failures.length} more nodes failed`]
       : []),
