@@ -225,7 +225,7 @@ export function fixOf(plan: PlanView): string {
   if (phase === 'differs')
     return `The plan has ended, but its nodes were changed afterwards. Find out who changed them; to upgrade them again: ${again}.`;
   if (phase === 'empty' && corrected !== undefined)
-    return 'No node was upgraded. Correct the nodes or selectors of the Plan. It then continues by itself.';
+    return 'No node was upgraded. Correct the nodeSelector of the Plan, or its concurrency, which must be at least 1. The Plan then continues by itself.';
   if (phase === 'empty')
     return `No node was upgraded. Correct the nodes or selectors of the Plan, then: ${again}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;

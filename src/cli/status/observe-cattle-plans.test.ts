@@ -298,7 +298,7 @@ test('a node whose Job was refused is not retried: its Plan is corrected', async
 test('a Plan whose selector meets no Node: correcting it is enough', () => {
   const plan = { dialect: 'cattle', phase: 'empty', stages: [], waits: [], next: [] };
   expect(toDo(plan as unknown as PlanView)).toEqual([
-    'No node was upgraded. Correct the nodes or selectors of the Plan. It then continues by itself.',
+    'No node was upgraded. Correct the nodeSelector of the Plan, or its concurrency, which must be at least 1. The Plan then continues by itself.',
   ]);
 });
 
