@@ -174,6 +174,15 @@ test.each([
   },
 );
 
+test('a channel that is no address fails with the sentence that refit validate prints', async () => {
+  const spec = { version: '', channel: 'not a url' };
+  const { reconcile, told } = await start(fails, { spec });
+  await expect(reconcile()).rejects.toThrow();
+  expect(told).toEqual([
+    'Warning ResolveFailed spec.channel: "not a url" is not an http or https URL',
+  ]);
+});
+
 test('an answer that comes after the Plan was created again is not recorded', async () => {
   const { reconcile, stored, told, recreate } = await start(async () => {
     recreate();

@@ -12,6 +12,7 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { messageOf, unlessError } from '../../../util/errors.ts';
 import type { BasicTools } from '../../../util/tools.ts';
 import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
+import { channelFaults } from './field-problems.ts';
 import { installsKubernetes } from './installed-version.ts';
 import { mungeVersion } from './latest.ts';
 import { refusedAnswer, type VersionConfig } from './version-rules.ts';
@@ -100,7 +101,8 @@ async function follow(
     if (isNew && plan.status?.latestVersion !== version)
       events.record(plan, { type: 'Normal', reason: 'Resolved', message });
   } catch (error) {
-    const message = messageOf(error);
+    // The error of a request says less about an address that is none than the sentence about the field.
+    const message = channelFaults(channel)[0] ?? messageOf(error);
     const isNew = await record(writer, plan, (current) =>
       withFailure(current, message, clock.now()),
     );

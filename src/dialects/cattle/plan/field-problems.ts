@@ -359,7 +359,8 @@ function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
   return { problems: [], warnings: [warning] };
 }
 
-function channelFaults(channel: string): string[] {
+/** Returns a sentence if no request can be sent to the channel; empty for a usable address, and for none. */
+export function channelFaults(channel: string): string[] {
   // White space is checked separately. The URL class ignores white space, but the original controller uses it as a part
   // of the address.
   const isUrl = !/\s/.test(channel) && /^https?:$/.test(URL.parse(channel)?.protocol ?? '');
