@@ -38,6 +38,7 @@ import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
 import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
+import { startAfter } from './run-start.ts';
 import {
   downloadsSince,
   type RunVersions,
@@ -420,11 +421,15 @@ function historyOf(
   const { before: versionsBefore, downloads } = before ?? run.versions();
   // An edit of a running plan is part of its run. An edit after the end of the run has not changed any node.
   const hasEnded = isOver && before?.ended !== undefined;
+  const others = endOpenRuns(
+    known.filter((other) => !isThis(other)),
+    now,
+  );
   const entry: NodeRolloutRun = defined({
     id: run.id,
     planUid,
     version: hasEnded ? before.version : version,
-    started: before?.started ?? run.span().first,
+    started: before?.started ?? startAfter(others, planUid, run.span().first),
     ended: isOver ? (before?.ended ?? endOf()) : undefined,
     phase: run.recorded,
     reason: end.reason?.code,
@@ -437,10 +442,6 @@ function historyOf(
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),
     failures: failures.length > 0 ? withEarlierReasons(failures, before?.failures) : undefined,
   });
-  const others = endOpenRuns(
-    known.filter((other) => !isThis(other)),
-    now,
-  );
   return [entry, ...others].slice(0, MOST.runs);
 }
 

@@ -174,6 +174,21 @@ test('an edit after the end adds no run to the history, and changes no run of it
   expect(statusAfter(turnOf(unseen), []).history).toEqual([]);
 });
 
+test('a later run of a plan starts when the earlier run has ended, even if its targets have earlier times', () => {
+  const first = statusAfter(turnOf(rolloutOf(['done', 'done'], { phase: 'done', id: 'a' })), []);
+  const [run] = first.history ?? [];
+  if (run === undefined) throw new Error('the history has no run');
+  const ended = later(60_000);
+  const known = { ...first, history: [{ ...run, planUid: 'plan-uid', ended }] };
+  const previous = { spec: { plan: { uid: 'plan-uid' } }, metadata: {}, status: known };
+  const second = turnOf(rolloutOf(['done', 'pending'], { phase: 'running', id: 'b' }));
+  const { history } = statusAfter(second, [], previous as NodeRollout);
+  expect(history?.map(({ id, started }) => `${id} ${started}`)).toEqual([
+    `b ${ended}`,
+    `a ${run.started}`,
+  ]);
+});
+
 const fileOf = (version: string, sha256: string) => ({
   'linux-amd64': { url: `https://example.com/${version}`, sha256 },
 });
