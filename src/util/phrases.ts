@@ -16,14 +16,21 @@ export function listed(names: readonly string[], most = 5): string {
  * c is not Ready; and 3 more`. Each sentence must begin with the name that it is about.
  */
 export function listedSentences(sentences: readonly string[], most = 5): string {
+  return listedOneByOne(groupedSentences(sentences, most), most);
+}
+
+/**
+ * Returns one sentence for all sentences that differ only in their first name: `a is gone; the same holds for b, c and 3
+ * more`. Each sentence must begin with the name that it is about.
+ */
+export function groupedSentences(sentences: readonly string[], most: number): string[] {
   const different = new Set(sentences);
   const alike = Map.groupBy(different, (sentence) => sentence.slice(nameIn(sentence).length));
-  const told = [...alike.values()].flatMap(([first, ...others]) => {
+  return [...alike.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
     const names = new Set(others.map((each) => nameIn(each).replace(/[:,]$/, '')));
     return names.size === 0 ? first : `${first}; the same holds for ${listed([...names], most)}`;
   });
-  return listedOneByOne(told, most);
 }
 
 /**

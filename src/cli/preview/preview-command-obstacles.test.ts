@@ -75,6 +75,23 @@ test('a worker that would be too old for the new controllers is named before the
   expect(textOf(view)).toContain('rule KubeletBehind; versions.allow: [KubeletBehind]');
 });
 
+test('nodes of a platform for which a new Plan has no download share one line, and each field keeps its line', async () => {
+  const arm = { labels: { 'kubernetes.io/arch': 'arm64', 'kubernetes.io/os': 'linux' } };
+  const targets = { workers: listed('w1', 'w2', 'w3') };
+  const file = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
+  const all = [buildNode('w1', arm), buildNode('w2', arm), buildNode('w3')];
+  const world = buildWorldOf([nodes, all], [controlNodes, []], [jobs, []]);
+  const served = { dialect: autopilot, plans: () => [], world };
+  const view = await previewNew(file, served, buildViewParts({ controlPlane: READY }), T0);
+  expect(problemsOf(view)).toEqual([
+    expect.stringMatching(
+      /^w1 is linux-arm64; the plan has downloads for linux-amd64: .*; the same holds for w2$/,
+    ),
+  ]);
+  const fields = ['spec.id: is missing', 'spec.commands: is missing'];
+  expect(problemsOf({ ...view, problems: fields })).toEqual(fields);
+});
+
 test('the gates are asked on the cluster as it is', async () => {
   const down: AskControlPlane = async (endpoints) =>
     await Promise.resolve(

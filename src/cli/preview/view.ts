@@ -4,7 +4,7 @@ import { describeRefusedPods } from '../../drain/pods.ts';
 import type { PlanPhase } from '../../engine/model/shown-phases.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
-import { counted, listed } from '../../util/phrases.ts';
+import { counted, groupedSentences, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
 import { cordonLines, heldLines, isRoutine, pauseLines, toldOnce } from '../status/sentences.ts';
 
@@ -125,9 +125,18 @@ function noReturnLines({ noReturn = [] }: PlanPreview): string[] {
   return noReturn.map((sentence) => line('final', `${sentence}; ${advice}`));
 }
 
-/** Returns the reasons why the plan will be refused, one for each line of output. */
+/** Returns the reasons why the plan will be refused, one for each line of output. Nodes with the same reason share a line. */
 export function problemsOf({ problems, reason }: PlanPreview): readonly string[] {
-  return problems ?? (reason === undefined ? [] : [reason]);
+  const all = problems ?? (reason === undefined ? [] : [reason]);
+  // A sentence about a field begins with the field and a colon. Each field keeps its line.
+  const isOfField = (problem: string): boolean => /^\S+:/.test(problem);
+  return [
+    ...all.filter(isOfField),
+    ...groupedSentences(
+      all.filter((problem) => !isOfField(problem)),
+      MOST_NAMES,
+    ),
+  ];
 }
 
 /**
