@@ -77,6 +77,8 @@ const UNUSED: Readonly<Record<string, string>> = {
   ),
   'refit-coordinate: create leases.coordination.k8s.io in refit-system':
     'makes the Lease if nobody has made it: the test of a foreign holder makes it first',
+  'refit-coordinate-kured: get daemonsets.apps kured in kube-system':
+    'asked where an administrator removed the right to list DaemonSets, or where the lock is on this DaemonSet while another one runs Kured',
   'refit-viewer: list removedcrds.k0s.k0sproject.example.com': OLD,
 };
 
