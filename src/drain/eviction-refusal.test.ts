@@ -77,6 +77,13 @@ test('refusals that differ only in the name of the pod and in words with digits 
   expect(refusalOf(forbidden('rule 12ab of acme'), POD).words).toBe('rule # of acme');
 });
 
+test('refusals that differ only in a name of a pod without digits have the same reason', () => {
+  expectSameLine(
+    [forbidden('pods "web" is forbidden'), buildPod('web')],
+    [forbidden('pods "db" is forbidden'), buildPod('db')],
+  );
+});
+
 test('a refusal with a message that equals the words of the server in trouble is another reason', () => {
   expectOwnLines([forbidden('server'), POD], [new TransportError('server'), POD]);
 });
