@@ -2,7 +2,6 @@
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
-import { listed } from '../../util/phrases.ts';
 import { type Medium, mediumOf, type Output } from '../output.ts';
 import { age, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fullNameOf } from '../status/text.ts';
@@ -90,12 +89,12 @@ export function untoldFailures({
 
 /** Returns a line for each cause. Nodes with the same cause share a line. */
 function failureLines(run: NodeRolloutRun): string[] {
-  const nodesOf = new Map<string, string[]>();
-  for (const { node, message } of untoldFailures(run)) {
-    const cause = message === undefined ? '' : `: ${causeIn(message, node)}`;
-    nodesOf.set(cause, [...(nodesOf.get(cause) ?? []), node]);
-  }
-  return [...nodesOf].map(([cause, names]) => `${listed(names, names.length)} failed${cause}`);
+  const byCause = Map.groupBy(untoldFailures(run), ({ node, message }) =>
+    message === undefined ? '' : `: ${causeIn(message, node)}`,
+  );
+  return [...byCause].map(
+    ([cause, failures]) => `${failures.map(({ node }) => node).join(', ')} failed${cause}`,
+  );
 }
 
 function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium): string[] {
