@@ -8,7 +8,7 @@ import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted } from '../util/waits.ts';
 import { within } from '../util/within.ts';
-import type { Alertmanager as AnyAlertmanager } from './alertmanager.ts';
+import type { Alertmanager } from './alertmanager.ts';
 import {
   type Made,
   nextLookMs,
@@ -18,7 +18,7 @@ import {
   wantedFor,
 } from './silence.ts';
 
-type Alertmanager = Pick<AnyAlertmanager, 'keep' | 'end'>;
+type SilenceServer = Pick<Alertmanager, 'keep' | 'end'>;
 
 /** The rules and the Nodes for which one plan needs silences. */
 export interface SilenceScope {
@@ -120,7 +120,7 @@ interface Entry {
 
 export function createSilenceKeeper(
   clock: Clock,
-  server: Alertmanager,
+  server: SilenceServer,
   metrics: SilenceMeasures,
 ): SilenceKeeper {
   return new Keeper(clock, server, metrics);
@@ -128,7 +128,7 @@ export function createSilenceKeeper(
 
 class Keeper implements SilenceKeeper {
   readonly #clock: Clock;
-  readonly #server: Alertmanager;
+  readonly #server: SilenceServer;
   readonly #listeners = createListeners();
   /**
    * The servers by their addresses. Each server has its own queue, so a server that does not answer delays no other
@@ -141,7 +141,7 @@ class Keeper implements SilenceKeeper {
   readonly #seen = new Map<string, string>();
   #stop: AbortSignal | undefined;
 
-  constructor(clock: Clock, server: Alertmanager, metrics: SilenceMeasures) {
+  constructor(clock: Clock, server: SilenceServer, metrics: SilenceMeasures) {
     this.#clock = clock;
     this.#server = server;
     this.#metrics = metrics;
@@ -269,7 +269,7 @@ class Keeper implements SilenceKeeper {
 /** One server. Its silences are handled one after the other, so that the server gets at most one request at a time. */
 class Lane {
   readonly #clock: Clock;
-  readonly #server: Alertmanager;
+  readonly #server: SilenceServer;
   readonly #onLook: (entry: Entry, problem: string) => void;
   readonly #entries = new Map<string, Entry>();
   #stop: AbortSignal | undefined;
@@ -277,7 +277,11 @@ class Lane {
   #isAtWork = false;
 
   /** `onLook` is called after each attempt. The problem is empty if the attempt succeeded. */
-  constructor(clock: Clock, server: Alertmanager, onLook: (entry: Entry, problem: string) => void) {
+  constructor(
+    clock: Clock,
+    server: SilenceServer,
+    onLook: (entry: Entry, problem: string) => void,
+  ) {
     this.#clock = clock;
     this.#server = server;
     this.#onLook = onLook;
