@@ -64,7 +64,7 @@ export function templateJobs(client: KubeClient, namespaces: JobNamespaces): Tem
       const expected = await client.create(jobs, twin, { ...options, dryRun: true });
       if (!sameJson(comparable(found), comparable(expected)))
         throw new ForeignJob(
-          `Job ${options.namespace}/${name} exists, but does not run the pods of this template: delete the Job, and Refit creates it`,
+          `Job ${options.namespace}/${name} exists, but does not run the pods of this template: the template was edited after the Job was created, or somebody else created the Job. Delete the Job, and Refit creates it from the template`,
         );
       remember(uid);
       return found;

@@ -174,7 +174,7 @@ test.each<[string, Readonly<Record<string, unknown>>]>([
     const templates = templateJobs(client, jobNamespaces({ listed: undefined, reserved: [] }));
     const found = templates.find(WANTED, new AbortController().signal);
     await expect(found).rejects.toThrow(
-      'Job refit-hooks/refit-backup-0123 exists, but does not run the pods of this template: delete the Job',
+      'Job refit-hooks/refit-backup-0123 exists, but does not run the pods of this template: the template was edited',
     );
     expect(created).toEqual([]);
   },
