@@ -1,7 +1,7 @@
 /** The clusters to explore: the small ones in both tiers of tests, the large ones on demand. */
 import type { Configuration } from './cluster.ts';
 import { NOW } from './cluster.ts';
-import { configure, V2, V3 } from './configure.ts';
+import { configure, OTHER_BUILD, V2, V3 } from './configure.ts';
 import { TURNED_BACK, TURNED_BACK_LARGE } from './turned-back.ts';
 
 const HOUR_MS = 3_600_000;
@@ -306,6 +306,29 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     {
       rules: { rollsBackOnFailure: true },
       startsUpgraded: true,
+    },
+  ),
+  configure('1 controller, 1 worker, another build of the same version, 1 fault', 'c1 w1', {
+    versions: [OTHER_BUILD],
+  }),
+  configure(
+    '1 upgraded controller, 1 upgraded worker, the completed plan is rolled back to another build of the same version',
+    'c1 w1',
+    {
+      versions: [OTHER_BUILD],
+      wayBack: 'once it has ended',
+      startsUpgraded: true,
+      faults: 0,
+    },
+  ),
+  configure(
+    '2 workers, 1 of them has failed, the leader rolls the other one back to another build of the same version',
+    'w1 w2:garbage',
+    {
+      versions: [OTHER_BUILD],
+      rules: { rollsBackOnFailure: true },
+      startsUpgraded: true,
+      faults: 0,
     },
   ),
   ...TURNED_BACK,

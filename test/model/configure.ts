@@ -5,6 +5,8 @@ import type { Quality } from './host.ts';
 
 export const V2 = 'v1.36.2+k0s.0';
 export const V3 = 'v1.36.3+k0s.0';
+/** Another build of the version that runs at first. The kubelets of both builds report the same version. */
+export const OTHER_BUILD = 'v1.36.1+k0s.2';
 
 /**
  * Names that begin with c are controllers; all other names are workers. After a name, a colon precedes the quality of

@@ -17,7 +17,7 @@ import { controlNodes } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { type Configuration, NOW, OLD } from './cluster.ts';
-import { V2, V3 } from './configure.ts';
+import { OTHER_BUILD, V2, V3 } from './configure.ts';
 
 /** An earlier run, which installed the version that all nodes run at first. */
 const EARLIER_RUN: NodeRolloutRun = {
@@ -54,7 +54,8 @@ export function historyOf(plan: Plan): NodeRolloutRun[] {
   const installed = plan.spec.commands.flatMap(({ k0supdate }) => k0supdate?.version ?? []);
   const own = { planUid: uid, id: runIdOf(plan), isOver, installed };
   if (!isBack) return [runFrom(OLD, own), EARLIER_RUN];
-  const first = { planUid: FIRST_PLAN, id: FIRST_RUN, isOver: true, installed: [V2, V3] };
+  const installable = [OTHER_BUILD, V2, V3];
+  const first = { planUid: FIRST_PLAN, id: FIRST_RUN, isOver: true, installed: installable };
   return [runFrom(V2, own), runFrom(OLD, first), EARLIER_RUN];
 }
 
