@@ -24,6 +24,7 @@ import { systemClock as clock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { startStubServer } from '../faults/stub-server.ts';
+import { startSmtpServer } from '../support/doubles/smtp-server.ts';
 
 /** Long enough for a key of signatures, and with characters that base64 and URLs write in another way. */
 const MARKER = 'marker/that?nobody+may&see';
@@ -141,13 +142,20 @@ const READERS: Readonly<
       const ref = { name: 's', key: 'token' };
       const common = { name: 'r', events: [] } as const;
       const smtp = { ...common, from: 'a@example.com', to: ['b@example.com'], isPlain: true };
-      const server = url.replace('http:', 'smtp:');
       const send = deliverer({ ...tools, clock });
+      await using relay = await startSmtpServer({
+        hasAuth: true,
+        answer: (line) => (line.startsWith('AUTH') ? quotedBySmtp(line) : undefined),
+      });
       return await Promise.all([
         send({ ...common, type: 'Slack', address: { secret: ref } }, MESSAGE, NEVER),
         send({ ...common, type: 'Webhook', address: { url }, signingKey: ref }, MESSAGE, NEVER),
         send({ ...common, type: 'Matrix', server: url, room: '!r', token: ref }, MESSAGE, NEVER),
-        send({ ...smtp, type: 'Email', server, secretName: 's' }, MESSAGE, NEVER),
+        send(
+          { ...smtp, type: 'Email', server: `smtp://127.0.0.1:${relay.port}`, secretName: 's' },
+          MESSAGE,
+          NEVER,
+        ),
       ]);
     },
   ],
@@ -174,6 +182,14 @@ const READERS: Readonly<
     },
   ],
 };
+
+/** Returns the answer of a relay that refuses a login and quotes what was sent, as it was sent and decoded. */
+function quotedBySmtp(line: string): string {
+  const sent = line.split(' ').at(-1) ?? '';
+  return `535 no ${line} ${Buffer.from(sent, 'base64')
+    .toString()
+    .replaceAll(/[^ -~]/g, ' ')}`;
+}
 
 /** Returns a policy that refers to the Secret in each way that policies know. */
 function policyAt(url: string): RolloutPolicy {
