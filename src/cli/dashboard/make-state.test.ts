@@ -172,3 +172,28 @@ test('a cause that the message of a run tells is not told again', () => {
   const [{ causes } = {}] = runsOf({ dialect: 'd', kind: 'Plan', name: 'a', runs: [run] });
   expect(causes).toEqual([message]);
 });
+
+test('nodes that failed for the same cause share a line in the history of the dashboard and of the report', () => {
+  const counts = { total: 5, done: 0, failed: 4, inProgress: 0, pending: 1, skipped: 0 };
+  const failures = [
+    { node: 'w1', message: 'w1: FailedDownload: no space left' },
+    { node: 'w2', message: 'w2: FailedDownload: no space left' },
+    { node: 'w3' },
+  ];
+  const run = {
+    id: 'a',
+    started: rfc3339(T0),
+    phase: 'failed',
+    counts,
+    message: 'the failure budget is used up',
+    reason: 'FailureBudgetExceeded',
+    failures,
+  };
+  const [{ causes } = {}] = runsOf({ dialect: 'd', kind: 'Plan', name: 'a', runs: [run] });
+  expect(causes).toEqual([
+    'the failure budget is used up (FailureBudgetExceeded)',
+    'w1, w2 failed: FailedDownload: no space left',
+    'w3 failed',
+    '1 more node failed',
+  ]);
+});

@@ -1,8 +1,7 @@
 /** Makes the state of the user interface from the view of `refit status`, with the texts of `refit why`. */
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
-import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { historyOf, type PlanHistory, untoldFailures } from '../history/history.ts';
+import { causesOf, historyOf, type PlanHistory } from '../history/history.ts';
 import { segmentsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
@@ -125,7 +124,7 @@ function endedRunsOf(history: PlanHistory): RunState[] {
 
 export function runsOf({ runs }: PlanHistory): RunState[] {
   return runs.map((run) => {
-    const { id, started, ended, version = '', phase, counts, message, traceId } = run;
+    const { id, started, ended, version = '', phase, counts, traceId } = run;
     return {
       id,
       started,
@@ -135,11 +134,7 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
       done: counts.done,
       total: counts.total,
       ...(traceId === undefined ? {} : { traceId }),
-      causes: [
-        ...(message === undefined ? [] : [message]),
-        ...untoldFailures(run).map(({ node, message: why = 'failed' }) => `${node}: ${why}`),
-        ...(run.snapshots ?? []).map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
-      ],
+      causes: causesOf(run),
     };
   });
 }

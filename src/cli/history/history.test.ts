@@ -76,7 +76,7 @@ test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
       '      w1 failed (TargetFailed)',
       '      w1 failed: no space left',
       '      w2 failed',
-      '      1 more nodes failed',
+      '      1 more node failed',
     ],
   ],
   [

@@ -2,6 +2,7 @@
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
+import { counted } from '../../util/phrases.ts';
 import { type Medium, mediumOf, type Output } from '../output.ts';
 import { age, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fullNameOf } from '../status/text.ts';
@@ -75,7 +76,7 @@ function causeIn(message: string, node: string): string {
  * Returns the failures of a run that are not in its message. If a run ends with its first failure, `message` and `failures` have the same
  * words.
  */
-export function untoldFailures({
+function untoldFailures({
   message,
   failures = [],
 }: Pick<NodeRolloutRun, 'message' | 'failures'>): NonNullable<NodeRolloutRun['failures']> {
@@ -97,9 +98,24 @@ function failureLines(run: NodeRolloutRun): string[] {
   );
 }
 
+/**
+ * Returns the lines that say why a run ended, which nodes failed, and which snapshots of etcd it took. Every output
+ * about ended runs uses these lines.
+ */
+export function causesOf(run: NodeRolloutRun): string[] {
+  const { counts, message, reason, failures = [], snapshots = [] } = run;
+  const code = reason === undefined ? '' : ` (${reason})`;
+  const unnamed = counts.failed - failures.length;
+  return [
+    ...(message === undefined ? [] : [`${message}${code}`]),
+    ...failureLines(run),
+    ...(unnamed > 0 ? [`${counted(unnamed, 'more node')} failed`] : []),
+    ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
+  ];
+}
+
 function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium): string[] {
-  const { version, started, ended, phase, counts, message, reason, failures = [] } = run;
-  const { snapshots = [] } = run;
+  const { version, started, ended, phase, counts } = run;
   const end =
     ended === undefined
       ? `for ${age(started, now)}`
@@ -113,17 +129,10 @@ function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium
     ...(version === undefined ? [] : [{ text: `to ${version}`, gap: '  ' }]),
     { text: `(${name})`, gap: '  ' },
   ];
-  const code = reason === undefined ? '' : ` (${reason})`;
-  const causes = [
-    ...(message === undefined ? [] : [`${message}${code}`]),
-    ...failureLines(run),
-    ...(counts.failed > failures.length
-      ? [`${counts.failed - failures.length} more nodes failed`]
-      : []),
-    ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
-  ];
   return [
     ...partLines(parts, medium, 4),
-    ...causes.flatMap((line) => wrapped(line, medium.width - 6)).map((line) => `      ${line}`),
+    ...causesOf(run)
+      .flatMap((line) => wrapped(line, medium.width - 6))
+      .map((line) => `      ${line}`),
   ];
 }
