@@ -2,6 +2,7 @@
  * Asks the API server the questions that a decision depends on and that no watch can answer. Gets only the answers that
  * the rights of the user allow.
  */
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { ToolName } from '../../coordination/tool.ts';
 import type { BudgetPods } from '../../drain/budget-pods.ts';
 import { isDrained } from '../../drain/drain-node.ts';
@@ -80,6 +81,8 @@ export interface InspectionAnswers {
   readonly addBudgetPods: () => Promise<void>;
   /** Asks whether alerts about the nodes in progress are silenced. Resolves with undefined if that is not known. */
   readonly silencing: () => Promise<ShownSilencing | undefined>;
+  /** Asks for the recorded runs of the plan. Resolves with undefined if they are not known, because they are not needed for a decision. */
+  readonly runs: () => Promise<readonly NodeRolloutRun[] | undefined>;
   /** Looks at the locks of these tools. */
   readonly addLocks: (coordinate: readonly ToolName[]) => Promise<void>;
 }
@@ -154,7 +157,7 @@ function publishedAnswers(
   { dialect, plan }: Pick<Subject, 'dialect' | 'plan'>,
   known: Pick<ReturnType<typeof nothingKnown>, 'hooks' | 'failures'>,
   ask: Asking,
-): Pick<InspectionAnswers, 'addHooks' | 'addFailures' | 'silencing'> {
+): Pick<InspectionAnswers, 'addHooks' | 'addFailures' | 'runs' | 'silencing'> {
   return {
     addHooks: async () => {
       const question = async () => await sources.hooks(dialect, plan);
@@ -164,6 +167,7 @@ function publishedAnswers(
       const question = async () => await sources.failures(dialect, plan, run);
       known.failures = await ask('why nodes failed', question, undefined);
     },
+    runs: async () => await sources.runs(dialect, plan).catch(() => undefined),
     silencing: async () => {
       const question = async () => await sources.silencing(dialect, plan);
       return await ask('whether alerts are silenced', question, undefined);

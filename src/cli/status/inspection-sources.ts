@@ -4,6 +4,7 @@
  */
 
 import { nodeRollouts } from '../../api/kinds.ts';
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { type LocksSeen, lookAtLocks } from '../../coordination/lock-look.ts';
 import type { ToolName } from '../../coordination/tool.ts';
 import { countInTime } from '../../drain/budget-pod-counter.ts';
@@ -71,6 +72,11 @@ export interface Sources {
     plan: KubeObject,
     run: string,
   ) => Promise<Snapshot['failures']>;
+  /** Resolves with the runs that the leader recorded, the newest first; undefined if there is no NodeRollout. */
+  readonly runs: (
+    dialect: Dialect,
+    plan: KubeObject,
+  ) => Promise<readonly NodeRolloutRun[] | undefined>;
   /** Asks whether the cluster has a namespace with this name. */
   readonly hasNamespace: (name: string) => Promise<boolean>;
   /** Looks at the locks that plans of the dialect share with these tools. */
@@ -155,6 +161,8 @@ export function sourcesOf(
       hookResultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
     failures: async (dialect: Dialect, plan: KubeObject, run: string) =>
       failuresIn(await nodeRolloutOf(dialect, plan), run),
+    runs: async (dialect: Dialect, plan: KubeObject) =>
+      (await nodeRolloutOf(dialect, plan))?.status?.history,
     silencing: async (dialect: Dialect, plan: KubeObject) =>
       silencingIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
   };

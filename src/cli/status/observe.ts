@@ -1,4 +1,5 @@
 /** Inspects all plans for the same point in time, with the same decision function that the controller uses. */
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
 import { failureOf } from '../../engine/assess/target-failures.ts';
@@ -69,6 +70,8 @@ export interface Inspection {
    * the state is not known.
    */
   readonly silencing?: ShownSilencing | undefined;
+  /** The recorded runs of the plan, the newest first; undefined if the plan had only one run, or if they are unknown. */
+  readonly runs?: readonly NodeRolloutRun[] | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings: readonly string[];
   /** Checks that could not run, one sentence each. */
@@ -203,6 +206,7 @@ export async function inspect(
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   if ((policy.hooks ?? []).length > 0) await answers.addHooks();
   if (hasUnknownFailure(look())) await answers.addFailures(runNameOf(look().rollout));
+  const runs = mayHaveEarlierRuns(plan) ? await answers.runs() : undefined;
   let silencing: ShownSilencing | undefined;
   // The leader asks these questions only while the plan has not ended.
   if (!isFinal(look().rollout)) {
@@ -232,6 +236,7 @@ export async function inspect(
     snapshot,
     policy,
     silencing,
+    runs,
     warnings: [...warnings, ...ofFile.warnings],
     unseen: [
       ...(unseen === undefined ? [] : [unseen]),
@@ -242,6 +247,11 @@ export async function inspect(
       ...[dialect.reporting?.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
+}
+
+/** Returns true if the plan was edited since its creation. Only an edit starts another run of the same plan. */
+function mayHaveEarlierRuns({ metadata: { generation = 1 } }: KubeObject): boolean {
+  return generation > 1;
 }
 
 /** Returns true if a target has failed, and neither its node nor the record of the rollout says why. */
@@ -280,7 +290,7 @@ function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy)
  * running controller that would record the next state.
  */
 export function viewAt(
-  { dialect, plan, snapshot, policy, silencing, warnings, unseen }: Inspection,
+  { dialect, plan, snapshot, policy, silencing, runs, warnings, unseen }: Inspection,
   now: number,
 ): PlanView {
   const assessment = assess(snapshot, policy, now);
@@ -299,7 +309,7 @@ export function viewAt(
     .flatMap(({ notFound }) => notFound ?? [])
     .filter((sentence) => !warnings.some((warning) => warning.includes(sentence)));
   const said = [...opened, ...drainWarnings(snapshot, policy), ...missing, ...warnings];
-  const seen = { explanation, upcoming, silencing, decided, warnings: said, unseen };
+  const seen = { explanation, upcoming, silencing, runs, decided, warnings: said, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 

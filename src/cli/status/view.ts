@@ -48,6 +48,7 @@ import type { WayBack } from '../../versions/way-back.ts';
 import type { LeaderView } from './load.ts';
 import { nextTargets } from './next-targets.ts';
 import { shownWaits } from './shown-waits.ts';
+import { type Recorded, startOf } from './started.ts';
 
 export interface TargetView
   extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack' | 'etcdSnapshot'> {
@@ -203,7 +204,10 @@ export interface StatusView {
 }
 
 /** The values that a view is made from: the assessment of the current state, and the state that the controller would record next. */
-export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'cluster'> {
+export interface ViewInput
+  extends Assessment,
+    Pick<Recorded, 'runs'>,
+    Pick<PlanView, 'namespace' | 'cluster'> {
   readonly silencing?: ShownSilencing | undefined;
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
@@ -239,7 +243,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     uid,
     id: rollout.id,
     created,
-    started: startOf(snapshot),
+    started: startOf(look),
     ended: endOf(snapshot),
     phase: end.phase,
     goesOn:
@@ -336,7 +340,7 @@ export function harmless<T>(view: T): T {
 function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   const { snapshot } = look;
   const { rollout, joined } = snapshot;
-  const start = Date.parse(startOf(snapshot) ?? '');
+  const start = Date.parse(startOf(look) ?? '');
   if (joined === undefined || rollout.phase !== 'running') return undefined;
   const takenUp = [...targetsIn(rollout, 'pending'), ...targetsIn(rollout, 'intended')]
     .filter((target) => Date.parse(factsOf(snapshot, target).created ?? '') > start)
@@ -348,21 +352,6 @@ function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   }));
   const all = new Map([...takenUp, ...others].map((each) => [each.name, each]));
   return all.size === 0 ? undefined : [...all.values()];
-}
-
-/** Returns the start of the plan: the earliest time that is recorded for a target, or at which a target was signalled. */
-function startOf({ rollout, facts }: Snapshot): string | undefined {
-  if (rollout.phase === 'new') return undefined;
-  const created = Date.parse(rollout.source.created);
-  const moments = rollout.stages.flatMap(({ targets }) =>
-    targets.flatMap((target) => {
-      const { observation } = factsOf({ facts }, target);
-      return observation.kind === 'none' ? target.since : [target.since, observation.attempt];
-    }),
-  );
-  // A time from an earlier plan, or from a wrong clock, is not the start of this plan.
-  const own = moments.filter((moment) => Date.parse(moment) >= created);
-  return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
 
 /**

@@ -38,7 +38,7 @@ import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
 import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
-import { startAfter } from './run-start.ts';
+import { startOfRun } from './run-start.ts';
 import {
   downloadsSince,
   type RunVersions,
@@ -429,7 +429,11 @@ function historyOf(
     id: run.id,
     planUid,
     version: hasEnded ? before.version : version,
-    started: before?.started ?? startAfter(others, planUid, run.span().first),
+    started: startOfRun(
+      [...(before ? [before] : []), ...others],
+      { id: run.id, planUid },
+      () => run.span().first,
+    ),
     ended: isOver ? (before?.ended ?? endOf()) : undefined,
     phase: run.recorded,
     reason: end.reason?.code,

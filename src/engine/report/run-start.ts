@@ -1,15 +1,27 @@
-/** Finds out when a run of a plan started, if an earlier run of the same plan object is known. */
+/** Finds out when a run of a plan started. Every place that names the start of a run uses this file. */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 
+interface NamedRun {
+  readonly id: string;
+  readonly planUid: string;
+}
+
 /**
- * Returns `first`, the earliest time of the targets, or the end of the last earlier run if that is later: targets that have not moved
- * yet may still have the times of the earlier run.
+ * Returns the recorded start of the run. If the history does not have the run, returns `first()`, the earliest time of
+ * the targets, or the end of the last earlier run if that is later: targets that have not moved yet may still have the
+ * times of the earlier run.
  */
-export function startAfter(
-  earlier: readonly NodeRolloutRun[],
-  planUid: string,
-  first: string,
+export function startOfRun(
+  history: readonly NodeRolloutRun[],
+  { id, planUid }: NamedRun,
+  first: () => string,
 ): string {
-  const ends = earlier.flatMap((run) => (run.planUid === planUid ? (run.ended ?? []) : []));
+  const ofPlan = history.filter((run) => run.planUid === planUid);
+  const own = ofPlan.find((run) => run.id === id);
+  return own?.started ?? startAfter(ofPlan, first());
+}
+
+function startAfter(earlier: readonly NodeRolloutRun[], first: string): string {
+  const ends = earlier.flatMap(({ ended }) => ended ?? []);
   return ends.reduce((start, end) => (Date.parse(end) > Date.parse(start) ? end : start), first);
 }

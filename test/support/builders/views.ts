@@ -36,6 +36,7 @@ export function buildViewParts(
       health: async () => await Promise.resolve(undefined),
       hooks: async () => await Promise.resolve(undefined),
       failures: async () => await Promise.resolve(undefined),
+      runs: async () => await Promise.resolve(undefined),
       hasNamespace: async () => await Promise.resolve(true),
       budgetPods: async () => await Promise.resolve({}),
       silencing: async () => await Promise.resolve(undefined),
