@@ -228,6 +228,7 @@ const EVERYTHING: Complete<StatusView> = {
               isThere: true,
               fetchesAhead: true,
               runs: '',
+              asked: '',
               installed: '',
               gone: true,
               held: { by: '', reason: '', since: '', until: '' },

@@ -70,7 +70,7 @@ export interface Inspection {
    * the state is not known.
    */
   readonly silencing?: ShownSilencing | undefined;
-  /** The recorded runs of the plan, the newest first; undefined if the plan had only one run, or if they are unknown. */
+  /** The recorded runs of the plan, the newest first; undefined if they are not needed, or not known. */
   readonly runs?: readonly NodeRolloutRun[] | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings: readonly string[];
@@ -206,7 +206,7 @@ export async function inspect(
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   if ((policy.hooks ?? []).length > 0) await answers.addHooks();
   if (hasUnknownFailure(look())) await answers.addFailures(runNameOf(look().rollout));
-  const runs = mayHaveEarlierRuns(plan) ? await answers.runs() : undefined;
+  const runs = needsRuns(plan, look()) ? await answers.runs() : undefined;
   let silencing: ShownSilencing | undefined;
   // The leader asks these questions only while the plan has not ended.
   if (!isFinal(look().rollout)) {
@@ -249,9 +249,12 @@ export async function inspect(
   };
 }
 
-/** Returns true if the plan was edited since its creation. Only an edit starts another run of the same plan. */
-function mayHaveEarlierRuns({ metadata: { generation = 1 } }: KubeObject): boolean {
-  return generation > 1;
+/**
+ * Returns true if only the NodeRollout may know when the run of the plan started or ended: an edit can start another run
+ * of the same plan, and an abort may stop no target.
+ */
+function needsRuns({ metadata: { generation = 1 } }: KubeObject, { controls }: Snapshot): boolean {
+  return generation > 1 || controls.abort !== undefined;
 }
 
 /** Returns true if a target has failed, and neither its node nor the record of the rollout says why. */

@@ -47,8 +47,8 @@ import { printable } from '../../util/printable.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import type { LeaderView } from './load.ts';
 import { nextTargets } from './next-targets.ts';
+import { endOf, type Recorded, startOf } from './run-times.ts';
 import { shownWaits } from './shown-waits.ts';
-import { type Recorded, startOf } from './started.ts';
 
 export interface TargetView
   extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack' | 'etcdSnapshot'> {
@@ -81,6 +81,8 @@ export interface TargetView
   readonly isThere?: boolean | undefined;
   /** The version that the target runs, if it is not the version that is recorded as installed. */
   readonly runs?: string | undefined;
+  /** The version that the target was signalled with, if the plan asks for another version now. */
+  readonly asked?: string | undefined;
   /** The version that a pending target runs, as its object says. The version of a kubelet may lack the build. */
   readonly installed?: string | undefined;
   /** True if the object of the target does not exist any more. */
@@ -244,7 +246,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     id: rollout.id,
     created,
     started: startOf(look),
-    ended: endOf(snapshot),
+    ended: endOf(look),
     phase: end.phase,
     goesOn:
       (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') ||
@@ -354,20 +356,6 @@ function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   return all.size === 0 ? undefined : [...all.values()];
 }
 
-/**
- * Returns the time at which the plan ended; undefined if the plan has not ended, or if the time is unknown. For an
- * aborted plan, the time is known only if the abort stopped a target, because the record of that target contains the
- * time.
- */
-function endOf(snapshot: Snapshot): string | undefined {
-  const { rollout, controls } = snapshot;
-  const targets = rollout.stages.flatMap((stage) => stage.targets);
-  const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');
-  if (!isFinal(rollout) || !isTold) return undefined;
-  const moments = targets.map((target) => lastMoment(target, factsOf(snapshot, target)));
-  return moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
-}
-
 function stageView(stage: Stage, look: ViewInput): StageView {
   const { rollout } = look.snapshot;
   return {
@@ -406,6 +394,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     fetchesAhead,
     isThere: isTold || undefined,
     runs: otherVersion(snapshot, stage, target),
+    asked: facts.asked === stage.version ? undefined : facts.asked,
     installed: phase === 'pending' ? facts.version : undefined,
     gone: !exists || undefined,
     held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, look.now) : undefined,

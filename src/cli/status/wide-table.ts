@@ -12,9 +12,8 @@ export function wideTable(plan: PlanView, now: number, { width }: Medium): strin
       const wait = active ? waits.get(target.name) : undefined;
       const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
-      // If a plan was edited after its end, it has upgraded no node to its present version, so the version that the
-      // node runs is shown.
-      const to = plan.phase === 'edited' ? (target.runs ?? version) : version;
+      // A plan that was edited has upgraded, or upgrades, the node to the version that it had before the edit.
+      const to = target.asked ?? (plan.phase === 'edited' ? target.runs : undefined) ?? version;
       return [
         name,
         state,

@@ -267,7 +267,7 @@ function sectionsOf(
       heading: 'done',
       lines: [`${age(target.since, now)} ago, ${changeOf(stage, target)}`],
     };
-    const isTrue = target.runs === undefined && plan.phase !== 'edited';
+    const isTrue = text.isOpen(plan) || (target.runs === undefined && plan.phase !== 'edited');
     return isTrue ? [done] : [done, ...whyAndToDo(reason ?? '', plan)];
   }
   const stages = [{ ...stage, targets: [target] }];
@@ -317,11 +317,14 @@ function stoppedLine({ reason = 'no reason is recorded' }: PlanView): string {
   return `not started: ${reason}`;
 }
 
-function changeOf({ version }: StageView, { from, runs }: TargetView): string {
-  if (runs !== undefined) return `runs ${runs}`;
-  return from === undefined || from === version
-    ? `has ${version}`
-    : `went from ${from} to ${version}`;
+function changeOf({ version: wanted }: StageView, { from, runs, asked }: TargetView): string {
+  const version = asked ?? wanted;
+  if (runs !== undefined && runs !== asked) return `runs ${runs}`;
+  const change =
+    from === undefined || from === version ? `has ${version}` : `went from ${from} to ${version}`;
+  return asked === undefined
+    ? change
+    : `${change}; the plan has been edited since, and now says ${wanted}`;
 }
 
 function whyAndToDo(line: string, plan: PlanView): text.Section[] {

@@ -62,9 +62,10 @@ function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetE
 
 function doneReason(
   snapshot: Snapshot,
-  { stage: { version, keepsVersion }, target }: OfTarget,
+  { stage: { version: wanted, keepsVersion }, target }: OfTarget,
 ): Reason {
-  const { observation } = factsOf(snapshot, target);
+  // If the plan was edited after the signal, the target has got the version of the signal.
+  const { observation, asked: version = wanted } = factsOf(snapshot, target);
   const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
   const before = from === undefined || from === version ? '' : ` (from ${from})`;

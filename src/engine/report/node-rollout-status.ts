@@ -38,7 +38,7 @@ import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
 import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
-import { startOfRun } from './run-start.ts';
+import { startOfRun } from './run-times.ts';
 import {
   downloadsSince,
   type RunVersions,

@@ -310,8 +310,8 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
 }
 
 /**
- * Returns the facts that compare the versions of an ended rollout with the present versions; empty if the rollout has
- * not ended.
+ * Returns the facts that compare the versions of the plan with those that its targets were signalled with. What a target
+ * runs is compared only after the end of the rollout.
  */
 function versionFacts(
   { dialect, plan, world, rollout }: Scene,
@@ -319,10 +319,14 @@ function versionFacts(
   target: Target,
   object: KubeObject,
 ): Pick<TargetFacts, 'asked' | 'isBehind'> {
-  if (!isFinal(rollout)) return {};
+  // A pending target may still have the signal of an earlier attempt.
+  if (target.state === 'pending' && !isFinal(rollout)) return {};
   // A virtual Node reports a version that is not the version of a host.
   const isUpgraded =
-    target.state === 'done' && stage.keepsVersion !== true && virtualBy(object) === undefined;
+    isFinal(rollout) &&
+    target.state === 'done' &&
+    stage.keepsVersion !== true &&
+    virtualBy(object) === undefined;
   return {
     asked: dialect.reruns?.askedOf(world, rollout, stage, target),
     isBehind: isUpgraded ? dialect.versions?.isBehind(object, stage, plan) : undefined,

@@ -1,7 +1,7 @@
-/** Finds out when a run of a plan started. Every place that names the start of a run uses this file. */
+/** Finds out when a run of a plan started and ended. Every place that names the start of a run uses this file. */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 
-interface NamedRun {
+export interface NamedRun {
   readonly id: string;
   readonly planUid: string;
 }
@@ -24,4 +24,12 @@ export function startOfRun(
 function startAfter(earlier: readonly NodeRolloutRun[], first: string): string {
   const ends = earlier.flatMap(({ ended }) => ended ?? []);
   return ends.reduce((start, end) => (Date.parse(end) > Date.parse(start) ? end : start), first);
+}
+
+/** Returns the recorded end of the run; undefined if the history does not have it. */
+export function endOfRun(
+  history: readonly NodeRolloutRun[],
+  { id, planUid }: NamedRun,
+): string | undefined {
+  return history.find((run) => run.planUid === planUid && run.id === id)?.ended;
 }

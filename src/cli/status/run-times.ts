@@ -1,0 +1,59 @@
+/** Finds out when the present run of a plan started and ended, for `refit status` and everything that is made from its view. */
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { lastMoment, planEndOf } from '../../engine/assess/ended.ts';
+import { factsOf } from '../../engine/gates/types.ts';
+import type { Snapshot } from '../../engine/model/decision.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
+import { endOfRun, type NamedRun, startOfRun } from '../../engine/report/run-times.ts';
+
+export interface Recorded {
+  readonly snapshot: Snapshot;
+  readonly now: number;
+  /** The runs in the NodeRollout of the plan, the newest first; undefined if nobody asked for them or they are unknown. */
+  readonly runs?: readonly NodeRolloutRun[] | undefined;
+}
+
+/** Returns the RFC 3339 time at which the present run started; undefined if no time is recorded. */
+export function startOf(recorded: Recorded): string | undefined {
+  const { snapshot, runs = [] } = recorded;
+  const first = firstMoment(snapshot);
+  return first === undefined ? undefined : startOfRun(runs, presentRun(recorded), () => first);
+}
+
+/**
+ * Returns the RFC 3339 time at which the present run ended; undefined if it has not ended, or if the time is unknown. It
+ * is the time of the last target. If the plan was aborted, and this stopped no target, only the NodeRollout has the time.
+ */
+export function endOf(recorded: Recorded): string | undefined {
+  const { snapshot, runs = [] } = recorded;
+  const { rollout, controls } = snapshot;
+  if (!isFinal(rollout)) return undefined;
+  const targets = rollout.stages.flatMap((stage) => stage.targets);
+  const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');
+  const moments = targets.map((target) => lastMoment(target, factsOf(snapshot, target)));
+  const last = moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
+  return isTold ? last : endOfRun(runs, presentRun(recorded));
+}
+
+/** An edit after the end has started no run, even if the plan has a new id now. The last run is still the present one. */
+function presentRun({ snapshot, now, runs = [] }: Recorded): NamedRun {
+  const { source, id } = snapshot.rollout;
+  const isEdited = planEndOf(snapshot, now).phase === 'edited';
+  const last = isEdited ? runs.find(({ planUid }) => planUid === source.uid)?.id : undefined;
+  return { id: last ?? id, planUid: source.uid };
+}
+
+/** Returns the earliest time that is recorded for a target, or at which a target was signalled. */
+function firstMoment({ rollout, facts }: Snapshot): string | undefined {
+  if (rollout.phase === 'new') return undefined;
+  const created = Date.parse(rollout.source.created);
+  const moments = rollout.stages.flatMap(({ targets }) =>
+    targets.flatMap((target) => {
+      const { observation } = factsOf({ facts }, target);
+      return observation.kind === 'none' ? target.since : [target.since, observation.attempt];
+    }),
+  );
+  // A time from an earlier plan, or from a wrong clock, is not the start of this plan.
+  const own = moments.filter((moment) => Date.parse(moment) >= created);
+  return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
+}
