@@ -125,7 +125,7 @@ export default defineConfig({
         'computing',
         [
           '{src,sandbox,tools,bench}/**/*.test.ts',
-          'test/{repo,dialects,faults,toy,support,parity}/**/*.test.ts',
+          'test/{repo,dialects,faults,toy,support,parity,scenes}/**/*.test.ts',
         ],
         { ...sharedProcess, exclude: SMALL_BENCHES },
       ),

@@ -1,5 +1,6 @@
 /** Builds the command tree and the help of `refit` from a list of commands, and runs one command line. */
 import { type Argument, Command, CommanderError, type Option } from 'commander';
+import type { Clock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
 import type { Output } from './output.ts';
 import { VERSION } from './version.ts';
@@ -13,6 +14,8 @@ export interface CommandCall {
   readonly write: (text: string) => void;
   /** The output to which the command writes; by default, standard output. */
   readonly output?: Output;
+  /** The clock of the command; by default, the clock of the system. */
+  readonly clock?: Clock;
 }
 
 export interface CommandSpec {

@@ -8,7 +8,8 @@ import { systemClock } from '../util/clock.ts';
 export async function partsOf({
   abort,
   output = standardOutput,
+  clock = systemClock,
 }: CommandCall): Promise<SessionParts> {
   const { DIALECTS } = await import('../dialects/registry.ts');
-  return { dialects: DIALECTS, clock: systemClock, output, abort };
+  return { dialects: DIALECTS, clock, output, abort };
 }

@@ -1,0 +1,176 @@
+/**
+ * Plays a scene in one process: the API server in memory, the controller as it is shipped, and nodes that do what the
+ * scene says. The clock moves only when the scene moves it, so a scene has the same output each time.
+ */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
+import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
+import { installDefinitions } from '../../sandbox/cluster/objects.ts';
+import { runProgram } from '../../src/cli/program.ts';
+import { COMMANDS } from '../../src/cmd/commands.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import type { KubeObject, Resource } from '../../src/kube/resources.ts';
+import { clientOver } from '../../src/kube/transport/http-client.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { messageOf, RefitError } from '../../src/util/errors.ts';
+import { FakeClock, settle } from '../support/clock/fake-clock.ts';
+import { T0 } from '../support/clock/times.ts';
+import { tableText } from './table-text.ts';
+
+const SECOND = 1000;
+/** The number of controllers whose API servers answer. */
+const CONTROLLERS = 3;
+
+/** A process of the cluster, such as the controller of a dialect. */
+export type Actor = (parts: ActorParts) => Promise<RunningActor>;
+
+export interface ActorParts {
+  readonly server: ApiServer;
+  readonly client: KubeClient;
+  readonly clock: FakeClock;
+}
+
+export interface RunningActor {
+  /** Does what is due; called once in each second of the scene. */
+  readonly tick?: () => Promise<void>;
+  readonly stop?: () => Promise<void>;
+}
+
+export class Stage implements AsyncDisposable {
+  readonly clock = new FakeClock(T0);
+  readonly client: KubeClient;
+  readonly #server: ApiServer;
+  readonly #directory: string;
+  readonly #actors: RunningActor[] = [];
+  /** What the scene has shown, in this order. */
+  readonly #shown: string[] = [];
+
+  private constructor(server: ApiServer, clock: FakeClock, directory: string) {
+    this.#server = server;
+    this.clock = clock;
+    this.#directory = directory;
+    this.client = clientOver(server.caller);
+  }
+
+  /** Starts the API server with the kinds of all dialects. The caller removes `directory`. */
+  static async open(directory: string): Promise<Stage> {
+    const clock = new FakeClock(T0);
+    let uids = 0;
+    const server = await startApiServer({
+      clock,
+      addresses: Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1)),
+      newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
+    });
+    const stage = new Stage(server, clock, directory);
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'scene',
+      contexts: [{ name: 'scene', context: { cluster: 'scene', user: 'anna' } }],
+      clusters: [{ name: 'scene', cluster: { server: server.url } }],
+      users: [{ name: 'anna', user: {} }],
+    };
+    await writeFile(stage.#kubeconfig, JSON.stringify(kubeconfig));
+    await installDefinitions(stage.client, clock);
+    return stage;
+  }
+
+  get #kubeconfig(): string {
+    return join(this.#directory, 'kubeconfig');
+  }
+
+  async create<T extends KubeObject>(resource: Resource<T>, object: T): Promise<void> {
+    const { namespace } = object.metadata;
+    const options = namespace === undefined ? {} : { namespace };
+    const { status } = object as KubeObject & { readonly status?: unknown };
+    const created = await this.client.create(resource, object, options);
+    if (status === undefined) return;
+    const whole = { ...created, status } as T;
+    await this.client.replace(resource, whole, { ...options, subresource: 'status' });
+  }
+
+  async start(actor: Actor): Promise<void> {
+    const { client, clock } = this;
+    this.#actors.push(await actor({ server: this.#server, client, clock }));
+  }
+
+  /** Moves the time on. Each actor does in each second what is due. */
+  async wait(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      for (const { tick } of this.#actors) await tick?.();
+      await this.clock.advance(SECOND);
+      await this.#settle();
+    }
+  }
+
+  /**
+   * Moves the time to a second of the scene. Loading a module takes real time, in which a waiting clock moves on, so
+   * what a scene does after the start of its processes begins at a fixed second.
+   */
+  async waitUntil(second: number): Promise<void> {
+    const left = T0 + second * SECOND - this.clock.now();
+    if (left < 0) throw new Error(`second ${second} of the scene is over`);
+    await this.wait(Math.floor(left / SECOND));
+    await this.clock.advance(left % SECOND);
+  }
+
+  /** Waits until everything that needs no time is done. */
+  async #settle(): Promise<void> {
+    for (let round = 0; round < 10; round++) await settle();
+  }
+
+  /** Runs one command of `refit`, and shows what it prints. */
+  async refit(...args: readonly string[]): Promise<void> {
+    this.#show(`$ refit ${args.join(' ')}`, await this.#output(args));
+  }
+
+  /** Shows the objects of a kind as `kubectl get` does. */
+  async get(resource: Resource, ...flags: readonly 'wide'[]): Promise<void> {
+    const wide = flags.includes('wide');
+    const title = `$ kubectl get ${resource.plural.toLowerCase()} -A${wide ? ' -o wide' : ''}`;
+    this.#show(title, await tableText(this.#server.url, resource, wide));
+  }
+
+  /** Shows text that neither `refit` nor `kubectl` prints. */
+  note(title: string, text: string): void {
+    this.#show(title, text);
+  }
+
+  /** Returns everything that the scene has shown. What differs in each run is replaced. */
+  text(): string {
+    const { port } = new URL(this.#server.url);
+    return `${this.#shown.join('\n\n').replaceAll(`:${port}`, ':6443').replaceAll(this.#directory, 'DIR')}\n`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { stop } of this.#actors) if (stop) await this.clock.runUntil(stop());
+    this.client.close?.();
+    await this.#server.stop();
+  }
+
+  #show(title: string, text: string): void {
+    this.#shown.push(`${title}\n${text.trimEnd()}`);
+  }
+
+  async #output(args: readonly string[]): Promise<string> {
+    const lines: string[] = [];
+    const write = (text: string): void => void lines.push(text);
+    const clock: Clock = { ...systemClock, now: () => this.clock.now() };
+    const output = {
+      isTerminal: false,
+      hasColours: false,
+      size: () => ({ columns: Infinity, rows: Infinity }),
+      write,
+    };
+    const { signal: abort } = new AbortController();
+    const connected = [...args, '--kubeconfig', this.#kubeconfig];
+    try {
+      const code = await runProgram(connected, COMMANDS, { abort, write, output, clock });
+      return code === 0 ? lines.join('') : `${lines.join('').trimEnd()}\n(exit code ${code})`;
+    } catch (error) {
+      const told = error instanceof RefitError ? error.text : messageOf(error);
+      return `${lines.join('')}${told}`;
+    }
+  }
+}
