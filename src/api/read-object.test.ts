@@ -156,3 +156,15 @@ test.each([
   expect(message).not.toContain('\n');
   expect(message).toMatch(typeof line === 'string' ? new RegExp(`^${RegExp.escape(line)}$`) : line);
 });
+
+test('the hint for a file that is not YAML asks to check the file, because no field of a kind is wrong', () => {
+  const lineOf = (text: string): string | undefined => {
+    try {
+      readObjects(text, 'plan.yaml', [planKind]);
+    } catch (error) {
+      return error instanceof RefitError ? error.line : undefined;
+    }
+  };
+  expect(lineOf('a: [')).toContain('check the path and the content of the file');
+  expect(lineOf('')).toContain('kubectl explain');
+});

@@ -48,7 +48,7 @@ export function readObjects(
   const fail = failing('REFIT_FILE', `${file}: `, {
     hint: '`kubectl explain` shows every field of a kind',
   });
-  const written = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
+  const written = parseYaml(text, failing('REFIT_FILE', `${file}: is not YAML: `));
   const isSingle = written.filter((document) => document !== null).length <= 1;
   const documents = written.flatMap((document, index) => {
     const place = isSingle ? file : `${file}: document ${index + 1}`;
