@@ -161,6 +161,7 @@ test('the hint for a file that is not YAML asks to check the file, because no fi
   const lineOf = (text: string): string | undefined => {
     try {
       readObjects(text, 'plan.yaml', [planKind]);
+      return undefined;
     } catch (error) {
       return error instanceof RefitError ? error.line : undefined;
     }
