@@ -7,6 +7,8 @@ import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/p
 import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
+import { mediumOf } from '../output.ts';
+import { whyLines } from '../why/why-command.ts';
 import { render } from './render.ts';
 import { exitCodeOf } from './status-command.ts';
 import type { PlanView } from './view.ts';
@@ -25,6 +27,9 @@ async function look(plan: Plan): Promise<PlanView> {
   if (!view) throw new Error('no view');
   return view;
 }
+
+/** Matches the advice to run the plan anew, in the words of each section. */
+const ANEW = /delete (?:the Plan|it) and apply it again/;
 
 const edited = buildPlan(
   { commands: [{ k0supdate: { ...update, version: 'v1.37.0+k0s.0' } }] },
@@ -154,3 +159,25 @@ test('a watch exits with 1 at an end that is not true any more', async () => {
   const other = await look(edited);
   expect([exitCodeOf([done]), exitCodeOf([done, other])]).toEqual([0, 1]);
 });
+
+test.each<[string, Plan['status'], RegExp]>([
+  ['done', COMPLETED, ANEW],
+  ['failed', statusOf('ApplyFailed', [], recorded({ w1: 'SignalApplyFailed' })), ANEW],
+])(
+  'status, why and why NODE advise only once what to do about a Plan that was %s and then edited',
+  async (_name, status, advice) => {
+    const view = await look({ ...edited, ...(status === undefined ? {} : { status }) });
+    const seen = { leader: { state: 'none' } as const, plans: [view] };
+    const medium = mediumOf(LOOK);
+    const outputs = [
+      render(seen, 'text', T0 + HOUR, LOOK),
+      whyLines(seen, undefined, T0 + HOUR, medium).join(' '),
+      whyLines(seen, 'w1', T0 + HOUR, medium).join(' '),
+    ].map((text) => text.replaceAll(/\s+/g, ' '));
+    for (const text of outputs) {
+      expect(text.split(advice)).toHaveLength(2);
+      expect(text).not.toContain('it will not run');
+      expect(text.split('refit retry').length).toBeLessThanOrEqual(2);
+    }
+  },
+);

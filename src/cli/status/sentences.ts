@@ -124,10 +124,20 @@ function failedHook({ hooks = [] }: PlanView, { name }: TargetView): string | un
 }
 
 /**
+ * Returns the reason of the plan without the advice about an edit, because the section `to do` has this advice for the
+ * dialect of the plan.
+ */
+export function reasonOf({ edit, reason }: Pick<PlanView, 'edit' | 'reason'>): string | undefined {
+  return edit ?? reason;
+}
+
+/**
  * Returns why the plan ended or is about to end. Returns no lines if a failed target or a wait already shows the same
  * reason.
  */
-export function reasonLines({ reason, waits }: PlanView, failed: readonly TargetRow[]): string[] {
+export function reasonLines(plan: PlanView, failed: readonly TargetRow[]): string[] {
+  const { waits } = plan;
+  const reason = reasonOf(plan);
   if (reason === undefined || waits.some(({ reason: { message } }) => message.includes(reason)))
     return [];
   const isSaid = failed.some(

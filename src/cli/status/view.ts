@@ -1,7 +1,7 @@
 /** Defines the JSON form of `refit status` (docs/reference/cli.md). All other outputs are made from it. */
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget } from '../../engine/assess/budget.ts';
-import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
+import { editedClause, isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { includedReason, joinedNodes } from '../../engine/assess/joined-targets.ts';
 import { failureOf } from '../../engine/assess/target-failures.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
@@ -129,6 +129,8 @@ export interface PlanView
   readonly goesOn?: boolean | undefined;
   /** One sentence: why the plan failed, is about to fail, or cannot start. */
   readonly reason?: string | undefined;
+  /** How the plan was edited after its end: the part of `reason` without advice. */
+  readonly edit?: string | undefined;
   /** The code of the reason, such as `DeadlineExceeded`. */
   readonly reasonCode?: ReasonCode | undefined;
   /** One sentence for a plan that is or will be refused: what the user can do about the reason. */
@@ -252,6 +254,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
       (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') ||
       undefined,
     reason: reason?.message,
+    edit: end.edit === undefined ? undefined : editedClause(end.edit),
     reasonCode: reason?.code,
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
     rollBack: rollBackSentence(look),

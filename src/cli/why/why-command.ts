@@ -268,7 +268,7 @@ function sectionsOf(
       lines: [`${age(target.since, now)} ago, ${changeOf(stage, target)}`],
     };
     const isTrue = text.isOpen(plan) || (target.runs === undefined && plan.phase !== 'edited');
-    return isTrue ? [done] : [done, ...whyAndToDo(reason ?? '', plan)];
+    return isTrue ? [done] : [done, ...whyAndToDo(sentences.reasonOf(plan) ?? '', plan)];
   }
   const stages = [{ ...stage, targets: [target] }];
   const own: PlanView = {
@@ -313,8 +313,8 @@ function isStopped(plan: PlanView, target: TargetView): boolean {
   return text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
 }
 
-function stoppedLine({ reason = 'no reason is recorded' }: PlanView): string {
-  return `not started: ${reason}`;
+function stoppedLine(plan: PlanView): string {
+  return `not started: ${sentences.reasonOf(plan) ?? 'no reason is recorded'}`;
 }
 
 function changeOf({ version: wanted }: StageView, { from, runs, asked }: TargetView): string {

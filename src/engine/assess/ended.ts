@@ -75,9 +75,14 @@ function endOf(snapshot: Snapshot, now: number): PlanEnd {
 
 export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothing was done');
 
-function edited(rollout: Rollout, how: string): Reason {
+function edited(rollout: Rollout, edit: string): Reason {
   const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : REMEDY;
-  return because('EditedAfterEnd', `the plan was edited after it ended (${how}); ${remedy}`);
+  return because('EditedAfterEnd', `${editedClause(edit)}; ${remedy}`);
+}
+
+/** Returns a clause that says only how the plan was edited, for outputs that give the advice elsewhere. */
+export function editedClause(edit: string): string {
+  return `the plan was edited after it ended (${edit})`;
 }
 
 /**
