@@ -1,4 +1,6 @@
 /** Defines the JSON form of `refit status` (docs/reference/cli.md). All other outputs are made from it. */
+
+import { stoppedTargets } from '../../engine/assess/advance.ts';
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget } from '../../engine/assess/budget.ts';
 import { editedClause, isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
@@ -18,7 +20,7 @@ import type {
   TargetReport,
   Wait,
 } from '../../engine/model/decision.ts';
-import { type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
+import { type Reason, type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   inState,
@@ -50,6 +52,9 @@ import { nextTargets } from './next-targets.ts';
 import { endOf, type Recorded, startOf } from './run-times.ts';
 import { shownWaits } from './shown-waits.ts';
 
+/** Why a plan is refused because of one target. */
+export type RefusalView = Pick<Reason, 'code' | 'message'>;
+
 export interface TargetView
   extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack' | 'etcdSnapshot'> {
   readonly name: string;
@@ -63,6 +68,8 @@ export interface TargetView
   readonly failure?: string | undefined;
   /** The code of the reason why the target failed, such as `HealthCheckFailing`. */
   readonly failureReason?: ReasonCode | undefined;
+  /** For a plan that is or was refused before it started: why this target cannot start. */
+  readonly refusal?: RefusalView | undefined;
   /** Why the agent has not begun yet, in its words. */
   readonly delay?: string | undefined;
   /** Why the work makes no progress, such as an image that cannot be pulled. */
@@ -237,7 +244,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   // The reason in the state that the controller would record next is used, too, because the controller may be about to
   // refuse a new plan or to record a failure.
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
-  const stages = rollout.stages.map((stage) => stageView(stage, look));
+  const refusals = refusalsIn(look);
+  const stages = rollout.stages.map((stage) => stageView(stage, look, refusals));
   return harmless({
     dialect: dialect.name,
     kind,
@@ -359,7 +367,15 @@ function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   return all.size === 0 ? undefined : [...all.values()];
 }
 
-function stageView(stage: Stage, look: ViewInput): StageView {
+type Refusals = ReadonlyMap<Target, RefusalView>;
+
+/** Returns why targets cannot start, if the plan is or was refused because of its targets. Otherwise returns nothing. */
+function refusalsIn(look: ViewInput): Refusals {
+  if (look.upcoming.phase !== 'incomplete') return new Map();
+  return new Map(stoppedTargets(look).map(({ target, verdict }) => [target, verdict.reason]));
+}
+
+function stageView(stage: Stage, look: ViewInput, refusals: Refusals): StageView {
   const { rollout } = look.snapshot;
   return {
     command: stage.command,
@@ -368,7 +384,7 @@ function stageView(stage: Stage, look: ViewInput): StageView {
     maxInFlight: limitOf(stage),
     active: !isFinal(rollout) && stage === activeStage(rollout),
     selection: matchless(stage, rollout),
-    targets: stage.targets.map((target) => targetView(stage, target, look)),
+    targets: stage.targets.map((target) => targetView(stage, target, look, refusals)),
   };
 }
 
@@ -381,7 +397,7 @@ function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): s
   return isKnown && targets.length === 0 ? selection : undefined;
 }
 
-function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
+function targetView(stage: Stage, target: Target, look: ViewInput, refusals: Refusals): TargetView {
   const { snapshot, policy } = look;
   const phase = phaseOf(look, stage, target);
   const facts = factsOf(snapshot, target);
@@ -393,6 +409,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const always = {
     failure: failure?.message,
     failureReason: failure?.code,
+    refusal: refusals.get(target),
     agent,
     fetchesAhead,
     isThere: isTold || undefined,

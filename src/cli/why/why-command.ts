@@ -1,4 +1,5 @@
 /** Runs `refit why`: explains the state of each plan or of one node, what it waits for, what ends the wait, and what to do. */
+import { remedyOf } from '../../engine/model/reasons.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { listed } from '../../util/phrases.ts';
@@ -185,7 +186,7 @@ export function chiefLine(status: StatusView, plan: PlanView, now: number): stri
  * target.
  */
 export function notStarted(plan: PlanView, stage: StageView, target: TargetView): string {
-  if (isStopped(plan, target)) return stoppedLine(plan);
+  if (isStopped(plan, target)) return stoppedLine(plan, target);
   const { name, held } = target;
   if (held !== undefined) return sentences.heldLines([{ name, ...held }])[0] ?? '';
   const waits = waitsOf(plan, stage, target);
@@ -291,7 +292,7 @@ function sectionsOf(
     ];
   }
   if (isStopped(plan, target)) {
-    const [why, ...rest] = whyAndToDo(stoppedLine(plan), plan);
+    const [why, ...rest] = whyAndToDo(stoppedLine(plan, target), withOwnRemedy(plan, target));
     return [why, text.stoppedSection(plan), ...rest].filter((each) => each !== undefined);
   }
   const isSaid =
@@ -313,8 +314,15 @@ function isStopped(plan: PlanView, target: TargetView): boolean {
   return text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
 }
 
-function stoppedLine(plan: PlanView): string {
-  return `not started: ${sentences.reasonOf(plan) ?? 'no reason is recorded'}`;
+/** Returns why the target has not started. If the plan is refused because of several targets, its own reason counts. */
+function stoppedLine(plan: PlanView, { refusal }: TargetView): string {
+  const reason = refusal?.message ?? sentences.reasonOf(plan);
+  return `not started: ${reason ?? 'no reason is recorded'}`;
+}
+
+/** Returns the plan with the remedy for the target, because the plan has the remedy for its first refused target. */
+function withOwnRemedy(plan: PlanView, { refusal }: TargetView): PlanView {
+  return refusal === undefined ? plan : { ...plan, remedy: remedyOf(refusal.code) };
 }
 
 function changeOf({ version: wanted }: StageView, { from, runs, asked }: TargetView): string {

@@ -282,8 +282,8 @@ function brokenRules({ snapshot, policy }: DecisionContext): Reason[] {
   return [...payloadProblems(snapshot.rollout.stages, policy), ...problems];
 }
 
-/** Returns the targets that can never start. */
-function stoppedTargets(context: DecisionContext) {
+/** Returns the targets that can never start, with the reason of each. */
+export function stoppedTargets(context: DecisionContext) {
   return withStages(context.snapshot.rollout).flatMap(({ stage, target }) => {
     const input = gateInput({ ...context, stage, target }, freeSlots(stage));
     const verdict = evaluate(BEFORE_ROLLOUT, input);
