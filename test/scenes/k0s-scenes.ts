@@ -5,13 +5,9 @@ import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { apiVersionOf, namespaces, nodes, pods } from '../../src/kube/resources.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { agents, asUsual, createK0sCluster, k0sController, type NextStep } from './k0s.ts';
+import type { Scene } from './scene.ts';
 import { showAll } from './shown.ts';
 import type { Stage } from './stage.ts';
-
-export interface Scene {
-  readonly name: string;
-  readonly play: (stage: Stage) => Promise<void>;
-}
 
 type Update = Parameters<typeof buildUpdate>[0];
 

@@ -4,14 +4,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { K0S_SCENES } from './k0s-scenes.ts';
+import { RANCHER_SCENES } from './rancher-scenes.ts';
 import { Stage } from './stage.ts';
 
-test.each(K0S_SCENES)('people see the recorded text: $name', async ({ name, play }) => {
-  const directory = await mkdtemp(join(tmpdir(), 'refit-scene-'));
-  await using things = new AsyncDisposableStack();
-  things.defer(async () => await rm(directory, { recursive: true }));
-  const stage = things.use(await Stage.open(directory));
-  await play(stage);
-  const file = `recorded/k0s/${name.replaceAll(/[^a-z0-9]+/gi, '-')}.txt`;
-  await expect(stage.text()).toMatchFileSnapshot(file);
-});
+const SCENES = [
+  ...K0S_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
+  ...RANCHER_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
+];
+
+test.each(SCENES)(
+  'people see the recorded text: $folder, $name',
+  async ({ folder, name, play }) => {
+    const directory = await mkdtemp(join(tmpdir(), 'refit-scene-'));
+    await using things = new AsyncDisposableStack();
+    things.defer(async () => await rm(directory, { recursive: true }));
+    const stage = things.use(await Stage.open(directory));
+    await play(stage);
+    const file = `recorded/${folder}/${name.replaceAll(/[^a-z0-9]+/gi, '-')}.txt`;
+    await expect(stage.text()).toMatchFileSnapshot(file);
+  },
+);

@@ -251,10 +251,10 @@ export async function inspect(
 
 /**
  * Returns true if only the NodeRollout may know when the run of the plan started or ended: an edit can start another run
- * of the same plan, and an abort may stop no target.
+ * of the same plan, and the targets of an ended plan have the times of their ends.
  */
-function needsRuns({ metadata: { generation = 1 } }: KubeObject, { controls }: Snapshot): boolean {
-  return generation > 1 || controls.abort !== undefined;
+function needsRuns({ metadata: { generation = 1 } }: KubeObject, { rollout }: Snapshot): boolean {
+  return generation > 1 || isFinal(rollout);
 }
 
 /** Returns true if a target has failed, and neither its node nor the record of the rollout says why. */

@@ -70,7 +70,7 @@ describe('at the end', () => {
       timestamp: later(45_000),
     });
     const [header] = await textOf({ plans: [planOf(['c1'], [], status)], controllers: [c1] });
-    expect(header).toBe('Plan autopilot (id1)  done 1/1 after 45 s, 15 s ago  to v1.36.3+k0s.2');
+    expect(header).toBe('Plan autopilot (id1)  done 1/1 after 44 s, 15 s ago  to v1.36.3+k0s.2');
   });
 
   test("a rule that k0s's own leader does not know: who leads, and what Refit would do", async () => {
@@ -148,7 +148,7 @@ describe('at the end', () => {
 
   test('every failure with its reason, and what became of the node', async () => {
     expect(await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers })).toEqual([
-      'Plan autopilot (id1)  failed 0/3 after 40 s, 20 s ago  to v1.36.3+k0s.2',
+      'Plan autopilot (id1)  failed 0/3 after 39 s, 20 s ago  to v1.36.3+k0s.2',
       '  workers  0/3  ✗✗✗',
       `       0 s ${'─'.repeat(57)} 39 s`,
       `  ✗ w1 ${'■'.repeat(66)}  39 s`,
@@ -221,7 +221,7 @@ describe('on a terminal', () => {
       await textOf(situation, 'text', { ...terminal, hasColours: false }),
     );
     const start =
-      '\u001B[1mPlan autopilot (id1)\u001B[22m  \u001B[36mrunning 0/6\u001B[39m for 1 min';
+      '\u001B[1mPlan autopilot (id1)\u001B[22m  \u001B[36mrunning 0/6\u001B[39m for 59 s';
     expect(painted[0]?.slice(0, start.length)).toBe(start);
   });
 });

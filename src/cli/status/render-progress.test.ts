@@ -109,7 +109,7 @@ describe('before anything moves', () => {
         leader: { state: 'none' },
       },
       [
-        'Plan autopilot (id1)  incomplete 0/2 after 1 s, 59 s ago  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  incomplete 0/2 after 0 s, 59 s ago  to v1.36.3+k0s.2',
         '  controllers  0/2  ✗○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  why     c1, a controller, does not exist',
@@ -130,7 +130,7 @@ describe('while it runs', () => {
         controllers: [signalled(C1, at('ApplyingUpdate')), C2, C3],
       },
       [
-        'Plan autopilot (id1)  running 0/6 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/6 for 59 s  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
         '  workers      0/3  ○○○',
         '  NODE  STATE           FOR   MESSAGE',
@@ -153,7 +153,7 @@ describe('while it runs', () => {
           ]),
       },
       [
-        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  NODE  STATE                FOR   MESSAGE',
@@ -177,7 +177,7 @@ describe('while it runs', () => {
         controllers: [signalled(C1, at('Completed')), C2, C3],
       },
       [
-        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  NODE  STATE                FOR   MESSAGE',
@@ -196,7 +196,7 @@ describe('while it runs', () => {
         controllers: [signalled(C1, at('Completed')), C2, C3],
       },
       [
-        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  NODE  STATE                FOR   MESSAGE',
@@ -210,7 +210,7 @@ describe('while it runs', () => {
       'the last controller: what comes next is workers',
       { plans: [running(recorded({ c1: 'SignalSent' }), WORKERS)], controllers: [signalled(C1)] },
       [
-        'Plan autopilot (id1)  running 0/4 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/4 for 59 s  to v1.36.3+k0s.2',
         '  controllers  0/1  ◐',
         '  workers      0/3  ○○○',
         '  NODE  STATE      FOR   MESSAGE',
@@ -232,7 +232,7 @@ describe('while it runs', () => {
         workers: [W1, NOT_READY, buildNode('w3', {}, 'False')],
       },
       [
-        'Plan autopilot (id1)  running 4/6 for 1 min, 66 %  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 4/6 for 59 s, 66 %  to v1.36.3+k0s.2',
         '  controllers  3/3  ●●●',
         '  workers      1/3  ●○◐',
         '  NODE  STATE     FOR   MESSAGE',
@@ -250,7 +250,7 @@ describe('while it runs', () => {
         workers: [buildNode('w1', {}, 'False'), signalled(W2), signalled(W3)],
       },
       [
-        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2',
         '  workers  0/3  ○◐◐',
         '  NODE  STATE      FOR   MESSAGE',
         '  w2    signalled  59 s  its agent has not answered yet',
@@ -279,7 +279,7 @@ describe('while it runs', () => {
         ],
       },
       [
-        'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2',
         '  workers  0/3  ✗◐○',
         '  NODE  STATE      FOR   MESSAGE',
         '  w1    failed     20 s  FailedDownload: 404',
@@ -297,7 +297,7 @@ describe('while it runs', () => {
         workers: [signalled(W1), W2, W3],
       },
       [
-        'Plan autopilot (id1)  running 0/2 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/2 for 59 s  to v1.36.3+k0s.2',
         '  workers  0/2  ◐○',
         '  NODE  STATE      FOR   MESSAGE',
         '  w1    signalled  59 s  its agent has not answered yet',
@@ -315,7 +315,7 @@ describe('while it runs', () => {
       },
       [
         'No renewal by leader a for 2 min: no new node starts until a refit controller runs.',
-        'Plan autopilot (id1)  running 0/1 for 1 min  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 0/1 for 59 s  to v1.36.3+k0s.2',
         '  controllers  0/1  ◐',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  NODE  STATE      FOR   MESSAGE',

@@ -9,6 +9,7 @@ import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { latestHash } from '../../dialects/cattle/plan/latest.ts';
 import { jobs, nodes, pods } from '../../kube/resources.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { observe } from './observe.ts';
 import { render } from './render.ts';
 
@@ -63,10 +64,10 @@ const first = (planUid: string): NodeRolloutRun => ({
   counts,
 });
 
-test('an edited Plan counts from the end of its earlier run while its new run is not recorded', async () => {
+test('the new run of an edited Plan starts now while the leader has not recorded it', async () => {
   const { text, plans } = await shown((uid) => [first(uid)]);
-  expect(plans[0]?.started).toBe(later(HOUR));
-  expect(text).toContain('running 0/2 for 1 h');
+  expect(plans[0]?.started).toBe(rfc3339(NOW));
+  expect(text).toContain('running 0/2 for 0 s');
 });
 
 test('an edited Plan counts from the recorded start of its new run', async () => {

@@ -15,9 +15,11 @@ export interface Recorded {
 
 /** Returns the RFC 3339 time at which the present run started; undefined if no time is recorded. */
 export function startOf(recorded: Recorded): string | undefined {
-  const { snapshot, runs = [] } = recorded;
+  const { snapshot, now, runs = [] } = recorded;
   const first = firstMoment(snapshot);
-  return first === undefined ? undefined : startOfRun(runs, presentRun(recorded), () => first);
+  return first === undefined
+    ? undefined
+    : startOfRun(runs, presentRun(recorded), { first: () => first, now });
 }
 
 /**
@@ -43,17 +45,25 @@ function presentRun({ snapshot, now, runs = [] }: Recorded): NamedRun {
   return { id: last ?? id, planUid: source.uid };
 }
 
-/** Returns the earliest time that is recorded for a target, or at which a target was signalled. */
+/**
+ * Returns the earliest time at which a target was signalled, or began to wait. If neither is known, returns the time at
+ * which the plan was created.
+ */
 function firstMoment({ rollout, facts }: Snapshot): string | undefined {
   if (rollout.phase === 'new') return undefined;
-  const created = Date.parse(rollout.source.created);
+  const { created } = rollout.source;
   const moments = rollout.stages.flatMap(({ targets }) =>
     targets.flatMap((target) => {
       const { observation } = factsOf({ facts }, target);
-      return observation.kind === 'none' ? target.since : [target.since, observation.attempt];
+      // The recorded time of a target that has ended is its end.
+      const isOpen = target.state === 'pending' || target.state === 'intended';
+      return [
+        ...(isOpen ? [target.since] : []),
+        ...(observation.kind === 'none' ? [] : [observation.attempt]),
+      ];
     }),
   );
   // A time from an earlier plan, or from a wrong clock, is not the start of this plan.
-  const own = moments.filter((moment) => Date.parse(moment) >= created);
-  return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
+  const own = moments.filter((moment) => Date.parse(moment) >= Date.parse(created));
+  return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0] ?? created;
 }

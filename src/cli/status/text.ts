@@ -228,27 +228,13 @@ export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>)
   return phase === 'new' && reason !== undefined;
 }
 
+/** Returns how long the run takes or took. `refit history` counts from the same time. */
 function timesOf(plan: PlanView, now: number): string[] {
-  const { ended } = plan;
-  const began = beginningOf(plan);
+  const { created, started: began = created, ended } = plan;
   if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
   return ended === undefined
     ? []
     : [`after ${age(began, Date.parse(ended))}, ${age(ended, now)} ago`];
-}
-
-/**
- * The most milliseconds after the creation of a plan until a leader records it. A run that began
- * later is not the first run of the plan.
- */
-const FIRST_RECORD_MS = 60_000;
-
-/**
- * Returns the RFC 3339 time at which the running time of a plan starts. For the first run, it is the time at which the
- * plan was created. For a later run, it is the time at which that run started.
- */
-function beginningOf({ created, started = created }: PlanView): string {
-  return Date.parse(started) - Date.parse(created) > FIRST_RECORD_MS ? started : created;
 }
 
 export function progressOf(plan: PlanView, now: number): string[] {

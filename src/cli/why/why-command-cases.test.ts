@@ -263,7 +263,7 @@ test.each<[string, Case, readonly string[]]>([
     'a node that is gone, once that is recorded',
     { ...FAILED, isGone: true, description: 'TargetGone: w1 disappeared during its upgrade' },
     [
-      'Plan autopilot (id1)  failed 0/2 after 1 min, 9 min ago',
+      'Plan autopilot (id1)  failed 0/2 after 0 s, 9 min ago',
       '\n  why     w1 disappeared during its upgrade\n          w1 failed (9 min): there is no such node\n',
       '\n  to do   Failed. When w1 is back, run: refit retry w1. Or delete the Plan and apply one without the missing nodes.',
     ],
@@ -272,7 +272,7 @@ test.each<[string, Case, readonly string[]]>([
     'nobody holds the lease',
     { leader: { state: 'none', since: later(5 * MINUTE) } },
     [
-      'for 10 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n  ends    when a refit controller runs and acquires the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when a node in progress is done\n  next    w1\n',
+      'for 9 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n  ends    when a refit controller runs and acquires the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when a node in progress is done\n  next    w1\n',
     ],
   ],
   [
@@ -307,7 +307,7 @@ test.each<[string, Case, readonly string[]]>([
     'somebody paused it, and wrote no moment',
     { controls: { [PAUSE_ANNOTATION]: 'true' } },
     [
-      'Plan autopilot (id1)  running 0/2 for 10 min, paused',
+      'Plan autopilot (id1)  running 0/2 for 9 min, paused',
       'waits   the plan is paused: nothing new starts until it is resumed (Paused, 9 min)\n',
       'ends    when the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)\n  next    w1\n  you can refit resume, refit abort',
     ],

@@ -107,7 +107,7 @@ test('no plan, and a node of none', async () => {
 
 test('refit why shows the step of a node, how long other workers wait, and what ends the wait', async () => {
   expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
-    `Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
+    `Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2
   now     w1 Restart (30 s)
   waits   2 workers queued (1 at a time) (59 s)
   ends    when the node reports that it is done, or that it failed
@@ -157,7 +157,7 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
   );
   expect(why(views, 'w1')[0]).toContain('\n  ends    when the node is Ready\n');
   expect(why(views, 'w2')).toEqual([
-    `w2  worker of Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2
+    `w2  worker of Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2
   waits   2 workers queued (1 at a time) (59 s)
   ends    when a node in progress is done
   next    it is among the next to start`,
@@ -379,7 +379,7 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
   const advice =
     '\n  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1';
   expect(why(views)[0]).toContain(
-    'failed 0/3 after 30 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: no socket\n',
+    'failed 0/3 after 29 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: no socket\n',
   );
   expect(why(views)[0]).toSatisfy((text: string) => text.endsWith(advice));
   expect(why(views, 'w1')[0]).toContain(

@@ -432,7 +432,7 @@ function historyOf(
     started: startOfRun(
       [...(before ? [before] : []), ...others],
       { id: run.id, planUid },
-      () => run.span().first,
+      { first: () => run.span().first, now },
     ),
     ended: isOver ? (before?.ended ?? endOf()) : undefined,
     phase: run.recorded,

@@ -174,18 +174,18 @@ test('an edit after the end adds no run to the history, and changes no run of it
   expect(statusAfter(turnOf(unseen), []).history).toEqual([]);
 });
 
-test('a later run of a plan starts when the earlier run has ended, even if its targets have earlier times', () => {
+test('a later run of a plan starts when the leader first sees it, even if its targets have the times of the earlier run', () => {
   const first = statusAfter(turnOf(rolloutOf(['done', 'done'], { phase: 'done', id: 'a' })), []);
   const [run] = first.history ?? [];
   if (run === undefined) throw new Error('the history has no run');
-  const ended = later(60_000);
-  const known = { ...first, history: [{ ...run, planUid: 'plan-uid', ended }] };
+  const earlier = { ...run, planUid: 'plan-uid', started: later(-60_000), ended: run.started };
+  const known = { ...first, history: [earlier] };
   const previous = { spec: { plan: { uid: 'plan-uid' } }, metadata: {}, status: known };
   const second = turnOf(rolloutOf(['done', 'pending'], { phase: 'running', id: 'b' }));
   const { history } = statusAfter(second, [], previous as NodeRollout);
   expect(history?.map(({ id, started }) => `${id} ${started}`)).toEqual([
-    `b ${ended}`,
-    `a ${run.started}`,
+    `b ${later(0)}`,
+    `a ${earlier.started}`,
   ]);
 });
 

@@ -1,0 +1,157 @@
+/** The parts of a K3s cluster in a scene: its Nodes, the controller for Plans of Rancher, and Jobs that do what the scene says. */
+import type { CattlePlan } from '../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../src/api/kinds.ts';
+import { prepareControllerProcess } from '../../src/composition/controller-process.ts';
+import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
+import { apiVersionOf, type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
+import { clientOver } from '../../src/kube/transport/http-client.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { seededRandom } from '../faults/random.ts';
+import type { CattleSpec } from '../support/builders/cattle-plans.ts';
+import type { Actor, Stage } from './stage.ts';
+
+export const NAMESPACE = 'system-upgrade';
+const NAME = 'system-upgrade-controller';
+const FROM = 'v1.36.2+k3s1';
+const TO = 'v1.36.3+k3s1';
+const SERVER = 'node-role.kubernetes.io/control-plane';
+
+/** Creates servers s1, s2, … and agents a1, a2, …. All of them run `FROM`. */
+export async function createRancherCluster(
+  stage: Stage,
+  servers: number,
+  agents: number,
+): Promise<void> {
+  await stage.create(namespaces, { metadata: { name: NAMESPACE } });
+  const names = [
+    ...Array.from({ length: servers }, (_, index) => `s${index + 1}`),
+    ...Array.from({ length: agents }, (_, index) => `a${index + 1}`),
+  ];
+  for (const name of names) {
+    const role = name.startsWith('s') ? { [SERVER]: 'true' } : {};
+    const platform = { operatingSystem: 'linux', architecture: 'amd64' };
+    const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+    await stage.create(nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels: { ...labels, 'kubernetes.io/hostname': name, ...role } },
+      status: {
+        conditions: [{ type: 'Ready', status: 'True' }],
+        nodeInfo: { kubeletVersion: FROM, ...platform },
+      },
+    });
+  }
+}
+
+/** Returns the Plan for servers or for agents, as the documentation of K3s writes it. */
+export function k3sPlan(role: 'server' | 'agent', spec: Partial<CattleSpec> = {}): CattlePlan {
+  const operator = role === 'server' ? 'In' : 'DoesNotExist';
+  const values = role === 'server' ? { values: ['true'] } : {};
+  const prepare = { image: 'rancher/k3s-upgrade', args: ['prepare', 'k3s-server'] };
+  return {
+    apiVersion: apiVersionOf(cattlePlans),
+    kind: cattlePlans.kind,
+    metadata: { name: `k3s-${role}`, namespace: NAMESPACE },
+    spec: {
+      concurrency: 1,
+      cordon: true,
+      version: TO,
+      serviceAccountName: 'system-upgrade',
+      nodeSelector: { matchExpressions: [{ key: SERVER, operator, ...values }] },
+      ...(role === 'agent' ? { prepare } : {}),
+      upgrade: { image: 'rancher/k3s-upgrade' },
+      ...spec,
+    },
+  };
+}
+
+/** The controller as `refit system-upgrade-controller` starts it, with the settings of the original. */
+export const rancherController: Actor = async ({ server, clock }) => {
+  const stop = new AbortController();
+  const client = clientOver(server.caller);
+  const controller = await prepareControllerProcess(
+    {
+      component: NAME,
+      config: { server: server.url, user: {}, namespace: '', files: [] },
+      client,
+      dialects: [
+        cattle({
+          name: NAME,
+          namespace: NAMESPACE,
+          job: DEFAULT_JOB_SETTINGS,
+          apiServerVersion: () => FROM,
+        }),
+      ],
+      lease: { namespace: NAMESPACE, name: NAME },
+      policies: 'if-allowed',
+      clock,
+      random: seededRandom(1),
+      log: silentLogger,
+    },
+    stop.signal,
+  );
+  const running = controller.run(stop.signal);
+  return {
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+};
+
+/** How the Job of a node ends: after how many seconds, and with what result. `forever` means that it never ends. */
+export type JobEnd = (
+  node: string,
+) => { readonly seconds: number; readonly result: 'installed' | 'nothing' | 'failed' } | 'forever';
+
+const inTenSeconds: JobEnd = () => ({ seconds: 10, result: 'installed' });
+
+/** The Job controller and the images of the Plans. `installed` means that the kubelet reports the version of the Plan. */
+export function jobRunner(end: JobEnd = inTenSeconds): Actor {
+  return async ({ client, clock }) => {
+    const look = async (job: Job): Promise<void> => {
+      const { name, namespace, labels = {}, creationTimestamp = '' } = job.metadata;
+      const node = labels['upgrade.cattle.io/node'];
+      if (node === undefined || (job.status?.conditions ?? []).length > 0) return;
+      const planned = end(node);
+      const age = (clock.now() - Date.parse(creationTimestamp)) / 1000;
+      if (planned === 'forever' || age < planned.seconds) return;
+      const at = rfc3339(clock.now());
+      const isDone = planned.result !== 'failed';
+      const condition = isDone
+        ? { type: 'Complete', status: 'True', lastTransitionTime: at }
+        : {
+            type: 'Failed',
+            status: 'True',
+            reason: 'BackoffLimitExceeded',
+            message: 'Job has reached the specified backoff limit',
+            lastTransitionTime: at,
+          };
+      const counts = isDone ? { succeeded: 1, completionTime: at } : { failed: 1 };
+      const status = {
+        ...job.status,
+        ...counts,
+        startTime: creationTimestamp,
+        conditions: [condition],
+      };
+      await client.patch(
+        jobs,
+        name,
+        { status },
+        { namespace, type: 'merge', subresource: 'status' },
+      );
+      if (planned.result !== 'installed') return;
+      const version = labels['upgrade.cattle.io/version'] ?? TO;
+      const nodeInfo = { kubeletVersion: version.replace('-k3s', '+k3s') };
+      const options = { type: 'merge', subresource: 'status' } as const;
+      await client.patch(nodes, node, { status: { nodeInfo } }, options);
+    };
+    return await Promise.resolve({
+      tick: async () => {
+        for (const job of (await client.list(jobs)).items) await look(job);
+      },
+    });
+  };
+}
