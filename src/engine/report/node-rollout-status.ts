@@ -38,7 +38,7 @@ import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
 import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
-import { startOfRun } from './run-times.ts';
+import { endOpenRuns, startOfRun } from './run-times.ts';
 import {
   downloadsSince,
   type RunVersions,
@@ -408,13 +408,13 @@ function historyOf(
   known: readonly NodeRolloutRun[],
   now: number,
 ): NodeRolloutRun[] {
-  if (run === undefined) return endOpenRuns(known, now);
+  if (run === undefined) return endOpenRuns(known, now, planUid);
   const isThis = (entry: NodeRolloutRun): boolean =>
     entry.id === run.id && entry.planUid === planUid;
   const before = known.find(isThis);
   // An edit after the end starts no run, even if it names one by a new id, and it does not change the run that ended.
   const isEdit = end.phase === 'edited' && (before === undefined || before.ended !== undefined);
-  if (isEdit) return endOpenRuns(known, now);
+  if (isEdit) return endOpenRuns(known, now, planUid);
   const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
   // The versions before the run are read when the leader first sees the run, because nodes report their new versions
   // later. Afterwards a report can only make them more precise.
@@ -424,6 +424,7 @@ function historyOf(
   const others = endOpenRuns(
     known.filter((other) => !isThis(other)),
     now,
+    planUid,
   );
   const entry: NodeRolloutRun = defined({
     id: run.id,
@@ -447,13 +448,6 @@ function historyOf(
     failures: failures.length > 0 ? withEarlierReasons(failures, before?.failures) : undefined,
   });
   return [entry, ...others].slice(0, MOST.runs);
-}
-
-/** Returns the runs. Each run without an end is marked as ended now, because its plan was deleted or a new run has replaced it. */
-function endOpenRuns(runs: readonly NodeRolloutRun[], now: number): NodeRolloutRun[] {
-  return runs.map((run) =>
-    run.ended === undefined ? { ...run, ended: rfc3339(now), phase: 'deleted' } : run,
-  );
 }
 
 /** Returns the status after the plan was deleted. Returns the same object if the status already shows the deletion. */

@@ -32,3 +32,23 @@ export function endOfRun(
 ): string | undefined {
   return history.find((run) => run.planUid === planUid && run.id === id)?.ended;
 }
+
+/**
+ * Returns the runs. Each run without an end is marked as ended now. If its plan still exists, with the uid `present`, an
+ * edit of the plan has begun a new run. Otherwise the plan was deleted.
+ */
+export function endOpenRuns(
+  runs: readonly NodeRolloutRun[],
+  now: number,
+  present?: string,
+): NodeRolloutRun[] {
+  const ended = rfc3339(now);
+  return runs.map((run): NodeRolloutRun => {
+    if (run.ended !== undefined) return run;
+    return run.planUid === present
+      ? { ...run, ended, phase: 'edited', reason: 'EditedWhileRunning', message: REPLACED_RUN }
+      : { ...run, ended, phase: 'deleted' };
+  });
+}
+
+const REPLACED_RUN = 'the plan was edited while it ran, and a new run began';
