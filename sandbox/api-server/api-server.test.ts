@@ -191,12 +191,13 @@ test('requests are told as they are answered, watches as they begin', async () =
 });
 
 test.each([
-  ['GET', '/api/v1/services'],
+  ['GET', '/api/v1/endpoints'],
+  ['POST', '/api/v1/namespaces/default/services'],
+  ['GET', '/apis/apps/v1/deployments?watch=true'],
   ['GET', '/api/v1/watch/nodes'],
-  ['GET', '/apis/apps/v1/statefulsets'],
+  ['GET', '/apis/autoscaling/v2/horizontalpodautoscalers'],
   ['POST', '/apis/apps/v1/namespaces/default/deployments'],
   ['GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles'],
-  ['GET', '/api/v1/namespaces/default/pods/p/log'],
   ['POST', '/api/v1/namespaces/default/pods/p/binding'],
   ['PUT', '/api/v1/namespaces/default/finalize'],
   ['DELETE', '/api/v1/namespaces/default/pods/p?propagationPolicy=Foreground'],

@@ -1,5 +1,6 @@
 /** Answers requests about the server itself: versions, groups, resources and health. */
 import type { Cluster } from './cluster.ts';
+import { ABSENT_KINDS, describeAbsent } from './kinds/absent-kinds.ts';
 import { groupVersion, type Kind } from './kinds/kind.ts';
 import { INFO, openApiDocument } from './openapi/documents.ts';
 import { emptyDocument, PROTOBUF_CONTENT_TYPE, prefersProtobuf } from './openapi/protobuf.ts';
@@ -51,7 +52,7 @@ const plain = (code: number, body: string): Reply => ({
 /** Answers 404 as plain text for unknown paths, as a real server does. */
 export function discover(cluster: Cluster, path: string, accept = ''): Reply {
   const kinds = cluster.resources().map(({ kind }) => kind);
-  const groups = [...new Set(kinds.map(({ group }) => group))]
+  const groups = [...new Set([...kinds, ...ABSENT_KINDS].map(({ group }) => group))]
     .filter((group) => group !== '')
     .toSorted();
   if (['/readyz', '/livez', '/healthz'].includes(path)) return plain(200, 'ok');
@@ -77,7 +78,9 @@ export function discover(cluster: Cluster, path: string, accept = ''): Reply {
   if (root === 'apis' && groups.includes(group)) {
     if (version === '')
       return json({ kind: 'APIGroup', apiVersion: 'v1', ...describeGroup(group, kinds) });
-    if (kinds.some((kind) => kind.group === group && kind.version === version)) {
+    if (
+      [...kinds, ...ABSENT_KINDS].some((kind) => kind.group === group && kind.version === version)
+    ) {
       return json(describeVersion(kinds, group, version));
     }
   }
@@ -85,7 +88,9 @@ export function discover(cluster: Cluster, path: string, accept = ''): Reply {
 }
 
 function describeGroup(name: string, kinds: readonly Kind[]): Record<string, unknown> {
-  const own = kinds.filter(({ group }) => group === name).map(({ version }) => version);
+  const own = [...kinds, ...ABSENT_KINDS]
+    .filter(({ group }) => group === name)
+    .map(({ version }) => version);
   const versions = [...new Set(own)].map((version) => ({
     groupVersion: `${name}/${version}`,
     version,
@@ -106,11 +111,12 @@ function describeVersion(
       ? [describeKind(kind, `${kind.plural}/status`, ['get', 'patch', 'update'])]
       : []),
   ]);
+  const absent = ABSENT_KINDS.filter((kind) => kind.group === group && kind.version === version);
   return {
     kind: 'APIResourceList',
     apiVersion: 'v1',
     groupVersion: groupVersion({ group, version }),
-    resources,
+    resources: [...resources, ...absent.map(describeAbsent)],
   };
 }
 

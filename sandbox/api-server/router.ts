@@ -10,7 +10,10 @@ import {
   notImplemented,
 } from './failure.ts';
 import { HANDLERS } from './handlers.ts';
-import type { Kind } from './kinds/kind.ts';
+import { ABSENT_KINDS } from './kinds/absent-kinds.ts';
+import { groupVersion, type Kind } from './kinds/kind.ts';
+import { getObject } from './list.ts';
+import { POD_STREAMS, streamFailure } from './pod-streams.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import { type ApiRequest, type Target, verbOf } from './request.ts';
 import { includedObject, type TableOptions, tableReply } from './table/table.ts';
@@ -36,6 +39,12 @@ export function route(cluster: Cluster, request: ApiRequest): Outcome {
   if (resource?.kind.version !== target.version || isMisplaced(resource.kind, target))
     return unserved(cluster, request, target);
   const verb = verbOf(request, target.name);
+  if (
+    resource.kind.group === '' &&
+    resource.kind.kind === 'Pod' &&
+    POD_STREAMS.has(target.subresource ?? '')
+  )
+    throw streamFailure(getObject(resource, target).object);
   if (target.subresource !== undefined) checkSubresource(resource.kind, target, verb);
   const form = negotiate(request.accept, verb);
   const table =
@@ -76,21 +85,6 @@ const CORE =
   );
 
 /**
- * The kinds of which no objects can exist here, because nothing creates them. A real server without such objects would
- * give the same answer to a get or a list. Clients cannot write these kinds.
- */
-const NEVER_THERE = new Map([
-  ['apps/v1/daemonsets', 'DaemonSet'],
-  ['apps/v1/deployments', 'Deployment'],
-  ['admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'],
-  [
-    'admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
-    'ValidatingWebhookConfiguration',
-  ],
-  ['discovery.k8s.io/v1/endpointslices', 'EndpointSlice'],
-]);
-
-/**
  * The name of this group is in the domain of Kubernetes. Still, a server has it only if machine-controller has
  * installed its definitions.
  */
@@ -105,14 +99,16 @@ function unserved(
   request: ApiRequest,
   { group, version, plural, name }: Target,
 ): Reply {
-  const kind = NEVER_THERE.get(`${group}/${version}/${plural}`);
+  const absent = ABSENT_KINDS.find(
+    (each) => each.group === group && each.version === version && each.plural === plural,
+  );
   const verb = verbOf(request, name);
-  if (kind !== undefined && verb === 'get') throw notFound({ group, plural, kind }, name ?? '');
-  if (kind !== undefined && verb === 'list') {
+  if (absent && verb === 'get') throw notFound(absent, name ?? '');
+  if (absent && verb === 'list') {
     const metadata = { resourceVersion: String(cluster.revisions.current) };
     return jsonReply(200, {
-      kind: `${kind}List`,
-      apiVersion: `${group}/${version}`,
+      kind: `${absent.kind}List`,
+      apiVersion: groupVersion(absent),
       metadata,
       items: [],
     });
@@ -123,15 +119,14 @@ function unserved(
     group === ''
       ? CORE.includes(plural)
       : !group.includes('.') || (group.endsWith('.k8s.io') && group !== FOREIGN);
-  if (builtin && (group === '' || siblings.length === 0))
+  if (absent || (builtin && (group === '' || siblings.length === 0)))
     throw notImplemented(`${plural} of the API group "${group}"`);
   if (siblings.some(({ kind }) => kind.builtin)) throw noSuchResource();
   return discover(cluster, `/apis/${group}/${version}/${plural}`);
 }
 
 /** Subresources of built-in kinds that a real server has and this server does not have. */
-const SUBRESOURCES =
-  'attach binding ephemeralcontainers exec finalize log portforward proxy resize'.split(' ');
+const SUBRESOURCES = 'binding ephemeralcontainers finalize proxy resize'.split(' ');
 
 function checkSubresource(kind: Kind, { subresource = '', name = '' }: Target, verb: string): void {
   if (kind.builtin && SUBRESOURCES.includes(subresource))

@@ -1,7 +1,7 @@
 /** Tests that the real kubectl works on the API server in memory, without flags that a real cluster does not need. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -165,12 +165,54 @@ test.each([
   ['describe plans.upgrade.cattle.io os', 'example.com/os'],
   ['api-resources', 'plans'],
   ['auth can-i create plans.upgrade.cattle.io', 'yes'],
+  ['auth can-i --list', '*.*'],
+  ['auth whoami', `@${hostname()}`],
+  ['cluster-info', 'control plane'],
+  ['get events --all-namespaces', 'LAST SEEN'],
   ['wait --for=jsonpath={.spec.version} plans.upgrade.cattle.io/os --timeout=60s', 'condition met'],
   ['version', 'Server Version: v1.36'],
   ['delete namespace x --timeout=60s', 'namespace "x" deleted'],
 ])('kubectl %s works as on a real cluster', async (command, expected) => {
   expect(await kubectl(...command.split(' '))).toContain(expected);
 });
+
+test('kubectl get shows that no workload is there, and kubectl names a missing one as on a real cluster', async () => {
+  const commands = [
+    ['get', 'deploy,sts,ds,rs,cj,svc,pvc', '-n', 'kube-public'],
+    ['scale', 'deploy', 'web', '--replicas=2'],
+    ['rollout', 'status', 'deploy/web'],
+    ['logs', 'deploy/web'],
+    ['logs', 'none'],
+    ['exec', 'none', '--', 'true'],
+    ['top', 'nodes'],
+  ];
+  for (const command of commands) {
+    const { stdout, stderr } = await kubectlAs('admin', command);
+    const here = await kubectl(...command).then(
+      (text) => ({ stdout: text }),
+      (error: { stderr: string }) => ({ stderr: error.stderr }),
+    );
+    expect({ stdout, stderr }, command.join(' ')).toMatchObject(here);
+  }
+});
+
+const STREAMS = [['logs'], ['exec', '--', 'true'], ['attach']] as const;
+
+test.each(STREAMS)(
+  'kubectl %s of a pod says in words that no container runs',
+  async (verb, ...rest) => {
+    const bare = { ...POD, metadata: { ...POD.metadata, name: 'bare' } };
+    const unbound = { ...bare, spec: { containers: POD.spec.containers } };
+    await kubectl('apply', '-f', await file('unbound.json', unbound));
+    await expect(kubectl(verb, 'bare', ...rest)).rejects.toThrow(
+      'pod bare does not have a host assigned',
+    );
+    await kubectl('delete', 'pod', 'bare', '--timeout=60s');
+    await kubectl('apply', '-f', await file('bare.json', bare));
+    await expect(kubectl(verb, 'bare', ...rest)).rejects.toThrow('starts no containers');
+    await kubectl('delete', 'pod', 'bare', '--timeout=60s');
+  },
+);
 
 test('kubectl delete ends when the grace period of a pod with a node is over', async () => {
   await kubectl('apply', '-f', await file('pod.json', POD));
