@@ -136,3 +136,29 @@ test.each<[string, string, readonly Failure[], string, object?]>([
   expect(fix).toContain(expected);
   expect(fix.includes('Nothing to fix')).toBe(expected.includes('Nothing to fix'));
 });
+
+const DAMAGED = [{ targets: [{ name: 'w1', phase: 'failed', gone: true, failure: 'x' }] }];
+
+test.each<[string, object]>([
+  ['edited after its end', { phase: 'edited', stages: [] }],
+  ['whose nodes were changed afterwards', { phase: 'differs', stages: [] }],
+  ['with mixed versions', { phase: 'done', reasonCode: 'MixedVersions', stages: [] }],
+  ['that was aborted', { phase: 'failed', abort: 'by me', stages: [] }],
+  ['without a target', { phase: 'empty', stages: [] }],
+  ['that is refused', { phase: 'invalid', stages: [] }],
+  ['whose failed node is gone', { phase: 'failed', stages: DAMAGED }],
+])('nobody is told to apply a Plan of an UpdateConfig %s', (_state, scene) => {
+  const plan = { dialect: 'autopilot', name: 'autopilot', ...scene };
+  const ofUser = fixOf(plan as unknown as PlanView);
+  expect(ofUser).toMatch(/apply (?:it again|one)/);
+  const fix = fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView);
+  expect(fix.replaceAll('do not apply it again', '')).not.toMatch(/apply/);
+  expect(fix).toContain('UpdateConfig stable then creates another Plan for the newest release');
+});
+
+test('the way back from a release of an UpdateConfig begins with the UpdateConfig, which would install it again', () => {
+  const plan = { dialect: 'autopilot', name: 'autopilot', reasonCode: 'MixedVersions', stages: [] };
+  expect(fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView)).toContain(
+    'To go back: delete UpdateConfig stable, then run refit rollback autopilot',
+  );
+});

@@ -38,7 +38,7 @@ export interface PlanRunner {
   readonly runsHere?: true;
 }
 
-type NamedPlan = Pick<PlanView, 'dialect' | 'namespace' | 'name'>;
+type NamedPlan = Pick<PlanView, 'dialect' | 'namespace' | 'name' | 'updateConfig'>;
 type PlanToLeave = NamedPlan & Pick<PlanView, 'phase'>;
 
 const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
@@ -55,9 +55,12 @@ function nameFor(plan: NamedPlan): string {
 /** Returns a clause about `refit rollback`, which refuses a plan that has not ended. */
 function rollBackPlan(plan: PlanToLeave): string {
   const command = `refit rollback ${nameFor(plan)} --reason TEXT`;
+  // While the UpdateConfig exists, it would install the version again as soon as the nodes have gone back.
+  const first =
+    plan.updateConfig === undefined ? '' : `delete UpdateConfig ${plan.updateConfig}, then `;
   return plan.phase === 'running'
-    ? `run refit abort ${nameFor(plan)}, and when the nodes in progress have finished, ${command}`
-    : `run ${command}`;
+    ? `${first}run refit abort ${nameFor(plan)}, and when the nodes in progress have finished, ${command}`
+    : `${first}run ${command}`;
 }
 
 /**
@@ -113,6 +116,10 @@ export function runnerOf(dialect: string): PlanRunner {
   return ownMember(RUNNERS, dialect) ?? CONTROLLER;
 }
 
+/** A clause for a Plan that an UpdateConfig created. A user who applied such a Plan again would compete with the UpdateConfig. */
+const anewBy = (config: string): string =>
+  `delete the Plan and do not apply it again, because UpdateConfig ${config} then creates another Plan for the newest release of its channel (refit updates shows when)`;
+
 /**
  * Returns the runner of the plan. If the plan rolls a run back, there is no file that a user could apply again. The
  * texts then say that `refit rollback` creates another Plan from the record of that run.
@@ -121,9 +128,13 @@ export function runnerOfPlan({
   dialect,
   name,
   rollsBackRun,
-}: Pick<PlanView, 'dialect' | 'name' | 'rollsBackRun'>): PlanRunner {
+  updateConfig,
+}: Pick<PlanView, 'dialect' | 'name' | 'rollsBackRun' | 'updateConfig'>): PlanRunner {
   const runner = runnerOf(dialect);
-  if (rollsBackRun === undefined || runner !== CONTROLLER) return runner;
+  if (runner !== CONTROLLER) return runner;
+  if (rollsBackRun === undefined && updateConfig !== undefined)
+    return { ...runner, startOver: anewBy(updateConfig), again: anewBy(updateConfig) };
+  if (rollsBackRun === undefined) return runner;
   const anew = `run refit rollback ${name} --run ${shellWord(rollsBackRun)} --reason TEXT, which replaces this Plan by another one`;
   return { ...runner, startOver: anew, again: anew };
 }
@@ -136,6 +147,8 @@ function shellWord(text: string): string {
 function fixOfEdited(plan: PlanView): string {
   if (plan.rollsBackRun !== undefined)
     return `The edit is not carried out, because the plan had ended. To go back as recorded: ${runnerOfPlan(plan).again}.`;
+  if (plan.updateConfig !== undefined)
+    return `The edit is not carried out, because the plan had ended. UpdateConfig ${plan.updateConfig} owns this Plan, so change spec.planSpec of the UpdateConfig instead. To upgrade the nodes again: ${runnerOfPlan(plan).again}.`;
   const failed = plan.stages
     .flatMap(({ targets }) => targets)
     .filter(({ phase }) => phase === 'failed');
@@ -252,7 +265,7 @@ export function fixOf(plan: PlanView): string {
     return `Failed. Fix the cause (${causes}), then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
   const without =
-    plan.rollsBackRun === undefined
+    plan.rollsBackRun === undefined && plan.updateConfig === undefined
       ? 'delete the Plan and apply one without the missing nodes'
       : again;
   return `Failed. ${back} back, ${retried}. Or ${without}.`;

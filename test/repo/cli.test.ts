@@ -192,6 +192,7 @@ const EVERYTHING: Complete<StatusView> = {
       stopped: '',
       rollBack: '',
       rollsBackRun: '',
+      updateConfig: '',
       stages: [
         {
           command: 0,

@@ -196,9 +196,9 @@ test('kubectl get shows that no workload is there, and kubectl names a missing o
   }
 });
 
-const STREAMS = [['logs'], ['exec', '--', 'true'], ['attach']] as const;
+const STREAMS: [string, ...string[]][] = [['logs'], ['exec', '--', 'true'], ['attach']];
 
-test.each(STREAMS)(
+test.each<[string, ...string[]]>(STREAMS)(
   'kubectl %s of a pod says in words that no container runs',
   async (verb, ...rest) => {
     const bare = { ...POD, metadata: { ...POD.metadata, name: 'bare' } };

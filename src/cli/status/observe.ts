@@ -28,6 +28,7 @@ import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import { originOf } from '../../updates/plan/make-plan.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { type JobPlaceFindings, lookAtJobPlaces } from '../job-places.ts';
@@ -313,7 +314,8 @@ export function viewAt(
     .filter((sentence) => !warnings.some((warning) => warning.includes(sentence)));
   const said = [...opened, ...drainWarnings(snapshot, policy), ...missing, ...warnings];
   const seen = { explanation, upcoming, silencing, runs, decided, warnings: said, unseen };
-  return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
+  const updateConfig = originOf(plan)?.config;
+  return viewOf(dialect, { ...assessment, ...seen, namespace, cluster, updateConfig });
 }
 
 /**

@@ -148,6 +148,8 @@ export interface PlanView
   readonly rollBack?: string | undefined;
   /** The run that this plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
   readonly rollsBackRun?: string | undefined;
+  /** The name of the UpdateConfig that created the plan; absent if a user created the plan. */
+  readonly updateConfig?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
@@ -218,7 +220,7 @@ export interface StatusView {
 export interface ViewInput
   extends Assessment,
     Pick<Recorded, 'runs'>,
-    Pick<PlanView, 'namespace' | 'cluster'> {
+    Pick<PlanView, 'namespace' | 'cluster' | 'updateConfig'> {
   readonly silencing?: ShownSilencing | undefined;
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
@@ -267,6 +269,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
     rollBack: rollBackSentence(look),
     rollsBackRun: rollout.rollsBack,
+    updateConfig: look.updateConfig,
     // `stopped` is undefined if the plan was edited after its end, because the output explains the edit instead.
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages,

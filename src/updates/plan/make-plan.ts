@@ -15,7 +15,8 @@ import type { UpdateSettings } from '../config/read-config.ts';
 
 const originSchema = z.object({ config: z.string(), version: z.string() });
 
-export function originOf({ metadata }: Plan) {
+/** Returns the UpdateConfig and the release for which the Plan was created; undefined if no UpdateConfig created it. */
+export function originOf({ metadata }: Pick<Plan, 'metadata'>) {
   return originSchema.safeParse(parseJson(metadata.annotations?.[ORIGIN_ANNOTATION])).data;
 }
 
