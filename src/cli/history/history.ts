@@ -5,8 +5,8 @@ import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { counted } from '../../util/phrases.ts';
 import { type Medium, mediumOf, type Output } from '../output.ts';
 import { age, type LinePart, partLines, wrapped } from '../phrases.ts';
+import { harmless } from '../status/harmless.ts';
 import { fullNameOf } from '../status/text.ts';
-import { harmless } from '../status/view.ts';
 import { runNameIn } from './run-names.ts';
 
 /** The JSON form of one plan. The newest run is the first. The runs have the fields of `status.history`. */

@@ -11,8 +11,8 @@ import { silentLogger } from '../../util/log.ts';
 import { parseVersion } from '../../util/version.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
+import { harmless } from '../status/harmless.ts';
 import { connect, type SessionParts } from '../status/status-session.ts';
-import { harmless } from '../status/view.ts';
 
 interface MachinesFlags extends ConnectionFlags {
   readonly cluster?: string;

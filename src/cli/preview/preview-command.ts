@@ -15,6 +15,7 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
+import { harmless } from '../status/harmless.ts';
 import { askLeader, type Loaded, type Policies } from '../status/load.ts';
 import {
   type Inspection,
@@ -26,7 +27,7 @@ import {
   viewOfFault,
 } from '../status/observe.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
-import { harmless, type PlanView } from '../status/view.ts';
+import type { PlanView } from '../status/view.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
 import { type PlanFiles, planFilesIn } from './plan-files.ts';

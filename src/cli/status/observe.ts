@@ -40,10 +40,11 @@ import {
   type Question,
 } from './answers.ts';
 import { decidedIn } from './decided.ts';
+import { harmless } from './harmless.ts';
 import type { Sources } from './inspection-sources.ts';
 import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter, refOf } from './plan-names.ts';
-import { harmless, type PlanView, viewOf } from './view.ts';
+import { type PlanView, viewOf } from './view.ts';
 
 export interface ViewParts {
   readonly sources: Sources;

@@ -45,8 +45,8 @@ import { type Hold, isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { zoneOf } from '../../util/maintenance-windows.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { printable } from '../../util/printable.ts';
 import type { WayBack } from '../../versions/way-back.ts';
+import { harmless } from './harmless.ts';
 import type { LeaderView } from './load.ts';
 import { nextTargets } from './next-targets.ts';
 import { endOf, type Recorded, startOf } from './run-times.ts';
@@ -337,16 +337,6 @@ function silencingView({ silencing, snapshot }: ViewInput): SilencingView | unde
   );
   const shown = silences.map((each) => ({ ...each, target: targets.get(each.node) ?? each.node }));
   return { ...state, silences: shown };
-}
-
-/**
- * Replaces control characters in all strings of a view, and removes undefined fields. Nodes write some of the strings, and their control
- * characters must not reach a terminal.
- */
-export function harmless<T>(view: T): T {
-  const clean = (_key: string, value: unknown): unknown =>
-    typeof value === 'string' ? printable(value) : value;
-  return JSON.parse(JSON.stringify(view), clean) as T;
 }
 
 /**

@@ -5,8 +5,8 @@
 
 import type { ConnectionFlags } from '../../../cli/options.ts';
 import { table } from '../../../cli/phrases.ts';
+import { harmless } from '../../../cli/status/harmless.ts';
 import type { SessionParts } from '../../../cli/status/status-session.ts';
-import { harmless } from '../../../cli/status/view.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
 import { loadChosenCluster } from '../../../kube/config/kubeconfig.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
