@@ -25,7 +25,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'cli/preview/plan-files.ts': 'its callers: refit preview, and the worker thread',
   'cli/preview/preview-command.ts': OWN_FILE,
   'cli/served-dashboard/viewers.ts': 'a worker thread, after the viewer could list plans',
-  'cli/status/view.ts': 'a value that this process has written',
+  'cli/status/harmless.ts': 'a value that this process has written',
   'cli/validate.ts': OWN_FILE,
   'coordination/kured-lock.ts': 'an annotation, whose size the API server limits',
   'dialects/autopilot/plan/removed-apis.ts': API_SERVER,
