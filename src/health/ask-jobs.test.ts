@@ -173,6 +173,45 @@ test('a success from before the time that is needed does not count', async () =>
   });
 });
 
+test.each(['Complete', 'Failed'] as const)(
+  'the result %s of a Job whose start lies in the future, because a clock was set back, does not count',
+  async (type) => {
+    const rig = new Rig();
+    await rig.ask({ ms: 60 * MINUTE });
+    rig.ends(type);
+    const after = START + MINUTE;
+    const { isPending, message, state } = await rig.ask({ ms: -59 * MINUTE, after });
+    expect(rig.written).toEqual(['create uid-0', 'delete uid-0', 'create uid-1']);
+    if (type === 'Complete') expect(isPending).toBe(true);
+    else expect([state, message]).toEqual(['failing', expect.stringMatching(/it runs again$/)]);
+    rig.ends('Complete');
+    expect(await rig.ask({ after })).toMatchObject({ state: 'passing', at: after });
+  },
+);
+
+test('a Job whose start lies in the future is not replaced while it runs', async () => {
+  const rig = new Rig();
+  await rig.ask({ ms: 60 * MINUTE });
+  expect(await rig.ask({ ms: -59 * MINUTE })).toMatchObject({ isPending: true });
+  expect(rig.written).toEqual(['create uid-0']);
+});
+
+test('a success is not valid for longer because the clock of the Job controller is fast', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Complete', '', { lastTransitionTime: rfc3339(START + 60 * MINUTE) });
+  expect(await rig.ask({ ms: MINUTE })).toMatchObject({ state: 'passing' });
+  expect(await rig.ask({ ms: 10 * MINUTE })).toMatchObject({ isPending: true });
+});
+
+test('a success is valid although the clock of the Job controller is slow', async () => {
+  const rig = new Rig();
+  await rig.ask();
+  rig.ends('Complete', '', { lastTransitionTime: rfc3339(START - 60 * MINUTE) });
+  expect(await rig.ask({ ms: MINUTE })).toMatchObject({ state: 'passing' });
+  expect(rig.written).toEqual(['create uid-0']);
+});
+
 test('after a failure it fails until a later run succeeds', async () => {
   const rig = new Rig();
   await rig.ask();

@@ -132,6 +132,8 @@ async function answer(
 interface Run {
   readonly name: string;
   readonly startedAt: number;
+  /** True if the recorded start is later than now, because the clock of a leader was wrong. Nobody knows then when the run started. */
+  readonly isFromFuture: boolean;
   /** The message of the previous run, if that run failed. */
   readonly earlier: string | undefined;
   /** Undefined while the Job runs. */
@@ -146,6 +148,8 @@ interface End {
 
 /** Returns true if the result of the run is still valid for the present state of the cluster. */
 function counts(run: Run, end: End, check: JobCheck, { after, now }: JobNeed): boolean {
+  // Such a run may be older than the upgrade whose result it would prove.
+  if (run.isFromFuture) return false;
   if (end.state === 'failing') return now - end.at < RETRY_MS;
   return run.startedAt >= after && now - end.at < check.everyMs;
 }
@@ -153,11 +157,17 @@ function counts(run: Run, end: End, check: JobCheck, { after, now }: JobNeed): b
 function runOf(job: Job, { namespace, timeoutMs }: JobCheck, now: number): Run {
   const { name, annotations = {}, creationTimestamp = '' } = job.metadata;
   const label = `Job ${namespace}/${name}`;
-  const startedAt = timeOf(annotations[STARTED_ANNOTATION] ?? creationTimestamp, now);
+  const recorded = annotations[STARTED_ANNOTATION] ?? creationTimestamp;
+  const startedAt = timeOf(recorded, now);
+  const isFromFuture = Date.parse(recorded) > now;
   const end = endOf(job.status?.conditions ?? [], label, now);
-  const run = { name: label, startedAt, earlier: annotations[FAILED_ANNOTATION] };
+  const run = { name: label, startedAt, isFromFuture, earlier: annotations[FAILED_ANNOTATION] };
   const lateAt = startedAt + timeoutMs + GRACE_MS;
-  if (end !== undefined || now < lateAt) return { ...run, end };
+  // The Job controller writes the time of the end with its own clock. By the clock of the leader, the run ended between
+  // these two times.
+  if (end !== undefined)
+    return { ...run, end: { ...end, at: Math.min(Math.max(end.at, startedAt), lateAt) } };
+  if (now < lateAt) return { ...run, end };
   const message = `${label} has not ended within ${formatDuration(timeoutMs)}`;
   return { ...run, end: { state: 'failing', message, at: lateAt } };
 }

@@ -103,6 +103,20 @@ test('an answer that is needed for a later moment is fetched at once', async () 
   expect(scene.changes()).toBe(2);
 });
 
+test('after the clock was set back, an answer of before does not count, and the check is asked again at once', async () => {
+  using scene = rig(good);
+  scene.follow('a', ['one']);
+  await scene.clock.advance(0);
+  scene.clock.setBack(3_600_000);
+  const upgradedAt = scene.clock.now();
+  scene.follow('a', ['one'], ['w1'], upgradedAt);
+  expect(scene.monitor.resultsOf('a')[0]?.at).toBeLessThan(upgradedAt);
+  await scene.clock.advance(0);
+  expect(scene.asked).toEqual(['one', 'one w1']);
+  expect(scene.monitor.resultsOf('a')).toMatchObject([{ ...GOOD, at: upgradedAt }]);
+  expect(scene.changes()).toBe(2);
+});
+
 test('a check that never answers is unknown after 10 s and is asked again; a rejection is unknown', async () => {
   using scene = rig(async (name) =>
     name === 'dead'

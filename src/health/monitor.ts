@@ -100,6 +100,7 @@ class Monitor implements HealthMonitor {
     for (const check of scope.checks) {
       const key = keyOf(scope.policy, check);
       const entry = this.#entries.getOrInsertComputed(key, () => ({ check, isAsking: false }));
+      this.#distrustFuture(entry);
       this.#planRound(key, entry);
     }
   }
@@ -134,6 +135,17 @@ class Monitor implements HealthMonitor {
 
   #neededAfter(key: string): number {
     return Math.max(0, ...this.#scopesOf(key).map(({ after }) => after));
+  }
+
+  /**
+   * Makes an answer older than every moment for which a plan needs an answer, if its time lies in the future because the
+   * wall clock was set back. Such an answer may be from before the upgrade of a node.
+   */
+  #distrustFuture(entry: Entry): void {
+    const now = this.#clock.now();
+    if (entry.result !== undefined && entry.result.at > now)
+      entry.result = { ...entry.result, at: 0 };
+    if (entry.askedAt !== undefined && entry.askedAt > now) entry.askedAt = 0;
   }
 
   #planRound(key: string, entry: Entry): void {
