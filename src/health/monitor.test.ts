@@ -109,8 +109,8 @@ test('after the clock was set back, an answer of before does not count, and the 
   await scene.clock.advance(0);
   scene.clock.setBack(3_600_000);
   const upgradedAt = scene.clock.now();
-  scene.follow('a', ['one'], ['w1'], upgradedAt);
   expect(scene.monitor.resultsOf('a')[0]?.at).toBeLessThan(upgradedAt);
+  scene.follow('a', ['one'], ['w1'], upgradedAt);
   await scene.clock.advance(0);
   expect(scene.asked).toEqual(['one', 'one w1']);
   expect(scene.monitor.resultsOf('a')).toMatchObject([{ ...GOOD, at: upgradedAt }]);

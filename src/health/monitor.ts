@@ -111,7 +111,11 @@ class Monitor implements HealthMonitor {
 
   resultsOf(name: string): readonly CheckResult[] {
     const { policy = '', checks = [] } = this.#scopes.get(name) ?? {};
-    return checks.flatMap((check) => this.#entries.get(keyOf(policy, check))?.result ?? []);
+    return checks.flatMap((check) => {
+      const entry = this.#entries.get(keyOf(policy, check));
+      if (entry !== undefined) this.#distrustFuture(entry);
+      return entry?.result ?? [];
+    });
   }
 
   onChange(listener: () => void): () => void {

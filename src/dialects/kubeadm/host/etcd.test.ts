@@ -1,6 +1,7 @@
 /** Proves how the answers of etcd members are assessed. The recorded answers come from etcd 3.6. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -224,6 +225,35 @@ test('a snapshot that etcd does not give: the script says why, and removes what 
     expect.stringMatching(/^etcd gave no snapshot: curl: \(\d+\) /),
   ]);
   expect(readdirSync(snapshots)).toEqual(['etcd-before-v1.36.2-1.db']);
+});
+
+test('a new snapshot of etcd stays, even if older ones have later times because the clock of the host was wrong', () => {
+  const root = hostWith('https://127.0.0.1:1');
+  const snapshots = join(root, 'var/lib/refit/snapshots');
+  mkdirSync(snapshots, { recursive: true });
+  const later = new Date(Date.now() + 86_400_000);
+  for (const name of ['etcd-before-v1.36.1-1.db', 'etcd-before-v1.36.2-2.db']) {
+    writeFileSync(join(snapshots, name), 'x');
+    utimesSync(join(snapshots, name), later, later);
+  }
+  const body = Buffer.alloc(100, 'a');
+  const blob = Buffer.concat([body, createHash('sha256').update(body).digest()]).toString('base64');
+  for (const [name, text] of [
+    ['curl', `echo '{"result":{"blob":"${blob}"}}'`],
+    ['etcdutl', 'exit 0'],
+  ] as const)
+    writeFileSync(join(root, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  const env = { ...process.env, REFIT_ROOT: root, PATH: `${root}:${process.env['PATH']}` };
+  const input = snapshotScript('v1.36.3', 2);
+  const { status, stdout } = spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' });
+  expect([status, stdout]).toEqual([
+    0,
+    expect.stringMatching(/etcd-before-v1\.36\.3-\w+\.db with SHA-256 [0-9a-f]{64}\n$/),
+  ]);
+  expect(readdirSync(snapshots)).toEqual([
+    expect.stringMatching(/^etcd-before-v1\.36\.[12]-/),
+    expect.stringMatching(/^etcd-before-v1\.36\.3-/),
+  ]);
 });
 
 test.each([
