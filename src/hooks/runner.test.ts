@@ -2,7 +2,7 @@
  * Tests that the runner of hooks works in the background, continues after errors, enforces deadlines, and forgets runs
  * that nobody needs.
  */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import type { HookFinding, HookRun } from './rules.ts';
 import { createHookRunner, type HookRunner } from './runner.ts';
@@ -149,6 +149,34 @@ test('a server that fails is asked less and less often, by every leader with the
 test.each<HookFinding>([GOOD, { state: 'failed', message: 'it answered 422' }])(
   'a server whose answer means $state is asked once',
   async (answer) => expect(await requestsTo(MINUTE, answer)).toEqual([[0, 'a']]),
+);
+
+test.each<['job' | 'webhook', (id: string) => HookRun]>([
+  ['job', run],
+  ['webhook', webhookRun],
+])(
+  'a hook of the kind %s that somebody corrects while it runs is carried out as it is now',
+  async (_kind, made) => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    const seen: number[] = [];
+    const runner = createHookRunner(clock, async ({ hook }) => {
+      seen.push(hook.timeoutMs);
+      return await Promise.resolve(RUNS);
+    });
+    void runner.run(stop.signal);
+    const wrong = made('a');
+    runner.follow('p', [wrong], []);
+    await clock.advance(0);
+    runner.follow('p', [{ ...wrong, hook: { ...wrong.hook, timeoutMs: 2 * MINUTE } }], []);
+    await clock.advance(3_000);
+    expect(seen).toEqual([MINUTE, 2 * MINUTE]);
+    for (let seconds = 0; seconds < 180; seconds += 3) await clock.advance(3_000);
+    expect(runner.resultsOf('p')).toMatchObject([
+      { state: 'failed', message: 'it did not end within 2 min: it runs' },
+    ]);
+  },
 );
 
 test('a server that never answers fails the run, which says so', async () => {

@@ -57,7 +57,8 @@ const LONGEST_MESSAGE = 300;
 
 interface Entry {
   readonly plan: string;
-  readonly run: HookRun;
+  /** The run as the policy describes it now. Somebody may correct the hook while it runs, for example its URL. */
+  run: HookRun;
   /** The time at which this process first carried out the run, by its monotonic clock. */
   readonly startedAt: number;
   result?: HookResult;
@@ -116,6 +117,7 @@ class Runner implements HookRunner {
         isLooking: false,
       });
       const entry = this.#entries.getOrInsertComputed(run.id, made);
+      entry.run = run;
       if (entry.cancel === undefined) this.#planLook(entry, 0);
     }
   }
