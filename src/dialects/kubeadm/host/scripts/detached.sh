@@ -32,7 +32,8 @@ exec 3<"$SCRIPT"
 rm "$SCRIPT"
 setsid -w flock -o -E "$BUSY" -w "$WAIT" "$D/kubeadm.lock" sh /dev/fd/3 </dev/null >"$LOG" 2>&1
 code=$?
-tail -n 20 "$LOG"
+# One line of a program may be very long. The caller ends a script that prints too much, and would run it again.
+tail -n 20 "$LOG" | tail -c 65536
 cp "$LOG" "$D/last.log"
 rm "$LOG"
 exit $code
