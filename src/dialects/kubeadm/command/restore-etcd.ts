@@ -30,13 +30,9 @@ export async function restoreEtcd(
   abort: AbortSignal,
 ) {
   const restore = async (session: KubeadmSession): Promise<number> => {
-    const { client, output, shells, clock } = session;
+    const { output, shells, clock } = session;
     const { snapshot } = flags;
-    // The restore may be needed because an API server is down. In that case the Lease cannot be read.
-    const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
-    const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
-    const { state } = leaderOf(lease, clock.now());
-    if (state === 'held' || state === 'late') throw new RefitError('REFIT_REFUSED', runs);
+    await refuseDuringApply(session);
     const hosts = controlPlaneOf(session.manifest);
     const options = { snapshot, stamp: rfc3339(clock.now()).replaceAll(/\W/g, '') };
     const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) =>
@@ -63,7 +59,8 @@ export async function restoreEtcd(
     if (most > hosts.length) throw new RefitError('REFIT_REFUSED', `${left}: ${advice}`);
     if (problemsIn(answers, hosts).length === 0)
       output.write('All members of etcd are healthy: restore only if their data is wrong.\n');
-    if (!(await confirmInPerson('Restore etcd?', session))) return EXIT.failed;
+    const ask = async (): Promise<boolean> => await confirmInPerson('Restore etcd?', session);
+    if (!(await isWantedAndFree(session, ask))) return EXIT.failed;
     const members = found.map(([, member]) => member).join(',');
     for (const [doing, script] of Object.entries(restoreScripts(options, members))) {
       if (doing === 'Starting the API server') await untilHealthy(session, hosts);
@@ -76,6 +73,30 @@ export async function restoreEtcd(
     return EXIT.ok;
   };
   return await inSession(flags, abort, restore, controlPlaneAlone);
+}
+
+type LeaseReader = Pick<KubeadmSession, 'client' | 'clock' | 'abort'>;
+
+/** Throws REFIT_REFUSED while a run of `refit kubeadm apply` holds the Lease. */
+async function refuseDuringApply({ client, clock, abort }: LeaseReader): Promise<void> {
+  // The restore may be needed because an API server is down. In that case the Lease cannot be read.
+  const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
+  const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
+  const { state } = leaderOf(lease, clock.now());
+  if (state === 'held' || state === 'late') throw new RefitError('REFIT_REFUSED', runs);
+}
+
+/**
+ * Resolves with the answer of the user. The user may take minutes to answer, so a run that began meanwhile is refused
+ * as well.
+ */
+export async function isWantedAndFree(
+  session: LeaseReader,
+  ask: () => Promise<boolean>,
+): Promise<boolean> {
+  if (!(await ask())) return false;
+  await refuseDuringApply(session);
+  return true;
 }
 
 /** Returns the hash of the snapshot, which must be the same on all hosts. */
