@@ -28,7 +28,7 @@ fi
 sync "$FILE.new"
 mv "$FILE.new" "$FILE"
 # The new snapshot always stays, even if an older one has a later time because the clock of the host was wrong.
-# shellcheck disable=SC2012
+# shellcheck disable=SC2010,SC2012
 ls -1t "$D"/snapshots/etcd-before-* | grep -vxF -e "$FILE" | tail -n +"$KEEP" |
   while IFS= read -r old; do rm -f -- "$old"; done
 printf '%s\n' "${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"
