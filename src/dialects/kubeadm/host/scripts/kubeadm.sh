@@ -42,6 +42,9 @@ remove_old_flag() {
   esac
 }
 
+# Prints the copies of etcd's data that kubeadm left, the newest first.
+copies_of_etcd() { ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null || true; }
+
 settle_static_pods
 seen 'done' && exit 0
 # Guard options-of-kubeadm. kubeadm reads its options as root.
@@ -62,13 +65,15 @@ esac
 [ -z "$PATCHES" ] || set -- "$@" "--patches=$PATCHES"
 [ -z "$CERTIFICATE_RENEWAL" ] || set -- "$@" "--certificate-renewal=$CERTIFICATE_RENEWAL"
 [ -z "$ETCD_UPGRADE" ] || set -- "$@" "--etcd-upgrade=$ETCD_UPGRADE"
+copies=$(copies_of_etcd)
 # If a signal ended kubeadm, a manifest may be missing. If kubeadm ended with an error of its own, it has restored all
 # manifests.
 with_flags kubeadm upgrade "$@" || { code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }
-# Each run of kubeadm leaves a complete copy of etcd's data. Only the newest copy is kept.
-# shellcheck disable=SC2012
-ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null | tail -n +2 |
-  while IFS= read -r copy; do rm -rf -- "$copy"; done
+# Each run of kubeadm leaves a complete copy of etcd's data. Only the copy of this run is kept, or the newest copy if this
+# run made none. The copy of this run may not have the latest time, because the clock of the host may have been wrong.
+made=$(copies_of_etcd | grep -vxF -e "$copies" || true)
+[ -n "$made" ] || copies=$(printf '%s\n' "$copies" | tail -n +2)
+printf '%s\n' "$copies" | while IFS= read -r copy; do [ -z "$copy" ] || rm -rf -- "$copy"; done
 case $ROLE in
 controlPlane) note_static_pods ;;
 *) remove_old_flag ;;
