@@ -3,7 +3,7 @@
  * only if it holds all of them.
  */
 import { expect, test } from 'vitest';
-import { MemoryApi } from '../../test/support/builders/memory-api.ts';
+import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
 import { later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import { daemonSets, type KubeObject } from '../kube/resources.ts';
 import { kuredLock } from './kured-lock.ts';
@@ -82,6 +82,49 @@ test('although the place of one lock does not exist, Refit can take the other lo
   await view.take?.();
   await view.giveBack?.();
   expect(lockOf('b')).toEqual(ours());
+});
+
+test.each<[string, object | undefined]>([
+  ['taken', undefined],
+  ['held before', ours(-MINUTE)],
+])(
+  'if one of two locks cannot be taken, Refit releases the lock that it has %s',
+  async (_, first) => {
+    const { api, view, lockOf } = await look(kured('a', first), kured('b'));
+    api.before('patch daemonsets/b', () => {
+      throw refusal(403, 'Forbidden');
+    });
+    await expect(view.take?.()).rejects.toMatchObject({ code: 403 });
+    expect([lockOf('a'), lockOf('b')]).toEqual([undefined, undefined]);
+  },
+);
+
+test('if one of two locks cannot be renewed, Refit keeps both until they expire', async () => {
+  const { api, view, lockOf } = await look(kured('a', ours(-MINUTE)), kured('b', ours(-MINUTE)));
+  api.before('patch daemonsets/b', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  await expect(view.take?.()).rejects.toMatchObject({ code: 403 });
+  expect([lockOf('a'), lockOf('b')]).toEqual([ours(0), ours(-MINUTE)]);
+});
+
+test('if one of two locks cannot be released, Refit releases the other one', async () => {
+  const { api, view, lockOf } = await look(kured('a', ours()), kured('b', ours()));
+  api.before('patch daemonsets/a', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  await expect(view.giveBack?.()).rejects.toMatchObject({ code: 403 });
+  expect([lockOf('a'), lockOf('b')]).toEqual([ours(), undefined]);
+});
+
+test.each<[string, object | undefined, object | undefined, boolean | undefined]>([
+  ['only the first lock is a part', ours(), undefined, true],
+  ['only the last lock is a part', undefined, ours(), true],
+  ['both locks is the whole', ours(), ours(), undefined],
+  ['no lock is no part', undefined, undefined, undefined],
+])('of two Kured, %s', async (_, first, last, expected) => {
+  const { view } = await look(kured('a', first), kured('b', last));
+  expect(view.isPart).toBe(expected);
 });
 
 test('DaemonSets that do not run Kured have no part in the lock', async () => {

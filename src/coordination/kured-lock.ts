@@ -42,11 +42,12 @@ export const kuredLock: LockKind = {
     const found = await findKured(client, look);
     // Without Kured there is no lock, so Refit need not take it, and nobody else can hold it.
     if (found.length === 0) return { others: [], renewedAt: look.now, notFound: NOT_FOUND };
-    const views = await Promise.all(
-      onePerLock(found).map(async (kured) => await viewAt(client, kured, look)),
-    );
+    const views = await viewsAt(client, found, look);
     const [only] = views;
-    return only && views.length === 1 ? only : asOne(views);
+    if (only && views.length === 1) return only;
+    // A part that was just taken must be released, whether or not the check has been aborted meanwhile.
+    const { abort: _abort, ...again } = look;
+    return asOne(views, async () => await viewsAt(client, await findKured(client, again), again));
   },
 };
 
@@ -88,6 +89,16 @@ function onePerLock(found: readonly KubeObject[]): KubeObject[] {
   );
 }
 
+async function viewsAt(
+  client: LockClient,
+  found: readonly KubeObject[],
+  look: Look,
+): Promise<LockView[]> {
+  return await Promise.all(
+    onePerLock(found).map(async (kured) => await viewAt(client, kured, look)),
+  );
+}
+
 /** Returns the lock of one Kured. Its annotation may be on another DaemonSet than the one that runs Kured. */
 async function viewAt(client: LockClient, kured: KubeObject, look: Look): Promise<LockView> {
   const place = lockPlaceOf(kured);
@@ -107,19 +118,36 @@ async function viewAt(client: LockClient, kured: KubeObject, look: Look): Promis
   return { others: [{ tool: 'Kured', message, ends }] };
 }
 
-/** Returns several locks as one lock, which Refit holds only if it holds all of them. */
-function asOne(views: readonly LockView[]): LockView {
+/**
+ * Returns several locks as one lock, which Refit holds only if it holds all of them. A part of the locks would only
+ * prevent reboots, so Refit releases a part if it cannot take all locks. `lookAgain` resolves with the locks as they are
+ * after a write.
+ */
+function asOne(views: readonly LockView[], lookAgain: () => Promise<LockView[]>): LockView {
   const times = views.flatMap(({ renewedAt }) => renewedAt ?? []);
-  const all = async (what: 'take' | 'giveBack'): Promise<void> => {
-    for (const view of views)
-      if (what === 'take' || view.renewedAt !== undefined) await view[what]?.();
-  };
+  const isWhole = times.length === views.length;
   return {
     others: views.flatMap(({ others }) => others),
-    renewedAt: times.length < views.length ? undefined : Math.min(...times),
-    take: async () => await all('take'),
-    giveBack: async () => await all('giveBack'),
+    renewedAt: isWhole ? Math.min(...times) : undefined,
+    ...(!isWhole && times.length > 0 && { isPart: true }),
+    async take() {
+      try {
+        for (const view of views) await view.take?.();
+      } catch (error) {
+        // A whole lock that could not be renewed stays with Refit until it expires.
+        if (!isWhole) await releaseAll(await lookAgain().catch(() => [])).catch(() => undefined);
+        throw error;
+      }
+    },
+    giveBack: async () => await releaseAll(views),
   };
+}
+
+/** Releases the locks that Refit holds. If one lock cannot be released, the others are released nevertheless. */
+async function releaseAll(views: readonly LockView[]): Promise<void> {
+  const held = views.filter(({ renewedAt }) => renewedAt !== undefined);
+  const results = await Promise.allSettled(held.map(async (view) => await view.giveBack?.()));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
 function titleOf({ namespace, name }: LockPlace): string {

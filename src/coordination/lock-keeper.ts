@@ -80,6 +80,8 @@ class KeptLock {
   /** The plans that have not ended, and whether they have nodes in progress. */
   readonly #plans = new Map<string, boolean>();
   #known: KnownLock | undefined;
+  /** True if Refit held only a part of the lock at the last check. */
+  #isPart = false;
   #running: AbortSignal | undefined;
   #cancel: (() => void) | undefined;
   #isLooking = false;
@@ -137,13 +139,13 @@ class KeptLock {
   async end(): Promise<void> {
     this.#cancel?.();
     this.#running = undefined;
-    const isLeft = this.#known?.isOurs === true && this.#isLeft();
+    const isLeft = (this.#known?.isOurs === true || this.#isPart) && this.#isLeft();
     this.#plans.clear();
     this.#known = undefined;
     if (!isLeft) return;
     // Errors are ignored, because a lock that this process cannot release expires by itself.
     const view = await this.#look().catch(() => undefined);
-    if (view?.renewedAt !== undefined) await view.giveBack?.().catch(() => undefined);
+    if (view && isHeld(view)) await view.giveBack?.().catch(() => undefined);
   }
 
   #isNeeded(): boolean {
@@ -199,6 +201,7 @@ class KeptLock {
       return { known: { tool, others: [other] }, inMs: EVERY_MS };
     }
     const { others, renewedAt } = view;
+    this.#isPart = view.isPart === true;
     if (this.#keptUntil === Number.POSITIVE_INFINITY) {
       const now = this.#parts.clock.monotonic();
       this.#keptUntil = renewedAt === undefined ? now : now + INHERITED_MS;
@@ -223,7 +226,7 @@ class KeptLock {
     const { renewedAt, others } = view;
     const { clock } = this.#parts;
     if (!this.#isNeeded()) {
-      if (renewedAt === undefined || !this.#isLeft()) return renewedAt !== undefined;
+      if (!isHeld(view) || !this.#isLeft()) return renewedAt !== undefined;
       // The lock counts as lost before the request to release it is sent, so that no node starts until the answer
       // arrives.
       this.#known = { tool: this.kind.tool, others, isOurs: false };
@@ -231,8 +234,13 @@ class KeptLock {
       await view.giveBack?.();
       return false;
     }
-    if (renewedAt === undefined ? others.length > 0 : isYoung(clock.now() - renewedAt, renewMs))
-      return renewedAt !== undefined;
+    if (renewedAt === undefined && others.length > 0) {
+      // Refit waits for the whole lock, and does not keep a part of it meanwhile: somebody who waits for this part could
+      // hold another part.
+      if (isHeld(view)) await view.giveBack?.();
+      return false;
+    }
+    if (renewedAt !== undefined && isYoung(clock.now() - renewedAt, renewMs)) return true;
     await view.take?.();
     return true;
   }
@@ -252,6 +260,11 @@ class KeptLock {
     };
     return await this.kind.look(client, look);
   }
+}
+
+/** Returns true if Refit holds the lock or a part of it. */
+function isHeld({ renewedAt, isPart = false }: LockView): boolean {
+  return renewedAt !== undefined || isPart;
 }
 
 /**

@@ -108,11 +108,13 @@ export interface LockView {
    * the time of the check, and Refit takes no lock.
    */
   readonly renewedAt?: number | undefined;
+  /** True if the lock has several parts, and Refit holds some of them, but not all. Then `renewedAt` is undefined. */
+  readonly isPart?: boolean;
   /** A sentence that says that the other tool was not found; undefined if it was found. */
   readonly notFound?: string;
   /** Takes or renews the lock. Call it only while nobody else holds the lock. */
   take?(): Promise<void>;
-  /** Releases the lock. Call it only while Refit holds the lock. */
+  /** Releases the lock, or the part of it that Refit holds. Call it only while Refit holds the lock or a part of it. */
   giveBack?(): Promise<void>;
 }
 
