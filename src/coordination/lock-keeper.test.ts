@@ -341,9 +341,22 @@ test('a refusal is a problem, and the lock is checked again after the usual time
   });
   keeper.follow('a', LEASE, 'at-work');
   await clock.advance(LOOK_MS - SECOND);
-  expect(keeper.locks()).toMatchObject([{ isOurs: false, problem: 'Forbidden by the test' }]);
+  const problem = 'Forbidden by the test';
+  expect(keeper.locks()).toEqual([{ tool: 'DisruptionLease', others: [], isOurs: false, problem }]);
   await clock.advance(SECOND);
   expect(keeper.locks()).toEqual([{ tool: 'DisruptionLease', others: [], isOurs: true }]);
+});
+
+test('a lock that a quota refuses is not told as one for which a right is missing', async () => {
+  const { api, clock, keeper, begin } = scene();
+  begin();
+  const message = 'leases "x" is forbidden: exceeded quota: few';
+  api.before('create leases/disruption', () => {
+    throw refusal(403, 'Forbidden', message);
+  });
+  keeper.follow('a', LEASE, 'at-work');
+  await clock.advance(0);
+  expect(keeper.locks()).toMatchObject([{ problem: message, isBarred: true }]);
 });
 
 test.each([

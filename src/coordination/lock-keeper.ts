@@ -3,7 +3,7 @@
  * plans coordinate with the tools, takes them while nodes are in progress, renews them, and releases them. No decision
  * waits for an answer.
  */
-import { isAlreadyExists, isConflict } from '../kube/status-error.ts';
+import { forbiddingOf, isAlreadyExists, isConflict, isMissingRight } from '../kube/status-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined, sameJson } from '../util/json.ts';
@@ -217,7 +217,9 @@ class KeptLock {
       if (isConflict(error) || isAlreadyExists(error))
         return { known: { tool, others, isOurs }, inMs: CONFLICT_MS };
       const problem = printable(messageOf(error));
-      return { known: { tool, others, isOurs, problem }, inMs: EVERY_MS };
+      const isBarred = forbiddingOf(error) !== undefined && !isMissingRight(error);
+      const known = { tool, others, isOurs, problem, ...(isBarred && { isBarred }) };
+      return { known, inMs: EVERY_MS };
     }
   }
 

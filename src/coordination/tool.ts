@@ -60,6 +60,8 @@ export interface KnownLock {
   readonly isOurs?: boolean;
   /** The reason why Refit could not take the lock at the last attempt. */
   readonly problem?: string;
+  /** True if no right would let Refit take the lock, because a quota or an admission rule refused the last attempt. */
+  readonly isBarred?: boolean;
   /** A sentence that says that the other tool was not found, so that nothing waits for it; undefined if it was found. */
   readonly notFound?: string;
 }

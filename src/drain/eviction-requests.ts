@@ -7,7 +7,7 @@ import { keyOf, type Pod } from '../kube/resources.ts';
 import {
   ifFound,
   isAlreadyExists,
-  isForbidden,
+  isMissingRight,
   isNotFound,
   isVerdict,
 } from '../kube/status-error.ts';
@@ -349,7 +349,7 @@ function describeRefusal(error: unknown): string {
 
 /** Returns the message of the error. If a right is missing, it also says how to get it. */
 function withRemedy(error: unknown): string {
-  const remedy = isForbidden(error)
+  const remedy = isMissingRight(error)
     ? '; `refit install rights eviction-requests` prints this right'
     : '';
   return `${foreign(messageOf(error))}${remedy}`;

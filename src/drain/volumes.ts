@@ -1,7 +1,7 @@
 /** Waits until the volumes of the evicted pods are detached from a drained node. */
 import type { KubeClient } from '../kube/client.ts';
 import { keyAt, type Pod, persistentVolumes, volumeAttachments } from '../kube/resources.ts';
-import { ifFound, isRefusal } from '../kube/status-error.ts';
+import { ifFound, isMissingRight } from '../kube/status-error.ts';
 import { rfc3339, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { sparingly } from '../util/log.ts';
@@ -62,7 +62,7 @@ export function describeVolumes(claims: readonly string[]): string {
 
 /** Returns a clause that says why the volumes are unknown, and which file grants a right that is missing. */
 export function describeUnknownVolumes(error: unknown): string {
-  const hint = isRefusal(error) ? '; `refit install rights volumes` prints this right' : '';
+  const hint = isMissingRight(error) ? '; `refit install rights volumes` prints this right' : '';
   return `the volumes that are attached cannot be listed: ${messageOf(error)}${hint}`;
 }
 

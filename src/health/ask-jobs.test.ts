@@ -362,3 +362,21 @@ test('a missing right is told', async () => {
       'Refit lacks the right to get, create and delete Jobs in the namespace tests; grant it with the value health.jobs of the chart, or a role of your own',
   });
 });
+
+const QUOTA =
+  'jobs.batch "x" is forbidden: exceeded quota: few, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1';
+
+test('a quota that refuses the Job is not told as a missing right', async () => {
+  const rig = new Rig();
+  const refused = new StatusError({
+    kind: 'Status',
+    code: 403,
+    reason: 'Forbidden',
+    message: QUOTA,
+  });
+  rig.client.create = async () => await Promise.reject(refused);
+  expect(await rig.ask()).toEqual({
+    state: 'unknown',
+    message: `the API server refuses the Job of the check in the namespace tests: ${QUOTA}`,
+  });
+});

@@ -7,14 +7,16 @@ import { hash } from 'node:crypto';
 import type { KubeClient } from '../kube/client.ts';
 import { lackOfPods, serviceAccountIn } from '../kube/podless-jobs.ts';
 import { type Condition, type Job, jobs, trueCondition } from '../kube/resources.ts';
-import { ifFound, isForbidden } from '../kube/status-error.ts';
+import { forbiddingOf, ifFound } from '../kube/status-error.ts';
 import {
   ForeignJob,
   lookAheadAtTemplate,
   RefusedNamespace,
   type TemplateJobs,
+  UncomparedJob,
 } from '../kube/template-jobs.ts';
 import { formatDuration } from '../util/duration.ts';
+import { messageOf } from '../util/errors.ts';
 import { isRecord, stableStringify } from '../util/json.ts';
 import { scalarText } from '../util/scalar-text.ts';
 import type { CheckFinding, JobCheck } from './checks.ts';
@@ -68,9 +70,21 @@ export async function askJobs(
   try {
     return await answer(tools, check, need, abort);
   } catch (error) {
-    if (error instanceof ForeignJob || error instanceof RefusedNamespace)
+    if (
+      error instanceof ForeignJob ||
+      error instanceof RefusedNamespace ||
+      error instanceof UncomparedJob
+    )
       return { state: 'unknown', message: error.message };
-    if (!isForbidden(error)) throw error;
+    const forbidding = forbiddingOf(error);
+    if (forbidding === undefined) throw error;
+    if (forbidding !== 'right') {
+      const why = messageOf(error);
+      return {
+        state: 'unknown',
+        message: `the API server refuses the Job of the check in the namespace ${check.namespace}: ${why}`,
+      };
+    }
     const message =
       `Refit lacks the right to get, create and delete Jobs in the namespace ${check.namespace}; ` +
       'grant it with the value health.jobs of the chart, or a role of your own';

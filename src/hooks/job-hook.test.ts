@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { KubeClient } from '../kube/client.ts';
 import type { Job } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
-import { ForeignJob, templateJobs } from '../kube/template-jobs.ts';
+import { ForeignJob, templateJobs, UncomparedJob } from '../kube/template-jobs.ts';
 import { jobOfRun, lookAheadAtJob, lookAtJob } from './job-hook.ts';
 import {
   type Hook,
@@ -317,4 +317,17 @@ test.each<[HookMoment, boolean]>([
   ['afterPlan', true],
 ])('a hook of the moment %s runs once for the whole plan: %s', (when, expected) => {
   expect(isOfPlan(when)).toBe(expected);
+});
+
+test('a Job that a quota keeps from comparison is not told as one that cannot be created', async () => {
+  const templates = templateJobs({} as KubeClient, { refusalOf: () => undefined });
+  const error = new UncomparedJob('Job n/refit-backup-1 exists, but …');
+  const of = action({ containers: [] });
+  const looked = lookAtJob(
+    { ...templates, find: async () => await Promise.reject(error) },
+    runOf(of),
+    of,
+    new AbortController().signal,
+  );
+  await expect(looked).rejects.toBe(error);
 });

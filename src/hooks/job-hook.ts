@@ -3,7 +3,12 @@ import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
 import { lackOfPods, serviceAccountIn } from '../kube/podless-jobs.ts';
 import { type Job, trueCondition } from '../kube/resources.ts';
 import { isInvalid } from '../kube/status-error.ts';
-import { ForeignJob, lookAheadAtTemplate, type TemplateJobs } from '../kube/template-jobs.ts';
+import {
+  ForeignJob,
+  lookAheadAtTemplate,
+  type TemplateJobs,
+  UncomparedJob,
+} from '../kube/template-jobs.ts';
 import { messageOf } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
@@ -31,8 +36,8 @@ export async function lookAtJob(
     // Another leader may have created the same Job in the meantime. The next call then finds this Job.
     await templates.create(wanted, abort);
   } catch (error) {
-    // Somebody may delete the foreign Job before the deadline of the hook.
-    if (error instanceof ForeignJob) throw error;
+    // Somebody may delete the foreign Job, or raise the quota, before the deadline of the hook.
+    if (error instanceof ForeignJob || error instanceof UncomparedJob) throw error;
     if (!isInvalid(error))
       throw new Error(`${name} cannot be created: ${messageOf(error)}`, { cause: error });
     return { state: 'failed', message: `the API server refuses ${name}: ${messageOf(error)}` };

@@ -9,7 +9,13 @@ import {
   customResourceDefinitions,
   type Resource,
 } from '../kube/resources.ts';
-import { ifFound, isConflict, isForbidden, isNotFound } from '../kube/status-error.ts';
+import {
+  ifFound,
+  isConflict,
+  isForbidden,
+  isMissingRight,
+  isNotFound,
+} from '../kube/status-error.ts';
 import { tryList } from '../kube/try-list.ts';
 import { sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -62,7 +68,7 @@ async function applyWhenAllowed(
       await applyOne(definition, run);
       return;
     } catch (error) {
-      if (!isForbidden(error)) throw error;
+      if (!isMissingRight(error)) throw error;
       if (run.clock.monotonic() >= end) throw missingRight(error);
     }
     await sleep(run.clock, FORBIDDEN_PAUSE_MS, run.abort);

@@ -100,6 +100,38 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
 /** Matches the message of an answer that an admission webhook has caused, because it denied the request (with any code) or failed. */
 const WEBHOOK = /\bwebhook "/;
 
+/** The rule because of which an API server answers with the code 403. */
+export type Forbidding = 'right' | 'quota' | 'admission';
+
+/** Matches the message of an authorizer, and the message for a role that grants more than its author may do. */
+const NO_RIGHT =
+  /\bUser "[^"]*" cannot \S+ (?:resource|path) "|\buser "[^"]*" \(.*\) is attempting to grant /s;
+/** Matches the message of the admission of quotas: a limit is reached, or a request lacks a value that the quota counts. */
+const QUOTA = /\bforbidden: (?:exceeded|failed) quota: /i;
+/** Matches a message that gives a reason after the name of the object. */
+const WITH_REASON = /\bforbidden: \S/;
+
+/**
+ * Returns which rule refuses the request; undefined if the answer does not have the code 403. The API server asks for
+ * the right first. Only if the request is a write, it asks quotas and admission afterwards, so a refused read always
+ * lacks the right. An answer that gives no reason, for example from a proxy, counts as a missing right.
+ */
+export function forbiddingOf(thrown: unknown): Forbidding | undefined {
+  if (!isForbidden(thrown)) return undefined;
+  const { message } = thrown;
+  if (WEBHOOK.test(message)) return 'admission';
+  if (QUOTA.test(message)) return 'quota';
+  return NO_RIGHT.test(message) || !WITH_REASON.test(message) ? 'right' : 'admission';
+}
+
+/**
+ * Returns true if a role would allow the request. False if a quota or an admission rule refuses the write, because no
+ * role changes that.
+ */
+export function isMissingRight(thrown: unknown): thrown is StatusError {
+  return forbiddingOf(thrown) === 'right';
+}
+
 /**
  * Returns true if the server refuses the write of this object, or one of its webhooks fails. Other
  * objects may still be written.
@@ -135,9 +167,11 @@ export function describeProblem(thrown: unknown): RefitError {
     return new RefitError('REFIT_INTERNAL', messageOf(thrown), { cause: thrown });
   const [code, text] = judge(thrown);
   const isWebhook = code === 'REFIT_UNREACHABLE' && WEBHOOK.test(thrown.message);
+  const isQuota = forbiddingOf(thrown) === 'quota';
   const options = {
     cause: thrown,
     ...(isWebhook && { hint: 'repair the webhook, or remove its configuration' }),
+    ...(isQuota && { hint: 'raise the quota, or delete objects that count; no role allows more' }),
   };
   return new RefitError(code, `${thrown.server ?? 'the API server'} ${text}`, options);
 }
@@ -175,7 +209,8 @@ function judge(error: StatusError): [ErrorCode, string] {
     return ['REFIT_TLS', `refused the client certificate: ${cause.message}`];
   if (code === 401) return ['REFIT_UNAUTHORIZED', `does not accept the credentials: ${message}`];
   const isInTrouble = code >= 500 || code === 429;
-  const isDenied = WEBHOOK.test(message) && !isInTrouble;
+  const isDenied =
+    (WEBHOOK.test(message) && !isInTrouble) || (code === 403 && !isMissingRight(error));
   if (code === 409 || code === 422 || isDenied) return ['REFIT_CONTROL', `refused: ${message}`];
   if (code === 403) return ['REFIT_FORBIDDEN', `refused: ${message}`];
   // If the details of the answer name no object, the kind itself is missing.

@@ -8,14 +8,22 @@ import { sameJson } from '../util/json.ts';
 import type { KubeClient } from './client.ts';
 import type { JobNamespaces } from './job-namespaces.ts';
 import { type Job, jobs } from './resources.ts';
-import { ifFound, ifNew, isForbidden, isInvalid, isNotFound } from './status-error.ts';
+import {
+  ifFound,
+  ifNew,
+  isForbidden,
+  isInvalid,
+  isMissingRight,
+  isNotFound,
+  isRefusal,
+} from './status-error.ts';
 
 export interface TemplateJobs {
   /** The namespaces in which these Jobs may run. */
   readonly namespaces: JobNamespaces;
   /**
    * Resolves with the Job of this name and namespace; undefined if there is none. Rejects with ForeignJob if somebody
-   * else created it with other content, and with RefusedNamespace.
+   * else created it with other content, with UncomparedJob, and with RefusedNamespace.
    */
   find(wanted: Job, abort: AbortSignal): Promise<Job | undefined>;
   /** Asks the API server whether it would create the Job now, and stores nothing. Rejects if it would not. */
@@ -32,6 +40,14 @@ export class RefusedNamespace extends Error {
 /** A Job of this name exists, but it does not run the pods that it must run. */
 export class ForeignJob extends Error {
   override readonly name = 'ForeignJob';
+}
+
+/**
+ * A Job of this name exists, but nothing shows whether it runs the pods that it must run, because a quota or an
+ * admission rule refuses the request that would show it.
+ */
+export class UncomparedJob extends Error {
+  override readonly name = 'UncomparedJob';
 }
 
 /** The labels that the API server adds to the pods of each Job. They differ from Job to Job. */
@@ -61,7 +77,15 @@ export function templateJobs(client: KubeClient, namespaces: JobNamespaces): Tem
       if (found === undefined || (uid !== undefined && known.has(uid))) return found;
       // Only the API server knows which defaults it adds. Its answer to the same Job under another name shows them.
       const twin = { ...wanted, metadata: { ...wanted.metadata, name: `${name.slice(0, 60)}-x` } };
-      const expected = await client.create(jobs, twin, { ...options, dryRun: true });
+      const expected = await client
+        .create(jobs, twin, { ...options, dryRun: true })
+        .catch((error: unknown) => {
+          if (!isRefusal(error) || isMissingRight(error)) throw error;
+          throw new UncomparedJob(
+            `Job ${options.namespace}/${name} exists, but Refit cannot check that it runs the pods of this template: ${messageOf(error)}`,
+            { cause: error },
+          );
+        });
       if (!sameJson(comparable(found), comparable(expected)))
         throw new ForeignJob(
           `Job ${options.namespace}/${name} exists, but does not run the pods of this template: the template was edited after the Job was created, or somebody else created the Job. Delete the Job, and Refit creates it from the template`,

@@ -19,7 +19,8 @@ export const locksTaken: Gate = {
           keepsIntent: true,
         });
       const message = `Refit cannot take ${title}: ${known.problem}`;
-      const ends = `the API server lets Refit take the lock; ${taking.rights} prints the rights for it`;
+      const remedy = known.isBarred === true ? '' : `; ${taking.rights} prints the rights for it`;
+      const ends = `the API server lets Refit take the lock${remedy}`;
       return wait('OtherToolAtWork', message, ends, { keepsIntent: true });
     }
     return PASS;

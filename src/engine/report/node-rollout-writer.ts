@@ -6,7 +6,7 @@
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout, NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import { apiVersionOf, keyOf } from '../../kube/resources.ts';
-import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { ifFound, isForbidden, isMissingRight, isNotFound } from '../../kube/status-error.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { type Logger, sparingly } from '../../util/log.ts';
@@ -93,7 +93,9 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
     const problem = messageOf(error);
     if (isForbidden(error) || isNotFound(error)) {
       refusedUntil = clock.monotonic() + REFUSED_MS;
-      if (!isRefusalLogged) log.info('NodeRollouts are not written', { problem });
+      // Without the kind or the right, nobody wants NodeRollouts. A quota or an admission rule may be a surprise.
+      const level = isMissingRight(error) || isNotFound(error) ? 'info' : 'warn';
+      if (!isRefusalLogged) log[level]('NodeRollouts are not written', { problem });
       isRefusalLogged = true;
     } else if (shouldLog(problem)) log.warn('cannot write a NodeRollout', { problem });
   };
