@@ -54,6 +54,19 @@ const OVERFLOW = 2 ** 63;
 
 /** Returns the nanoseconds of a Go duration; undefined if Go cannot parse the text. */
 export function parseGoDuration(text: string): number | undefined {
+  const nanoseconds = sumOf(text);
+  return nanoseconds === undefined || Math.abs(nanoseconds) >= OVERFLOW ? undefined : nanoseconds;
+}
+
+/** Returns a clause that says why Go cannot parse the text as a duration. */
+export function faultOfGoDuration(text: string): string {
+  return sumOf(text) === undefined
+    ? 'is not a duration'
+    : `is longer than ${LONGEST_DURATION}, the longest duration`;
+}
+
+/** Returns the nanoseconds of a text in the form of a Go duration, however many they are; undefined for any other text. */
+function sumOf(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
   if (rest === '0') return 0;
   const parts = [...rest.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|\u03bcs|ms|s|m|h)/gy)];
@@ -62,7 +75,6 @@ export function parseGoDuration(text: string): number | undefined {
     (total, [, digits, unit = '']) => total + Number(digits) * (ownMember(GO_UNITS, unit) ?? 0),
     0,
   );
-  if (sum >= OVERFLOW) return undefined;
   return sign === '-' ? -sum : sum;
 }
 

@@ -1,7 +1,7 @@
 /** Reads the cron field of an UpdateConfig, which k0s and crontab interpret differently. */
 import { Cron } from 'croner';
 import { rfc3339 } from '../../util/clock.ts';
-import { parseGoDuration } from '../../util/duration.ts';
+import { faultOfGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { ifPossible } from '../../util/errors.ts';
 
 export interface CronSchedule {
@@ -36,12 +36,20 @@ export function readCron(text: string, timeZone: string): CronSchedule {
   );
 }
 
+/** The schedule can be read, but no time matches it. */
+class NeverDue extends Error {
+  override readonly name = 'NeverDue';
+}
+
 function everyDuration(text: string, every: string): CronSchedule {
-  const ms = (parseGoDuration(every) ?? 0) / 1e6;
-  if (ms < 1_000)
+  const nanoseconds = parseGoDuration(every);
+  const use = 'use an interval of at least one second, such as "@every 6h"';
+  if (nanoseconds === undefined)
     throw new Error(
-      `"${text}" is not a cron schedule; the interval must be at least one second, such as "@every 6h"`,
+      `"${text}" is not a cron schedule: ${every} ${faultOfGoDuration(every)}; ${use}`,
     );
+  const ms = nanoseconds / 1e6;
+  if (ms < 1_000) throw new Error(`"${text}" is too often; ${use}`);
   // The ticks are counted from the epoch, so that every leader has the same ticks.
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
 }
@@ -55,9 +63,11 @@ function scheduleOf(pattern: string, timeZone: string): CronSchedule {
     // 0-59/15.
     const domAndDow = [days, weekdays].some((field) => /(^|,)\*/.test(field ?? ''));
     const cron = new Cron(pattern, { timezone: timeZone, mode, sloppyRanges: true, domAndDow });
-    if (!cron.nextRun(new Date(SHOWN_FROM))) throw new Error('no month has such a day');
+    if (!cron.nextRun(new Date(SHOWN_FROM)))
+      throw new NeverDue(`"${pattern}" is never due, because no month has such a day; ${EXAMPLE}`);
     return { next: (time) => cron.nextRun(new Date(time))?.getTime() };
   } catch (error) {
+    if (error instanceof NeverDue) throw error;
     throw new Error(`"${pattern}" is not a cron schedule; ${EXAMPLE}`, { cause: error });
   }
 }

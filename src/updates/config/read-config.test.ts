@@ -115,7 +115,22 @@ test.each<readonly [string, Spec, string]>([
     cron('0 3 * * *'),
     '"0 3 * * *" has two meanings: k0s takes the first field as seconds (2026-01-01T00:03',
   ],
-  ['no day of any month', cron('0 0 0 31 2 *'), 'is not a cron schedule; use six fields'],
+  [
+    'no day of any month',
+    cron('0 0 0 31 2 *'),
+    'is never due, because no month has such a day; use six fields',
+  ],
+  [
+    'an interval that is too long',
+    cron('@every 99999999h'),
+    'is longer than 2562047h, the longest duration; use an interval',
+  ],
+  ['an interval that is no duration', cron('@every day'), 'day is not a duration; use an interval'],
+  [
+    'an interval below a second',
+    cron('@every 10ms'),
+    'is too often; use an interval of at least one second',
+  ],
   [
     'plain http',
     { ...PERIODIC, updateServer: 'http://example.com' },

@@ -89,7 +89,7 @@ test.each<[object, string]>([
   ]),
   [
     { drain: { timeout: '99999999h' } },
-    'spec.drain.timeout: "99999999h" is not a duration; use a duration such as 90s or 1h30m',
+    'spec.drain.timeout: "99999999h" is longer than 2562047h, the longest duration; use a duration such as 90s or 1h30m',
   ],
   ...[-1, 512, 99_999].map((defaultMode): [object, string] => [
     { secrets: [{ name: 'a', path: 'a', defaultMode }] },

@@ -8,7 +8,7 @@ import { type DrainSpec } from '../../../api/cattle/workload.ts';
 import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
 import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
-import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { faultOfGoDuration, formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
 import { doubtAbout, installedBy, isInstaller, plannedVersion } from './installed-version.ts';
 import { HOST_ROOT, mountPathOf, POD_INFO } from './job.ts';
 import { shortenedName } from './names.ts';
@@ -346,7 +346,7 @@ function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
   if (nanoseconds === undefined || nanoseconds < 0) {
     const fault =
       nanoseconds === undefined
-        ? 'is not a duration'
+        ? faultOfGoDuration(typeof timeout === 'string' ? timeout : '')
         : 'is below zero, so kubectl drain gives up at once';
     return { problems: [`${field}: ${JSON.stringify(timeout)} ${fault}; ${wanted}`], warnings: [] };
   }

@@ -52,6 +52,12 @@ describe('a problem, with which the recorded version and hash stay', () => {
       'spec.postCompleteDelay is invalid, "soon" is not a duration; use for example 90s or 1h30m',
     ],
     [
+      'a rest that is too long',
+      planOf({ postCompleteDelay: '9999999.5h' }),
+      'InvalidPlan',
+      'spec.postCompleteDelay is invalid, "9999999.5h" is longer than 2562047h, the longest duration; use for example 90s or 1h30m',
+    ],
+    [
       'a rest below zero',
       planOf({ postCompleteDelay: '-1s' }),
       'InvalidPlan',

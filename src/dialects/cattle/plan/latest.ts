@@ -8,7 +8,7 @@ import { because, type Reason } from '../../../engine/model/reasons.ts';
 import type { Secret } from '../../../kube/resources.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
-import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { faultOfGoDuration, formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { conditionOf, says } from './conditions.ts';
@@ -210,7 +210,7 @@ function faultOf(plan: CattlePlan): string | undefined {
   if (postCompleteDelay === undefined) return undefined;
   const delay = parseGoDuration(postCompleteDelay);
   if (delay === undefined)
-    return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is not a duration; use for example 90s or 1h30m`;
+    return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" ${faultOfGoDuration(postCompleteDelay)}; use for example 90s or 1h30m`;
   return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
 }
 
