@@ -249,7 +249,8 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   // A channel that gave no answer is not a problem here, because only the controller sends requests to the channel.
   const own = problems
     .filter(({ code }) => code !== 'ChannelUnanswered')
-    .map(({ message }) => message);
+    .map(({ message }) => message)
+    .filter((message) => !fields.problems.includes(message));
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
     ...(nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),

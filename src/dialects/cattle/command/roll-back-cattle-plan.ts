@@ -15,8 +15,8 @@ import {
   withPlusSign,
 } from '../../../util/version.ts';
 import { installsKubernetes } from '../plan/installed-version.ts';
-import { hashedSecrets, latestHash, mungeVersion } from '../plan/latest.ts';
-import { HOSTNAME_LABEL, hashOn, selects } from '../plan/names.ts';
+import { hashedSecrets, latestHash } from '../plan/latest.ts';
+import { HOSTNAME_LABEL, hashOn, mungeVersion, selects } from '../plan/names.ts';
 import { isServer } from '../plan/version-rules.ts';
 
 const refuse = failing('REFIT_CONTROL');

@@ -14,7 +14,7 @@ import type { BasicTools } from '../../../util/tools.ts';
 import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
 import { channelFaults } from './field-problems.ts';
 import { installsKubernetes } from './installed-version.ts';
-import { mungeVersion } from './latest.ts';
+import { mungeVersion } from './names.ts';
 import { refusedAnswer, type VersionConfig } from './version-rules.ts';
 
 export interface ChannelParts extends BasicTools {

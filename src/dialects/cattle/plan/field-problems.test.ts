@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { fieldFindings } from './field-problems.ts';
+import { conditionsOf, resolveLatest } from './latest.ts';
 
 const RIGHT =
   'it must consist of lower-case letters, digits, hyphens and dots, and begin and end with a letter or digit';
@@ -173,8 +174,23 @@ test.each<[object, string]>([
       `spec.channel: ${JSON.stringify(channel)} is not an http or https URL`,
     ],
   ),
-])('%j can never work', (spec, problem) => {
-  expect(fieldFindings(buildCattlePlan('p', spec))).toEqual({ problems: [problem], warnings: [] });
+])('%j can never work, and the controller says the same', (spec, problem) => {
+  const plan = buildCattlePlan('p', spec);
+  expect(fieldFindings(plan)).toEqual({ problems: [problem], warnings: [] });
+  const { problems } = resolveLatest(plan, undefined);
+  // The controller asks the channel, and a condition of its own says what came of it.
+  if ('channel' in spec) expect(problems).toMatchObject([{ code: 'ChannelUnanswered' }]);
+  else expect(problems).toEqual([{ code: 'InvalidPlan', message: problem }]);
+});
+
+test('the condition of a Plan names each wrong field', () => {
+  const plan = buildCattlePlan('p', { priorityClassName: '..', drain: { timeout: '90' } });
+  const { problems } = resolveLatest(plan, undefined);
+  expect(problems).toHaveLength(2);
+  const message = problems.map((problem) => problem.message).join(', ');
+  expect(conditionsOf(plan, problems)).toMatchObject([
+    { type: 'Validated', status: 'False', message },
+  ]);
 });
 
 test.each<[object, string[]]>([

@@ -1,7 +1,7 @@
 /**
- * Finds fields of a Plan that the API server accepts, but with which no Job of the Plan can work. The findings are for
- * people who write Plans. The controller does not use the findings: it carries out such a Plan as the original
- * controller does.
+ * Finds fields of a Plan that the API server accepts, but with which no Job of the Plan can work. The original
+ * controller accepts such a Plan, and then each of its Jobs is refused or fails. Refit refuses the Plan before any node
+ * is cordoned, in the controller as in each command. The warnings are only for people who write Plans.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { type DrainSpec } from '../../../api/cattle/workload.ts';
@@ -9,6 +9,7 @@ import { faultOfLabelName, faultOfObjectName } from '../../../api/names.ts';
 import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
 import { faultOfGoDuration, formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { onceForEach } from '../../../util/memo.ts';
 import { doubtAbout, installedBy, isInstaller, plannedVersion } from './installed-version.ts';
 import { HOST_ROOT, mountPathOf, POD_INFO } from './job.ts';
 import { shortenedName } from './names.ts';
@@ -21,31 +22,36 @@ export interface FieldFindings {
 
 type Spec = NonNullable<CattlePlan['spec']>;
 
-export function fieldFindings(plan: CattlePlan): FieldFindings {
-  const { spec = {} as Spec } = plan;
-  const { serviceAccountName = '', priorityClassName = '', drain, channel = '', version } = spec;
+/** Returns a sentence for each field with which no Job of the Plan can work. A channel is not a part of the Jobs. */
+export const fieldProblems = onceForEach(({ spec = {} as Spec }: CattlePlan): readonly string[] => {
+  const { serviceAccountName = '', priorityClassName = '', drain } = spec;
   const names = {
     'spec.serviceAccountName': serviceAccountName,
     'spec.priorityClassName': priorityClassName,
   };
-  const timeout = drain === undefined ? NOTHING : timeoutFindings(drain);
+  return [
+    ...Object.entries(names).flatMap(([field, name]) =>
+      name === '' ? [] : nameProblems(field, name),
+    ),
+    ...imageProblems(spec),
+    ...secretProblems(spec),
+    ...pathProblems(spec),
+    ...modeProblems(spec),
+    ...volumeProblems(spec),
+    ...volumeNameProblems(spec),
+    ...tolerationProblems(spec),
+    ...(drain === undefined ? [] : timeoutFindings(drain).problems),
+  ];
+});
+
+/** Returns the findings for people who write the Plan. */
+export function fieldFindings(plan: CattlePlan): FieldFindings {
+  const { spec = {} as Spec } = plan;
+  const { drain, channel = '', version } = spec;
   return {
-    problems: [
-      ...Object.entries(names).flatMap(([field, name]) =>
-        name === '' ? [] : nameProblems(field, name),
-      ),
-      ...imageProblems(spec),
-      ...secretProblems(spec),
-      ...pathProblems(spec),
-      ...modeProblems(spec),
-      ...volumeProblems(spec),
-      ...volumeNameProblems(spec),
-      ...tolerationProblems(spec),
-      ...timeout.problems,
-      ...(version ? [] : channelFaults(channel)),
-    ],
+    problems: [...fieldProblems(plan), ...(version ? [] : channelFaults(channel))],
     warnings: [
-      ...timeout.warnings,
+      ...(drain === undefined ? [] : timeoutFindings(drain).warnings),
       ...versionWarnings(plan),
       ...labelWarnings(spec),
       ...deadlineWarnings(spec),

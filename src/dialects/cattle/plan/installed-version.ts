@@ -5,8 +5,7 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { parseVersion, withPlusSign } from '../../../util/version.ts';
-import { mungeVersion } from './latest.ts';
-import { CONTROL_PREFIX } from './names.ts';
+import { CONTROL_PREFIX, mungeVersion } from './names.ts';
 
 /** The annotation on a Plan that says what its image installs: `kubernetes` or `other`. It counts before the name of the image. */
 export const INSTALLS_ANNOTATION = `${CONTROL_PREFIX}installs`;

@@ -6,7 +6,8 @@ import {
 } from '../../../../test/support/builders/cattle-plans.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Secret } from '../../../kube/resources.ts';
-import { hashedSecrets, latestHash, mungeVersion, secretHash } from './latest.ts';
+import { hashedSecrets, latestHash, secretHash } from './latest.ts';
+import { mungeVersion } from './names.ts';
 
 const secret = (name: string, type: string, data?: Record<string, string>): Secret => ({
   metadata: { name },

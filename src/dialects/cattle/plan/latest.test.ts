@@ -10,12 +10,12 @@ import {
   conditionsOf,
   digestOf,
   isRecorded,
-  isZero,
   latestHash,
   NOT_READY,
   resolveLatest,
   unknownDigestPaths,
 } from './latest.ts';
+import { isZero } from './stamps.ts';
 
 const RECORDED = { latestVersion: 'v1.0.0', latestHash: 'h0' };
 

@@ -12,13 +12,10 @@ import { faultOfGoDuration, formatGoDuration, parseGoDuration } from '../../../u
 import { escapeLikeGo, isRecord, stableStringify } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { conditionOf, says } from './conditions.ts';
-import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf } from './names.ts';
+import { fieldProblems } from './field-problems.ts';
+import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf, mungeVersion } from './names.ts';
+import { isZero } from './stamps.ts';
 import { windowsOf } from './window.ts';
-
-/** Returns the version in a form that a label value may have: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
-export function mungeVersion(version: string): string {
-  return version.replaceAll('+', '-');
-}
 
 export function hashedSecrets({ spec }: CattlePlan): string[] {
   return (spec?.secrets ?? [])
@@ -119,12 +116,6 @@ function asWritten(value: unknown, name: string): unknown {
   );
 }
 
-export function isZero(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  if (isRecord(value)) return Object.keys(value).length === 0;
-  return value === undefined || value === null || value === '' || value === 0 || value === false;
-}
-
 function waitingFor(plan: CattlePlan): string {
   const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
   const waiting = 'waiting for the version of the channel';
@@ -154,6 +145,9 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
     recordedFault(plan, secretOf) ??
     absent.map(({ name }) => absenceOf(name)).join(', ');
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
+  const wrong = fieldProblems(plan);
+  if (wrong.length > 0)
+    return { ...recorded, problems: wrong.map((each) => because('InvalidPlan', each)) };
   const version = versionOf(plan);
   if (version === undefined) {
     const problem = plan.spec?.channel
@@ -251,9 +245,9 @@ const NEITHER = 'cannot resolve plan: missing channel and version';
 
 /** Returns the conditions for the problems. The channel controller writes `LatestResolved` of a Plan with a channel. */
 export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
-  const invalid = problems.find(({ code }) => code === 'InvalidPlan');
-  if (invalid)
-    return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
+  const invalid = problems.filter(({ code }) => code === 'InvalidPlan');
+  const message = invalid.map((each) => each.message).join(', ');
+  if (invalid.length > 0) return [{ type: 'Validated', status: 'False', reason: 'Error', message }];
   const validated: ConditionUpdate = {
     type: 'Validated',
     status: 'True',

@@ -55,6 +55,11 @@ export function planOfRecord(key: string): string | undefined {
   return prefix && key.slice(prefix.length);
 }
 
+/** Returns the version in a form that a label value may have: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
+export function mungeVersion(version: string): string {
+  return version.replaceAll('+', '-');
+}
+
 /** A node with this value in its hash label is never upgraded by the plan. */
 export const DISABLED = 'disabled';
 

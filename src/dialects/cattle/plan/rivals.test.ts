@@ -51,8 +51,8 @@ function conflict(upgrade: Upgrade, its: Upgrade): boolean {
 
 test.each([
   ['a tag', `${INSTALLER}:v1`, `${INSTALLER}:v1.36.0-k3s1`],
-  ['a digest', INSTALLER, `${INSTALLER}@sha256:0123456789`],
-  ['a tag and a digest', INSTALLER, `${INSTALLER}:v1@sha256:0123456789`],
+  ['a digest', INSTALLER, `${INSTALLER}@sha256:${'0'.repeat(64)}`],
+  ['a tag and a digest', INSTALLER, `${INSTALLER}:v1@sha256:${'0'.repeat(64)}`],
   ['the name of the usual registry', INSTALLER, `docker.io/${INSTALLER}`],
   ['the other name of the usual registry', INSTALLER, `index.docker.io/${INSTALLER}`],
   ['a tag on a registry with a port', 'host:5000/k3s-upgrade', 'host:5000/k3s-upgrade:v2'],

@@ -8,7 +8,6 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { annotated, type Job } from '../../../kube/resources.ts';
 import { ifPossible } from '../../../util/errors.ts';
 import { isRecord, parseJson, sameJson } from '../../../util/json.ts';
-import { isZero } from './latest.ts';
 
 const PREFIX = 'objectset.rio.cattle.io';
 /** The annotation with the applied Job, compressed. */
@@ -84,4 +83,11 @@ function withoutZeros(value: unknown): unknown {
     ([key, member]) => [key, withoutZeros(member)] as const,
   );
   return Object.fromEntries(members.filter(([, member]) => !isZero(member)));
+}
+
+/** Returns true for a value that Go omits when it writes an optional field. */
+export function isZero(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (isRecord(value)) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === '' || value === 0 || value === false;
 }
