@@ -1,5 +1,5 @@
 /** Tests which existing Jobs count as the Job that a template describes. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { KubeClient } from './client.ts';
 import type { Job } from './resources.ts';
 import { StatusError } from './status-error.ts';
@@ -54,8 +54,8 @@ const refusal = (code: number, message: string) =>
 
 async function findRefused(error: StatusError): Promise<Job | undefined> {
   const client = {
-    get: async () => await Promise.resolve(buildJob()),
-    create: async () => await Promise.reject(error),
+    get: vi.fn().mockResolvedValue(buildJob()),
+    create: vi.fn().mockRejectedValue(error),
   } as unknown as KubeClient;
   const templates = templateJobs(client, { refusalOf: () => undefined });
   return await templates.find(buildJob(), new AbortController().signal);

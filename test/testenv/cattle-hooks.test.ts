@@ -86,11 +86,13 @@ test('a node of a Rancher Plan gets one Job for each hook and one upgrade Job, a
     { length: 1 },
   ]);
   const { annotations = {} } = node.metadata;
-  expect(JSON.parse(annotations['upgraded.refit.upgrade.cattle.io/hooked'] ?? '')).toMatchObject({
+  expect(
+    JSON.parse(annotations['system-upgrade.upgraded.refit.upgrade.cattle.io/hooked'] ?? ''),
+  ).toMatchObject({
     version: 'v1.2.3',
     hash: node.metadata.labels?.[LABEL],
     begun: expect.stringMatching(/Z$/),
     ended: expect.stringMatching(/Z$/),
   });
-  expect(annotations).not.toHaveProperty(['attempt.refit.upgrade.cattle.io/hooked']);
+  expect(annotations).not.toHaveProperty(['system-upgrade.attempt.refit.upgrade.cattle.io/hooked']);
 });

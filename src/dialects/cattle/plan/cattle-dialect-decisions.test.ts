@@ -229,7 +229,7 @@ test('a node that rests carries pods again, and is labelled only afterwards', ()
     kind: 'replace',
     resource: nodes,
     object: annotated(free, {
-      'attempt.refit.upgrade.cattle.io/p': expect.stringContaining(
+      'system-upgrade.attempt.refit.upgrade.cattle.io/p': expect.stringContaining(
         `"succeeded":"${later(MINUTE)}"`,
       ),
     }),

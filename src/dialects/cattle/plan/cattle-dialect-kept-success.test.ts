@@ -18,7 +18,7 @@ import { conditionOf } from './conditions.ts';
 
 const OLD = 'v1.36.3+k3s1';
 const NEW = 'v1.36.4+k3s1';
-const ATTEMPT = 'attempt.refit.upgrade.cattle.io/p';
+const ATTEMPT = 'system-upgrade.attempt.refit.upgrade.cattle.io/p';
 const LABEL = 'plan.upgrade.cattle.io/p';
 type Options = Parameters<typeof buildCattleScene>[2];
 

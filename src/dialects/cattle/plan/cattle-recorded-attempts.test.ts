@@ -186,10 +186,12 @@ test('the Node says which version the Plan installed, which version ran before, 
   scene.complete('a');
   await scene.look(4);
   const text = scene.api.read(nodes, 'a').metadata.annotations ?? {};
-  const record = JSON.parse(text['upgraded.refit.upgrade.cattle.io/p'] ?? '{}') as object;
+  const record = JSON.parse(
+    text['system-upgrade.upgraded.refit.upgrade.cattle.io/p'] ?? '{}',
+  ) as object;
   expect(record).toMatchObject({ version: 'v1.2.3', from: 'v1.1.0+k3s1' });
   const { begun: from, ended } = record as { begun: string; ended: string };
   expect(Date.parse(from)).toBeLessThan(begun);
   expect(Date.parse(ended)).toBeGreaterThanOrEqual(begun);
-  expect(text).not.toHaveProperty(['attempt.refit.upgrade.cattle.io/p']);
+  expect(text).not.toHaveProperty(['system-upgrade.attempt.refit.upgrade.cattle.io/p']);
 });

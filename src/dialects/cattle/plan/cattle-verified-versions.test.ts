@@ -62,13 +62,16 @@ test('a node whose Job succeeded is uncordoned at once, and holds its slot witho
   const { first, node, scene } = run;
   expect(node().spec?.unschedulable).not.toBe(true);
   expect([run.label(), node().metadata.labels?.['done']]).toEqual([undefined, undefined]);
-  expect(node().metadata.annotations).not.toHaveProperty(['upgraded.refit.upgrade.cattle.io/p']);
+  expect(node().metadata.annotations).not.toHaveProperty([
+    'system-upgrade.upgraded.refit.upgrade.cattle.io/p',
+  ]);
   expect(scene.api.read(cattlePlans, 'p').status?.applying).toEqual([first]);
   expect([run.atWork(), run.complete()?.status]).toEqual([[], 'False']);
   report(scene, first, NEW);
   await scene.look(4);
   expect([run.label(), node().metadata.labels?.['done']]).toEqual([expect.any(String), 'yes']);
-  const record = node().metadata.annotations?.['upgraded.refit.upgrade.cattle.io/p'] ?? '';
+  const record =
+    node().metadata.annotations?.['system-upgrade.upgraded.refit.upgrade.cattle.io/p'] ?? '';
   expect(JSON.parse(record)).toMatchObject({ version: 'v1.36.4-k3s1', from: OLD });
   expect(run.atWork()).toHaveLength(1);
 });

@@ -43,16 +43,33 @@ export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planNa
  */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
+/** What the keys of records name. Two namespaces may have Plans of one name, each with a controller of its own. */
+type PlanName = Pick<CattlePlan['metadata'], 'name' | 'namespace'>;
+
+/**
+ * Returns the key of a record on a Node. The name of the hash label cannot say the namespace, because the original
+ * defines it. The name of a record says it, so that no Plan overwrites the record of another Plan.
+ */
+const keyOfRecord = (kind: 'attempt' | 'upgraded', { name, namespace = '' }: PlanName): string =>
+  `${namespace === '' ? '' : `${namespace}.`}${kind}.refit.${GROUP}/${name}`;
+
 /** Returns the key of the node annotation that records the present attempt of the Plan on the node. */
-export const attemptKeyOf = (planName: string): string => `attempt.refit.${GROUP}/${planName}`;
+export const attemptKeyOf = (plan: PlanName): string => keyOfRecord('attempt', plan);
 
 /** Returns the key of the node annotation that records the last upgrade of the node by the Plan. */
-export const upgradeKeyOf = (planName: string): string => `upgraded.refit.${GROUP}/${planName}`;
+export const upgradeKeyOf = (plan: PlanName): string => keyOfRecord('upgraded', plan);
 
-/** Returns the name of the Plan in the key of a record on a Node; undefined for any other key. */
-export function planOfRecord(key: string): string | undefined {
-  const prefix = [attemptKeyOf(''), upgradeKeyOf('')].find((each) => key.startsWith(each));
-  return prefix && key.slice(prefix.length);
+const RECORD_KEY = new RegExp(
+  `^(?:([^./]+)\\.)?(?:attempt|upgraded)\\.refit\\.${RegExp.escape(GROUP)}/(.+)$`,
+);
+
+/**
+ * Returns the Plan in the key of a record on a Node; undefined for any other key. A key without a namespace is of an
+ * earlier build of Refit.
+ */
+export function planOfRecord(key: string): PlanName | undefined {
+  const [, namespace, name] = RECORD_KEY.exec(key) ?? [];
+  return name === undefined ? undefined : { name, ...(namespace !== undefined && { namespace }) };
 }
 
 /** Returns the version in a form that a label value may have: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */

@@ -14,12 +14,13 @@ import {
   upgradeOn,
   versionBeforeOn,
   withAttempt,
+  withoutAttempt,
   withoutOldRecords,
   withUpgrade,
 } from './node-records.ts';
 
-const ATTEMPT = 'attempt.refit.upgrade.cattle.io/p';
-const UPGRADE = 'upgraded.refit.upgrade.cattle.io/p';
+const ATTEMPT = 'system-upgrade.attempt.refit.upgrade.cattle.io/p';
+const UPGRADE = 'system-upgrade.upgraded.refit.upgrade.cattle.io/p';
 const plan = buildCattlePlan('p');
 const other = buildCattlePlan('other');
 
@@ -141,9 +142,38 @@ test('the records of deleted Plans of the namespace are removed with the next en
   const node = [other, away, kept].reduce((all, of) => ended(all, later(0), of), ended(OLD));
   const left = withoutOldRecords(node, plan, buildWorldOf([cattlePlans, [plan, kept]]));
   expect(Object.keys(left.metadata.annotations ?? {}).toSorted()).toEqual([
-    'upgraded.refit.upgrade.cattle.io/away',
-    'upgraded.refit.upgrade.cattle.io/kept',
+    'elsewhere.upgraded.refit.upgrade.cattle.io/away',
+    'system-upgrade.upgraded.refit.upgrade.cattle.io/kept',
     UPGRADE,
   ]);
   expect(withoutOldRecords(left, plan, buildWorldOf([cattlePlans, [plan, kept]]))).toBe(left);
+});
+
+describe('two Plans of one name in two namespaces', () => {
+  const away = { ...plan, metadata: { ...plan.metadata, namespace: 'elsewhere', uid: 'away-uid' } };
+
+  test('each have their own records on a node', () => {
+    const node = ended(begun(begun(OLD), later(MINUTE), false, away), later(HOUR), away);
+    expect(attemptOn(node, plan, 'h')?.since).toBe(later(0));
+    expect(upgradeOn(node, plan, 'h')).toBeUndefined();
+    expect(upgradeOn(node, away, 'h')?.begun).toBe(later(MINUTE));
+    expect(attemptOn(node, away, 'h')).toBeUndefined();
+  });
+
+  test('the records of an earlier build, without a namespace in their keys, count for their own Plan', () => {
+    const subject = { plan: 'system-upgrade/p-uid', node: 'node-uid', hash: 'h' };
+    const text = JSON.stringify({ ...subject, since: later(0), ended: later(0), version: 'v1' });
+    const former = ['attempt', 'upgraded'].map((kind) => `${kind}.refit.upgrade.cattle.io/p`);
+    const node = annotated(OLD, Object.fromEntries(former.map((key) => [key, text])));
+    expect([attemptOn(node, plan, 'h')?.since, upgradeOn(node, plan, 'h')?.version]).toEqual([
+      later(0),
+      'v1',
+    ]);
+    expect([attemptOn(node, away, 'h'), upgradeOn(node, away, 'h')]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(attemptOn(withoutAttempt(node, plan), plan, 'h')).toBeUndefined();
+    expect(withoutAttempt(node, away)).toBe(node);
+  });
 });

@@ -81,8 +81,10 @@ function readRecord<T>(schema: z.ZodType<T>, text: string | undefined): T | unde
 
 /** Returns the recorded attempt of the Plan with this hash on the Node; undefined if there is no valid record. */
 export function attemptOn(node: Node, plan: CattlePlan, hash: string): Attempt | undefined {
-  const found = attemptIn(node, names.attemptKeyOf(plan.metadata.name));
-  return found && isAbout(found, subjectOf(node, plan, hash)) ? found : undefined;
+  const subject = subjectOf(node, plan, hash);
+  return keysOf(names.attemptKeyOf, plan)
+    .map((key) => attemptIn(node, key))
+    .find((found) => found && isAbout(found, subject));
 }
 
 /**
@@ -95,9 +97,11 @@ export function upgradeOn(
   hash: string,
   now = Number.POSITIVE_INFINITY,
 ): Upgrade | undefined {
-  const found = upgradeIn(node, names.upgradeKeyOf(plan.metadata.name));
-  if (!found || !isAbout(found, subjectOf(node, plan, hash))) return undefined;
-  return Date.parse(found.ended) <= now + SKEW_MS ? found : undefined;
+  const subject = subjectOf(node, plan, hash);
+  const found = keysOf(names.upgradeKeyOf, plan)
+    .map((key) => upgradeIn(node, key))
+    .find((each) => each && isAbout(each, subject));
+  return found && Date.parse(found.ended) <= now + SKEW_MS ? found : undefined;
 }
 
 /** Returns the version that the kubelet had before the Plan upgraded the Node to this hash; undefined if no record says it. */
@@ -119,7 +123,7 @@ export function withAttempt(
   if (known?.since === since) return node;
   const from = known ? known.from : earlierVersion(node, isBegun ? to : undefined);
   const record: Attempt = { ...subjectOf(node, plan, hash), since, ...defined({ from }) };
-  return annotated(node, { [names.attemptKeyOf(plan.metadata.name)]: JSON.stringify(record) });
+  return annotated(node, { [names.attemptKeyOf(plan.metadata)]: JSON.stringify(record) });
 }
 
 /** Returns the version of the kubelet; undefined if it is unknown, or if it is the version to which a Job has already upgraded the node. */
@@ -154,7 +158,7 @@ export function withSuccess(
   const { from } = attemptOn(node, plan, hash) ?? {};
   const times = { since, job: created, succeeded };
   const record: Attempt = { ...subjectOf(node, plan, hash), ...defined({ from }), ...times };
-  return annotated(node, { [names.attemptKeyOf(plan.metadata.name)]: JSON.stringify(record) });
+  return annotated(node, { [names.attemptKeyOf(plan.metadata)]: JSON.stringify(record) });
 }
 
 /** Returns the Node with the record of its upgrade in place of the record of its attempt. `ended` and `began` are in RFC 3339. */
@@ -179,16 +183,25 @@ export function withUpgrade(
   };
   const text = JSON.stringify(record);
   return annotated(withoutAttempt(node, plan), {
-    [names.upgradeKeyOf(plan.metadata.name)]: text,
+    [names.upgradeKeyOf(plan.metadata)]: text,
   });
 }
 
 /** Returns the Node without the record of an attempt of the Plan; the same Node if it has none. */
-export function withoutAttempt(node: Node, { metadata: { name } }: CattlePlan): Node {
-  const key = names.attemptKeyOf(name);
-  return ownMember(node.metadata.annotations, key) === undefined
-    ? node
-    : withoutAnnotations(node, key);
+export function withoutAttempt(node: Node, plan: CattlePlan): Node {
+  const [key, former] = keysOf(names.attemptKeyOf, plan);
+  const { namespace = '' } = plan.metadata;
+  // A record of an earlier build of Refit may belong to a Plan of another namespace.
+  const isFormer = attemptIn(node, former)?.plan.startsWith(`${namespace}/`) === true;
+  const left = [key, ...(isFormer ? [former] : [])].filter(
+    (each) => ownMember(node.metadata.annotations, each) !== undefined,
+  );
+  return left.length === 0 ? node : withoutAnnotations(node, ...left);
+}
+
+/** Returns the key of a record, and then the key that earlier builds of Refit used, which does not name the namespace. */
+function keysOf(keyOf: typeof names.attemptKeyOf, { metadata }: CattlePlan): [string, string] {
+  return [keyOf(metadata), keyOf({ name: metadata.name })];
 }
 
 /**
@@ -199,9 +212,10 @@ export function withoutOldRecords(node: Node, { metadata }: CattlePlan, world: W
   const { annotations = {} } = node.metadata;
   const { namespace = '' } = metadata;
   const isOld = (key: string): boolean => {
-    const name = names.planOfRecord(key);
-    if (name === undefined || name === metadata.name) return false;
-    if (world.get(cattlePlans, name, namespace)) return false;
+    const of = names.planOfRecord(key);
+    if (of === undefined || of.name === metadata.name) return false;
+    if (world.get(cattlePlans, of.name, namespace)) return false;
+    if (of.namespace !== undefined) return of.namespace === namespace;
     const record = attemptIn(node, key) ?? upgradeIn(node, key);
     return record?.plan.startsWith(`${namespace}/`) === true;
   };
