@@ -444,3 +444,20 @@ test('a plan with the longest name has a NodeRollout with a valid name', () => {
   expect(places[0]?.name).not.toBe(places[1]?.name);
   expect(placeOf(tableDialect, PLAN)).toBeUndefined();
 });
+
+test.each([
+  [
+    'a warning if a quota refuses them',
+    'noderollouts "p" is forbidden: exceeded quota: few',
+    'warn',
+  ],
+  ['no warning if the right is missing', 'noderollouts is forbidden', 'info'],
+])('the log has %s', async (_, message, level) => {
+  const { api, lines, show } = scene();
+  api.before('create', () => {
+    throw refusal(403, 'Forbidden', message);
+  });
+  await show(rolloutOf(['intended']));
+  const line = lines.find((each) => each.includes('NodeRollouts are not written'));
+  expect(line).toContain(level);
+});

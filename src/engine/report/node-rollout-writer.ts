@@ -80,6 +80,11 @@ interface Entry {
   writing?: Promise<void> | undefined;
 }
 
+/** Without the kind or the right, nobody wants NodeRollouts. A quota or an admission rule may be a surprise. */
+function levelOf(refusal: unknown): 'info' | 'warn' {
+  return isMissingRight(refusal) || isNotFound(refusal) ? 'info' : 'warn';
+}
+
 export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
   const { dialect, clock, log } = parts;
   const entries = new Map<string, Entry>();
@@ -93,9 +98,7 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
     const problem = messageOf(error);
     if (isForbidden(error) || isNotFound(error)) {
       refusedUntil = clock.monotonic() + REFUSED_MS;
-      // Without the kind or the right, nobody wants NodeRollouts. A quota or an admission rule may be a surprise.
-      const level = isMissingRight(error) || isNotFound(error) ? 'info' : 'warn';
-      if (!isRefusalLogged) log[level]('NodeRollouts are not written', { problem });
+      if (!isRefusalLogged) log[levelOf(error)]('NodeRollouts are not written', { problem });
       isRefusalLogged = true;
     } else if (shouldLog(problem)) log.warn('cannot write a NodeRollout', { problem });
   };

@@ -59,9 +59,7 @@ export const attemptKeyOf = (plan: PlanName): string => keyOfRecord('attempt', p
 /** Returns the key of the node annotation that records the last upgrade of the node by the Plan. */
 export const upgradeKeyOf = (plan: PlanName): string => keyOfRecord('upgraded', plan);
 
-const RECORD_KEY = new RegExp(
-  `^(?:([^./]+)\\.)?(?:attempt|upgraded)\\.refit\\.${RegExp.escape(GROUP)}/(.+)$`,
-);
+const RECORD_KEY = /^(?:([^./]+)\.)?(?:attempt|upgraded)\.refit\.upgrade\.cattle\.io\/(.+)$/;
 
 /**
  * Returns the Plan in the key of a record on a Node; undefined for any other key. A key without a namespace is of an
