@@ -5,9 +5,10 @@
 import { expect, test } from 'vitest';
 import { REPORTED_STATUSES } from '../../src/signal/names.ts';
 import type { Configuration } from './cluster.ts';
-import { CONFIGURATIONS, LARGE } from './configurations.ts';
+import { CONFIGURATIONS } from './configurations.ts';
 import { exploreConfiguration } from './explore-configuration.ts';
 import { FORWARD_PHASES, type ForwardPhase } from './forward-phases.ts';
+import { LARGE } from './large-configurations.ts';
 import { RELY_ON_LEASE } from './turned-back.ts';
 
 /** The invariants that two plans can violate if the Lease does not protect them, as docs/internals/safety.md explains. */

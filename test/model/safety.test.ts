@@ -1,8 +1,9 @@
 /** Tests that docs/internals/safety.md contains everything that is explored, and the code that ensures each invariant. */
 import { expect, test } from 'vitest';
-import { CONFIGURATIONS, LARGE } from './configurations.ts';
+import { CONFIGURATIONS } from './configurations.ts';
 import { REFRESH } from './explored.ts';
 import { INVARIANTS } from './invariants.ts';
+import { LARGE } from './large-configurations.ts';
 import { invariantRows, namesIn, withTable } from './safety-page.ts';
 import { readPage } from './safety-page-file.ts';
 

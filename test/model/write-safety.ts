@@ -1,8 +1,9 @@
 /** The command behind `npm run safety`: explores every configuration and writes the tables of docs/internals/safety.md. */
 import type { Configuration } from './cluster.ts';
-import { CONFIGURATIONS, LARGE } from './configurations.ts';
+import { CONFIGURATIONS } from './configurations.ts';
 import { exploreConfiguration } from './explore-configuration.ts';
 import { explore, printViolation } from './explorer.ts';
+import { LARGE } from './large-configurations.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import {
   CONFIGURATION_HEAD,
