@@ -84,6 +84,7 @@ const WITH_PROGRAMS = [
  * cores.
  */
 const LONG_RUNS = [
+  'bundles',
   'configuration',
   'crash-points',
   'cut-runs',
@@ -92,11 +93,15 @@ const LONG_RUNS = [
   'failed-canary',
   'kill-runs',
   'kubeadm-certificates',
+  'kept-binary',
   'kubeadm-containerd',
+  'kubeadm-manifests',
+  'kubeadm-next-start',
   'kubeadm-probe',
   'kubeadm-processors',
   'kubeadm-roll-back',
   'kubeadm-static-pods',
+  'prefetch',
   'procedure',
   'serve',
 ].map((name) => `test/agent/${name}.test.ts`);
