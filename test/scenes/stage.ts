@@ -3,6 +3,7 @@
  * scene says. The clock moves only when the scene moves it, so a scene has the same output each time.
  */
 import { writeFile } from 'node:fs/promises';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
@@ -137,10 +138,17 @@ export class Stage implements AsyncDisposable {
     this.#show(title, text);
   }
 
-  /** Returns everything that the scene has shown. What differs in each run is replaced. */
+  /** Returns everything that the scene has shown. What differs on each machine is replaced. */
   text(): string {
     const { port } = new URL(this.#server.url);
-    return `${this.#shown.join('\n\n').replaceAll(`:${port}`, ':6443').replaceAll(this.#directory, 'DIR')}\n`;
+    const user = `${userInfo().username}@${hostname()}`;
+    const shown = this.#shown
+      .join('\n\n')
+      .replaceAll(`:${port}`, ':6443')
+      .replaceAll(this.#directory, 'DIR')
+      .replaceAll(user, 'anna')
+      .replaceAll(user.replace('@', '&#64;'), 'anna');
+    return `${shown}\n`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

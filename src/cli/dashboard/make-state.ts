@@ -161,7 +161,7 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
         state: row.state,
         message: phase === 'pending' ? notStarted(plan, stage, target) : row.message,
         since: target.since,
-        from: target.from,
+        from: target.from ?? target.installed,
         wave: target.wave,
         zone: target.zone,
         ...(hold === undefined ? {} : { hold }),

@@ -126,8 +126,9 @@ function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium
     { text: `  ${started}`, gap: '' },
     { text: sum, style: ended === undefined ? 'cyan' : style, gap: '  ' },
     { text: end, gap: ' ' },
-    ...(version === undefined ? [] : [{ text: `to ${version}`, gap: '  ' }]),
-    { text: `(${name})`, gap: '  ' },
+    // A plan that was refused before its version was known has neither a version nor an id.
+    ...(version === undefined || version === '' ? [] : [{ text: `to ${version}`, gap: '  ' }]),
+    ...(name === '' ? [] : [{ text: `(${name})`, gap: '  ' }]),
   ];
   return [
     ...partLines(parts, medium, 4),

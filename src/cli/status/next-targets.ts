@@ -29,6 +29,9 @@ export function nextTargets(look: NextInput): string[] {
   const { rollout } = snapshot;
   const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
   const blocked = new Set(holding.map(({ target }) => target));
+  const behind = new Set(
+    holding.filter(({ reason }) => reason.code === 'EarlierNodes').map(({ target }) => target),
+  );
   for (const stage of rollout.stages) {
     // A target to which the signal was sent has started already, even if this is not recorded yet.
     const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
@@ -41,8 +44,10 @@ export function nextTargets(look: NextInput): string[] {
       )
       .filter(({ length }) => length > 0);
     const ready = free.filter((name) => !blocked.has(name));
-    // If a gate blocks all of these targets, the first targets of the list are still the next to start.
-    if (pending.length > 0) return (ready.length > 0 ? ready : free).slice(0, limitOf(stage));
+    // If a gate blocks all of these targets, the first targets of the list are still the next to start. A target that
+    // waits for an earlier target is not.
+    const first = free.filter((name) => !behind.has(name));
+    if (pending.length > 0) return (ready.length > 0 ? ready : first).slice(0, limitOf(stage));
   }
   return [];
 }

@@ -232,9 +232,12 @@ export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>)
 function timesOf(plan: PlanView, now: number): string[] {
   const { created, started: began = created, ended } = plan;
   if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
-  return ended === undefined
-    ? []
-    : [`after ${age(began, Date.parse(ended))}, ${age(ended, now)} ago`];
+  // A plan that continues after an edit may be paused before the edit.
+  const isPaused = plan.paused !== undefined && runnerOf(plan.dialect).corrected !== undefined;
+  const took =
+    ended === undefined ? [] : [`after ${age(began, Date.parse(ended))}`, `${age(ended, now)} ago`];
+  const words = [...took, ...(isPaused ? ['paused'] : [])].join(', ');
+  return words === '' ? [] : [words];
 }
 
 export function progressOf(plan: PlanView, now: number): string[] {

@@ -90,7 +90,10 @@ export interface TargetView
   readonly runs?: string | undefined;
   /** The version that the target was signalled with, if the plan asks for another version now. */
   readonly asked?: string | undefined;
-  /** The version that a pending target runs, as its object says. The version of a kubelet may lack the build. */
+  /**
+   * The version that a target runs whose upgrade has not begun, as its object says. The version of a kubelet may lack
+   * the build.
+   */
   readonly installed?: string | undefined;
   /** True if the object of the target does not exist any more. */
   readonly gone?: boolean | undefined;
@@ -408,7 +411,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput, refusals: Ref
     isThere: isTold || undefined,
     runs: otherVersion(snapshot, stage, target),
     asked: facts.asked === stage.version ? undefined : facts.asked,
-    installed: phase === 'pending' ? facts.version : undefined,
+    installed: phase === 'pending' || observation.kind === 'sent' ? facts.version : undefined,
     gone: !exists || undefined,
     held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, look.now) : undefined,
     wayBack: wayBackOf(look, stage, target),
@@ -418,7 +421,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput, refusals: Ref
   if (observation.kind === 'none') {
     // An attempt that is not recorded yet begins at the earliest now.
     const since = target.lacksAttempt ? rfc3339(look.now) : target.since;
-    return { name: target.name, phase, since, ...always };
+    return { name: target.name, phase, since, ...always, from: facts.earlierVersion };
   }
   const { from, spent, rolledBack, etcdSnapshot, reason } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
@@ -435,7 +438,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput, refusals: Ref
     step: phase === 'done' ? undefined : working?.step,
     since: isOpen ? observation.since : lastMoment(target, facts),
     began: isOpen || isRecorded ? observation.attempt : undefined,
-    from,
+    from: from ?? facts.earlierVersion,
     spent,
     delay: (observation.kind === 'sent' && reason) || undefined,
     stalled: working?.stalled || undefined,
