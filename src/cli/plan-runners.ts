@@ -88,7 +88,7 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
     startOver: 'remove the annotation refit.upgrade.cattle.io/abort from the Plan',
     again: 'apply the Plan again with a change of its spec, or delete the failed Job',
     corrected: 'Fix the Plan, its Secret or its channel. The Plan then continues by itself.',
-    causes: 'see the log of its Job',
+    causes: 'see the log of its Job while the Job exists, and the log of the kubelet on the node',
     goBack: rollBackPlan,
   },
   kubeadm: {

@@ -1,100 +1,30 @@
 /** Scenes with Plans of k0s: each state of a plan, and each cause of a wait or a failure. */
-import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { upgradePolicies } from '../../src/api/kinds.ts';
+import { plans } from '../../src/api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
-import { apiVersionOf, namespaces, nodes, pods } from '../../src/kube/resources.ts';
-import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
-import { agents, asUsual, createK0sCluster, k0sController, type NextStep } from './k0s.ts';
+import { namespaces, nodes } from '../../src/kube/resources.ts';
+import { listed } from '../support/builders/plans.ts';
+import {
+  CHECKED,
+  createBudget,
+  edit,
+  failingAfter,
+  hookBefore,
+  makeNotReady,
+  NOT_FOUND,
+  k0sScene as scene,
+  setHealth,
+  stuckAt,
+  UPDATE,
+} from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
-import { showAll } from './shown.ts';
-import type { Stage } from './stage.ts';
 
-type Update = Parameters<typeof buildUpdate>[0];
-
-/** The second of a scene in which its plan is created. */
-const BEGIN = 60;
-const POLICY = 'careful';
-
-interface Given {
-  readonly update?: Update;
-  readonly policy?: UpgradePolicySpec;
-  readonly next?: NextStep;
-  /** What happens before the plan is created. */
-  readonly before?: (stage: Stage) => Promise<void>;
-  /** What happens after the plan was created. */
-  readonly play: (stage: Stage) => Promise<void>;
-  /** The names of the nodes about which people ask. */
-  readonly about?: readonly string[];
-  /** False if no controller runs. */
-  readonly isLed?: boolean;
-}
-
-const UPDATE: Update = {
-  targets: {
-    controllers: listed('c1'),
-    workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } },
-  },
+/** The first wave has w1, and the second one needs an approval. */
+const WAVES: UpgradePolicySpec = {
+  waves: [
+    { selector: { matchLabels: { 'kubernetes.io/hostname': 'w1' } } },
+    { approval: 'Manual' },
+  ],
 };
-
-/** A cluster with one controller and two workers, and a plan for all of them. */
-function scene(name: string, given: Given): Scene {
-  return {
-    name,
-    async play(stage) {
-      await createK0sCluster(stage, 1, 2);
-      if (given.policy) await stage.create(upgradePolicies, policyWith(given.policy));
-      await given.before?.(stage);
-      if (given.isLed !== false) await stage.start(k0sController);
-      await stage.start(agents(given.next));
-      await stage.waitUntil(BEGIN);
-      await stage.create(plans, planWith(given.update));
-      await given.play(stage);
-      await showAll(stage, plans, given.about ?? ['w1']);
-    },
-  };
-}
-
-function policyWith(spec: UpgradePolicySpec) {
-  return {
-    apiVersion: 'upgrade.refit.dev/v1alpha1',
-    kind: 'UpgradePolicy',
-    metadata: { name: POLICY },
-    spec,
-  };
-}
-
-function planWith(update: Update = UPDATE, id = 'id1'): Plan {
-  const { spec } = buildPlan({
-    id,
-    commands: [{ k0supdate: buildUpdate(update) }],
-  });
-  return {
-    apiVersion: apiVersionOf(plans),
-    kind: plans.kind,
-    metadata: { name: 'autopilot' },
-    spec,
-  };
-}
-
-/** An agent on this node that does nothing more once it has reported the status. */
-function stuckAt(node: string, last: string): NextStep {
-  return (step) => (step.name === node && step.status === last ? undefined : asUsual(step));
-}
-
-/** An agent on this node that reports a failure instead of the step after the status. */
-function failingAfter(
-  node: string,
-  last: string,
-  status: 'Failed' | 'FailedDownload',
-  reason: string,
-): NextStep {
-  return (step) =>
-    step.name === node && step.status === last && step.seconds >= 5
-      ? { status, report: { reason } }
-      : asUsual(step);
-}
-
-const NOT_FOUND = 'the download failed: https://example.com/k0s answered 404 Not Found';
 
 export const K0S_SCENES: readonly Scene[] = [
   scene('running, first node in its download', {
@@ -209,12 +139,7 @@ export const K0S_SCENES: readonly Scene[] = [
     about: ['c1', 'w1'],
   }),
   scene('a wave needs an approval', {
-    policy: {
-      waves: [
-        { nodes: { matchLabels: { 'kubernetes.io/hostname': 'w1' } } },
-        { approval: 'Manual' },
-      ],
-    } as never,
+    policy: WAVES,
     play: async (stage) => await stage.wait(90),
     about: ['w1', 'w2'],
   }),
@@ -255,54 +180,99 @@ export const K0S_SCENES: readonly Scene[] = [
     },
     about: ['c1', 'w1'],
   }),
-];
-
-async function edit(stage: Stage, update: Update, id = 'id1'): Promise<void> {
-  const { spec } = planWith({ ...UPDATE, ...update }, id);
-  await stage.client.patch(plans, 'autopilot', { spec }, { type: 'merge' });
-}
-
-async function makeNotReady(stage: Stage, name: string): Promise<void> {
-  const conditions = [{ type: 'Ready', status: 'False', reason: 'KubeletNotReady' }];
-  const options = { type: 'merge', subresource: 'status' } as const;
-  await stage.client.patch(nodes, name, { status: { conditions } }, options);
-}
-
-function hookBefore(namespace: string): UpgradePolicySpec {
-  const template = { spec: { containers: [{ name: 'a', image: 'registry.example.com/a' }] } };
-  return {
-    hooks: [{ name: 'backup', when: 'BeforePlan', timeout: '5m', job: { namespace, template } }],
-  } as never;
-}
-
-/** A pod on w1 that belongs to a ReplicaSet, and a budget that allows no disruption. */
-async function createBudget(stage: Stage): Promise<void> {
-  const labels = { app: 'web' };
-  await stage.create(pods, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: 'web-1',
-      namespace: 'default',
-      labels,
-      ownerReferences: [
-        { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'a', controller: true },
-      ],
+  scene('a wave is approved', {
+    policy: WAVES,
+    play: async (stage) => {
+      await stage.wait(60);
+      await stage.refit('approve', 'autopilot/autopilot', '--wave', '2');
+      await stage.wait(8);
     },
-    spec: { nodeName: 'w1', containers: [{ name: 'a', image: 'registry.example.com/a' }] },
-    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
-  } as never);
-  const budgets = {
-    group: 'policy',
-    version: 'v1',
-    kind: 'PodDisruptionBudget',
-    plural: 'poddisruptionbudgets',
-    namespaced: true,
-  } as const;
-  await stage.create(budgets, {
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata: { name: 'web', namespace: 'default' },
-    spec: { minAvailable: 1, selector: { matchLabels: labels } },
-  } as never);
-}
+    about: ['w1', 'w2'],
+  }),
+  scene('a health check fails before the start', {
+    policy: CHECKED,
+    before: async (stage) => await setHealth(stage, 'bad'),
+    play: async (stage) => await stage.wait(60),
+  }),
+  scene('a health check fails after the first worker', {
+    policy: CHECKED,
+    before: async (stage) => await setHealth(stage, 'good'),
+    play: async (stage) => {
+      await stage.wait(20);
+      await setHealth(stage, 'bad');
+      await stage.wait(60);
+    },
+    about: ['w1', 'w2'],
+  }),
+  scene('a failing health check is accepted', {
+    policy: CHECKED,
+    before: async (stage) => await setHealth(stage, 'bad'),
+    play: async (stage) => {
+      await stage.wait(60);
+      await stage.refit(
+        'accept',
+        'autopilot/autopilot',
+        '--check',
+        'shop',
+        '--reason',
+        'known fault',
+      );
+      await stage.wait(30);
+    },
+  }),
+  scene('somebody else has cordoned a worker', {
+    before: async (stage) =>
+      void (await stage.client.patch(
+        nodes,
+        'w1',
+        { spec: { unschedulable: true } },
+        { type: 'merge' },
+      )),
+    play: async (stage) => await stage.wait(90),
+    about: ['w1', 'w2'],
+  }),
+  scene('a worker fails, and the policy allows it', {
+    policy: { failureBudget: 1 },
+    next: failingAfter('w1', 'Downloading', 'FailedDownload', NOT_FOUND),
+    play: async (stage) => await stage.wait(120),
+    about: ['w1', 'w2'],
+  }),
+  scene('a worker fails, and the leader rolls the plan back', {
+    policy: { onFailure: 'RollBack' },
+    next: failingAfter('w2', 'Downloading', 'FailedDownload', NOT_FOUND),
+    play: async (stage) => await stage.wait(240),
+    about: ['w1', 'w2'],
+  }),
+  scene('the policy is paused', {
+    policy: { paused: true },
+    play: async (stage) => await stage.wait(30),
+    about: ['c1'],
+  }),
+  scene('the silent agent has a deadline', {
+    next: stuckAt('w1', ''),
+    policy: { deadlines: { target: '2m' } },
+    play: async (stage) => await stage.wait(300),
+    about: ['w1', 'w2'],
+  }),
+  scene('a held worker is left out at the end', {
+    policy: { holds: 'Finish' },
+    before: async (stage) => await stage.refit('hold', 'w1', '--reason', 'disk is being replaced'),
+    play: async (stage) => await stage.wait(120),
+    about: ['w1', 'w2'],
+  }),
+  scene('edited while it runs, and ended', {
+    play: async (stage) => {
+      await stage.wait(25);
+      await edit(stage, { version: 'v1.36.4+k0s.0' });
+      await stage.wait(120);
+    },
+    about: ['c1', 'w1', 'w2'],
+  }),
+  scene('deleted after its end', {
+    play: async (stage) => {
+      await stage.wait(120);
+      await stage.client.delete(plans, 'autopilot');
+      await stage.wait(20);
+    },
+  }),
+];

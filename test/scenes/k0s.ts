@@ -163,6 +163,9 @@ export const asUsual: NextStep = ({ status, seconds }) => {
 /** Agents of Refit on all nodes, which do what `next` says. */
 export function agents(next: NextStep = asUsual): Actor {
   return async ({ client, clock }) => {
+    /** The version that each node ran before its present upgrade, and the version that it runs now. */
+    const versions = new Map<string, string>();
+    const installed = new Map<string, string>();
     const look = async <T extends KubeObject>(resource: Resource<T>, object: T): Promise<void> => {
       const { name, annotations } = object.metadata;
       const signal = decodeSignal(annotations);
@@ -173,22 +176,27 @@ export function agents(next: NextStep = asUsual): Actor {
       const step = next({ name, status, signal, seconds });
       if (!step) return;
       const { version } = signal.command;
+      // While the node starts the new version, it remembers the earlier one.
+      const from = versions.get(name) ?? FROM;
       const isNew = status === 'Restart' && step.status === 'UnCordoning';
       const reported = {
         ...annotations,
         ...encodeSignal({ ...signal, status: { status: step.status, timestamp: rfc3339(now) } }),
         ...encodeReport({
           created: signal.created,
-          from: FROM,
+          from,
           ...step.report,
         }),
-        ...(isNew ? presenceOf(now, FROM) : {}),
+        ...(isNew ? presenceOf(now, from) : {}),
       };
       await client.replace(resource, {
         ...object,
         metadata: { ...object.metadata, annotations: reported },
       });
       if (isNew) await client.patch(resource, name, { status: toldBy(object, version) }, STATUS);
+      // The leader ends the upgrade, and the next signal finds the new version.
+      if (status === '') versions.set(name, installed.get(name) ?? FROM);
+      if (isNew) installed.set(name, version);
     };
     return await Promise.resolve({
       tick: async () => {

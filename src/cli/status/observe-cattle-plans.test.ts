@@ -93,7 +93,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'] },
     [
       'these failed nodes keep a slot: a (10 min)',
-      'Fix the cause (see the log of its Job), then run: refit retry a --plan cattle/system-upgrade/p',
+      'Fix the cause (see the log of its Job while the Job exists, and the log of the kubelet on the node), then run: refit retry a --plan cattle/system-upgrade/p',
     ],
   ],
 ])('%s', async (_name, spec, told, status, lines) => {
