@@ -107,6 +107,7 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
     limit: AGENT_LIMIT,
     startOver: CAPI,
     again: CAPI,
+    causes: 'see the log of the agent on the node, and the version of the Machine',
     goBack: () =>
       'run refit rollback machine/NAME -n NAMESPACE with the kubeconfig of the management cluster',
   },

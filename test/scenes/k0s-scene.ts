@@ -54,7 +54,7 @@ export function k0sScene(name: string, given: Given): Scene {
   };
 }
 
-function policyWith(spec: UpgradePolicySpec) {
+export function policyWith(spec: UpgradePolicySpec) {
   return {
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'UpgradePolicy',

@@ -1,6 +1,5 @@
 /** The parts of a k0s cluster in a scene: its objects, the controller of Refit, and agents that do what the scene says. */
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
-import { prepareControllerProcess } from '../../src/composition/controller-process.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../src/dialects/registry.ts';
 import {
   type KubeObject,
@@ -9,7 +8,6 @@ import {
   nodes,
   type Resource,
 } from '../../src/kube/resources.ts';
-import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { encodePresence } from '../../src/signal/agent-presence.ts';
 import {
   type AgentReport,
@@ -27,14 +25,9 @@ import {
   type SignalStatus,
 } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import { silentLogger } from '../../src/util/log.ts';
 import { kubernetesPartOf } from '../../src/versions/release-parts.ts';
-import { seededRandom } from '../faults/random.ts';
+import { controllerOf } from './controller.ts';
 import type { Actor, Stage } from './stage.ts';
-
-// The controller loads these modules when it needs them, which would take real time of a scene.
-await import('../../src/engine/policy/choose-policy.ts');
-await import('../../src/engine/policy/policy-controller.ts');
 
 export const FROM = 'v1.36.3+k0s.0';
 const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
@@ -70,7 +63,7 @@ function controlNode(index: number, presence: Presence): ControlNode {
   };
 }
 
-function worker(name: string, annotations: Presence): Node {
+export function worker(name: string, annotations: Presence): Node {
   const nodeInfo = {
     kubeletVersion: kubernetesPartOf(FROM),
     operatingSystem: 'linux',
@@ -84,10 +77,10 @@ function worker(name: string, annotations: Presence): Node {
   };
 }
 
-type Presence = Readonly<Record<string, string>>;
+export type Presence = Readonly<Record<string, string>>;
 
 /** What the agent of Refit announces. After an upgrade, its host keeps the earlier version. */
-function presenceOf(since: number, kept?: string): Presence {
+export function presenceOf(since: number, kept?: string): Presence {
   const presence = { version: '0.1.0', since: rfc3339(since) };
   return {
     [AGENT_ANNOTATION]: encodePresence(
@@ -108,35 +101,14 @@ function nodeLease(name: string) {
 }
 
 /** The controller as `refit controller` starts it. */
-export const k0sController: Actor = async ({ server, clock }) => {
-  const stop = new AbortController();
-  const client = clientOver(server.caller);
-  const config = { server: server.url, user: {}, namespace: '', files: [] };
-  const controller = await prepareControllerProcess(
-    {
-      component: 'refit-controller',
-      config,
-      client,
-      dialects: CONTROLLER_DIALECTS,
-      lease: {
-        ...LEADER_LEASE,
-        labels: (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity }),
-      },
-      askThrough: () => async () => await Promise.resolve(200),
-      clock,
-      random: seededRandom(1),
-      log: silentLogger,
-    },
-    stop.signal,
-  );
-  const running = controller.run(stop.signal);
-  return {
-    stop: async () => {
-      stop.abort();
-      await running;
-    },
-  };
-};
+export const k0sController: Actor = controllerOf({
+  component: 'refit-controller',
+  dialects: CONTROLLER_DIALECTS,
+  lease: {
+    ...LEADER_LEASE,
+    labels: (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity }),
+  },
+});
 
 /** What an agent does next; undefined if it reports nothing new. */
 export type NextStep = (step: {

@@ -1,15 +1,12 @@
 /** The parts of a K3s cluster in a scene: its Nodes, the controller for Plans of Rancher, and Jobs that do what the scene says. */
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
-import { prepareControllerProcess } from '../../src/composition/controller-process.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import { apiVersionOf, type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
-import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import { silentLogger } from '../../src/util/log.ts';
-import { seededRandom } from '../faults/random.ts';
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';
+import { controllerOf } from './controller.ts';
 import type { Actor, Stage } from './stage.ts';
 
 export const NAMESPACE = 'system-upgrade';
@@ -68,38 +65,19 @@ export function k3sPlan(role: 'server' | 'agent', spec: Partial<CattleSpec> = {}
 }
 
 /** The controller as `refit system-upgrade-controller` starts it, with the settings of the original. */
-export const rancherController: Actor = async ({ server, clock }) => {
-  const stop = new AbortController();
-  const client = clientOver(server.caller);
-  const controller = await prepareControllerProcess(
-    {
-      component: NAME,
-      config: { server: server.url, user: {}, namespace: '', files: [] },
-      client,
-      dialects: [
-        cattle({
-          name: NAME,
-          namespace: NAMESPACE,
-          job: DEFAULT_JOB_SETTINGS,
-          apiServerVersion: () => FROM,
-        }),
-      ],
-      lease: { namespace: NAMESPACE, name: NAME },
-      policies: 'if-allowed',
-      clock,
-      random: seededRandom(1),
-      log: silentLogger,
-    },
-    stop.signal,
-  );
-  const running = controller.run(stop.signal);
-  return {
-    stop: async () => {
-      stop.abort();
-      await running;
-    },
-  };
-};
+export const rancherController: Actor = controllerOf({
+  component: NAME,
+  dialects: [
+    cattle({
+      name: NAME,
+      namespace: NAMESPACE,
+      job: DEFAULT_JOB_SETTINGS,
+      apiServerVersion: () => FROM,
+    }),
+  ],
+  lease: { namespace: NAMESPACE, name: NAME },
+  policies: 'if-allowed',
+});
 
 /** How the Job of a node ends: after how many seconds, and with what result. `forever` means that it never ends. */
 export type JobEnd = (

@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { K0S_SCENES } from './k0s-scenes.ts';
+import { MACHINE_SCENES } from './machine-scenes.ts';
 import { RANCHER_SCENES } from './rancher-scenes.ts';
 import { Stage } from './stage.ts';
 
 const SCENES = [
   ...K0S_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
   ...RANCHER_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
+  ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
 ];
 
 test.each(SCENES)(

@@ -126,7 +126,7 @@ test('a Plan that a leader refused with RemovedApis: what to do with the objects
 });
 
 const UNVERIFIED =
-  'the download of spec.commands[0] for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; to allow this, set spec.payloads.requireSha256: false in the policy';
+  'the download for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; to allow this, set spec.payloads.requireSha256: false in the policy';
 
 test.each([
   ['as it was', {}, 'invalid', UNVERIFIED],

@@ -326,7 +326,7 @@ const rows: [Gate, string, GateInput, string][] = [
       }),
       policy: buildPolicy({ name: 'strict', requireHttps: true }),
     },
-    'wait Unverified: the download of spec.commands[0] for linux-amd64 comes over plain http, and UpgradePolicy strict requires https; to allow this, set spec.payloads.requireHttps: false in the policy',
+    'wait Unverified: the download for linux-amd64 comes over plain http, and UpgradePolicy strict requires https; to allow this, set spec.payloads.requireHttps: false in the policy',
   ],
   [policyReadable, 'nobody said anything', input('worker'), 'pass'],
   [notPaused, 'nobody said anything', input('worker'), 'pass'],

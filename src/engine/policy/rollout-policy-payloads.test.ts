@@ -33,6 +33,9 @@ const hashless = (where: string): string =>
   `${where} has no sha256, and UpgradePolicy strict requires one; to allow this, set spec.payloads.requireSha256: false in the policy`;
 const plain = (where: string): string =>
   `${where} comes over plain http, and UpgradePolicy strict requires https; to allow this, set spec.payloads.requireHttps: false in the policy`;
+/** Names a download of a plan with one command. */
+const only = (platform = 'linux-amd64'): string => `the download for ${platform}`;
+/** Names a download of a plan with several commands. */
 const of = (command: number, platform = 'linux-amd64'): string =>
   `the download of spec.commands[${command}] for ${platform}`;
 
@@ -48,7 +51,7 @@ test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
     'a policy that requires a hash reports a download without a hash',
     HASH,
     stages({ 'linux-amd64': UNHASHED }),
-    [hashless(of(0))],
+    [hashless(only())],
   ],
   [
     'a hash makes up for plain http, where only a hash is asked',
@@ -60,13 +63,13 @@ test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
     'a policy that requires https reports a download over plain http, also in upper case',
     HTTPS,
     stages({ 'linux-amd64': PLAIN }),
-    [plain(of(0))],
+    [plain(only())],
   ],
   [
     'neither',
     { ...HASH, ...HTTPS },
     stages({ 'linux-amd64': NEITHER }),
-    [hashless(of(0)), plain(of(0))],
+    [hashless(only()), plain(only())],
   ],
   [
     'one platform of the second command',

@@ -325,11 +325,16 @@ export function unverifiedDownloads(stages: readonly Stage[]): string | undefine
   return `these files have no sha256, so nodes run them unverified: ${list.join(', ')}`;
 }
 
-/** Returns each download of the stages once. The stages of one command share their downloads. */
+/**
+ * Returns each download of the stages once. The stages of one command share their downloads. Only plans with several
+ * commands have a field with this name, so only their downloads are named by it.
+ */
 function downloadsOf(stages: readonly Stage[]) {
+  const isOnly = new Set(stages.map(({ command }) => command)).size < 2;
   const downloads = stages.flatMap(({ command, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]) => {
-      const where = `the download of spec.commands[${command}] for ${platform}`;
+      const of = isOnly ? '' : ` of spec.commands[${command}]`;
+      const where = `the download${of} for ${platform}`;
       return [
         where,
         { where, hasHash: sha256 !== undefined, isPlain: /^http:/i.test(url) },

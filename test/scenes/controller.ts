@@ -1,0 +1,41 @@
+/** Starts the controller of a dialect in a scene, with all parts that the shipped process has. */
+import {
+  type ControllerProcessOptions,
+  prepareControllerProcess,
+} from '../../src/composition/controller-process.ts';
+import { clientOver } from '../../src/kube/transport/http-client.ts';
+import { silentLogger } from '../../src/util/log.ts';
+import { seededRandom } from '../faults/random.ts';
+import type { Actor } from './stage.ts';
+
+// The controller loads these modules when it needs them, which would take real time of a scene.
+await import('../../src/engine/policy/choose-policy.ts');
+await import('../../src/engine/policy/policy-controller.ts');
+
+type Own = Pick<ControllerProcessOptions, 'component' | 'dialects' | 'lease' | 'policies'>;
+
+/** Returns the controller. Every API server of a scene is ready. */
+export function controllerOf(own: Own): Actor {
+  return async ({ server, clock }) => {
+    const stop = new AbortController();
+    const controller = await prepareControllerProcess(
+      {
+        ...own,
+        config: { server: server.url, user: {}, namespace: '', files: [] },
+        client: clientOver(server.caller),
+        askThrough: () => async () => await Promise.resolve(200),
+        clock,
+        random: seededRandom(1),
+        log: silentLogger,
+      },
+      stop.signal,
+    );
+    const running = controller.run(stop.signal);
+    return {
+      stop: async () => {
+        stop.abort();
+        await running;
+      },
+    };
+  };
+}
