@@ -70,7 +70,9 @@ function hookWait({ hooks = [] }: Snapshot, policy: RolloutPolicy, wait: Wait): 
  */
 function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number> {
   const moving = targetsIn(snapshot.rollout, 'intended');
-  return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
+  return new Map(
+    moving.map((target) => [target.name, stepEnd(target, factsOf(snapshot, target), policy)]),
+  );
 }
 
 /**

@@ -259,7 +259,17 @@ test.each<[string, Observation, number]>([
   ['a step without a deadline', working('Restart'), Number.POSITIVE_INFINITY],
   ['a time that nobody can read', sent('once'), Number.POSITIVE_INFINITY],
 ])('when the step ends by the clock of the node: %s', (_name, observation, expected) => {
-  expect(stepEnd(buildFacts({ observation }), buildPolicy())).toBe(expected);
+  expect(stepEnd(buildTarget('w1', 'intended'), buildFacts({ observation }), buildPolicy())).toBe(
+    expected,
+  );
+});
+
+test('the step of a retried node that reported its success before the retry begins at the retry', () => {
+  const target = buildTarget('w1', 'intended', { since: later(HOUR) });
+  const { ready } = buildPolicy().stepDeadlines;
+  expect(stepEnd(target, buildFacts({ observation: succeeded() }), buildPolicy())).toBe(
+    T0 + HOUR + ready,
+  );
 });
 
 test('a node gets a minute to report after an absence of the leader, and no more', () => {

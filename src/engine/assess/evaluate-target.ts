@@ -449,15 +449,17 @@ export function timeLeft(
 
 /**
  * Returns the deadline of the step according to the clock of the node, in milliseconds since the Unix epoch. Read-only
- * commands use it. Returns Infinity if the step has no deadline; never returns NaN.
+ * commands use it. Returns Infinity if the step has no deadline; never returns NaN. A retry keeps a report of success
+ * that is older than the retry, so the step begins at the retry at the earliest.
  */
-export function stepEnd(facts: TargetFacts, policy: RolloutPolicy): number {
+export function stepEnd(target: Target, facts: TargetFacts, policy: RolloutPolicy): number {
   const { observation } = facts;
-  const since = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
+  const reported = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
   const { limitMs = Number.POSITIVE_INFINITY } = observation.kind === 'working' ? observation : {};
-  return Number.isNaN(since)
+  return Number.isNaN(reported)
     ? Number.POSITIVE_INFINITY
-    : since + Math.min(limitMs, stepDeadlineMs(facts, policy));
+    : Math.max(reported, Date.parse(target.since)) +
+        Math.min(limitMs, stepDeadlineMs(facts, policy));
 }
 
 function stepDeadlineMs(
