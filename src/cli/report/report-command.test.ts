@@ -8,22 +8,32 @@ import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { plans } from '../../api/autopilot/plan.ts';
 import { nodeRollouts } from '../../api/kinds.ts';
+import { withRequest } from '../../dialects/capi/plan/rollout.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
-import { type Event, events, namespaces } from '../../kube/resources.ts';
+import { type Event, events, type Node, namespaces, nodes } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { rfc3339, systemClock } from '../../util/clock.ts';
 import { plainOutput } from '../output.ts';
 import { writeReport } from './report-command.ts';
 
+const NODE_OF_MACHINE: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w2' } };
+
 type Place = { readonly namespace?: string; readonly dialect?: string };
 
 let removePlan: () => Promise<void>;
 let report: (plan: string | undefined, place?: Place) => Promise<string>;
 
-function rolloutOf(name: string, kind: 'autopilot' | 'cattle', namespace?: string) {
+/** The kind of the plans of each dialect, as NodeRollouts name it. */
+const PLAN_KINDS = {
+  autopilot: { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'Plan' },
+  cattle: { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan' },
+  capi: { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine' },
+} as const;
+
+function rolloutOf(name: string, kind: keyof typeof PLAN_KINDS, namespace?: string) {
   return {
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'NodeRollout',
@@ -34,8 +44,7 @@ function rolloutOf(name: string, kind: 'autopilot' | 'cattle', namespace?: strin
     },
     spec: {
       plan: {
-        apiVersion: kind === 'cattle' ? 'upgrade.cattle.io/v1' : 'autopilot.k0sproject.io/v1beta2',
-        kind: 'Plan',
+        ...PLAN_KINDS[kind],
         name,
         ...(namespace === undefined ? {} : { namespace }),
       },
@@ -70,8 +79,21 @@ beforeAll(async () => {
     rolloutOf('autopilot', 'autopilot'),
     rolloutOf('gone', 'cattle', 'a'),
     rolloutOf('gone', 'cattle', 'b'),
+    rolloutOf('machine2', 'capi', 'fleet'),
   ];
-  for (const name of ['a', 'b'])
+  await client.create(
+    nodes,
+    withRequest(NODE_OF_MACHINE, {
+      uid: 'machine2',
+      machine: 'fleet/machine2',
+      version: 'v1.36.3',
+      role: 'worker',
+      requested: rfc3339(systemClock.now()),
+      platform: 'linux-amd64',
+      url: 'https://example.com/k0s',
+    }),
+  );
+  for (const name of ['a', 'b', 'fleet'])
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   for (const rollout of rollouts) await client.create(nodeRollouts, rollout);
   for (const component of ['refit-controller', 'refit-kubeadm', 'kubelet'])
@@ -80,6 +102,7 @@ beforeAll(async () => {
     const config = await loadClusterConfig({ path: kubeconfig });
     using again = createClient(config, { userAgent: 'test' });
     await again.delete(plans, metadata.name);
+    await again.delete(nodes, NODE_OF_MACHINE.metadata.name);
   };
   const abort = new AbortController().signal;
   report = async (plan, place = {}) => {
@@ -110,6 +133,21 @@ test.each<Place>([{ namespace: 'other' }, { dialect: 'cattle' }])(
   },
 );
 
+test.each<[string, Place]>([
+  ['machine2', {}],
+  ['fleet/machine2', {}],
+  ['machine2', { dialect: 'capi' }],
+])('a Machine that exists is not shown as deleted: %s %j', async (name, place) => {
+  const text = await report(name, place);
+  expect(text).toContain('# Machine fleet/machine2 (');
+  expect(text).not.toContain('(deleted)');
+});
+
+test('a filter that hides a Machine does not show it as deleted', async () => {
+  expect(await report('machine2', { dialect: 'cattle' })).toMatch(/^REFIT_CONTROL: there is no/);
+  expect(await report('machine2', { namespace: 'fleet' })).not.toContain('(deleted)');
+});
+
 test('a name that several deleted plans have is refused, and chosen by its namespace', async () => {
   expect(await report('gone')).toMatch(
     /^REFIT_CONTROL: more than one deleted plan has the name gone: cattle\/a\/gone, cattle\/b\/gone/,
@@ -136,7 +174,7 @@ test('the Events of every component of Refit are read, and those of nobody else'
 test('without any plan, the deleted ones are found, also without a name', async () => {
   await removePlan();
   expect(await report(undefined)).toMatch(
-    /^REFIT_CONTROL: more than one deleted plan is recorded: autopilot\/autopilot, cattle\/a\/gone/,
+    /^REFIT_CONTROL: more than one deleted plan is recorded: autopilot\/autopilot, capi\/fleet\/machine2, cattle\/a\/gone/,
   );
   expect(await report(undefined, { dialect: 'autopilot' })).toContain('(deleted)');
 });

@@ -12,6 +12,7 @@ import { uiFiles } from '../dashboard/bundle.ts';
 import { pageOf } from '../dashboard/page.ts';
 import { historyOf, isHistoryOf } from '../history/history.ts';
 import type { ConnectionFlags } from '../options.ts';
+import { observe } from '../status/observe.ts';
 import { type PlanFilter, refOf } from '../status/plan-names.ts';
 import {
   inSession,
@@ -58,16 +59,18 @@ export async function writeReport(
 async function read(session: Session, filter: PlanFilter, now: number): Promise<Report> {
   const missing: string[] = [];
   const rollouts = await listIfAllowed(session, nodeRollouts, missing);
-  const status = await observeOnce(session, now).catch((error: unknown) => {
+  const findDeleted = async () =>
+    deletedPlan(rollouts, session, filter, await shownReferences(session, now));
+  const status = await observeOnce(session, now).catch(async (error: unknown) => {
     const isUnknown = error instanceof RefitError && error.code === 'REFIT_CONTROL';
-    const deleted = isUnknown ? deletedPlan(rollouts, session, filter) : undefined;
+    const deleted = isUnknown ? await findDeleted() : undefined;
     if (deleted === undefined) throw error;
     return deleted;
   });
   if (!('plans' in status)) return reportOfDeleted(status, missing, now);
   const [only, ...others] = status.plans.map(planReference);
   if (only === undefined) {
-    const deleted = deletedPlan(rollouts, session, filter);
+    const deleted = await findDeleted();
     if (deleted !== undefined) return reportOfDeleted(deleted, missing, now);
     throw new RefitError('REFIT_CONTROL', 'there is no plan, and no record of a deleted one');
   }
@@ -91,16 +94,27 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
 }
 
 /**
- * Returns the NodeRollout of a deleted plan that matches the filter; undefined if there is none. Throws REFIT_CONTROL if several
- * deleted plans match.
+ * Returns the references of all plans as they are shown. For Cluster API these name the Machines, as the NodeRollouts do, although each
+ * plan is kept in a Node.
+ */
+async function shownReferences({ loaded, viewParts }: Session, now: number): Promise<string[]> {
+  const parts = { ...viewParts, filter: {} };
+  const views = await Promise.all(loaded.map(async (each) => await observe(each, parts, now)));
+  return views.flat().map(planReference);
+}
+
+/**
+ * Returns the NodeRollout of a deleted plan that matches the filter; undefined if there is none. `shown` has the
+ * references of the plans that exist. Throws REFIT_CONTROL if several deleted plans match.
  */
 function deletedPlan(
   rollouts: readonly NodeRollout[],
   { loaded }: Session,
   { plan, namespace, dialect }: PlanFilter,
+  shown: readonly string[],
 ): NodeRollout | undefined {
   const existing = plansIn(loaded);
-  const references = new Set(existing.map(refOf));
+  const references = new Set([...existing.map(refOf), ...shown]);
   const uids = new Set(existing.map((each) => each.plan.metadata.uid));
   const found = rollouts.filter((rollout) => {
     const history = historyOf(rollout);

@@ -1,8 +1,10 @@
 /** Shows which plans a filter keeps, and which names of a plan the commands accept. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import { type Rollout, sourceOf } from '../../engine/model/rollout.ts';
@@ -47,3 +49,16 @@ test.each([
     'cattle/system-upgrade/server',
   ]);
 });
+
+test.each(['m1', 'fleet/m1', 'capi/fleet/m1', 'machine/m1', 'machine/fleet/m1', 'w1'])(
+  'a Machine is named by %s, as in refit history',
+  (name) => {
+    const source = { ...sourceOf(capi.plans, buildNode('w1')), kind: 'Machine', name: 'fleet/m1' };
+    const machine = {
+      dialect: capi,
+      plan: buildNode('w1'),
+      snapshot: { rollout: { source } as Rollout },
+    };
+    expect(isNamed(machine, name)).toBe(true);
+  },
+);

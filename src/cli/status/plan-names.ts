@@ -61,7 +61,9 @@ export function noPlan(
 function namesOf(subject: Named): string[] {
   const { dialect, plan, snapshot } = subject;
   const { source } = snapshot.rollout;
-  const names = [...new Set([plan.metadata.name, source.name])];
+  // The shown name of a Machine has the namespace before it.
+  const alone = source.name.slice(source.name.lastIndexOf('/') + 1);
+  const names = [...new Set([plan.metadata.name, source.name, alone])];
   const { namespace = [] } = plan.metadata;
   const heads = [source.kind, dialect.plans.kind, dialect.name, namespace].flat();
   return [
