@@ -66,6 +66,16 @@ test.each<[string, Rollout, readonly Wait[], string[]]>([
   expect(told(rollout, waits)).toEqual(conditions);
 });
 
+test.each(['done', 'failed', 'incomplete', 'invalid'] as const)(
+  'the condition Blocked of a plan that is %s says that the plan has ended',
+  (phase) => {
+    const blocked = conditionsOf({ ...RUNNING, phase }, [], [], T0).find(
+      ({ type }) => type === 'Blocked',
+    );
+    expect(blocked?.message).toBe('the plan has ended, so no target waits');
+  },
+);
+
 test('a wait that has just begun is not reported yet', () => {
   const waits = [{ ...wait('node-ready', 'NodeNotReady'), since: later(-9_000) }];
   expect(told(RUNNING, waits)).toContain('Blocked=False NothingWaits');

@@ -55,7 +55,8 @@ export function conditionsOf(
   const message = over ? (reason?.message ?? `${name} is ${phase}`) : `the plan is ${phase}`;
   const described = defined({ observedGeneration: generation });
   const progress = { reason: over ? ended : 'InFlight', message };
-  const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : FREE;
+  const free = over ? OVER : FREE;
+  const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : free;
   const degraded = isBad
     ? { reason: reason?.code ?? 'TargetFailed', message: reason?.message ?? phase }
     : WELL;
@@ -113,6 +114,7 @@ const FREE = {
   reason: 'NothingWaits',
   message: 'targets wait only for a free slot or for an earlier stage',
 };
+const OVER = { reason: FREE.reason, message: 'the plan has ended, so no target waits' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
 /**
