@@ -142,7 +142,7 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
 function nodesOf(plan: PlanView, now: number): NodeState[] {
   const waits = sentences.waitsByTarget(plan);
   return plan.stages.flatMap((stage) => {
-    const { role, version, active, targets } = stage;
+    const { role, active, targets } = stage;
     return targets.map((target): NodeState => {
       const wait = active ? waits.get(target.name) : undefined;
       const { phase } = target;
@@ -156,7 +156,7 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
       return {
         name: target.name,
         role,
-        version,
+        version: sentences.wantedVersion(plan, stage, target),
         phase: phaseOf(target),
         state: row.state,
         message: phase === 'pending' ? notStarted(plan, stage, target) : row.message,

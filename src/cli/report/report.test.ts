@@ -104,6 +104,19 @@ test('the sums of a plan with a node that failed', async () => {
   expect(rolledBack).toEqual(['w1']);
 });
 
+test('a node that started before an edit of the plan counts with the version from before the edit', async () => {
+  const plans = (await lookAt([plan], [c1], [w1], NOW)).map((each) => ({
+    ...each,
+    stages: each.stages.map((stage) => ({
+      ...stage,
+      targets: stage.targets.map((target) => ({ ...target, asked: 'v1.36.1+k0s.0' })),
+    })),
+  }));
+  const status = { leader: { state: 'held', holder: 'abc', since: later(0) }, plans } as const;
+  const { versions } = reportOf({ status, rollouts: [], missing: [], events: [] }, NOW);
+  expect(new Set(versions.map(({ after }) => after))).toEqual(new Set(['v1.36.1+k0s.0']));
+});
+
 test('an Event about a Node in the namespace of the plan is not from Refit, which writes it to default', async () => {
   const plans = await lookAt([plan], [c1], [w1], NOW);
   const status = { leader: { state: 'held', holder: 'abc', since: later(0) }, plans } as const;

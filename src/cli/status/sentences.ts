@@ -377,3 +377,15 @@ export function timesIn(reports: readonly Pick<TargetView, 'spent'>[]): number[]
   );
   return times.filter((ms) => ms > 0).toSorted((a, b) => a - b);
 }
+
+/**
+ * Returns the version to which the plan upgrades the target. A plan that was edited has upgraded, or upgrades, a target
+ * that started before the edit to the version that it had before.
+ */
+export function wantedVersion(
+  { phase }: Pick<PlanView, 'phase'>,
+  { version }: { readonly version: string },
+  { asked, runs }: Pick<TargetView, 'asked' | 'runs'>,
+): string {
+  return asked ?? (phase === 'edited' ? runs : undefined) ?? version;
+}

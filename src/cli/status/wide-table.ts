@@ -7,20 +7,19 @@ import type { PlanView } from './view.ts';
 export function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
   const waits = sentences.waitsByTarget(plan);
   const hasAgents = sentences.targetsOf(plan).some(({ agent }) => agent !== undefined);
-  const rows = plan.stages.flatMap(({ role, version, active, targets }) =>
-    targets.map((target) => {
+  const rows = plan.stages.flatMap((stage) =>
+    stage.targets.map((target) => {
+      const { role, active } = stage;
       const wait = active ? waits.get(target.name) : undefined;
       const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
-      // A plan that was edited has upgraded, or upgrades, the node to the version that it had before the edit.
-      const to = target.asked ?? (plan.phase === 'edited' ? target.runs : undefined) ?? version;
       return [
         name,
         state,
         time,
         role,
         target.from ?? target.installed ?? '-',
-        to,
+        sentences.wantedVersion(plan, stage, target),
         ...agent,
         message,
       ];
