@@ -81,7 +81,7 @@ test.each<[string, string[], string | undefined, string]>([
     'several',
     ['open', 'image', 'machine'],
     undefined,
-    'REFIT_USAGE: several plans are possible: autopilot/autopilot, capi/n1, cattle/system-upgrade/image',
+    'REFIT_USAGE: several plans are possible: autopilot/autopilot, capi/ns/m, cattle/system-upgrade/image',
   ],
   ['by kind and name', ['open', 'image'], 'plan/image', 'image'],
   ['the case of a kind does not matter', ['open', 'image'], 'Plan/autopilot', 'open'],

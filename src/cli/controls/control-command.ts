@@ -8,7 +8,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
 import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, inspectAll, viewAt } from '../status/observe.ts';
-import { isNamed, noPlan, refOf } from '../status/plan-names.ts';
+import { isNamed, noPlan, shownRefOf } from '../status/plan-names.ts';
 import { inSession, plansIn, type Session, type SessionParts } from '../status/status-session.ts';
 import { noteLines } from '../status/text.ts';
 import type { Control, PlanChange } from './control.ts';
@@ -48,7 +48,8 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
   const inspections = await inspectPlans(session, flags.plan, now);
   let inspection = choosePlan(inspections, flags.plan, control.isMeant);
   const { dialect } = inspection;
-  const hasOthers = inspections.length > 1;
+  // If the user named a plan, only this plan was inspected.
+  const hasOthers = plansIn(session.loaded).length > 1;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);
     const change = control({ ...inspection, view, hasOthers }, now);
@@ -129,7 +130,7 @@ export function choosePlan(
   const [chosen, second] = candidates;
   if (!chosen) throw new RefitError('REFIT_CONTROL', noPlan(plans, { plan: named }));
   if (!second) return chosen;
-  const choice = candidates.map(refOf).toSorted().join(', ');
+  const choice = candidates.map(shownRefOf).toSorted().join(', ');
   const hint = 'name one of them with --plan';
   throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
 }

@@ -17,7 +17,7 @@ import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { runnerOf, runnerOfPlan } from '../plan-runners.ts';
 import { viewAt } from '../status/observe.ts';
-import { refOf } from '../status/plan-names.ts';
+import { shownRefOf } from '../status/plan-names.ts';
 import { isMoving } from '../status/sentences.ts';
 import type { SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf, toDo } from '../status/text.ts';
@@ -34,7 +34,7 @@ export function pause(plan: ControlledPlan, now: number): PlanChange {
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
   if (abort !== undefined || isOver)
     throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to pause`);
-  const flag = plan.hasOthers === true ? ` --plan ${refOf(plan)}` : '';
+  const flag = plan.hasOthers === true ? ` --plan ${shownRefOf(plan)}` : '';
   const next = [inProgress(view, now), `No new node starts until \`refit resume${flag}\`.`];
   if (paused) return { said: [`${title} is already paused.`, ...next] };
   return {

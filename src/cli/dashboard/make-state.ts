@@ -71,7 +71,7 @@ function planState(
     title: text.titleOf(plan),
     phase: plan.phase,
     isOpen: text.isOpen(plan),
-    versions: [...new Set(plan.stages.map(({ version }) => version))].join(', then '),
+    versions: text.versionsOf(plan),
     done: targets.filter(({ phase }) => phase === 'done').length,
     total: targets.length,
     percent: sentences.percentOf(plan),

@@ -39,6 +39,12 @@ export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | '
   return planReference({ dialect: dialect.name, namespace, name });
 }
 
+/** Returns the reference with the name that the output for people shows. For an update of a Machine, this is the name of the Machine. */
+export function shownRefOf({ dialect, plan, snapshot }: Named): string {
+  const { namespace } = plan.metadata;
+  return planReference({ dialect: dialect.name, namespace, name: snapshot.rollout.source.name });
+}
+
 /**
  * Returns the message for a filter that matches no plan. It says what the filter asks for, and
  * which plans exist.

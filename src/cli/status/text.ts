@@ -151,25 +151,36 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
 
 /** Returns the first line of a plan, or several lines on a narrow terminal. Nothing is cut. */
 export function header(plan: PlanView, now: number, medium: Medium, prefix = ''): string[] {
-  const versions = [...new Set(plan.stages.map(({ version }) => version))].filter(
-    (version) => version !== '',
-  );
+  const versions = versionsOf(plan);
   const parts: LinePart[] = [
     { text: prefix, gap: '' },
     { text: titleOf(plan), style: 'bold', gap: '' },
     { text: stateAndCounts(plan), style: styleOf(plan), gap: '  ' },
     ...timesOf(plan, now).map((text) => ({ text, gap: ' ' })),
-    ...(versions.length > 0 ? [{ text: aimOf(plan, versions.join(', then ')), gap: '  ' }] : []),
+    ...(versions === '' ? [] : [{ text: aimOf(plan, versions), gap: '  ' }]),
   ];
   return partLines(parts, medium);
 }
 
-/**
- * Returns the versions of the plan. If the plan was edited after its end, it has not upgraded any node to these
- * versions.
- */
+/** If the plan was edited after its end, it has not upgraded any node to its versions. */
 function aimOf({ phase }: PlanView, versions: string): string {
   return phase === 'edited' ? `(its spec now says ${versions})` : `to ${versions}`;
+}
+
+/**
+ * Returns the versions to which the plan upgrades its nodes. A node that started before an edit of the plan keeps the
+ * version that the plan named then.
+ */
+export function versionsOf(plan: PlanView): string {
+  const distinct = (versions: readonly string[]): string =>
+    [...new Set(versions)].filter((version) => version !== '').join(', then ');
+  const now = distinct(plan.stages.map(({ version }) => version));
+  const targets = sentences.targetsOf(plan);
+  const earlier = distinct(targets.flatMap(({ asked = '' }) => asked));
+  if (plan.phase === 'edited' || earlier === '') return now;
+  return targets.every(({ asked }) => asked !== undefined)
+    ? `${earlier} (edited since to ${now}, which no node gets)`
+    : `${now} (before the edit to ${earlier})`;
 }
 
 function stateAndCounts(plan: PlanView): string {
