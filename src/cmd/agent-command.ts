@@ -17,6 +17,7 @@ import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../agent/state/trusted-config.ts';
 import { VERSION } from '../cli/version.ts';
 import { serveHost } from '../composition/agent/serve-host.ts';
+import { procedureNamed } from '../dialects/modules.ts';
 import { trustedAuthorities } from '../http/route.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock as clock } from '../util/clock.ts';
@@ -54,10 +55,9 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const commands = createCommands(process.env, clock);
   const restarter = serviceRestarter([systemd(commands), openRc(commands)], log);
   const tools = { clock, random: Math.random, log };
-  await serveHost(
-    { ...tools, options, config, paths, places, binary, restarter, version: VERSION },
-    stop,
-  );
+  const findProcedure = procedureNamed(options.procedure);
+  const own = { config, paths, places, binary, restarter, version: VERSION, findProcedure };
+  await serveHost({ ...tools, options, ...own }, stop);
   log.info('agent stopped');
 }
 

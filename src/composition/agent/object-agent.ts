@@ -16,6 +16,7 @@ import { reasonReporter } from '../../agent/object/reason-report.ts';
 import type { ChangingObject, SignalObject } from '../../agent/object/signal-object.ts';
 import type { AgentOptions } from '../../agent/options.ts';
 import { perform } from '../../agent/perform-step.ts';
+import type { HostProcedure } from '../../agent/procedure.ts';
 import { isSameProcess, type ProcessId } from '../../agent/service/host.ts';
 import { cgroupV1Of, groundVeto } from '../../agent/service/kubelet-ground.ts';
 import { observeHost, searchService } from '../../agent/service/observe-host.ts';
@@ -33,8 +34,6 @@ import type { KeptBinary } from '../../agent/state/kept-binary.ts';
 import { upgradePathsOf } from '../../agent/state/state-directory.ts';
 import { fileTrust } from '../../agent/state/trusted-path.ts';
 import { afterReboot } from '../../agent/transitions.ts';
-import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
-import type { Host } from '../../dialects/kubeadm/host/host.ts';
 import type { AgentPresence, CgroupV1, KeptAnnouncement } from '../../signal/agent-presence.ts';
 import type { SignalCommand, SignalData } from '../../signal/annotations.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
@@ -47,8 +46,8 @@ export interface AgentHost extends HostParts {
   readonly kept?: KeptBinary;
   /** Manages the airgap bundles of the host. All agents of the host share this object. */
   readonly keptBundles?: KeptBundles;
-  /** The host, if kubeadm manages its kubelet and control plane. */
-  readonly kubeadm?: Host;
+  /** The procedure of this host; undefined if k0s installs its versions. */
+  readonly procedure?: HostProcedure;
 }
 
 interface ServedObject {
@@ -126,7 +125,7 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
   const own = { ...known, ...(configurable.length > 0 && { configurable }) };
   const whose = ownAgentWatch(host);
   const presence = async (): Promise<AgentPresence> => {
-    if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
+    if (host.procedure) return { ...own, procedure: host.procedure.name };
     const cgroupV1 = await cgroupV1On(host, whose);
     const ground = cgroupV1 === undefined ? {} : { cgroupV1 };
     if (options.beside !== 'replace') {
@@ -144,7 +143,7 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
   };
   const keptFacts = factsOfKept(host);
   const room = async (): Promise<number | undefined> => {
-    const directory = host.kubeadm
+    const directory = host.procedure
       ? options.stateDirectory
       : (await placeFor('k0supdate'))?.directory;
     return directory === undefined
@@ -219,7 +218,7 @@ export function createObjectAgent(
   const { options, places, restarter, clock } = host;
   const { object, ownNode, journal, accepts } = own;
   const { stateDirectory, times, veto } = options;
-  const beside = host.kubeadm ? 'replace' : options.beside;
+  const beside = host.procedure ? 'replace' : options.beside;
   const maintenance = nodeMaintenance({ ...host, nodeName });
   const effects = {
     ...host,
@@ -238,23 +237,16 @@ export function createObjectAgent(
     tried: new Map<string, string>(),
   };
   const observe = async (current: Journal) => await observeHost(host, current);
-  const kubeadm = host.kubeadm && {
+  const { procedure } = host;
+  const lent = {
     ...effects,
-    host: host.kubeadm,
     root: ROOT,
-    kubeadm: options.kubeadm,
-    fetch: fetchBinaries,
     reportReason: reasonReporter({ ...host, object }),
     directory: join(stateDirectory, 'fetched'),
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>
-    kubeadm
-      ? await (await import('../../dialects/kubeadm/agent/perform-on-kubeadm.ts')).performOnKubeadm(
-          step,
-          current,
-          kubeadm,
-          abort,
-        )
+    procedure
+      ? await procedure.perform(step, current, lent, abort)
       : await perform(step, current, effects, abort);
   const prefetcher = createPrefetcher({ ...host, observe, perform: carryOut, veto, beside });
   return new Agent({

@@ -13,6 +13,7 @@ import {
   changeRelay,
   type SignalObject,
 } from '../../agent/object/signal-object.ts';
+import type { FindProcedure } from '../../agent/procedure.ts';
 import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
 import { describeController, keepRegistered } from '../../agent/registration/keep-registered.ts';
 import { askService, STATUS_TIMEOUT_MS } from '../../agent/service/trusted-service.ts';
@@ -30,6 +31,8 @@ import { type AgentHost, announcer, createObjectAgent, serveNode } from './objec
 
 interface HostBasis extends Omit<AgentHost, 'client' | 'userAgent' | 'delegation'> {
   readonly config: ClusterConfig;
+  /** Finds the procedure of the host; undefined if k0s installs its versions. */
+  readonly findProcedure?: FindProcedure | undefined;
 }
 
 /**
@@ -90,19 +93,21 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
     : serveController(host, name, stop));
 }
 
-async function serveWorker(host: AgentHost, name: string, stop: AbortSignal): Promise<void> {
+async function serveWorker(
+  host: AgentHost & Pick<HostBasis, 'findProcedure'>,
+  name: string,
+  stop: AbortSignal,
+): Promise<void> {
   const object = ownObject({ ...host, resource: nodes, name });
   const { journal } = host.paths;
   const configured = keepConfigured(host, name, object, stop);
-  if (host.options.procedure === 'kubeadm') {
-    const { findKubeadm, localShells } = await import(
-      '../../dialects/kubeadm/agent/perform-on-kubeadm.ts'
-    );
-    const found = await findKubeadm(name, ROOT, localShells(stop), host.options.kubeadm);
-    const own = { ...host, kubeadm: found };
+  if (host.findProcedure) {
+    const { options } = host;
+    const procedure = await host.findProcedure(name, { root: ROOT, options }, stop);
+    const own = { ...host, procedure };
     const announcement = announcer(own, object);
-    const options = { object, announcement, journal, accepts: ['kubeadmupdate'] } as const;
-    const agent = createObjectAgent(own, options, () => name);
+    const served = { object, announcement, journal, accepts: procedure.accepts };
+    const agent = createObjectAgent(own, served, () => name);
     await Promise.all([agent.run(stop), announcement.keep(stop), configured]);
     return;
   }

@@ -7,9 +7,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limitsFor } from '../../../agent/download/fetch.ts';
 import type { ActiveJournal } from '../../../agent/journal.ts';
-import type { ReportReason } from '../../../agent/object/reason-report.ts';
+import type { ProcedureTools } from '../../../agent/procedure.ts';
 import type { Step, StepOutcome } from '../../../agent/steps/step.ts';
-import type { KubeClient } from '../../../kube/client.ts';
 import { configMaps, kubeletVersionOf, nodes, pods } from '../../../kube/resources.ts';
 import { readServerVersion } from '../../../kube/server-version.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
@@ -28,15 +27,13 @@ import * as hostSteps from '../host/host-steps.ts';
 import { etcdAnswersFrom } from '../host/probe.ts';
 import { configurationScript, kubeadmBody, kubeletBody, repairScript } from '../host/scripts.ts';
 import { rollBackStaticPods } from '../host/static-pods-back.ts';
-import type { FetchParts, FetchTools, fetchBinaries } from './fetch-binaries.ts';
+import type { FetchParts, fetchBinaries } from './fetch-binaries.ts';
 
-export interface KubeadmTools extends FetchTools {
-  readonly client: Pick<KubeClient, 'get' | 'listAll' | 'raw'>;
+export interface KubeadmTools extends ProcedureTools {
   readonly host: Host;
   readonly kubeadm: KubeadmOptions;
   readonly shells?: (abort: AbortSignal) => Shells;
   readonly fetch: typeof fetchBinaries;
-  readonly reportReason: ReportReason;
 }
 
 /** Carries out one step. Rejects only when `abort` aborts; every other failure is an outcome. */

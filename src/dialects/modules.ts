@@ -1,0 +1,14 @@
+/** The light entry to the dialects: it loads the code of a product only when this code is needed. */
+import type { FindProcedure, HostProcedure } from '../agent/procedure.ts';
+
+/** The procedures of hosts that other products than k0s upgrade, by the value of `--procedure`. */
+const PROCEDURES: Readonly<Record<HostProcedure['name'], () => Promise<FindProcedure>>> = {
+  kubeadm: async () => (await import('./kubeadm/agent/kubeadm-procedure.ts')).findKubeadmProcedure,
+};
+
+/** Returns a function that loads and finds the procedure; undefined for k0s, whose steps the agent itself has. */
+export function procedureNamed(name: HostProcedure['name'] | 'k0s'): FindProcedure | undefined {
+  if (name === 'k0s') return undefined;
+  const load = PROCEDURES[name];
+  return async (...args) => await (await load())(...args);
+}
