@@ -105,6 +105,7 @@ const LONG_STEPS: readonly Step['kind'][] = [
   'snapshot-etcd',
   'cordon-and-drain',
   'fetch-bundle',
+  'stage-upgrade',
 ];
 
 /**

@@ -31,15 +31,18 @@ export type UpdatePhase =
 /** Identifies a signal: two signals with equal members are the same. */
 export type SignalKey = Omit<SignalData, 'status'>;
 
-/** The work of an airgapupdate or a kubeadmupdate, which needs no facts about the service. */
-export interface BundleWork {
+/**
+ * Work that first stages files, and needs no facts about the service: an airgap bundle, or the upgrade of a host by a
+ * procedure.
+ */
+export interface StagedWork {
   readonly signal: SignalKey;
   /** The policy is kept here because no API server may answer while the service is down. */
   readonly policy?: AgentPolicy;
 }
 
 /** The work of a k0supdate, with what the agent found when the work started. */
-export interface Work extends BundleWork {
+export interface Work extends StagedWork {
   /** The absolute path of the binary to replace. */
   readonly binary: string;
   readonly from: string;
@@ -96,16 +99,16 @@ export interface UpdateJournal extends Progress {
   readonly begunLate?: true;
 }
 
-export interface BundleJournal extends Progress {
+export interface StagedJournal extends Progress {
   /**
-   * The last phase that the work reached. For an airgap bundle: wanted → placed, or missed. On a kubeadm host: wanted →
+   * The last phase that the work reached. For an airgap bundle: wanted → placed, or missed. For a procedure: wanted →
    * placed → upgraded, or missed.
    */
   readonly phase: 'wanted' | 'placed' | 'upgraded' | 'missed';
-  readonly work: BundleWork;
+  readonly work: StagedWork;
 }
 
-export type ActiveJournal = UpdateJournal | BundleJournal;
+export type ActiveJournal = UpdateJournal | StagedJournal;
 export type Journal = { readonly phase: 'idle' } | ActiveJournal;
 
 /** Returns the members that identify the signal. */
@@ -115,8 +118,8 @@ export function signalKeyOf({ planId, created, command }: SignalKey): SignalKey 
 
 export const IDLE: Journal = { phase: 'idle' };
 
-/** Returns true if the journal is about an airgap bundle, or about a kubeadm host. */
-export function isBundle(journal: ActiveJournal): journal is BundleJournal {
+/** Returns true if the journal is about an airgap bundle, or about the upgrade of a host by a procedure. */
+export function isStaged(journal: ActiveJournal): journal is StagedJournal {
   const { phase } = journal;
   return phase === 'wanted' || phase === 'placed' || phase === 'upgraded' || phase === 'missed';
 }

@@ -19,7 +19,7 @@ import {
   workFor,
 } from '../../test/support/builders/agent-situations.ts';
 import type { SignalData } from '../signal/annotations.ts';
-import { type BundleJournal, type Journal, type UpdateJournal, type Work } from './journal.ts';
+import { type Journal, type StagedJournal, type UpdateJournal, type Work } from './journal.ts';
 import { nextStep } from './next-step.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
@@ -247,7 +247,7 @@ describe('a signal whose journal was lost', () => {
 });
 
 describe('an airgap bundle', () => {
-  const at = (phase: BundleJournal['phase'], more: object = {}): Journal => ({
+  const at = (phase: StagedJournal['phase'], more: object = {}): Journal => ({
     phase,
     work: { signal: airgap },
     spent: {},
@@ -267,7 +267,7 @@ describe('an airgap bundle', () => {
     [
       'missed, by a journal that does not say why',
       { signal: downloading, journal: at('missed') },
-      report('FailedDownload', { reason: 'the bundle was not placed' }),
+      report('FailedDownload', { reason: 'the files were not staged' }),
     ],
     [
       'missed',
@@ -278,6 +278,32 @@ describe('an airgap bundle', () => {
     ['cancelled', { signal: signalAt('Failed', airgap), journal: at('wanted') }, CLEAN_UP],
     ['replaced', { signal: key, journal: at('wanted') }, CLEAN_UP],
   ]);
+});
+
+describe('the upgrade of a host by a procedure', () => {
+  const signal = {
+    ...airgap,
+    command: { ...airgap.command, kind: 'kubeadmupdate' },
+  } as const;
+  const at = (phase: StagedJournal['phase']): Journal => ({ phase, work: { signal }, spent: {} });
+  const step = (status: string | undefined, phase: StagedJournal['phase']): Step => {
+    const seen = status === undefined ? signal : signalAt(status, signal);
+    return nextStep(situation({ signal: seen, journal: at(phase) }));
+  };
+
+  test('the agent stages the upgrade first, and asks for the drain only when everything is staged', () => {
+    expect(step(undefined, 'wanted')).toEqual(report('Downloading'));
+    expect(step('Downloading', 'wanted')).toEqual({ kind: 'stage-upgrade' });
+    expect(step('Downloading', 'placed')).toEqual(report('Cordoning'));
+    expect(step(undefined, 'placed')).toEqual(report('Cordoning'));
+  });
+
+  test('the agent changes the host only after the drain, and waits for the leader before and after', () => {
+    expect(step('Cordoning', 'placed')).toEqual({ kind: 'await-leader' });
+    expect(step('ApplyingUpdate', 'placed')).toEqual({ kind: 'upgrade-host' });
+    expect(step('ApplyingUpdate', 'upgraded')).toEqual(report('UnCordoning'));
+    expect(step('UnCordoning', 'upgraded')).toEqual({ kind: 'await-leader' });
+  });
 });
 
 describe('rules of the host that changed while an update is under way', () => {

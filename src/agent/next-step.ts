@@ -4,7 +4,7 @@
  */
 import type { SignalCommand, SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
-import type { ActiveJournal, BundleJournal, Journal } from './journal.ts';
+import type { ActiveJournal, Journal, StagedJournal } from './journal.ts';
 import * as journals from './journal.ts';
 import type { ServiceFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
@@ -25,8 +25,8 @@ export function nextStep(input: StepInput): Step {
       : answerEnded({ ...input, signal });
   }
   const isCurrent = isCurrentSignal(signal, journal);
-  if (journals.isBundle(journal))
-    return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
+  if (journals.isStaged(journal))
+    return isCurrent ? nextStagedStep(journal, signal?.status?.status) : { kind: 'clean-up' };
   if (!isCurrent) return windDown({ ...input, journal });
   const step = besideK0s(input) ?? ADVANCE[journal.phase]({ ...input, journal });
   // The agent removes its own cordon before it leaves the signal to another agent.
@@ -61,7 +61,7 @@ export function isCurrentSignal(signal: SignalData | undefined, { work }: Active
  */
 export function asksForService(signal: SignalData | undefined, journal: Journal): boolean {
   if (journal.phase === 'idle') return signal?.command.kind === 'k0supdate';
-  return !journals.isBundle(journal) && !asksWhoCordons(signal, journal);
+  return !journals.isStaged(journal) && !asksWhoCordons(signal, journal);
 }
 
 /** Returns true if the next decision depends on who cordons, drains and uncordons the node. */
@@ -90,30 +90,34 @@ export function asksForCordon(
   );
 }
 
-/** Returns the next step for a bundle. The service imports a placed bundle by itself, so nothing is restarted. */
-function nextBundleStep({ phase, failure, work }: BundleJournal, status: string | undefined): Step {
-  switch (phase) {
-    case 'wanted':
-      return status === undefined
-        ? { kind: 'report', status: 'Downloading' }
-        : { kind: 'fetch-bundle' };
-    case 'placed':
-      if (work.signal.command.kind !== 'kubeadmupdate')
-        return { kind: 'report', status: 'Completed' };
-      // Once everything is staged, the leader drains the node. The agent changes the host only after that drain.
-      if (status === undefined || status === 'Downloading')
-        return { kind: 'report', status: 'Cordoning' };
-      return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };
-    case 'upgraded':
-      return status === 'UnCordoning'
-        ? { kind: 'await-leader' }
-        : { kind: 'report', status: 'UnCordoning' };
-    case 'missed':
-      return {
-        kind: 'report',
-        ...(failure ?? { status: 'FailedDownload', reason: 'the bundle was not placed' }),
-      };
-  }
+/** Returns the next step of work that first stages files: an airgap bundle, or the upgrade of a host by a procedure. */
+function nextStagedStep(journal: StagedJournal, status: string | undefined): Step {
+  const { phase, failure, work } = journal;
+  const isBundle = work.signal.command.kind === 'airgapupdate';
+  if (phase === 'missed')
+    return {
+      kind: 'report',
+      ...(failure ?? { status: 'FailedDownload', reason: 'the files were not staged' }),
+    };
+  if (phase === 'wanted' && status === undefined) return { kind: 'report', status: 'Downloading' };
+  return isBundle ? nextBundleStep(phase) : nextProcedureStep(phase, status);
+}
+
+/** The service imports a placed bundle by itself, so nothing is restarted. */
+function nextBundleStep(phase: StagedJournal['phase']): Step {
+  return phase === 'wanted' ? { kind: 'fetch-bundle' } : { kind: 'report', status: 'Completed' };
+}
+
+/** Once everything is staged, the leader drains the node. The procedure changes the host only after that drain. */
+function nextProcedureStep(phase: StagedJournal['phase'], status: string | undefined): Step {
+  if (phase === 'wanted') return { kind: 'stage-upgrade' };
+  if (phase === 'upgraded')
+    return status === 'UnCordoning'
+      ? { kind: 'await-leader' }
+      : { kind: 'report', status: 'UnCordoning' };
+  if (status === undefined || status === 'Downloading')
+    return { kind: 'report', status: 'Cordoning' };
+  return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };
 }
 
 /**

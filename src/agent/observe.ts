@@ -10,7 +10,7 @@ import {
 import { rfc3339 } from '../util/clock.ts';
 import { defined } from '../util/json.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
-import { isBundle, type Journal, type Work } from './journal.ts';
+import { isStaged, type Journal, type Work } from './journal.ts';
 import type { Maintenance } from './maintenance/node-maintenance.ts';
 import { asksForCordon, asksForService, asksWhoCordons } from './next-step.ts';
 import type { SignalObject } from './object/signal-object.ts';
@@ -135,7 +135,7 @@ function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
       command.kind === 'kubeadmupdate' && object.newest
         ? kubeletVersionOf(object.newest)
         : undefined;
-    const from = isNew || isBundle(journal) ? (running?.version ?? kubelet) : journal.work.from;
+    const from = isNew || isStaged(journal) ? (running?.version ?? kubelet) : journal.work.from;
     const vetoOfNew = (): string | undefined =>
       ageVeto(signal, clock.now(), rules) ?? groundVeto?.(command, running?.version);
     const veto = vetoOf(command, from, rules) ?? (isNew ? vetoOfNew() : undefined);

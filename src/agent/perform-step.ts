@@ -11,7 +11,7 @@ import type { KeptBundles } from './download/kept-bundles.ts';
 import { wantedHash } from './download/partial-file.ts';
 import { discardBundle, placeBundle } from './download/place-bundle.ts';
 import { type DownloadRequest, discardDownload, download } from './download/stage-binary.ts';
-import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } from './journal.ts';
+import { type ActiveJournal, isStaged, type StagedJournal, type UpdateJournal } from './journal.ts';
 import { DrainLateError, type Maintenance } from './maintenance/node-maintenance.ts';
 import { endProcess, identityOf } from './service/processes.ts';
 import type { ServicePlaces } from './service/service-place.ts';
@@ -76,9 +76,9 @@ export async function perform(
   try {
     const limits = limitsFor(tools.limits, journal.work.policy);
     const running = { ...tools, limits, abort, onRemoved };
-    if (step.kind === 'snapshot-etcd' && !isBundle(journal))
+    if (step.kind === 'snapshot-etcd' && !isStaged(journal))
       return { ok: true, snapshot: await snapshotFor(journal, step.reported, running) };
-    await (isBundle(journal)
+    await (isStaged(journal)
       ? bundleEffectOf(step, journal, running)
       : updateEffectOf(step, journal, running));
     return { ok: true, ...lost };
@@ -368,7 +368,7 @@ async function retryRollBack(
 
 async function bundleEffectOf(
   step: Step,
-  { work }: BundleJournal,
+  { work }: StagedJournal,
   tools: RunningTools,
 ): Promise<void> {
   const { url, sha256, version } = work.signal.command;

@@ -4,9 +4,9 @@
 import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/annotations.ts';
 import {
-  type BundleJournal,
   IDLE,
   type Journal,
+  type StagedJournal,
   type UpdateJournal,
   type UpdatePhase,
 } from './journal.ts';
@@ -293,7 +293,7 @@ const at = (phase: UpdatePhase, more: Partial<UpdateJournal> = {}): UpdateJourna
 const failed = (reason: string): Pick<UpdateJournal, 'failure'> => ({
   failure: { status: 'Failed', reason },
 });
-const BUNDLE: BundleJournal = { phase: 'wanted', work: { signal: key }, spent: {} };
+const BUNDLE: StagedJournal = { phase: 'wanted', work: { signal: key }, spent: {} };
 
 test.each<[Step, UpdateJournal, Partial<UpdateJournal>]>([
   [{ kind: 'cordon-and-drain' }, at('ready'), { phase: 'ready', drain: 'started' }],
@@ -417,6 +417,24 @@ test.each<[string, Step['kind'], object]>([
 
 test('a report without work leaves nothing in the journal', () => {
   expect(journalAfter({ kind: 'report', status: 'Completed' }, IDLE, WELL, 5)).toBe(IDLE);
+});
+
+test('a procedure has staged the upgrade, has upgraded the host, or has missed it', () => {
+  const staged = journalAfter({ kind: 'stage-upgrade' }, BUNDLE, WELL, 5);
+  expect(staged).toEqual({ ...BUNDLE, phase: 'placed' });
+  expect(journalAfter({ kind: 'upgrade-host' }, staged, WELL, 5)).toEqual({
+    ...BUNDLE,
+    phase: 'upgraded',
+  });
+  const missed = { ...BUNDLE, phase: 'missed' };
+  expect(journalAfter({ kind: 'stage-upgrade' }, BUNDLE, BADLY, 5)).toEqual({
+    ...missed,
+    failure: { status: 'FailedDownload', reason: 'no luck' },
+  });
+  expect(journalAfter({ kind: 'upgrade-host' }, staged, BADLY, 5)).toEqual({
+    ...missed,
+    failure: { status: 'Failed', reason: 'no luck' },
+  });
 });
 
 test('a bundle is placed or missed, and its reports are tried again', () => {

@@ -2,7 +2,7 @@
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { SignalData } from '../signal/annotations.ts';
 import { defined } from '../util/json.ts';
-import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal } from './journal.ts';
+import type { ActiveJournal, Failure, Journal, StagedJournal, UpdateJournal } from './journal.ts';
 import * as journals from './journal.ts';
 import type { ProcessId } from './service/host.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
@@ -14,7 +14,7 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   if (step.kind === 'begin') return step.as;
   // The journal is saved together with the status, so that the step can be continued without an API server.
   if (step.kind === 'upgrade-host') return { ...journal };
-  if (journal.phase === 'idle' || journals.isBundle(journal)) return journal;
+  if (journal.phase === 'idle' || journals.isStaged(journal)) return journal;
   if (step.kind === 'cordon-and-drain')
     return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
@@ -59,8 +59,8 @@ export function journalAfter(
 }
 
 function after(step: Step, journal: ActiveJournal, outcome: StepOutcome): Journal {
-  return journals.isBundle(journal)
-    ? bundleAfter(step, journal, outcome)
+  return journals.isStaged(journal)
+    ? stagedAfter(step, journal, outcome)
     : updateAfter(step, journal, outcome);
 }
 
@@ -80,7 +80,7 @@ function updateAfter(step: Step, journal: UpdateJournal, outcome: StepOutcome): 
  * may have been off.
  */
 export function resumed(journal: Journal, now: number): Journal {
-  if (journal.phase === 'idle' || journals.isBundle(journal) || journal.since === undefined)
+  if (journal.phase === 'idle' || journals.isStaged(journal) || journal.since === undefined)
     return journal;
   const { restartedAt = now, ...rest } = journal;
   // A `restartedAt` in the future is removed. The clock was set back after the restart, so the time has no meaning.
@@ -91,7 +91,7 @@ export function resumed(journal: Journal, now: number): Journal {
 export function afterReboot(journal: Journal, boot: string): Journal {
   const hasEnded = (process: ProcessId | undefined): boolean =>
     process?.started.startsWith(`${boot}/`) !== true;
-  if (journal.phase === 'idle' || journals.isBundle(journal) || !hasEnded(journal.work.original))
+  if (journal.phase === 'idle' || journals.isStaged(journal) || !hasEnded(journal.work.original))
     return journal;
   const { phase, process, fresh, work } = journal;
   // After a reboot, another process may have the PID of the old supervisor, so 0 replaces that PID. PID 1 stays,
@@ -168,9 +168,9 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
       : { ...journal, drain: 'stuck' },
 };
 
-function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcome): BundleJournal {
-  if (kind !== 'fetch-bundle' && kind !== 'upgrade-host') return journal;
-  const isFetch = kind === 'fetch-bundle';
+function stagedAfter({ kind }: Step, journal: StagedJournal, outcome: StepOutcome): StagedJournal {
+  const isFetch = kind === 'fetch-bundle' || kind === 'stage-upgrade';
+  if (!isFetch && kind !== 'upgrade-host') return journal;
   if (outcome.ok) return { ...journal, phase: isFetch ? 'placed' : 'upgraded' };
   const { error, reason } = outcome;
   if (isFetch && isPassing(error)) return journal;

@@ -1,7 +1,7 @@
 /** The real state of one host: its files, its process, and what the supervisor does by itself. */
 
 import type { ActiveJournal, Journal } from '../../src/agent/journal.ts';
-import { isBundle } from '../../src/agent/journal.ts';
+import { isStaged } from '../../src/agent/journal.ts';
 import type { ProcessId, ServiceFacts } from '../../src/agent/service/host.ts';
 import { isSameProcess } from '../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
@@ -150,7 +150,7 @@ export function factsOf(
  * the process because a restart depends on it.
  */
 function isFound(process: ProcessId, journal: Journal): boolean {
-  if (journal.phase === 'idle' || isBundle(journal)) return false;
+  if (journal.phase === 'idle' || isStaged(journal)) return false;
   const isKnown =
     isSameProcess(process, journal.process) || isSameProcess(process, journal.work.original);
   return (
@@ -213,6 +213,7 @@ export function afterStep(
     case 'uncordon':
     case 'soak':
     case 'fetch-bundle':
+    case 'stage-upgrade':
     case 'upgrade-host':
     case 'begin':
     case 'give-up':

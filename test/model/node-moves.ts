@@ -1,5 +1,5 @@
 /** The next moves at one node: turns of its agent, its service's life, and faults. */
-import { isBundle } from '../../src/agent/journal.ts';
+import { isStaged } from '../../src/agent/journal.ts';
 import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
@@ -307,7 +307,7 @@ function distinct(
  */
 function cleanedUp(node: NodeState): NodeState {
   const { journal: noted, host } = node;
-  if (noted.phase === 'idle' || isBundle(noted))
+  if (noted.phase === 'idle' || isStaged(noted))
     return { ...node, known: true, host: renumbered(host, []) };
   // This time only matters for conditions with a time from a kubelet, and the model has no such conditions.
   const { restartedAt: _, ...journal } = noted;

@@ -256,7 +256,7 @@ test('a worker completes its update although its agent is killed in each step', 
   const download = Promise.withResolvers<void>();
   mayServe = download.promise;
   const releaseKubeadm = await holdUp(host, 'kubeadm');
-  await killedAt('"step":"fetch-bundle"');
+  await killedAt('"step":"stage-upgrade"');
   download.resolve();
   await killedAt('"status":"Cordoning"');
   await killedAt('kubeadm starts');

@@ -2,7 +2,7 @@
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import {
-  isBundle,
+  isStaged,
   type Journal,
   type UpdateJournal,
   type UpdatePhase,
@@ -41,7 +41,7 @@ export async function observeHost(
   { places, binary: configured, paths }: HostPlace,
   journal: Journal,
 ): Promise<ServiceFacts> {
-  const update = journal.phase === 'idle' || isBundle(journal) ? undefined : journal;
+  const update = journal.phase === 'idle' || isStaged(journal) ? undefined : journal;
   const known = configured ?? update?.work.binary;
   try {
     const answer = await askKnownPlace(places, known, update?.process);

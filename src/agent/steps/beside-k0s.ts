@@ -4,7 +4,7 @@
  */
 import { heedsSwitch } from '../../signal/own-agent.ts';
 import { parseVersion } from '../../util/version.ts';
-import { isBundle, type UpdatePhase } from '../journal.ts';
+import { isStaged, type UpdatePhase } from '../journal.ts';
 import type { StepInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
@@ -93,7 +93,7 @@ function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolea
   // Without a journal only a report of Refit shows that this agent started the work and then lost its journal.
   if (journal.phase === 'idle')
     return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
-  if (isBundle(journal)) return false;
+  if (isStaged(journal)) return false;
   const { phase, begunLate = false, restartedAt, drain } = journal;
   // A failure before the first restart is not reported while another agent works on the signal. If no other agent works
   // on it, only this agent can report the failure.

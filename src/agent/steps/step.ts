@@ -52,11 +52,11 @@ export type Step =
   /** Replaces the binary at the target path by the previous one, in one rename. */
   | { readonly kind: 'roll-back'; readonly reason: string }
   | { readonly kind: 'uncordon' }
-  /**
-   * Puts the verified bundle into the images directory, and removes older bundles of the agent. On a kubeadm host it
-   * stages the payload and checks the host.
-   */
+  /** Puts the verified bundle into the images directory, and removes older bundles of the agent. */
   | { readonly kind: 'fetch-bundle' }
+  /** The procedure of the host stages the payload and checks the host. */
+  | { readonly kind: 'stage-upgrade' }
+  /** The procedure of the host installs what it has staged. */
   | { readonly kind: 'upgrade-host' }
   /** Leaves the signal to k0s's own agent. Removes staged and partial files, and removes the work from the journal. */
   | { readonly kind: 'stand-aside'; readonly reason: string }

@@ -3,8 +3,8 @@
  * journal.
  */
 import {
-  type BundleJournal,
-  type BundleWork,
+  type StagedJournal,
+  type StagedWork,
   signalKeyOf,
   type UpdateJournal,
   type Work,
@@ -65,7 +65,7 @@ export function answerEnded(input: NewSignalInput): Step {
  * drained the node. The journal that says what was staged is then lost, so the work is recorded as failed and does not
  * start.
  */
-function firstOf(input: NewSignalInput): BundleJournal {
+function firstOf(input: NewSignalInput): StagedJournal {
   const { status } = input.signal.status ?? {};
   const common = { work: workOf(input), spent: {} };
   if (status === undefined || status === 'Downloading') return { ...common, phase: 'wanted' };
@@ -148,7 +148,7 @@ function begin(
   return { kind: 'begin', as: { ...first, work, spent: {} } };
 }
 
-function workOf({ signal, policy }: NewSignalInput): BundleWork {
+function workOf({ signal, policy }: NewSignalInput): StagedWork {
   return { signal: signalKeyOf(signal), ...(Object.keys(policy).length > 0 && { policy }) };
 }
 

@@ -59,7 +59,7 @@ export async function performOnKubeadm(
       if (tools.host.role === 'controlPlane')
         await hostSteps.succeed(steps, 'kubeadm', repairScript());
     }
-    if (kind === 'fetch-bundle') {
+    if (kind === 'stage-upgrade') {
       await assertVersionFits(tools, version);
       const binaries = await tools.fetch(signal.command, tools);
       await hostSteps.prepare(steps, { version, binaries, kubeadm: tools.kubeadm });
