@@ -2,8 +2,11 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/completion.ts';
 import * as common from '../cli/options.ts';
+import { standardOutput } from '../cli/output.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
+import type { WhyFlags } from '../cli/why/why-command.ts';
+import { RefitError } from '../util/errors.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
 import { partsOf } from './session-parts.ts';
@@ -192,13 +195,30 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...common.CONNECTION_OPTIONS,
       ...common.FILTER_OPTIONS,
       common.outputForm('text', 'json'),
+      new Option(
+        '--dump <file>',
+        'write everything that Refit saw of the plans into this file, without Secrets; refit replay shows the file without the cluster',
+      ).conflicts('output'),
     ],
-    run: async (flags, call) =>
-      await (await import('../cli/why/why-command.ts')).showWhy(
-        call.argument,
-        flags,
-        await partsOf(call),
-      ),
+    run: async (flags: WhyFlags & { readonly dump?: string }, call) => {
+      const parts = await partsOf(call);
+      if (flags.dump === undefined)
+        return await (await import('../cli/why/why-command.ts')).showWhy(
+          call.argument,
+          flags,
+          parts,
+        );
+      if (call.argument !== undefined)
+        throw new RefitError('REFIT_USAGE', '--dump writes whole plans: leave out the node');
+      return await (await import('../cli/why/turn-file.ts')).dumpTurn(flags.dump, flags, parts);
+    },
+  },
+  {
+    name: 'replay',
+    summary: 'Shows a file of `refit why --dump` again, as this release explains and decides it.',
+    argument: new Argument('<file>', 'the file'),
+    run: async (_flags, { argument = '', output = standardOutput }) =>
+      await (await import('../cli/why/turn-file.ts')).replayTurn(argument, output),
   },
   {
     name: 'preview',

@@ -27,6 +27,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'cli/served-dashboard/viewers.ts': 'a worker thread, after the viewer could list plans',
   'cli/status/harmless.ts': 'a value that this process has written',
   'cli/validate.ts': OWN_FILE,
+  'cli/why/turn-file.ts': OWN_FILE,
   'coordination/kured-lock.ts': 'an annotation, whose size the API server limits',
   'dialects/autopilot/plan/removed-apis.ts': API_SERVER,
   'dialects/capi/hooks/hook-service.ts':
@@ -39,6 +40,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'dialects/kubeadm/plan/manifest.ts':
     'a manifest of a control-plane host, in the command of its administrator',
   'dialects/kubeadm/plan/serving-knowledge.ts': 'parseForeignYaml: at most 64 KiB',
+  'engine/snapshot/turn-json.ts': 'its caller: refit replay',
   'hooks/webhook.ts': 'at most 4 KiB of an answer',
   'install/credentials/kubeconfig.ts': OWN_FILE,
   'install/manifests.ts': 'a file of this product',

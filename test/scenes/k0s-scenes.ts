@@ -268,6 +268,23 @@ export const K0S_SCENES: readonly Scene[] = [
     },
     about: ['c1', 'w1', 'w2'],
   }),
+  scene('written into a file, and shown again', {
+    policy: WAVES,
+    play: async (stage) => {
+      await stage.wait(60);
+      await stage.refit('why', '--dump', stage.path('turn.json'));
+      await stage.refitAlone('replay', stage.path('turn.json'));
+    },
+  }),
+  scene('edited while it runs, and aborted', {
+    play: async (stage) => {
+      await stage.wait(25);
+      await edit(stage, { version: 'v1.36.4+k0s.0' });
+      await stage.refit('abort', '--reason', 'bad release');
+      await stage.wait(60);
+    },
+    about: ['c1', 'w1', 'w2'],
+  }),
   scene('deleted after its end', {
     play: async (stage) => {
       await stage.wait(120);

@@ -123,7 +123,20 @@ export class Stage implements AsyncDisposable {
 
   /** Runs one command of `refit`, and shows what it prints. */
   async refit(...args: readonly string[]): Promise<void> {
+    this.#show(
+      `$ refit ${args.join(' ')}`,
+      await this.#output([...args, '--kubeconfig', this.#kubeconfig]),
+    );
+  }
+
+  /** Runs one command of `refit` that needs no cluster, and shows what it prints. */
+  async refitAlone(...args: readonly string[]): Promise<void> {
     this.#show(`$ refit ${args.join(' ')}`, await this.#output(args));
+  }
+
+  /** Returns the path of a file of the scene. */
+  path(name: string): string {
+    return join(this.#directory, name);
   }
 
   /** Shows the objects of a kind as `kubectl get` does. */
@@ -172,9 +185,8 @@ export class Stage implements AsyncDisposable {
       write,
     };
     const { signal: abort } = new AbortController();
-    const connected = [...args, '--kubeconfig', this.#kubeconfig];
     try {
-      const code = await runProgram(connected, COMMANDS, { abort, write, output, clock });
+      const code = await runProgram(args, COMMANDS, { abort, write, output, clock });
       return code === 0 ? lines.join('') : `${lines.join('').trimEnd()}\n(exit code ${code})`;
     } catch (error) {
       const told = error instanceof RefitError ? error.text : messageOf(error);

@@ -290,19 +290,43 @@ function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy)
   return waves.some(({ needsApproval }) => needsApproval) || (health?.checks ?? []).length > 0;
 }
 
+/** What the view of a plan is made from. It is plain data, so that it can be written to a file. */
+export interface SeenPlan
+  extends Pick<Inspection, 'snapshot' | 'policy' | 'silencing' | 'runs' | 'warnings' | 'unseen'>,
+    Pick<PlanView, 'dialect' | 'namespace' | 'cluster' | 'updateConfig'> {}
+
+/** Returns what the view of an inspected plan is made from. */
+export function seenIn({ dialect, plan, ...inspection }: Inspection): SeenPlan {
+  const { snapshot, policy, silencing, runs, warnings, unseen } = inspection;
+  return {
+    dialect: dialect.name,
+    namespace: plan.metadata.namespace,
+    cluster: dialect.reporting?.clusterOf?.(plan),
+    updateConfig: originOf(plan)?.config,
+    snapshot,
+    policy,
+    silencing,
+    runs,
+    warnings,
+    unseen,
+  };
+}
+
+export function viewAt(inspection: Inspection, now: number): PlanView {
+  return viewOfSeen(seenIn(inspection), now);
+}
+
 /**
  * Returns the view of a plan. The view explains the recorded state, and not the next state, because there may be no
  * running controller that would record the next state.
  */
-export function viewAt(
-  { dialect, plan, snapshot, policy, silencing, runs, warnings, unseen }: Inspection,
+export function viewOfSeen(
+  { dialect: name, snapshot, policy, warnings, ...seen }: SeenPlan,
   now: number,
 ): PlanView {
   const assessment = assess(snapshot, policy, now);
   const upcoming = settle(assessment).snapshot.rollout;
   const explanation = explainToPeople(assessment);
-  const { namespace } = plan.metadata;
-  const cluster = dialect.reporting?.clusterOf?.(plan);
   const opening = openingFor(policy, snapshot.controls, now);
   const opened =
     opening === undefined
@@ -314,9 +338,8 @@ export function viewAt(
     .flatMap(({ notFound }) => notFound ?? [])
     .filter((sentence) => !warnings.some((warning) => warning.includes(sentence)));
   const said = [...opened, ...drainWarnings(snapshot, policy), ...missing, ...warnings];
-  const seen = { explanation, upcoming, silencing, runs, decided, warnings: said, unseen };
-  const updateConfig = originOf(plan)?.config;
-  return viewOf(dialect, { ...assessment, ...seen, namespace, cluster, updateConfig });
+  const own = { explanation, upcoming, decided, warnings: said };
+  return viewOf({ name }, { ...assessment, ...seen, ...own });
 }
 
 /**

@@ -18,15 +18,13 @@ import type { PlanView, StageView, StatusView, TargetView } from '../status/view
 import { startsOf } from './proposed-commands.ts';
 import { namesIn, waitsOf } from './target-waits.ts';
 
+export type WhyFlags = ConnectionFlags & PlanFilter & { readonly output?: 'text' | 'json' };
+
 /**
  * Prints the explanation. Resolves even if a plan has failed. Rejects with REFIT_CONTROL if `node`
  * is not a target of any plan.
  */
-export async function showWhy(
-  node: string | undefined,
-  flags: ConnectionFlags & PlanFilter & { readonly output?: 'text' | 'json' },
-  parts: SessionParts,
-) {
+export async function showWhy(node: string | undefined, flags: WhyFlags, parts: SessionParts) {
   const { clock, output } = parts;
   await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
