@@ -109,7 +109,7 @@ const LONG_RUNS = [
  * The second tier contains the tests that compute for a long time, so that the first tier takes at most five minutes on
  * two cores.
  */
-const LARGER_MODELS = 'test/model/second-tier/*.test.ts';
+const LARGER_MODELS = 'test/{model,scenes}/second-tier/*.test.ts';
 const SMALL_BENCHES = ['fleet/fleet', 'capi/measure', 'rollback/measure'].map(
   (name) => `bench/${name}.test.ts`,
 );
@@ -132,7 +132,7 @@ export default defineConfig({
           '{src,sandbox,tools,bench}/**/*.test.ts',
           'test/{repo,dialects,faults,toy,support,parity,scenes}/**/*.test.ts',
         ],
-        { ...sharedProcess, exclude: SMALL_BENCHES },
+        { ...sharedProcess, exclude: [...SMALL_BENCHES, LARGER_MODELS] },
       ),
       // One exploration takes half a minute, and several times as long on a busy machine.
       project('model', 'computing', ['test/model/**/*.test.ts'], {

@@ -4,14 +4,15 @@
  */
 import { describe, expect, test } from 'vitest';
 import type { Call, Caller } from '../../../src/kube/client.ts';
+import { WHOLE } from '../../support/whole.ts';
 import type { Fault } from '../lab/call-points.ts';
 import { pick, seededRandom } from '../random.ts';
 import { JOB_SWEEPS, type JobScenario, SCENARIOS, throwJobDice, tryJobs } from './job-sweeps.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** The number of trials of each sweep. `npm run lab` runs all trials. */
-const TRIALS = 6;
-const MIXTURES = 3;
+const TRIALS = WHOLE ? 6 : 4;
+const MIXTURES = WHOLE ? 3 : 2;
 const CORDONS: JobScenario = SCENARIOS['Jobs that cordon their node'];
 const FIXED: JobScenario = SCENARIOS['a Plan with a wrong template that somebody corrects'];
 

@@ -14,8 +14,8 @@ import { callTrials, SCENE, SHARDS, SWEEPS, type Trial, tryOut } from './sweeps.
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 /** The number of trials of each sweep. `npm run lab` runs all trials. */
-const TRIALS = WHOLE ? 16 : 8;
-const MIXTURES = WHOLE ? 6 : 3;
+const TRIALS = WHOLE ? 16 : 5;
+const MIXTURES = WHOLE ? 6 : 2;
 
 function some(trials: readonly Trial[]): Trial[] {
   const random = seededRandom(SEED);

@@ -1,0 +1,35 @@
+/** All scenes, and the test that plays them and compares what people see with the recorded text. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { K0S_SCENES } from './k0s-scenes.ts';
+import { MACHINE_SCENES } from './machine-scenes.ts';
+import { RANCHER_SCENES } from './rancher-scenes.ts';
+import { Stage } from './stage.ts';
+
+const SCENES = [
+  ...K0S_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
+  ...RANCHER_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
+  ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
+];
+const RECORDED = join(import.meta.dirname, 'recorded');
+
+/** Half of the scenes belong to the first tier, and the other half to the second tier. */
+export const FIRST_TIER = SCENES.filter((_, index) => index % 2 === 0);
+export const SECOND_TIER = SCENES.filter((_, index) => index % 2 === 1);
+
+export function testScenes(scenes: typeof SCENES): void {
+  test.each(scenes)(
+    'people see the recorded text: $folder, $name',
+    async ({ folder, name, play }) => {
+      const directory = await mkdtemp(join(tmpdir(), 'refit-scene-'));
+      await using things = new AsyncDisposableStack();
+      things.defer(async () => await rm(directory, { recursive: true }));
+      const stage = things.use(await Stage.open(directory));
+      await play(stage);
+      const file = `${name.replaceAll(/[^a-z0-9]+/gi, '-')}.txt`;
+      await expect(stage.text()).toMatchFileSnapshot(join(RECORDED, folder, file));
+    },
+  );
+}
