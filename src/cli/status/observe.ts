@@ -72,7 +72,7 @@ export interface Inspection {
    * the state is not known.
    */
   readonly silencing?: ShownSilencing | undefined;
-  /** The recorded runs of the plan, the newest first; undefined if they are not needed, or not known. */
+  /** The recorded runs of the plan, the newest first; undefined if they are not known. */
   readonly runs?: readonly NodeRolloutRun[] | undefined;
   /** Problems that do not stop the plan, one sentence each. */
   readonly warnings: readonly string[];
@@ -208,7 +208,8 @@ export async function inspect(
   if (mayBeDecided(policy)) await answers.add([{ kind: 'decisions' }]);
   if ((policy.hooks ?? []).length > 0) await answers.addHooks();
   if (hasUnknownFailure(look())) await answers.addFailures(runNameOf(look().rollout));
-  const runs = needsRuns(plan, look()) ? await answers.runs() : undefined;
+  // Only the NodeRollout knows when a run began that an edit, a channel or a Secret has begun.
+  const runs = await answers.runs();
   let silencing: ShownSilencing | undefined;
   // The leader asks these questions only while the plan has not ended.
   if (!isFinal(look().rollout)) {
@@ -249,14 +250,6 @@ export async function inspect(
       ...[dialect.reporting?.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
-}
-
-/**
- * Returns true if only the NodeRollout may know when the run of the plan started or ended: an edit can start another run
- * of the same plan, and the targets of an ended plan have the times of their ends.
- */
-function needsRuns({ metadata: { generation = 1 } }: KubeObject, { rollout }: Snapshot): boolean {
-  return generation > 1 || isFinal(rollout);
 }
 
 /** Returns true if a target has failed, and neither its node nor the record of the rollout says why. */

@@ -49,7 +49,7 @@ test('500 in flight: how many at what, and who has been there longest', async ()
   };
   const verifying = new Set(NAMES.map((_, index) => index).filter((index) => index % 3 === 2));
   expect(await textOf(500, signals, verifying)).toEqual([
-    'Plan autopilot (id1)  running 3000/5000 for 29 min 59 s, 60 %  to v1.36.3+k0s.2',
+    'Plan autopilot (id1)  running 3000/5000 for 30 min, 60 %  to v1.36.3+k0s.2',
     '  workers  3000/5000  500 in progress, 1500 pending',
     '  NODE                    STATE                FOR          MESSAGE',
     '  node-3000 and 166 more  signalled            29 min 59 s',

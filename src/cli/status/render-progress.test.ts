@@ -109,7 +109,7 @@ describe('before anything moves', () => {
         leader: { state: 'none' },
       },
       [
-        'Plan autopilot (id1)  incomplete 0/2 after 0 s, 59 s ago  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  incomplete 0/2 after 1 s, 59 s ago  to v1.36.3+k0s.2',
         '  controllers  0/2  ✗○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  why     c1, a controller, does not exist',
@@ -232,7 +232,7 @@ describe('while it runs', () => {
         workers: [W1, NOT_READY, buildNode('w3', {}, 'False')],
       },
       [
-        'Plan autopilot (id1)  running 4/6 for 59 s, 66 %  to v1.36.3+k0s.2',
+        'Plan autopilot (id1)  running 4/6 for 1 min, 66 %  to v1.36.3+k0s.2',
         '  controllers  3/3  ●●●',
         '  workers      1/3  ●○◐',
         '  NODE  STATE     FOR   MESSAGE',

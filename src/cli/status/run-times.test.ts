@@ -89,7 +89,9 @@ test('a user without the right to read NodeRollouts sees the earliest recorded t
   expect([plans[0]?.started, plans[0]?.unseen]).toEqual([later(0), undefined]);
 });
 
-test('nobody needs the recorded runs of a Plan that was never edited', async () => {
-  const { asked } = await shown((uid) => [first(uid)], 1);
-  expect(asked).toEqual([]);
+test('a Plan whose channel or Secret began another run counts from the recorded start of this run', async () => {
+  const started = later(HOUR + 30 * MINUTE);
+  const present = { id: HASH, started, phase: 'running', counts } as const;
+  const { plans } = await shown((uid) => [{ ...present, planUid: uid }, first(uid)], 1);
+  expect(plans[0]?.started).toBe(started);
 });

@@ -46,8 +46,8 @@ function presentRun({ snapshot, now, runs = [] }: Recorded): NamedRun {
 }
 
 /**
- * Returns the earliest time at which a target was signalled, or began to wait. If neither is known, returns the time at
- * which the plan was created.
+ * Returns the earliest time at which a target was signalled, or began to wait. If a target has ended and nothing says
+ * when it was signalled, returns the time at which the plan was created.
  */
 function firstMoment({ rollout, facts }: Snapshot): string | undefined {
   if (rollout.phase === 'new') return undefined;
@@ -57,10 +57,9 @@ function firstMoment({ rollout, facts }: Snapshot): string | undefined {
       const { observation } = factsOf({ facts }, target);
       // The recorded time of a target that has ended is its end.
       const isOpen = target.state === 'pending' || target.state === 'intended';
-      return [
-        ...(isOpen ? [target.since] : []),
-        ...(observation.kind === 'none' ? [] : [observation.attempt]),
-      ];
+      const recorded = isOpen ? target.since : created;
+      if (observation.kind === 'none') return recorded;
+      return isOpen ? [recorded, observation.attempt] : observation.attempt;
     }),
   );
   // A time from an earlier plan, or from a wrong clock, is not the start of this plan.

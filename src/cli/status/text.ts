@@ -179,7 +179,7 @@ export function versionsOf(plan: PlanView): string {
   const earlier = distinct(targets.flatMap(({ asked = '' }) => asked));
   if (plan.phase === 'edited' || earlier === '') return now;
   return targets.every(({ asked }) => asked !== undefined)
-    ? `${earlier} (edited since to ${now}, which no node gets)`
+    ? `${earlier} (edited since to ${now}; no node has started with it)`
     : `${now} (before the edit to ${earlier})`;
 }
 

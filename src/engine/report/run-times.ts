@@ -34,8 +34,8 @@ export function endOfRun(
 }
 
 /**
- * Returns the runs. Each run without an end is marked as ended now. If its plan still exists, with the uid `present`, an
- * edit of the plan has begun a new run. Otherwise the plan was deleted.
+ * Returns the runs. Each run without an end is marked as ended now. If its plan still exists, with the uid `present`, the
+ * plan asks for something else now, and another run replaces this run. Otherwise the plan was deleted.
  */
 export function endOpenRuns(
   runs: readonly NodeRolloutRun[],
@@ -46,9 +46,10 @@ export function endOpenRuns(
   return runs.map((run): NodeRolloutRun => {
     if (run.ended !== undefined) return run;
     return run.planUid === present
-      ? { ...run, ended, phase: 'edited', reason: 'EditedWhileRunning', message: REPLACED_RUN }
+      ? { ...run, ended, phase: 'edited', message: REPLACED_RUN }
       : { ...run, ended, phase: 'deleted' };
   });
 }
 
-const REPLACED_RUN = 'the plan was edited while it ran, and a new run began';
+const REPLACED_RUN =
+  'what the plan asks for changed while it ran, so another run replaced this one';

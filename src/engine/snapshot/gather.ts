@@ -281,7 +281,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     isThere:
       stage.keepsVersion || stage.forced ? undefined : skewRules?.runs?.(object, stage.version),
     ...(skewRules?.upgradedBy ? { signalledBy: skewRules.upgradedBy(object, plan) } : {}),
-    ...versionFacts(scene, stage, target, object),
+    ...versionFacts(scene, stage, target, { object, observation }),
     versionGap:
       observation.kind === 'succeeded'
         ? dialect.versions?.versionGapOf?.(world, rollout, stage, target, plan)
@@ -317,10 +317,9 @@ function versionFacts(
   { dialect, plan, world, rollout }: Scene,
   stage: Stage,
   target: Target,
-  object: KubeObject,
+  { object, observation }: { readonly object: KubeObject; readonly observation: Observation },
 ): Pick<TargetFacts, 'asked' | 'isBehind'> {
-  // A pending target may still have the signal of an earlier attempt.
-  if (target.state === 'pending' && !isFinal(rollout)) return {};
+  if (!isFinal(rollout) && !isOfAttempt(target, observation)) return {};
   // A virtual Node reports a version that is not the version of a host.
   const isUpgraded =
     isFinal(rollout) &&
@@ -331,6 +330,15 @@ function versionFacts(
     asked: dialect.reruns?.askedOf(world, rollout, stage, target),
     isBehind: isUpgraded ? dialect.versions?.isBehind(object, stage, plan) : undefined,
   };
+}
+
+/** Returns true if the signal on the object is not that of an earlier attempt. */
+function isOfAttempt({ state, since }: Target, observation: Observation): boolean {
+  if (state === 'pending') return false;
+  const isSignalled = observation.kind !== 'none';
+  return (
+    state !== 'intended' || (isSignalled && Date.parse(observation.attempt) >= Date.parse(since))
+  );
 }
 
 const ownFacts = onceForEach((object: KubeObject) => {
