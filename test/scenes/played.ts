@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { K0S_SCENES } from './k0s-scenes.ts';
+import { KUBEADM_SCENES } from './kubeadm-scenes.ts';
 import { MACHINE_SCENES } from './machine-scenes.ts';
 import { RANCHER_SCENES } from './rancher-scenes.ts';
 import { Stage } from './stage.ts';
@@ -11,6 +12,7 @@ import { Stage } from './stage.ts';
 const SCENES = [
   ...K0S_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
   ...RANCHER_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
+  ...KUBEADM_SCENES.map((scene) => ({ folder: 'kubeadm', ...scene })),
   ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
 ];
 const RECORDED = join(import.meta.dirname, 'recorded');
