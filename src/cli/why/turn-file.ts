@@ -165,8 +165,9 @@ function titled(title: string, lines: readonly string[]): string[] {
 /** Returns the lines that only one of the two releases says. */
 function differences({ release, told: before }: TurnFile, now: Told): string[] {
   const lines = (['status', 'why', 'commands'] as const).flatMap((part) => {
-    const [gone, come] = [missing(before[part], now[part]), missing(now[part], before[part])];
-    return [...gone.map((line) => `- ${line}`), ...come.map((line) => `+ ${line}`)];
+    const gone = missing(before[part], now[part]).map((line) => `- ${line}`);
+    const come = missing(now[part], before[part]).map((line) => `+ ${line}`);
+    return [...gone, ...come];
   });
   return lines.length === 0
     ? [`Refit ${release} said and decided the same.`]
