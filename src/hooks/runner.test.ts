@@ -155,7 +155,7 @@ test.each<['job' | 'webhook', (id: string) => HookRun]>([
   ['job', run],
   ['webhook', webhookRun],
 ])(
-  'a hook of the kind %s that somebody corrects while it runs is carried out as it is now',
+  'a hook of the kind %s that somebody corrects while it runs is carried out as it is now, at once',
   async (_kind, made) => {
     const clock = new FakeClock();
     const stop = new AbortController();
@@ -170,7 +170,7 @@ test.each<['job' | 'webhook', (id: string) => HookRun]>([
     runner.follow('p', [wrong], []);
     await clock.advance(0);
     runner.follow('p', [{ ...wrong, hook: { ...wrong.hook, timeoutMs: 2 * MINUTE } }], []);
-    await clock.advance(3_000);
+    await clock.advance(0);
     expect(seen).toEqual([MINUTE, 2 * MINUTE]);
     for (let seconds = 0; seconds < 180; seconds += 3) await clock.advance(3_000);
     expect(runner.resultsOf('p')).toMatchObject([
@@ -178,6 +178,61 @@ test.each<['job' | 'webhook', (id: string) => HookRun]>([
     ]);
   },
 );
+
+/** Returns the run with another URL or another timeout. */
+function edited(
+  of: HookRun,
+  change: { readonly url?: string; readonly timeoutMs?: number },
+): HookRun {
+  const { url, ...rest } = change;
+  const action = { ...of.hook.action, ...(url !== undefined && { url }) };
+  return { ...of, hook: { ...of.hook, ...rest, action } };
+}
+
+test('the answer to a request that was sent before its hook was edited does not count', async () => {
+  const first = Promise.withResolvers<HookFinding>();
+  const answers = [first.promise, Promise.resolve(GOOD)];
+  using scene = rig(async () => await (answers.shift() ?? Promise.resolve(RUNS)));
+  scene.runner.follow('p', [webhookRun('a')], []);
+  await scene.clock.advance(0);
+  scene.runner.follow('p', [edited(webhookRun('a'), { url: 'https://right.example' })], []);
+  await scene.clock.advance(0);
+  expect(scene.looks).toEqual(['a']);
+  first.resolve({ state: 'failed', message: 'it answered 404' });
+  await scene.clock.advance(0);
+  expect(scene.looks).toEqual(['a', 'a']);
+  expect(scene.runner.resultsOf('p')).toMatchObject([{ id: 'a', ...GOOD }]);
+  expect(scene.changes()).toBe(1);
+});
+
+test('a hook that is edited in a long pause is carried out at once, and then after the pauses of a new hook', async () => {
+  using scene = rig(async () => await Promise.resolve(RUNS));
+  const slow = edited(webhookRun('a'), { timeoutMs: 10 * MINUTE });
+  scene.runner.follow('p', [slow], []);
+  for (let seconds = 0; seconds < 50; seconds++) await scene.clock.advance(1_000);
+  const before = scene.looks.length;
+  const corrected = edited(slow, { url: 'https://right.example' });
+  scene.runner.follow('p', [corrected], []);
+  await scene.clock.advance(0);
+  expect(scene.looks).toHaveLength(before + 1);
+  scene.runner.follow('p', [structuredClone(corrected)], []);
+  await scene.clock.advance(2_000);
+  expect(scene.looks).toHaveLength(before + 1);
+  await scene.clock.advance(1_000);
+  expect(scene.looks).toHaveLength(before + 2);
+});
+
+test('a run whose timeout is shortened to less than it has taken fails at once', async () => {
+  using scene = rig(async () => await Promise.resolve(RUNS));
+  const slow = edited(webhookRun('a'), { timeoutMs: 10 * MINUTE });
+  scene.runner.follow('p', [slow], []);
+  for (let seconds = 0; seconds < 100; seconds++) await scene.clock.advance(1_000);
+  scene.runner.follow('p', [edited(slow, { timeoutMs: MINUTE })], []);
+  await scene.clock.advance(0);
+  expect(scene.runner.resultsOf('p')).toMatchObject([
+    { state: 'failed', message: 'it did not end within 1 min: it runs' },
+  ]);
+});
 
 test('a server that never answers fails the run, which says so', async () => {
   using scene = rig(async () => await new Promise(() => undefined));

@@ -5,6 +5,7 @@
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { messageOf } from '../util/errors.ts';
+import { sameJson } from '../util/json.ts';
 import { createListeners } from '../util/listeners.ts';
 import { printable } from '../util/printable.ts';
 import { aborted, semaphore } from '../util/waits.ts';
@@ -62,7 +63,7 @@ interface Entry {
   /** The time at which this process first carried out the run, by its monotonic clock. */
   readonly startedAt: number;
   result?: HookResult;
-  /** The number of checks of this run that have ended. */
+  /** The number of checks of the present hook that have ended. */
   looks: number;
   isDue: boolean;
   isLooking: boolean;
@@ -117,7 +118,9 @@ class Runner implements HookRunner {
         isLooking: false,
       });
       const entry = this.#entries.getOrInsertComputed(run.id, made);
+      const isEdited = !sameJson(entry.run.hook, run.hook);
       entry.run = run;
+      if (isEdited) startOver(entry);
       if (entry.cancel === undefined) this.#planLook(entry, 0);
     }
   }
@@ -166,12 +169,15 @@ class Runner implements HookRunner {
     entry.cancel = undefined;
     if (stop === undefined) return;
     entry.isLooking = true;
-    await this.#inTurn(async () => {
+    const asked = await this.#inTurn(async () => {
+      const { hook } = entry.run;
       if (entry.isDue && !stop.aborted) await this.#take(entry, stop);
+      return hook;
     });
     entry.isLooking = false;
-    entry.looks++;
-    this.#planLook(entry, this.#pauseOf(entry));
+    const isEdited = !sameJson(entry.run.hook, asked);
+    if (!isEdited) entry.looks++;
+    this.#planLook(entry, isEdited ? 0 : this.#pauseOf(entry));
   }
 
   /** Returns the milliseconds until the next check. The last request to a server is sent at the deadline of the run. */
@@ -187,6 +193,8 @@ class Runner implements HookRunner {
     const found = this.#inTime(entry, await this.#answer(run, stop));
     // If the run was dropped in the meantime, no plan needs this result.
     if (stop.aborted || this.#entries.get(run.id) !== entry) return;
+    // If the hook was edited in the meantime, the answer says nothing about the present hook.
+    if (!sameJson(entry.run.hook, run.hook)) return;
     const message = printable(found.message).slice(0, LONGEST_MESSAGE);
     const isSame = before?.state === found.state;
     if (isSame && before.message === message) return;
@@ -227,4 +235,10 @@ class Runner implements HookRunner {
 function cancelLook(entry: Entry): void {
   entry.cancel?.();
   entry.cancel = undefined;
+}
+
+/** Makes the next check of an edited hook due at once, and the pauses after it as short as those of a new hook. */
+function startOver(entry: Entry): void {
+  cancelLook(entry);
+  entry.looks = 0;
 }
