@@ -68,8 +68,9 @@ async function applyWhenAllowed(
       await applyOne(definition, run);
       return;
     } catch (error) {
-      if (!isMissingRight(error)) throw error;
-      if (run.clock.monotonic() >= end) throw missingRight(error);
+      // The first answers of an API server may lack any right, or say that its admission is not ready yet.
+      if (!isForbidden(error)) throw error;
+      if (run.clock.monotonic() >= end) throw isMissingRight(error) ? missingRight(error) : error;
     }
     await sleep(run.clock, FORBIDDEN_PAUSE_MS, run.abort);
   }

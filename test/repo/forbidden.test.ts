@@ -44,7 +44,7 @@ const ALIKE = [
   'src/engine/policy/policy-controller.ts',
   'src/engine/report/node-rollout-writer.ts',
   'src/engine/report/notifier.ts',
-  // It asks `isForbidden` about a read, and `isMissingRight` about writes.
+  // It repeats each refused request for some seconds, and then asks `isMissingRight` for the words.
   'src/install/apply-definitions.ts',
   'src/kube/status-error.ts',
   'src/kube/template-jobs.ts',
