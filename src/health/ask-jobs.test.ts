@@ -363,6 +363,33 @@ test('a missing right is told', async () => {
   });
 });
 
+test.each([
+  [
+    'a missing right',
+    403,
+    'jobs.batch is forbidden: User "refit" cannot create resource "jobs"',
+    /^Refit lacks the right to get, create and delete Jobs in the namespace tests;/,
+  ],
+  [
+    'a webhook that fails',
+    500,
+    'failed calling webhook "a.example.com"',
+    /^Job tests\/\S+ exists, but Refit cannot check/,
+  ],
+])(
+  '%s that keeps a new leader from checking an existing Job is told',
+  async (_, code, why, said) => {
+    const rig = new Rig();
+    await rig.ask();
+    rig.client.create = async () =>
+      await Promise.reject(new StatusError({ kind: 'Status', code, message: why }));
+    expect(await rig.ask()).toEqual({
+      state: 'unknown',
+      message: expect.stringMatching(said) as string,
+    });
+  },
+);
+
 const QUOTA =
   'jobs.batch "x" is forbidden: exceeded quota: few, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1';
 

@@ -70,13 +70,11 @@ export async function askJobs(
   try {
     return await answer(tools, check, need, abort);
   } catch (error) {
-    if (
-      error instanceof ForeignJob ||
-      error instanceof RefusedNamespace ||
-      error instanceof UncomparedJob
-    )
+    const isUncompared = error instanceof UncomparedJob;
+    const forbidding = forbiddingOf(isUncompared ? error.cause : error);
+    const isOfExisting = error instanceof ForeignJob || (isUncompared && forbidding !== 'right');
+    if (isOfExisting || error instanceof RefusedNamespace)
       return { state: 'unknown', message: error.message };
-    const forbidding = forbiddingOf(error);
     if (forbidding === undefined) throw error;
     if (forbidding !== 'right') {
       const why = messageOf(error);

@@ -216,6 +216,12 @@ test.each<[string, Job['status'] | Error, Error | undefined, string]>([
     new StatusError({ kind: 'Status', code: 422, reason: 'Invalid', message: 'spec.x' }),
     'failed: the API server refuses Job n/refit-backup-1: spec.x',
   ],
+  [
+    'refused as malformed',
+    NOT_FOUND,
+    new StatusError({ kind: 'Status', code: 400, reason: 'BadRequest', message: 'spec.x' }),
+    'failed: the API server refuses Job n/refit-backup-1: spec.x',
+  ],
   ['running', {}, undefined, 'running: Job n/refit-backup-1 runs'],
   [
     'without a pod',
@@ -330,4 +336,28 @@ test('a Job that a quota keeps from comparison is not told as one that cannot be
     new AbortController().signal,
   );
   await expect(looked).rejects.toBe(error);
+});
+
+/** Looks as a new leader does at a Job that exists, while the API server answers the comparison with the error. */
+async function lookAtExisting(code: number, reason: string, message: string) {
+  const stored = { metadata: { name: 'refit-backup-1', uid: 'u' } };
+  const refused = new StatusError({ kind: 'Status', code, reason, message });
+  const client = {
+    get: vi.fn().mockResolvedValue(stored),
+    create: vi.fn().mockRejectedValue(refused),
+  } as unknown as KubeClient;
+  const templates = templateJobs(client, { refusalOf: () => undefined });
+  return await lookAtJob(templates, runOf(OF), OF, new AbortController().signal);
+}
+
+test('a Job that exists while a webhook fails is not told as one that cannot be created', async () => {
+  const failing = lookAtExisting(500, 'InternalError', 'failed calling webhook "a.example.com"');
+  await expect(failing).rejects.toThrow(/^Job n\/refit-backup-1 exists, but/);
+});
+
+test('a hook whose template became invalid while its Job exists fails with the words of the API server', async () => {
+  expect(await lookAtExisting(422, 'Invalid', 'spec.x')).toEqual({
+    state: 'failed',
+    message: 'the API server refuses Job n/refit-backup-1: spec.x',
+  });
 });

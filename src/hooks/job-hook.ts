@@ -2,7 +2,7 @@
 import { HOOK_LABEL, HOOK_NODE_ANNOTATION } from '../drain/own-pods.ts';
 import { lackOfPods, serviceAccountIn } from '../kube/podless-jobs.ts';
 import { type Job, trueCondition } from '../kube/resources.ts';
-import { isInvalid } from '../kube/status-error.ts';
+import { isInvalid, isInvalidObject } from '../kube/status-error.ts';
 import {
   ForeignJob,
   lookAheadAtTemplate,
@@ -36,9 +36,9 @@ export async function lookAtJob(
     // Another leader may have created the same Job in the meantime. The next call then finds this Job.
     await templates.create(wanted, abort);
   } catch (error) {
-    // Somebody may delete the foreign Job, or raise the quota, before the deadline of the hook.
+    // Somebody may delete the foreign Job, raise the quota, or repair the webhook before the deadline of the hook.
     if (error instanceof ForeignJob || error instanceof UncomparedJob) throw error;
-    if (!isInvalid(error))
+    if (!isInvalid(error) && !isInvalidObject(error))
       throw new Error(`${name} cannot be created: ${messageOf(error)}`, { cause: error });
     return { state: 'failed', message: `the API server refuses ${name}: ${messageOf(error)}` };
   }

@@ -132,6 +132,19 @@ export function isMissingRight(thrown: unknown): thrown is StatusError {
   return forbiddingOf(thrown) === 'right';
 }
 
+/** Matches the message of an answer that a rule has caused, such as a ValidatingAdmissionPolicy, whose code may be 422. */
+const BY_RULE = /\bis forbidden: /;
+
+/**
+ * Returns true if the object itself is wrong, so that only another object is accepted. False if an admission rule or a
+ * webhook refuses the object with one of these codes, because somebody may change the rule.
+ */
+export function isInvalidObject(thrown: unknown): thrown is StatusError {
+  if (!(thrown instanceof StatusError) || WEBHOOK.test(thrown.message)) return false;
+  const isMalformed = thrown.code === 400 && thrown.reason !== '';
+  return isMalformed || (isInvalid(thrown) && !BY_RULE.test(thrown.message));
+}
+
 /**
  * Returns true if the server refuses the write of this object, or one of its webhooks fails. Other
  * objects may still be written.

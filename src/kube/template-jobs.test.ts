@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest';
 import type { KubeClient } from './client.ts';
 import type { Job } from './resources.ts';
-import { StatusError } from './status-error.ts';
+import { StatusError, TransportError } from './status-error.ts';
 import { ForeignJob, templateJobs, UncomparedJob } from './template-jobs.ts';
 
 function buildJob(spec: Record<string, unknown> = {}, image = 'i'): Job {
@@ -49,10 +49,10 @@ test.each([
   await expect(find(present, buildJob())).rejects.toThrow(ForeignJob);
 });
 
-const refusal = (code: number, message: string) =>
-  new StatusError({ kind: 'Status', code, reason: 'Forbidden', message });
+const refusal = (code: number, message: string, reason = 'Forbidden') =>
+  new StatusError({ kind: 'Status', code, reason, message });
 
-async function findRefused(error: StatusError): Promise<Job | undefined> {
+async function findRefused(error: Error): Promise<Job | undefined> {
   const client = {
     get: vi.fn().mockResolvedValue(buildJob()),
     create: vi.fn().mockRejectedValue(error),
@@ -61,27 +61,39 @@ async function findRefused(error: StatusError): Promise<Job | undefined> {
   return await templates.find(buildJob(), new AbortController().signal);
 }
 
-test.each([
-  [
-    'a quota',
-    'jobs.batch "backup-x" is forbidden: exceeded quota: few, requested: count/jobs.batch=1',
-  ],
-  [
-    'an admission policy',
-    'jobs.batch "backup-x" is forbidden: ValidatingAdmissionPolicy denied it',
-  ],
-])('a Job that exists is told as not compared if %s refuses the comparison', async (_, message) => {
-  const found = findRefused(refusal(403, message));
+const NO_RIGHT =
+  'jobs.batch is forbidden: User "refit" cannot create resource "jobs" in API group "batch" in the namespace "hooks"';
+const QUOTA =
+  'jobs.batch "backup-x" is forbidden: exceeded quota: few, requested: count/jobs.batch=1';
+const POLICY = 'jobs.batch "backup-x" is forbidden: ValidatingAdmissionPolicy denied it';
+const DENIED = 'admission webhook "a.example.com" denied the request: no';
+const FAILING = 'Internal error occurred: failed calling webhook "a.example.com": refused';
+
+test.each<[string, Error]>([
+  ['a missing right', refusal(403, NO_RIGHT)],
+  ['a quota', refusal(403, QUOTA)],
+  ['an admission policy', refusal(403, POLICY)],
+  ['an admission policy that answers 422', refusal(422, POLICY, 'Invalid')],
+  ['a webhook that denies with 400', refusal(400, DENIED, 'BadRequest')],
+  ['a webhook that fails', refusal(500, FAILING, 'InternalError')],
+  ['an overload', refusal(429, 'too many requests', 'TooManyRequests')],
+  ['a lost connection', new TransportError('connection reset')],
+])('a Job that exists is told as not compared because of %s', async (_, error) => {
+  const found = findRefused(error);
   await expect(found).rejects.toThrow(UncomparedJob);
   await expect(found).rejects.toThrow(
-    `Job hooks/backup exists, but Refit cannot check that it runs the pods of this template: ${message}`,
+    `Job hooks/backup exists, but Refit cannot check that it runs the pods of this template: ${error.message}`,
   );
+  await expect(found).rejects.toMatchObject({ cause: error });
 });
 
-test('a Job that Refit has no right to compare is told with the missing right', async () => {
-  const error = refusal(
-    403,
-    'jobs.batch is forbidden: User "refit" cannot create resource "jobs" in API group "batch" in the namespace "hooks"',
-  );
-  await expect(findRefused(error)).rejects.toBe(error);
-});
+test.each([
+  [400, 'BadRequest', 'Job in version "v1" cannot be handled as a Job: unknown type'],
+  [422, 'Invalid', 'Job.batch "backup-x" is invalid: spec.template.spec.containers: Required'],
+])(
+  'an invalid template (%d) is told in the words of the API server',
+  async (code, reason, message) => {
+    const error = refusal(code, message, reason);
+    await expect(findRefused(error)).rejects.toBe(error);
+  },
+);

@@ -13,9 +13,8 @@ import {
   ifNew,
   isForbidden,
   isInvalid,
-  isMissingRight,
+  isInvalidObject,
   isNotFound,
-  isRefusal,
 } from './status-error.ts';
 
 export interface TemplateJobs {
@@ -43,8 +42,10 @@ export class ForeignJob extends Error {
 }
 
 /**
- * A Job of this name exists, but nothing shows whether it runs the pods that it must run, because a quota or an
- * admission rule refuses the request that would show it.
+ * A Job of this name exists, but nothing shows now whether it runs the pods that it must run, because the request
+ * that would show it has failed: for example, a right is missing, a quota or an admission rule refuses it, or a webhook
+ * or the API server fails. The cause is the error of this request. If the API server says that the template itself is
+ * invalid, its error is thrown instead.
  */
 export class UncomparedJob extends Error {
   override readonly name = 'UncomparedJob';
@@ -80,7 +81,7 @@ export function templateJobs(client: KubeClient, namespaces: JobNamespaces): Tem
       const expected = await client
         .create(jobs, twin, { ...options, dryRun: true })
         .catch((error: unknown) => {
-          if (!isRefusal(error) || isMissingRight(error)) throw error;
+          if (abort.aborted || isInvalidObject(error)) throw error;
           throw new UncomparedJob(
             `Job ${options.namespace}/${name} exists, but Refit cannot check that it runs the pods of this template: ${messageOf(error)}`,
             { cause: error },
