@@ -119,28 +119,41 @@ async function viewAt(client: LockClient, kured: KubeObject, look: Look): Promis
 }
 
 /**
- * Returns several locks as one lock, which Refit holds only if it holds all of them. A part of the locks would only
- * prevent reboots, so Refit releases a part if it cannot take all locks. `lookAgain` resolves with the locks as they are
- * after a write.
+ * Returns several locks as one lock, which Refit holds only if it holds all of them. If `take` cannot take all of them, it
+ * releases those that it has just taken, because a part would only prevent reboots. It never releases a lock that Refit
+ * held before: nodes may be down under this lock. `lookAgain` resolves with the locks as they are after a write.
  */
 function asOne(views: readonly LockView[], lookAgain: () => Promise<LockView[]>): LockView {
-  const times = views.flatMap(({ renewedAt }) => renewedAt ?? []);
-  const isWhole = times.length === views.length;
+  const held = views.filter(({ renewedAt }) => renewedAt !== undefined);
+  const renewedAt = Math.min(...held.map((view) => view.renewedAt ?? 0));
+  const isWhole = held.length === views.length;
+  const takeAll = async (all: readonly LockView[]): Promise<void> => {
+    for (const view of all) await view.take?.();
+  };
   return {
     others: views.flatMap(({ others }) => others),
-    renewedAt: isWhole ? Math.min(...times) : undefined,
-    ...(!isWhole && times.length > 0 && { isPart: true }),
+    renewedAt: isWhole ? renewedAt : undefined,
+    ...(!isWhole &&
+      held.length > 0 && { part: { renewedAt, renew: async () => await takeAll(held) } }),
     async take() {
       try {
-        for (const view of views) await view.take?.();
+        await takeAll(views);
       } catch (error) {
-        // A whole lock that could not be renewed stays with Refit until it expires.
-        if (!isWhole) await releaseAll(await lookAgain().catch(() => [])).catch(() => undefined);
+        const after = await lookAgain().catch(() => []);
+        // If the locks are others than before, nobody knows which of them this call has taken.
+        const taken =
+          after.length === views.length ? after.filter((_, at) => isNew(views[at])) : [];
+        await releaseAll(taken).catch(() => undefined);
         throw error;
       }
     },
     giveBack: async () => await releaseAll(views),
   };
+}
+
+/** Returns true if Refit did not hold the lock when it looked. */
+function isNew(view: LockView | undefined): boolean {
+  return view?.renewedAt === undefined;
 }
 
 /** Releases the locks that Refit holds. If one lock cannot be released, the others are released nevertheless. */

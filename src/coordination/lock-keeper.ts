@@ -86,6 +86,8 @@ class KeptLock {
   #cancel: (() => void) | undefined;
   #isLooking = false;
   #isAskedAgain = false;
+  /** True after a check that began after the first of the present plans. */
+  #isFresh = false;
   /** True after the first check of this term has ended. */
   #hasLooked = false;
   /**
@@ -105,8 +107,9 @@ class KeptLock {
     this.#tell = tell;
   }
 
+  /** What is known from an earlier need is too old: another tool may have taken the lock, or may have been installed. */
   get known(): KnownLock | undefined {
-    return this.#plans.size > 0 ? this.#known : undefined;
+    return this.#plans.size > 0 && this.#isFresh ? this.#known : undefined;
   }
 
   follow(plan: string, need: LockNeed): void {
@@ -117,6 +120,7 @@ class KeptLock {
       return;
     }
     const before = this.#plans.get(plan);
+    if (this.#plans.size === 0) this.#isFresh = false;
     const isAtWork = need === 'at-work';
     this.#plans.set(plan, isAtWork);
     const isMissing = isAtWork && before !== true && this.#known?.isOurs === false;
@@ -124,13 +128,15 @@ class KeptLock {
   }
 
   forget(plan: string): void {
-    if (!this.#plans.delete(plan) || this.#plans.size > 0 || this.#known?.isOurs === true) return;
+    if (!this.#plans.delete(plan) || this.#plans.size > 0) return;
+    if (this.#known?.isOurs === true || this.#isPart) return;
     this.#cancel?.();
     this.#known = undefined;
   }
 
   begin(stop: AbortSignal): void {
     this.#running = stop;
+    this.#isFresh = false;
     this.#hasLooked = false;
     this.#keptUntil = Number.POSITIVE_INFINITY;
     if (this.#plans.size > 0) this.#wake();
@@ -177,11 +183,13 @@ class KeptLock {
       return;
     }
     this.#hasLooked = true;
-    const isSame = this.#known !== undefined && sameJson(this.#known, known);
+    const isNews = !this.#isFresh && !this.#isAskedAgain;
+    this.#isFresh ||= isNews;
+    const isSame = !isNews && this.#known !== undefined && sameJson(this.#known, known);
     this.#known = known;
     const { clock } = this.#parts;
     // Without a plan and without a lock to release, no further check is needed.
-    const isIdle = this.#plans.size === 0 && known.isOurs !== true;
+    const isIdle = this.#plans.size === 0 && known.isOurs !== true && !this.#isPart;
     if (isIdle) this.#known = undefined;
     else if (this.#isAskedAgain) this.#wake();
     else this.#cancel = clock.schedule(inMs, () => this.#wake());
@@ -201,10 +209,10 @@ class KeptLock {
       return { known: { tool, others: [other] }, inMs: EVERY_MS };
     }
     const { others, renewedAt } = view;
-    this.#isPart = view.isPart === true;
+    this.#isPart = view.part !== undefined;
     if (this.#keptUntil === Number.POSITIVE_INFINITY) {
       const now = this.#parts.clock.monotonic();
-      this.#keptUntil = renewedAt === undefined ? now : now + INHERITED_MS;
+      this.#keptUntil = isHeld(view) ? now + INHERITED_MS : now;
     }
     try {
       const isOurs = await this.#change(view, taking.renewMs);
@@ -234,12 +242,13 @@ class KeptLock {
       this.#known = { tool: this.kind.tool, others, isOurs: false };
       this.#tell();
       await view.giveBack?.();
+      this.#isPart = false;
       return false;
     }
     if (renewedAt === undefined && others.length > 0) {
-      // Refit waits for the whole lock, and does not keep a part of it meanwhile: somebody who waits for this part could
-      // hold another part.
-      if (isHeld(view)) await view.giveBack?.();
+      // Nodes may be down under this part: Refit had the whole lock before another part came.
+      const { part } = view;
+      if (part && !isYoung(clock.now() - part.renewedAt, renewMs)) await part.renew();
       return false;
     }
     if (renewedAt !== undefined && isYoung(clock.now() - renewedAt, renewMs)) return true;
@@ -265,8 +274,8 @@ class KeptLock {
 }
 
 /** Returns true if Refit holds the lock or a part of it. */
-function isHeld({ renewedAt, isPart = false }: LockView): boolean {
-  return renewedAt !== undefined || isPart;
+function isHeld({ renewedAt, part }: LockView): boolean {
+  return renewedAt !== undefined || part !== undefined;
 }
 
 /**

@@ -110,8 +110,11 @@ export interface LockView {
    * the time of the check, and Refit takes no lock.
    */
   readonly renewedAt?: number | undefined;
-  /** True if the lock has several parts, and Refit holds some of them, but not all. Then `renewedAt` is undefined. */
-  readonly isPart?: boolean;
+  /**
+   * The part of a lock with several parts that Refit holds, if it does not hold all of them. Then `renewedAt` of the
+   * whole lock is undefined.
+   */
+  readonly part?: { readonly renewedAt: number; renew(): Promise<void> };
   /** A sentence that says that the other tool was not found; undefined if it was found. */
   readonly notFound?: string;
   /** Takes or renews the lock. Call it only while nobody else holds the lock. */

@@ -60,6 +60,10 @@ export class MemoryApi {
     this.#version++;
   }
 
+  has(resource: Resource, name: string): boolean {
+    return this.#objects.has(pathOf(resource, { name }));
+  }
+
   /** Returns the object. Throws a 404 error if it does not exist. */
   read<T extends KubeObject>(resource: Resource<T>, name: string): T {
     const object = this.#objects.get(pathOf(resource, { name }));
