@@ -2,6 +2,7 @@
  * Writes what `refit` saw of the plans into a file, and shows such a file again without a cluster. With the file, a person
  * who has no access to the cluster can find out why Refit decided as it did, also with another release.
  */
+
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { assess } from '../../engine/assess/assess.ts';
@@ -12,6 +13,7 @@ import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { mediumOf, type Output } from '../output.ts';
@@ -138,7 +140,7 @@ async function readTurn(path: string): Promise<TurnFile> {
 
 function isTold(value: unknown): value is Told {
   const parts = ['status', 'why', 'commands'];
-  return isRecord(value) && parts.every((part) => Array.isArray(value[part]));
+  return isRecord(value) && parts.every((part) => Array.isArray(ownMember(value, part)));
 }
 
 function toldOf({ now, leader, plans }: Omit<TurnFile, 'told'>): Told {
