@@ -121,7 +121,7 @@ test.each<[string, string, readonly Failure[], string, object?]>([
     'a node of a plan that still runs, which must be aborted before it can go back',
     'autopilot',
     [REFUSED],
-    'If the release is bad: run refit abort agents, and when the nodes in progress have finished, refit rollback agents --reason TEXT.',
+    'If the release is bad: run refit abort agents and wait until the nodes in progress have finished, then run refit rollback agents --reason TEXT.',
     { phase: 'running' },
   ],
   [
@@ -147,18 +147,31 @@ test.each<[string, object]>([
   ['without a target', { phase: 'empty', stages: [] }],
   ['that is refused', { phase: 'invalid', stages: [] }],
   ['whose failed node is gone', { phase: 'failed', stages: DAMAGED }],
-])('nobody is told to apply a Plan of an UpdateConfig %s', (_state, scene) => {
-  const plan = { dialect: 'autopilot', name: 'autopilot', ...scene };
-  const ofUser = fixOf(plan as unknown as PlanView);
-  expect(ofUser).toMatch(/apply (?:it again|one)/);
-  const fix = fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView);
-  expect(fix.replaceAll('do not apply it again', '')).not.toMatch(/apply/);
-  expect(fix).toContain('UpdateConfig stable then creates another Plan for the newest release');
-});
+])(
+  'a Plan of an UpdateConfig %s is applied again only if the UpdateConfig was deleted',
+  (_state, scene) => {
+    const plan = { dialect: 'autopilot', name: 'autopilot', ...scene };
+    const ofUser = fixOf(plan as unknown as PlanView);
+    expect(ofUser).toMatch(/apply (?:it again|one)/);
+    const fix = fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView);
+    const anew = 'apply it again only if UpdateConfig stable does not exist any more';
+    expect(fix).toContain(anew);
+    expect(fix.replaceAll(anew, '')).not.toMatch(/apply/);
+  },
+);
 
 test('the way back from a release of an UpdateConfig begins with the UpdateConfig, which would install it again', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', reasonCode: 'MixedVersions', stages: [] };
   expect(fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView)).toContain(
-    'To go back: delete UpdateConfig stable, then run refit rollback autopilot',
+    'To go back: delete UpdateConfig stable, if it still exists, then run refit rollback autopilot',
+  );
+});
+
+test('the way back from a plan that still runs begins with its abort', () => {
+  const targets = [{ name: 'w1', phase: 'failed', isThere: true }];
+  const stages = [{ targets }, { targets: [{ name: 'w2', phase: 'pending' }] }];
+  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'running', stages };
+  expect(fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView)).toContain(
+    'If the release is bad: run refit abort autopilot and wait until the nodes in progress have finished, then delete UpdateConfig stable, if it still exists, then run refit rollback autopilot --reason TEXT.',
   );
 });

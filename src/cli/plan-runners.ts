@@ -54,13 +54,18 @@ function nameFor(plan: NamedPlan): string {
 
 /** Returns a clause about `refit rollback`, which refuses a plan that has not ended. */
 function rollBackPlan(plan: PlanToLeave): string {
-  const command = `refit rollback ${nameFor(plan)} --reason TEXT`;
-  // While the UpdateConfig exists, it would install the version again as soon as the nodes have gone back.
-  const first =
-    plan.updateConfig === undefined ? '' : `delete UpdateConfig ${plan.updateConfig}, then `;
-  return plan.phase === 'running'
-    ? `${first}run refit abort ${nameFor(plan)}, and when the nodes in progress have finished, ${command}`
-    : `${first}run ${command}`;
+  const steps = [
+    // An abort comes first, because until then more nodes get the release.
+    ...(plan.phase === 'running'
+      ? [`run refit abort ${nameFor(plan)} and wait until the nodes in progress have finished`]
+      : []),
+    // The UpdateConfig would install the version again as soon as the nodes have gone back.
+    ...(plan.updateConfig === undefined
+      ? []
+      : [`delete UpdateConfig ${plan.updateConfig}, if it still exists`]),
+    `run refit rollback ${nameFor(plan)} --reason TEXT`,
+  ];
+  return steps.join(', then ');
 }
 
 /**
@@ -117,9 +122,12 @@ export function runnerOf(dialect: string): PlanRunner {
   return ownMember(RUNNERS, dialect) ?? CONTROLLER;
 }
 
-/** A clause for a Plan that an UpdateConfig created. A user who applied such a Plan again would compete with the UpdateConfig. */
+/**
+ * A clause for a Plan that an UpdateConfig created. While the UpdateConfig exists, a user who applied such a Plan again
+ * would compete with it.
+ */
 const anewBy = (config: string): string =>
-  `delete the Plan and do not apply it again, because UpdateConfig ${config} then creates another Plan for the newest release of its channel (refit updates shows when)`;
+  `delete the Plan, and apply it again only if UpdateConfig ${config} does not exist any more: while it exists, it creates another Plan for the newest release of its channel (refit updates shows when)`;
 
 /**
  * Returns the runner of the plan. If the plan rolls a run back, there is no file that a user could apply again. The
@@ -149,7 +157,7 @@ function fixOfEdited(plan: PlanView): string {
   if (plan.rollsBackRun !== undefined)
     return `The edit is not carried out, because the plan had ended. To go back as recorded: ${runnerOfPlan(plan).again}.`;
   if (plan.updateConfig !== undefined)
-    return `The edit is not carried out, because the plan had ended. UpdateConfig ${plan.updateConfig} owns this Plan, so change spec.planSpec of the UpdateConfig instead. To upgrade the nodes again: ${runnerOfPlan(plan).again}.`;
+    return `The edit is not carried out, because the plan had ended. UpdateConfig ${plan.updateConfig} created this Plan, so change spec.planSpec of the UpdateConfig, if it still exists. To upgrade the nodes again: ${runnerOfPlan(plan).again}.`;
   const failed = plan.stages
     .flatMap(({ targets }) => targets)
     .filter(({ phase }) => phase === 'failed');

@@ -28,7 +28,6 @@ import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { originOf } from '../../updates/plan/make-plan.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { type JobPlaceFindings, lookAtJobPlaces } from '../job-places.ts';
@@ -295,7 +294,7 @@ export function seenIn({ dialect, plan, ...inspection }: Inspection): SeenPlan {
     dialect: dialect.name,
     namespace: plan.metadata.namespace,
     cluster: dialect.reporting?.clusterOf?.(plan),
-    updateConfig: originOf(plan)?.config,
+    updateConfig: dialect.reporting?.updateConfigOf?.(plan),
     snapshot,
     policy,
     silencing,

@@ -151,7 +151,7 @@ export interface PlanView
   readonly rollBack?: string | undefined;
   /** The run that this plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
   readonly rollsBackRun?: string | undefined;
-  /** The name of the UpdateConfig that created the plan; absent if a user created the plan. */
+  /** The name of the UpdateConfig that the plan names as its creator. The UpdateConfig may have been deleted since. */
   readonly updateConfig?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
