@@ -42,5 +42,5 @@ test('every text of Markdown has the tag that escapes its values', () => {
     untagged(readFileSync(join(ROOT, name), 'utf8')).map((text) => [name, text]),
   );
   expect(found.filter(([name = '']) => !(name in OTHER))).toEqual([]);
-  expect([...new Set(found.map(([name]) => name))].toSorted()).toEqual(Object.keys(OTHER));
+  expect(new Set(found.map(([name]) => name))).toEqual(new Set(Object.keys(OTHER)));
 });
