@@ -2,6 +2,7 @@
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { planReference } from '../engine/model/plan-reference.ts';
 import type { ReasonCode } from '../engine/model/reasons.ts';
+import { isHookFailure } from '../engine/reasons/hook.ts';
 import { formatDuration } from '../util/duration.ts';
 import { ownMember } from '../util/own-member.ts';
 import { listed } from '../util/phrases.ts';
@@ -168,15 +169,9 @@ function fixOfEdited(plan: PlanView): string {
   return `The edit is not carried out, because the plan had ended. To continue with the edit, run: ${command}. To run it for all nodes: ${ANEW}.`;
 }
 
-/**
- * Matches the message of Refit about a failed hook. If the failure cancelled the work on the node, only this message is
- * recorded, and no code.
- */
-const HOOK_FAILED = /(?:^|: )the hook \S+ of UpgradePolicy \S+ failed: /;
-
 /** Returns true if the target failed because of a hook. */
 function failedByHook({ failure = '', failureReason }: TargetView): boolean {
-  return failureReason === 'HookFailed' || HOOK_FAILED.test(failure);
+  return failureReason === 'HookFailed' || isHookFailure(failure);
 }
 
 /**

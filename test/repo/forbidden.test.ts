@@ -34,7 +34,7 @@ const READ = [
 /** Files that treat each refusal alike, and quote the answer if somebody must know it. */
 const ALIKE = [
   // It asks for the words of a missing right, too.
-  'src/cli/dashboard/captured.ts',
+  'src/kube/missing-right.ts',
   // A namespace that cannot be created may exist already.
   'src/dialects/capi/command/capi-extension.ts',
   'src/dialects/kubeadm/plan/host-report.ts',

@@ -132,6 +132,7 @@ export const ENGINE_ORDER = [
   'contract',
   'model',
   'policy',
+  'reasons',
   'snapshot',
   'gates',
   'schedule',

@@ -10,7 +10,6 @@ import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
-import { failedChecks } from '../../engine/gates/check-titles.ts';
 import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import type {
@@ -33,6 +32,7 @@ import {
 } from '../../engine/model/rollout.ts';
 import type { PlanPhase, TargetPhase } from '../../engine/model/shown-phases.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { failedChecks } from '../../engine/reasons/health-check.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
 import type { ShownSilence } from '../../engine/report/shown-silences.ts';

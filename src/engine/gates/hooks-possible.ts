@@ -2,8 +2,10 @@
  * Gate: a target does not start if a hook must succeed between the drain and the work on its node, but this work does not wait for the
  * hook.
  */
+
 import type { HookMoment } from '../../hooks/rules.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
+import { titleOfHook } from '../reasons/hook.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 /** Milliseconds until a node that drains itself is asked again whether it lets the leader drain it. No watch shows that. */
@@ -36,6 +38,6 @@ export const hooksPossible: Gate = {
 };
 
 function impossible({ policy }: GateInput, hook: string, why: string): Verdict {
-  const message = `the hook ${hook} of UpgradePolicy ${policy.name} cannot run between the drain and the restart: ${why}, and does not wait for the leader`;
+  const message = `${titleOfHook({ name: hook }, policy)} cannot run between the drain and the restart: ${why}, and does not wait for the leader`;
   return wait('HookImpossible', message, ENDS, { recheckMs: RECHECK_MS });
 }

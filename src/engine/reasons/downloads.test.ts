@@ -2,12 +2,8 @@
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import type { Payload, Stage } from '../model/rollout.ts';
-import {
-  DEFAULT_POLICY,
-  payloadProblems,
-  type RolloutPolicy,
-  unverifiedDownloads,
-} from './rollout-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import { payloadProblems, unverifiedDownloads } from './downloads.ts';
 
 const SHA256 = 'a'.repeat(64);
 const GOOD: Payload = { url: 'https://example.com/file', sha256: SHA256 };

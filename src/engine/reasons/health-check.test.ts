@@ -1,7 +1,7 @@
 /** Tests that the checks because of which nodes failed are found by their whole names. */
 import { expect, test } from 'vitest';
 import type { HealthCheck } from '../../health/checks.ts';
-import { failedChecks, titleOfCheck } from './check-titles.ts';
+import { failedChecks, titleOfCheck } from './health-check.ts';
 
 test('a check is found in the reason of a failure by its whole name, and only if the policy has it', () => {
   const check = { name: 'error-rate' } as HealthCheck;
