@@ -42,7 +42,7 @@ import { kubeadmDialect } from '../plan/kubeadm-dialect.ts';
 import { KUBEONE_LABEL, labelStateOf } from '../plan/kubeone-label.ts';
 import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
-import { type Assessment, hostsOf, isEmpty } from '../plan/preflight.ts';
+import { type HostAssessment, hostsOf, isEmpty } from '../plan/preflight.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
 import { removeLabels, setLabels } from './kubeone-label.ts';
 import { untilHooksEnded } from './until-hooks-ended.ts';
@@ -85,7 +85,7 @@ export async function underLock<T>(
  */
 export async function carryOut(
   session: ApplySession,
-  decide: () => Promise<Assessment>,
+  decide: () => Promise<HostAssessment>,
 ): Promise<number> {
   const { client, clock, abort } = session;
   return await underLock(session, async (election) => {
