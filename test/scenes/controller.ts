@@ -6,6 +6,7 @@ import {
 import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { seededRandom } from '../faults/random.ts';
+import { notifierInto, withWritesInto } from './leader-journal.ts';
 import type { Actor } from './stage.ts';
 
 // The controller loads these modules when it needs them, which would take real time of a scene.
@@ -16,13 +17,14 @@ type Own = Pick<ControllerProcessOptions, 'component' | 'dialects' | 'lease' | '
 
 /** Returns the controller. Every API server of a scene is ready. */
 export function controllerOf(own: Own): Actor {
-  return async ({ server, clock }) => {
+  return async ({ server, clock, journal }) => {
     const stop = new AbortController();
     const controller = await prepareControllerProcess(
       {
         ...own,
         config: { server: server.url, user: {}, namespace: '', files: [] },
-        client: clientOver(server.caller),
+        client: clientOver(withWritesInto(journal, server.caller, clock)),
+        notifier: notifierInto(journal),
         askThrough: () => async () => await Promise.resolve(200),
         clock,
         random: seededRandom(1),
