@@ -15,17 +15,20 @@ await import('../../src/engine/policy/policy-controller.ts');
 
 type Own = Pick<ControllerProcessOptions, 'component' | 'dialects' | 'lease' | 'policies'>;
 
-/** Returns the controller. Every API server of a scene is ready. */
-export function controllerOf(own: Own): Actor {
+/**
+ * Returns the controller. `readyz` returns the status with which the API server at an address answers; by default, each
+ * API server is ready.
+ */
+export function controllerOf(own: Own, readyz: (address: string) => number = () => 200): Actor {
   return async ({ server, clock, journal }) => {
     const stop = new AbortController();
     const controller = await prepareControllerProcess(
       {
         ...own,
-        config: { server: server.url, user: {}, namespace: '', files: [] },
+        config: { server: server.url, user: {}, namespace: 'refit-system', files: [] },
         client: clientOver(withWritesInto(journal, server.caller, clock)),
         notifier: notifierInto(journal),
-        askThrough: () => async () => await Promise.resolve(200),
+        askThrough: () => async (address) => await Promise.resolve(readyz(address)),
         clock,
         random: seededRandom(1),
         log: silentLogger,

@@ -106,9 +106,17 @@ export class Stage implements AsyncDisposable {
     await this.client.replace(resource, whole, { ...options, subresource: 'status' });
   }
 
-  async start(actor: Actor): Promise<void> {
+  async start(actor: Actor): Promise<RunningActor> {
     const { client, clock, journal } = this;
-    this.#actors.push(await actor({ server: this.#server, client, clock, journal }));
+    const running = await actor({ server: this.#server, client, clock, journal });
+    this.#actors.push(running);
+    return running;
+  }
+
+  /** Ends a process that `start` has started. */
+  async end(actor: RunningActor): Promise<void> {
+    this.#actors.splice(this.#actors.indexOf(actor), 1);
+    if (actor.stop) await this.clock.runUntil(actor.stop());
   }
 
   /** Moves the time on. Each actor does in each second what is due. */
