@@ -100,21 +100,8 @@ export const K0S_WAIT_SCENES: readonly Scene[] = [
     versions: { pin: [{ selector: W1, version: 'v1.36.3+k0s.0' }] },
   }),
   waiting('a blackout', { blackouts: [{ from: '2026-11-20', to: '2026-11-21' }] }),
-  scene('the window is too short for the next worker', {
-    policy: { windows: [{ start: '08:00', length: '100s', timeZone: 'UTC' }] },
-    play: async (stage) => await stage.wait(35),
-    about: ['w1', 'w2'],
-  }),
   waiting('the window of another time zone is closed', {
     windows: [{ days: ['Saturday'], start: '22:00', length: '4h', timeZone: 'Europe/Berlin' }],
-  }),
-  scene('the window is opened once', {
-    policy: { windows: [{ days: ['Saturday'], start: '22:00', length: '4h', timeZone: 'UTC' }] },
-    play: async (stage) => {
-      await stage.wait(10);
-      await stage.refit('start', '--now', '--for', '2h', '--reason', 'urgent fix');
-      await stage.wait(20);
-    },
   }),
   scene('a blackout is left once', {
     policy: { blackouts: [{ from: '2026-11-20', to: '2026-11-21' }] },
