@@ -469,9 +469,12 @@ function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string 
   return target.state === 'done' && isOther ? (version ?? asked) : undefined;
 }
 
+/** The step of an agent that rolls back already, because the new version did not work. */
+const ROLLING_BACK = 'RollingBack';
+
 /**
- * Returns when Refit's agent rolls back; undefined for another agent, which does not roll back.
- * This command does not know the flags of the agent, so it uses the times of the policy or the
+ * Returns when Refit's agent rolls back; undefined for an agent that rolls back already, and for another agent, which
+ * does not roll back. This command does not know the flags of the agent, so it uses the times of the policy or the
  * defaults.
  */
 function rollBackTimes(
@@ -480,6 +483,7 @@ function rollBackTimes(
 ): TargetView['rollsBack'] {
   if (agent?.ours !== true || observation.kind !== 'working' || observation.part !== 'restart')
     return undefined;
+  if (observation.step === ROLLING_BACK) return undefined;
   const { restartTimeoutMs, readyTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...policy.agent };
   const unanswered = Date.parse(observation.since) + restartTimeoutMs;
   if (Number.isNaN(unanswered)) return undefined;
