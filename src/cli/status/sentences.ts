@@ -210,7 +210,7 @@ export function heldLines(held: readonly (HoldView & { readonly name: string })[
  */
 export function sentenceOfSkipped({ name, held }: Pick<TargetView, 'name' | 'held'>): string {
   const [hold] = held ? heldLines([{ name, ...held }]) : [];
-  return `the plan left it out: ${hold ?? `${name} could not be drained, or was held then`}`;
+  return `the plan left it out: ${hold ?? `${name} could not be drained, or was held or pinned then`}`;
 }
 
 /** Returns the targets that people hold, each once. */
