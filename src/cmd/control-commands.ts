@@ -55,7 +55,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: ControlFlags & { reason?: string }, call) =>
       await (await import('../cli/controls/pause-abort.ts')).carryOutAbort(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   {
@@ -102,7 +102,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: RollBackFlags & { namespace?: string }, call) =>
       await (await import('./roll-back.ts')).rollBack(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   {
@@ -138,7 +138,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: ControlFlags & { for: number }, call) =>
       await (await import('../cli/controls/start.ts')).start(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   {
@@ -158,7 +158,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
       common.DRY_RUN,
     ],
     run: async (flags, { argument = '', ...call }) =>
-      await (await import('../cli/controls/hold.ts')).hold(argument, flags, await partsOf(call)),
+      await (await import('../cli/controls/hold.ts')).hold(argument, flags, partsOf(call)),
   },
   {
     name: 'unhold',
@@ -166,7 +166,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<node>', 'name of the Node or ControlNode, or machine/NAME'),
     options: [...common.CLUSTER_OPTIONS, common.DRY_RUN],
     run: async (flags, { argument = '', ...call }) =>
-      await (await import('../cli/controls/hold.ts')).unhold(argument, flags, await partsOf(call)),
+      await (await import('../cli/controls/hold.ts')).unhold(argument, flags, partsOf(call)),
   },
   {
     name: 'approve',
@@ -209,7 +209,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: ControlFlags & { check: string }, call) =>
       await (await import('../cli/controls/approve.ts')).accept(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
       ),
   },
 ];
@@ -223,7 +223,7 @@ async function approve(
   call: CommandCall,
 ): Promise<void> {
   const { wave, namespace, ...rest } = flags;
-  const parts = await partsOf(call);
+  const parts = partsOf(call);
   if (wave !== undefined) {
     if (namespace !== undefined)
       throw new RefitError(
@@ -252,7 +252,7 @@ async function retry(
   flags: ControlFlags & { readonly skipped?: boolean },
   call: CommandCall,
 ): Promise<void> {
-  const parts = await partsOf(call);
+  const parts = partsOf(call);
   if (flags.skipped === true) {
     const { applyControl } = await import('../cli/controls/control-command.ts');
     const { retrySkipped } = await import('../cli/controls/retry-skipped.ts');
@@ -275,7 +275,7 @@ function control(name: string, summary: string, load: () => Promise<Control>): C
   const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
     const { applyControl } = await import('../cli/controls/control-command.ts');
     const chosen = { ...flags, ...planOf(flags, call) };
-    await applyControl(await load(), chosen, await partsOf(call));
+    await applyControl(await load(), chosen, partsOf(call));
   };
   return {
     name,

@@ -118,10 +118,10 @@ async function dashboardIn(
   const connection = { kubeconfig, context, ...(apiPort === undefined ? {} : { apiPort }) };
   return {
     serve: async () => {
-      const [{ serveForViewers }, { uiFiles }, { DIALECTS: dialects }] = await Promise.all([
+      const [{ serveForViewers }, { uiFiles }, { MODULES: modules }] = await Promise.all([
         import('../cli/served-dashboard/server.ts'),
         import('../cli/dashboard/bundle.ts'),
-        import('../dialects/registry.ts'),
+        import('../dialects/modules.ts'),
       ]);
       const files = await uiFiles();
       return await serveForViewers({
@@ -131,7 +131,7 @@ async function dashboardIn(
         tokenHeader,
         trustedProxies,
         connection,
-        dialects,
+        modules,
         files,
         clock,
         log,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { AGENT_HELP } from '../../src/agent/flags.ts';
 import type { PreviewView } from '../../src/cli/preview/view.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import type { StatusView } from '../../src/cli/status/view.ts';
+import type { StatusJson } from '../../src/cli/status/json-form.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
 import { EXIT } from '../../src/util/errors.ts';
 import { ROOT } from './tree.ts';
@@ -167,7 +167,7 @@ type Complete<T> = T extends readonly (infer E)[]
     : T;
 
 /** All fields of the output. The compiler requires each new field here, and the test then requires it on the page. */
-const EVERYTHING: Complete<StatusView> = {
+const EVERYTHING: Complete<StatusJson> = {
   leader: { state: 'held', holder: '', since: '' },
   orphaned: [''],
   silentSince: '',

@@ -26,7 +26,7 @@ test('with the kubeconfig of a workload cluster: the management cluster is asked
   const flags = { cluster: 'prod', to: 'v1.36.3', output: 'text', kubeconfig } as const;
   const size = () => ({ columns: 80, rows: 24 });
   const output = { write: () => undefined, size, isTerminal: false, hasColours: false };
-  const parts = { clock: systemClock, output, abort: new AbortController().signal, dialects: [] };
+  const parts = { clock: systemClock, output, abort: new AbortController().signal, modules: [] };
   await expect(previewMachines(flags, parts)).rejects.toMatchObject({
     line: 'REFIT_NO_CRD: this cluster has no Machines of Cluster API (use the kubeconfig of the management cluster)',
   });

@@ -27,6 +27,7 @@ import {
   viewOfFault,
 } from '../status/observe.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
+import type { TextsOf } from '../status/texts-of.ts';
 import type { PlanView } from '../status/view.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
@@ -158,13 +159,13 @@ export async function previewOpen(
   const { inspections, unreadable } = await inspectAll(loaded, { ...parts, countsPods: true }, now);
   const open = inspections.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const previews = await Promise.all(open.map(async (each) => await previewAt(each, parts, now)));
-  return [...previews, ...unreadable.map(previewOfFault)].toSorted((a, b) =>
-    a.name < b.name ? -1 : 1,
+  return [...previews, ...unreadable.map((fault) => previewOfFault(fault, parts.textsOf))].toSorted(
+    (a, b) => (a.name < b.name ? -1 : 1),
   );
 }
 
-function previewOfFault(fault: UnreadablePlan): PlanPreview {
-  const { dialect, kind, name, id, phase, reason, waits } = viewOfFault(fault);
+function previewOfFault(fault: UnreadablePlan, textsOf: TextsOf): PlanPreview {
+  const { dialect, kind, name, id, phase, reason, waits } = viewOfFault(fault, textsOf);
   return { dialect, kind, name, id, phase, reason, waits, stages: [] };
 }
 

@@ -1,6 +1,8 @@
 /** Shows that a watch reuses answers instead of asking each time, and that a denied request does not make the command fail. */
+
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { PodApi } from '../../../test/support/builders/pod-api.ts';
 import { buildPod } from '../../../test/support/builders/pods.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -63,6 +65,7 @@ test.each([
       plan: buildCattlePlan('p'),
       world,
       options: DEFAULT_DRAIN,
+      isLeaderHere: textsOf(name).advice.runsHere,
     });
     await answers.add([{ kind: 'control-plane' }]);
     expect(answers.known.controlPlane).toMatchObject(known);

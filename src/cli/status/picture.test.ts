@@ -1,5 +1,7 @@
 /** Shows the exact picture of ended plans: axis, bars, shades and gaps. */
+
 import { expect, test } from 'vitest';
+import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { later } from '../../../test/support/clock/times.ts';
 import { mediumOf } from '../output.ts';
 import { picture } from './picture.ts';
@@ -26,6 +28,7 @@ function view(
   } as const;
   const plan = {
     dialect: 'autopilot',
+    texts: textsOf('autopilot'),
     kind: 'Plan',
     name: 'p',
     uid: 'u',

@@ -1,5 +1,7 @@
 /** Shows what a watch records about the answers of the API server. */
+
 import { expect, test } from 'vitest';
+import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { READY } from '../../../test/support/builders/views.ts';
@@ -43,7 +45,7 @@ test.each([
   const client = new MemoryApi().client;
   const { signal: abort } = new AbortController();
   const sources = sourcesOf(client, READY, new FakeClock(T0), abort);
-  const viewParts = { sources, policies: { list: () => [] }, filter };
+  const viewParts = { sources, policies: { list: () => [] }, textsOf, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => plans, world }];
   const look = observeOnce(

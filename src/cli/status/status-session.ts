@@ -1,7 +1,6 @@
 /** Opens the session of a command that reads plans: a connection, and the plans of all dialects that the cluster has. */
 import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
 import { cordonOwner } from '../../drain/cordon-marks.ts';
-import type { Dialect } from '../../engine/contract/dialect.ts';
 import { withStages } from '../../engine/model/rollout.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
 import type { Reading } from '../../kube/client.ts';
@@ -12,6 +11,7 @@ import { createClient } from '../../kube/transport/http-client.ts';
 import { askerOf } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
+import type { SessionDialect } from '../contract/dialect-module.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
@@ -20,10 +20,12 @@ import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './l
 import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
+import { textsIn } from './texts-of.ts';
 import type { StatusView } from './view.ts';
 
 export interface SessionParts {
-  readonly dialects: readonly Dialect[];
+  /** The dialects whose plans the session reads. */
+  readonly modules: readonly SessionDialect[];
   readonly clock: Clock;
   readonly output: Output;
   readonly abort: AbortSignal;
@@ -51,7 +53,7 @@ export async function connect(flags: ClusterFlags, userAgent: string) {
  */
 export async function inSession<T>(
   flags: ConnectionFlags & PlanFilter,
-  { dialects, clock, abort, askThrough, onDenied }: Omit<SessionParts, 'output'>,
+  { modules, clock, abort, askThrough, onDenied }: Omit<SessionParts, 'output'>,
   userAgent: string,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
@@ -64,6 +66,7 @@ export async function inSession<T>(
   const ask: AskControlPlane = async (endpoints) =>
     await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
   const reading = { client, abort };
+  const dialects = await Promise.all(modules.map(async (each) => await each.view()));
   const installed = await installedOf(reading, dialects);
   const all = await Promise.all(
     installed.map(
@@ -77,7 +80,8 @@ export async function inSession<T>(
   );
   const loaded = all.filter((each) => each !== undefined);
   const policies = await loadPolicies(reading);
-  const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
+  const sources = sourcesOf(client, ask, clock, abort);
+  const viewParts = { sources, policies, textsOf: textsIn(modules), filter: flags };
   return await work({ ...reading, contact, viewParts, loaded });
 }
 

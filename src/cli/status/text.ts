@@ -6,7 +6,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, wrapped } from '../phrases.ts';
-import { fixOf, isMended, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
+import { fixOf, isMended, planFlag } from '../plan-runners.ts';
 import { statusHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
@@ -244,7 +244,7 @@ function timesOf(plan: PlanView, now: number): string[] {
   const { created, started: began = created, ended } = plan;
   if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
   // A plan that continues after an edit may be paused before the edit.
-  const isPaused = plan.paused !== undefined && runnerOf(plan.dialect).corrected !== undefined;
+  const isPaused = plan.paused !== undefined && plan.texts.advice.corrected !== undefined;
   const took =
     ended === undefined ? [] : [`after ${age(began, Date.parse(ended))}`, `${age(ended, now)} ago`];
   const words = [...took, ...(isPaused ? ['paused'] : [])].join(', ');
@@ -296,8 +296,7 @@ export function agentLines(plan: PlanView): string[] {
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
     return [
-      runnerOf(plan.dialect).corrected ??
-        `Refit will refuse this plan. ${plan.remedy ?? 'Correct it.'}`,
+      plan.texts.advice.corrected ?? `Refit will refuse this plan. ${plan.remedy ?? 'Correct it.'}`,
     ];
   const hasFailed = sentences
     .targetsOf(plan)
@@ -317,8 +316,9 @@ function skippedAdvice(plan: PlanView): string[] {
     .heldTargets({ stages: plan.stages })
     .filter(({ name }) => skipped.some((target) => target.name === name));
   const first = held.length > 0 ? 'run refit unhold for each held node, then ' : '';
-  const { hasNoRetry, again } = runnerOfPlan(plan);
-  const then = hasNoRetry ? again : `run: refit retry --skipped${planFlag(plan)}`;
+  const { advice } = plan.texts;
+  const then =
+    advice.retry === undefined ? advice.again(plan) : `run: refit retry --skipped${planFlag(plan)}`;
   return [
     `Left out: ${names}. To upgrade ${skipped.length === 1 ? 'it' : 'them'}, ${first}${then}`,
   ];

@@ -1,0 +1,9 @@
+/** The module of the dialect of k0s Autopilot. */
+import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { advice } from './advice.ts';
+
+export const autopilotModule: DialectModule = {
+  name: 'autopilot',
+  view: async () => (await import('./plan/autopilot-dialect.ts')).autopilot,
+  advice,
+};

@@ -1,0 +1,9 @@
+/** The module of the dialect of Cluster API. */
+import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { advice } from './advice.ts';
+
+export const capiModule: DialectModule = {
+  name: 'capi',
+  view: async () => (await import('./plan/capi-dialect.ts')).capi,
+  advice,
+};

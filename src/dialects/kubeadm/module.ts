@@ -1,0 +1,9 @@
+/** The module of the dialect of kubeadm over SSH. */
+import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { texts } from './texts.ts';
+
+export const kubeadmModule: DialectModule = {
+  name: 'kubeadm',
+  view: async () => (await import('./plan/kubeadm-dialect.ts')).kubeadmView,
+  ...texts,
+};

@@ -1,0 +1,16 @@
+/** Says how people take nodes back with `refit rollback`, in the texts of the dialects whose plans this command takes back. */
+import type { PlanToLeave } from '../../cli/contract/plan-runner.ts';
+import { planReference } from '../../engine/model/plan-reference.ts';
+
+/** Returns a clause about `refit rollback`, which refuses a plan that has not ended. */
+export function rollBackPlan(plan: PlanToLeave): string {
+  // A command finds a plan without a namespace by its name alone.
+  const name = plan.namespace === undefined ? plan.name : planReference(plan);
+  const command = `refit rollback ${name} --reason TEXT`;
+  // While the UpdateConfig exists, it would install the version again as soon as the nodes have gone back.
+  const first =
+    plan.updateConfig === undefined ? '' : `delete UpdateConfig ${plan.updateConfig}, then `;
+  return plan.phase === 'running'
+    ? `${first}run refit abort ${name}, and when the nodes in progress have finished, ${command}`
+    : `${first}run ${command}`;
+}
