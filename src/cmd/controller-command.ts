@@ -10,9 +10,10 @@ import {
 } from '../composition/controller-process.ts';
 import { keepHeapSmall } from '../composition/small-heap.ts';
 import { checkTraceSettings } from '../composition/trace-exporter.ts';
+import { LEADER_LEASE } from '../dialects/autopilot/leader-lease.ts';
 import { targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
-import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
+import { CONTROLLER_DIALECTS } from '../dialects/registry.ts';
 import type { Role } from '../engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { Environment } from '../http/proxy-choice.ts';

@@ -23,8 +23,8 @@ import {
   deletedK0sPlan,
   rollBackDeletedK0sPlan,
 } from '../dialects/autopilot/command/roll-back-deleted-plan.ts';
+import { LEADER_LEASE } from '../dialects/autopilot/leader-lease.ts';
 import { MODULES } from '../dialects/modules.ts';
-import { LEADER_LEASE } from '../dialects/registry.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import { ROLLS_BACK_ANNOTATION } from '../engine/model/earlier-versions.ts';
 import { DIALECT_LABEL } from '../engine/report/node-rollout-object.ts';

@@ -1,4 +1,4 @@
-/** Defines the list of the dialects, and the Lease of `refit controller`. */
+/** Defines the list of the dialects. */
 import type { Dialect } from '../engine/contract/dialect.ts';
 import { autopilot } from './autopilot/plan/autopilot-dialect.ts';
 import { capi } from './capi/plan/capi-dialect.ts';
@@ -10,12 +10,3 @@ export const DIALECTS: readonly Dialect[] = [autopilot, cattleView, kubeadmView,
 
 /** The dialects whose plans `refit controller` carries out. The other dialects have their own executables. */
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];
-
-/**
- * The Lease that the leader of k0s itself also uses. So the leader of k0s and the leader of Refit never act at the same
- * time.
- */
-export const LEADER_LEASE = {
-  namespace: 'k0s-autopilot',
-  name: 'k0s-autopilot-controller',
-} as const;

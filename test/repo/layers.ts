@@ -32,6 +32,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
     'cli',
     'cli/contract',
     'dialects',
+    'dialects/*',
     'dialects/*/plan',
     'dialects/*/agent',
     'dialects/*/host',

@@ -5,6 +5,7 @@ import { toy } from './toy-dialect.ts';
 export const toyModule: SessionDialect = {
   name: 'toy',
   view: async () => await Promise.resolve(toy),
+  process: { lease: { namespace: 'default', name: 'toy' }, eventComponents: ['toy'] },
   advice: {
     name: 'the studio',
     subject: undefined,

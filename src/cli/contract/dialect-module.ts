@@ -7,8 +7,25 @@ import type { DialectName } from '../../api/refit/upgrade-policy.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { PlanRunner } from './plan-runner.ts';
 
+export interface LeaseName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The process that carries plans out, as other programs see it. */
+export interface PlanProcess {
+  /**
+   * The Lease whose holder carries out the plans. Undefined if no command can know its name, so that a command cannot say
+   * whether the process runs.
+   */
+  readonly lease: LeaseName | undefined;
+  /** The names of the components that write the Events about plans which `refit report` shows. */
+  readonly eventComponents: readonly string[];
+}
+
 /** What the texts about plans need of a dialect. */
 export interface PlanTexts {
+  readonly process: PlanProcess;
   readonly advice: PlanRunner;
 }
 

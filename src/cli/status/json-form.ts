@@ -1,12 +1,13 @@
-/** Makes the JSON form of `refit status` and `refit why` (docs/reference/cli.md). */
-import type { PlanView, StatusView } from './view.ts';
+/** Makes the JSON forms of `refit status`, `refit why` and `refit preview` (docs/reference/cli.md). */
+import type { PlanTexts } from '../contract/dialect-module.ts';
 
-/** A status in the JSON form. It has data only. */
-export interface StatusJson extends Omit<StatusView, 'plans'> {
-  readonly plans: readonly Omit<PlanView, 'texts'>[];
+interface ViewOfPlans<Plan> {
+  readonly plans: readonly Plan[];
 }
 
-/** Returns the JSON form of the view. */
-export function jsonOf(view: StatusView): StatusJson {
+/** Returns the JSON form of the view. It leaves out the texts of the dialects. */
+export function jsonOf<Plan extends { readonly texts: PlanTexts }, View extends ViewOfPlans<Plan>>(
+  view: View & ViewOfPlans<Plan>,
+): Omit<View, 'plans'> & ViewOfPlans<Omit<Plan, 'texts'>> {
   return { ...view, plans: view.plans.map(({ texts: _texts, ...plan }) => plan) };
 }

@@ -8,6 +8,7 @@ import { READY } from '../../../test/support/builders/views.ts';
 import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { later, SECOND, T0 } from '../../../test/support/clock/times.ts';
+import { LEADER_LEASE } from '../../dialects/autopilot/leader-lease.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
@@ -49,7 +50,14 @@ test.each([
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => plans, world }];
   const look = observeOnce(
-    { client, abort, contact: contactWith(new FakeClock(T0)), viewParts, loaded },
+    {
+      client,
+      abort,
+      lease: LEADER_LEASE,
+      contact: contactWith(new FakeClock(T0)),
+      viewParts,
+      loaded,
+    },
     T0,
   );
   await expect(look).rejects.toThrow(new RefitError('REFIT_CONTROL', message));

@@ -1,9 +1,7 @@
 /** Opens the session of a command that reads plans: a connection, and the plans of all dialects that the cluster has. */
-import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
 import { cordonOwner } from '../../drain/cordon-marks.ts';
 import { withStages } from '../../engine/model/rollout.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
-import type { Reading } from '../../kube/client.ts';
 import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
@@ -16,11 +14,18 @@ import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
 import { withLeaderless } from './leaderless.ts';
-import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
+import {
+  askLeader,
+  installedOf,
+  type LeaderReading,
+  type Loaded,
+  loadOnce,
+  loadPolicies,
+} from './load.ts';
 import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
-import { textsIn } from './texts-of.ts';
+import { type TextsOf, textsIn } from './texts-of.ts';
 import type { StatusView } from './view.ts';
 
 export interface SessionParts {
@@ -34,7 +39,7 @@ export interface SessionParts {
   readonly onDenied?: ((error: unknown) => void) | undefined;
 }
 
-export interface Session extends Reading {
+export interface Session extends LeaderReading {
   readonly contact: Contact;
   readonly viewParts: ViewParts;
   /** The objects of each dialect that the cluster has, read at the start of the session. */
@@ -82,7 +87,8 @@ export async function inSession<T>(
   const policies = await loadPolicies(reading);
   const sources = sourcesOf(client, ask, clock, abort);
   const viewParts = { sources, policies, textsOf: textsIn(modules), filter: flags };
-  return await work({ ...reading, contact, viewParts, loaded });
+  const lease = modules.map(({ process }) => process.lease).find((each) => each !== undefined);
+  return await work({ ...reading, lease, contact, viewParts, loaded });
 }
 
 /** Returns the view of all plans that match the filter. Rejects with REFIT_CONTROL if a filter is set and no plan matches. */
@@ -95,7 +101,7 @@ export async function observeOnce(session: Session, now: number): Promise<Status
   const { namespace, plan, dialect } = viewParts.filter ?? {};
   if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
     throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), viewParts.filter));
-  return withLeaderless({ leader, orphaned: orphanedIn(loaded), plans });
+  return withLeaderless({ leader, orphaned: orphanedIn(loaded, viewParts.textsOf), plans });
 }
 
 /** Returns all plans of the cluster, even those that Refit cannot read. */
@@ -103,11 +109,9 @@ export function plansIn(loaded: readonly Loaded[]) {
   return loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
 }
 
-/** Returns the names of nodes that are still cordoned for a deleted plan of `refit controller`. */
-export function orphanedIn(loaded: readonly Loaded[]): string[] {
-  const ours = loaded.filter(({ dialect }) =>
-    CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name),
-  );
+/** Returns the names of nodes that are still cordoned for a deleted plan whose leader the session can see. */
+export function orphanedIn(loaded: readonly Loaded[], textsOf: TextsOf): string[] {
+  const ours = loaded.filter(({ dialect }) => textsOf(dialect.name).process.lease !== undefined);
   return ours.flatMap(({ dialect, world, ...loaded }) => {
     const orphaned = dialect.orphanedWork?.plans(world, loaded.plans()) ?? [];
     const cordoned = new Set(

@@ -1,9 +1,10 @@
 /** Writes the text form of `refit status`: notes, then for each plan a header, stages, targets, waits and what to do. */
-import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
+
 import { isK0sLeader } from '../../signal/names.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
+import type { LeaseName } from '../contract/dialect-module.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fixOf, isMended, planFlag } from '../plan-runners.ts';
@@ -419,7 +420,7 @@ function countOf({ targets }: StageView, mark: Mark): number {
 
 /** The parts of a status or of a preview from which notes are made. */
 export interface Noted extends Pick<StatusView, 'leader' | 'silentSince' | 'orphaned'> {
-  readonly plans: readonly Pick<PlanView, 'phase' | 'dialect'>[];
+  readonly plans: readonly Pick<PlanView, 'phase' | 'texts'>[];
 }
 
 /** A note that concerns all plans, such as `No leader for 5 min: …`. */
@@ -441,17 +442,28 @@ export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): N
   const old = 'the output below may be out of date.';
   if (silentSince !== undefined)
     return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
-  const ours = new Set(CONTROLLER_DIALECTS.map(({ name }) => name));
   const left = `Still cordoned for a deleted plan: ${listed(orphaned, FEW)}`;
   const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: EFFECTS.orphaned }];
-  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && ours.has(plan.dialect)))
+  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && leaseOf(plan) !== undefined))
     return [];
-  return [...leaderNotes(leader), ...notes];
+  return [
+    ...leaderNotes(
+      leader,
+      plans.map(leaseOf).find((each) => each !== undefined),
+    ),
+    ...notes,
+  ];
 }
 
-function leaderNotes(leader: LeaderView): Note[] {
+function leaseOf({ texts }: Pick<PlanView, 'texts'>): LeaseName | undefined {
+  return texts.process.lease;
+}
+
+/** `lease` is undefined if there is no plan of the leader any more. */
+function leaderNotes(leader: LeaderView, lease: LeaseName | undefined): Note[] {
   if (leader.state === 'none') {
-    const effect = `no refit controller holds lease ${LEADER_LEASE.namespace}/${LEADER_LEASE.name}. No new node starts until one runs.`;
+    const which = lease === undefined ? 'its lease' : `lease ${lease.namespace}/${lease.name}`;
+    const effect = `no refit controller holds ${which}. No new node starts until one runs.`;
     return [{ problem: 'No leader', since: leader.since, effect }];
   }
   if (leader.state === 'unknown') return [];

@@ -1,6 +1,7 @@
 /** Shows each field of the JSON and YAML forms, and that they change only if something happened. */
 
 import { expect, test } from 'vitest';
+import type { StatusJson } from '../../../test/support/builders/dialects.ts';
 import { withTexts } from '../../../test/support/builders/dialects.ts';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -8,7 +9,6 @@ import { lookAt, recorded, signalled, statusOf } from '../../../test/support/bui
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
-import type { StatusJson } from './json-form.ts';
 import { picture } from './picture.ts';
 import { render } from './render.ts';
 import type { PlanView, StatusView } from './view.ts';

@@ -450,9 +450,8 @@ function rollBackLine(
 function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
   const notes = text.noteLines({ ...status, plans: [plan] }, now);
   const runner = plan.texts.advice.name;
-  // For other dialects, it is unknown whether the process runs, because this command reads only the Lease of `refit
-  // controller`.
-  const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
+  // Without a known Lease, no command can see whether the process runs.
+  const isUnknown = notes.length === 0 && plan.texts.process.lease === undefined;
   const lines = isUnknown
     ? [`${runner} carries it out; this command cannot see whether it is running`]
     : notes;

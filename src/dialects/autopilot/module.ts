@@ -1,9 +1,12 @@
 /** The module of the dialect of k0s Autopilot. */
+
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
 import { advice } from './advice.ts';
+import { LEADER_LEASE } from './leader-lease.ts';
 
 export const autopilotModule: DialectModule = {
   name: 'autopilot',
   view: async () => (await import('./plan/autopilot-dialect.ts')).autopilot,
+  process: { lease: LEADER_LEASE, eventComponents: ['refit-controller'] },
   advice,
 };

@@ -5,5 +5,6 @@ import { advice } from './advice.ts';
 export const capiModule: DialectModule = {
   name: 'capi',
   view: async () => (await import('./plan/capi-dialect.ts')).capi,
+  process: { lease: undefined, eventComponents: [] },
   advice,
 };

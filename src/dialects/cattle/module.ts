@@ -5,5 +5,6 @@ import { advice } from './advice.ts';
 export const cattleModule: DialectModule = {
   name: 'cattle',
   view: async () => (await import('./plan/cattle-dialect.ts')).cattleView,
+  process: { lease: undefined, eventComponents: [] },
   advice,
 };

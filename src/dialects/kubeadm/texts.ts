@@ -2,4 +2,7 @@
 import type { PlanTexts } from '../../cli/contract/dialect-module.ts';
 import { advice } from './advice.ts';
 
-export const texts: PlanTexts = { advice };
+export const texts: PlanTexts = {
+  process: { lease: undefined, eventComponents: ['refit-kubeadm'] },
+  advice,
+};
