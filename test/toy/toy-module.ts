@@ -6,6 +6,7 @@ export const toyModule: SessionDialect = {
   name: 'toy',
   view: async () => await Promise.resolve(toy),
   process: { lease: { namespace: 'default', name: 'toy' }, eventComponents: ['toy'] },
+  steps: new Map([['Paint', 'apply']]),
   advice: {
     name: 'the studio',
     subject: undefined,

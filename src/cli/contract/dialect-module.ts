@@ -23,10 +23,15 @@ export interface PlanProcess {
   readonly eventComponents: readonly string[];
 }
 
+/** What a step does to a node. The picture of an ended plan draws it as a shade. */
+export type StepShade = 'download' | 'drain' | 'apply' | 'restart' | 'uncordon' | 'verify';
+
 /** What the texts about plans need of a dialect. */
 export interface PlanTexts {
   readonly process: PlanProcess;
   readonly advice: PlanRunner;
+  /** What the steps do that nodes report. A step that is missing here is drawn as work of an unknown kind. */
+  readonly steps: ReadonlyMap<string, StepShade>;
 }
 
 /** What a session that reads plans needs of a dialect. */

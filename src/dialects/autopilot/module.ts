@@ -1,6 +1,7 @@
 /** The module of the dialect of k0s Autopilot. */
 
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
 import { advice } from './advice.ts';
 import { LEADER_LEASE } from './leader-lease.ts';
 
@@ -9,4 +10,5 @@ export const autopilotModule: DialectModule = {
   view: async () => (await import('./plan/autopilot-dialect.ts')).autopilot,
   process: { lease: LEADER_LEASE, eventComponents: ['refit-controller'] },
   advice,
+  steps: SIGNAL_STEPS,
 };

@@ -1,5 +1,7 @@
 /** The module of the dialect of Cluster API. */
+
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
 import { advice } from './advice.ts';
 
 export const capiModule: DialectModule = {
@@ -7,4 +9,5 @@ export const capiModule: DialectModule = {
   view: async () => (await import('./plan/capi-dialect.ts')).capi,
   process: { lease: undefined, eventComponents: [] },
   advice,
+  steps: SIGNAL_STEPS,
 };

@@ -7,4 +7,6 @@ export const cattleModule: DialectModule = {
   view: async () => (await import('./plan/cattle-dialect.ts')).cattleView,
   process: { lease: undefined, eventComponents: [] },
   advice,
+  // The Job of a Plan reports no steps. If the leader drains the node, this is the step before the Job.
+  steps: new Map([['Drain', 'drain']]),
 };
