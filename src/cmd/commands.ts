@@ -378,7 +378,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'files to check, folders of such files, or - for standard input',
     ),
     run: async (_flags, { values = [], write }) =>
-      await (await import('../cli/validate.ts')).validate(values, write),
+      await (await import('../cli/validate.ts')).validate(values, write, MODULES),
   },
   {
     name: 'kubeadm',

@@ -44,7 +44,14 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
     ...CORE,
   ],
   install: ['agent', 'api', 'kube', 'signal', 'util'],
-  'dialects/*': ['cli/contract', 'dialects/*/host', 'dialects/*/plan', 'dialects/shared', ...CORE],
+  'dialects/*': [
+    'cli/contract',
+    'dialects/*/command',
+    'dialects/*/host',
+    'dialects/*/plan',
+    'dialects/shared',
+    ...CORE,
+  ],
   'dialects/*/command': [
     'cli',
     'cli/contract',

@@ -5,7 +5,9 @@
  */
 import type { DialectName } from '../../api/refit/upgrade-policy.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
+import type { FileKind } from './file-kind.ts';
 import type { PlanRunner } from './plan-runner.ts';
+import type { PolicyEffects, SelfDrain } from './policy-effects.ts';
 
 export interface LeaseName {
   readonly namespace: string;
@@ -48,4 +50,9 @@ export interface SessionDialect extends PlanTexts {
  */
 export interface DialectModule extends SessionDialect {
   readonly name: DialectName;
+  /** Loads what `refit validate` accepts. */
+  files(): Promise<readonly FileKind[]>;
+  readonly policyEffects: PolicyEffects;
+  /** Set if something other than the leader may drain nodes. */
+  readonly selfDrain: SelfDrain | undefined;
 }

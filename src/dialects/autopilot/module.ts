@@ -4,6 +4,7 @@ import type { DialectModule } from '../../cli/contract/dialect-module.ts';
 import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
 import { advice } from './advice.ts';
 import { LEADER_LEASE } from './leader-lease.ts';
+import { policyEffects, selfDrain } from './policy-effects.ts';
 
 export const autopilotModule: DialectModule = {
   name: 'autopilot',
@@ -11,4 +12,7 @@ export const autopilotModule: DialectModule = {
   process: { lease: LEADER_LEASE, eventComponents: ['refit-controller'] },
   advice,
   steps: SIGNAL_STEPS,
+  files: async () => (await import('./command/file-kinds.ts')).k0sFiles,
+  policyEffects,
+  selfDrain,
 };

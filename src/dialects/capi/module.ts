@@ -1,6 +1,7 @@
 /** The module of the dialect of Cluster API. */
 
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { NO_EFFECTS } from '../shared/policy-effects.ts';
 import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
 import { advice } from './advice.ts';
 
@@ -10,4 +11,7 @@ export const capiModule: DialectModule = {
   process: { lease: undefined, eventComponents: [] },
   advice,
   steps: SIGNAL_STEPS,
+  files: async () => (await import('./command/file-kinds.ts')).machineFiles,
+  policyEffects: NO_EFFECTS,
+  selfDrain: undefined,
 };

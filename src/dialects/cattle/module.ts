@@ -1,6 +1,8 @@
 /** The module of the dialect of Rancher's system-upgrade-controller. */
+
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
 import { advice } from './advice.ts';
+import { policyEffects, selfDrain } from './policy-effects.ts';
 
 export const cattleModule: DialectModule = {
   name: 'cattle',
@@ -9,4 +11,7 @@ export const cattleModule: DialectModule = {
   advice,
   // The Job of a Plan reports no steps. If the leader drains the node, this is the step before the Job.
   steps: new Map([['Drain', 'drain']]),
+  files: async () => (await import('./command/file-kinds.ts')).rancherFiles,
+  policyEffects,
+  selfDrain,
 };

@@ -15,6 +15,9 @@ export interface PreviewJson extends Omit<PreviewView, 'plans'> {
   readonly plans: readonly Omit<PlanPreview, 'texts'>[];
 }
 
+/** All dialects, as the commands that only read see them. */
+export const DIALECTS = await Promise.all(MODULES.map(async (each) => await each.view()));
+
 /** Returns the texts of the dialect with this name. */
 export const textsOf = textsIn(MODULES);
 
