@@ -1,4 +1,5 @@
 /** Lists the commands of `refit`. A new command needs a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
+
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/completion.ts';
 import * as common from '../cli/options.ts';
@@ -10,6 +11,7 @@ import { MODULES } from '../dialects/modules.ts';
 import { RefitError } from '../util/errors.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
+import { objectCommands } from './object-commands.ts';
 import { partsOf } from './session-parts.ts';
 
 const EXTENSION_OPTIONS: readonly Option[] = [
@@ -245,7 +247,7 @@ export const COMMANDS: readonly CommandSpec[] = [
             flags,
             partsOf(call),
           )
-        : await (await import('../cli/preview/machines.ts')).previewMachines(flags, partsOf(call)),
+        : await (await objectCommands()).preview(flags, partsOf(call)),
   },
   {
     name: 'dashboard',

@@ -1,4 +1,5 @@
 /** Lists the commands that change how plans are carried out: pause, resume, abort, rollback, retry, start, hold, unhold, approve and accept. */
+
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
@@ -7,6 +8,7 @@ import * as common from '../cli/options.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
+import { objectCommands } from './object-commands.ts';
 import { partsOf } from './session-parts.ts';
 
 /**
@@ -244,8 +246,8 @@ async function approve(
     );
   if (flags.reason !== undefined)
     throw new RefitError('REFIT_USAGE', '--reason is for the approval of a wave: add --wave');
-  const { approve: approveObject } = await import('../cli/controls/machines.ts');
-  await approveObject(object, { ...rest, namespace: namespace ?? 'default' }, parts);
+  const commands = await objectCommands();
+  await commands.approve(object, { ...rest, namespace: namespace ?? 'default' }, parts);
 }
 
 async function retry(

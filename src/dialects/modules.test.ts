@@ -16,3 +16,7 @@ test('at most one module has a Lease, because a status shows one leader', () => 
   const leases = MODULES.flatMap(({ process }) => process.lease ?? []);
   expect(leases).toHaveLength(1);
 });
+
+test('at most one module has objects of its own, because a command for an object names no dialect', () => {
+  expect(MODULES.filter(({ objects }) => objects !== undefined)).toHaveLength(1);
+});

@@ -1,11 +1,12 @@
 /** The module of the toy dialect: what the commands need to know about its plans. */
-import type { SessionDialect } from '../../src/cli/contract/dialect-module.ts';
+import type { SessionDialect } from '../../src/cli/contract/session-dialect.ts';
 import { toy } from './toy-dialect.ts';
 
 export const toyModule: SessionDialect = {
   name: 'toy',
   view: async () => await Promise.resolve(toy),
   process: { lease: { namespace: 'default', name: 'toy' }, eventComponents: ['toy'] },
+  objects: undefined,
   steps: new Map([['Paint', 'apply']]),
   advice: {
     name: 'the studio',

@@ -7,7 +7,7 @@ import { isNotFound, isUnauthorized } from '../../kube/status-error.ts';
 import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
-import type { SessionDialect } from '../contract/dialect-module.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import { carryOut } from '../dashboard/actions.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';

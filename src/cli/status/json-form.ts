@@ -1,5 +1,5 @@
 /** Makes the JSON forms of `refit status`, `refit why` and `refit preview` (docs/reference/cli.md). */
-import type { PlanTexts } from '../contract/dialect-module.ts';
+import type { PlanTexts } from '../contract/session-dialect.ts';
 
 interface ViewOfPlans<Plan> {
   readonly plans: readonly Plan[];

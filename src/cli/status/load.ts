@@ -19,7 +19,7 @@ import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
-import type { LeaseName } from '../contract/dialect-module.ts';
+import type { LeaseName } from '../contract/session-dialect.ts';
 
 export interface Loaded {
   readonly dialect: Dialect;

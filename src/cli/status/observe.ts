@@ -31,7 +31,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { originOf } from '../../updates/plan/make-plan.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import type { PlanTexts } from '../contract/dialect-module.ts';
+import type { PlanTexts } from '../contract/session-dialect.ts';
 import { type JobPlaceFindings, lookAtJobPlaces } from '../job-places.ts';
 import { unlistedJobs } from '../unlisted-jobs.ts';
 import {

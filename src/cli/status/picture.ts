@@ -1,7 +1,7 @@
 /** Draws an ended plan: one bar for each node on a common time axis, with steps as shades and waits as dots. */
 
 import { formatDuration } from '../../util/duration.ts';
-import type { StepShade } from '../contract/dialect-module.ts';
+import type { StepShade } from '../contract/session-dialect.ts';
 import type { Medium } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { targetsOf } from './sentences.ts';

@@ -1,4 +1,5 @@
 /** Opens the session of a command that reads plans: a connection, and the plans of all dialects that the cluster has. */
+
 import { cordonOwner } from '../../drain/cordon-marks.ts';
 import { withStages } from '../../engine/model/rollout.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
@@ -9,9 +10,9 @@ import { createClient } from '../../kube/transport/http-client.ts';
 import { askerOf } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
-import type { SessionDialect } from '../contract/dialect-module.ts';
+import type { CommandParts } from '../contract/object-commands.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
-import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
 import { withLeaderless } from './leaderless.ts';
 import {
@@ -28,12 +29,9 @@ import { isOpen, titleOf } from './text.ts';
 import { type TextsOf, textsIn } from './texts-of.ts';
 import type { StatusView } from './view.ts';
 
-export interface SessionParts {
+export interface SessionParts extends CommandParts {
   /** The dialects whose plans the session reads. */
   readonly modules: readonly SessionDialect[];
-  readonly clock: Clock;
-  readonly output: Output;
-  readonly abort: AbortSignal;
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
   /** Called with the error of each dialect whose objects the user may not read. If it is not set, such an error ends the session. */
   readonly onDenied?: ((error: unknown) => void) | undefined;

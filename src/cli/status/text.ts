@@ -4,7 +4,7 @@ import { isK0sLeader } from '../../signal/names.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
-import type { LeaseName } from '../contract/dialect-module.ts';
+import type { LeaseName } from '../contract/session-dialect.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fixOf, isMended, planFlag } from '../plan-runners.ts';

@@ -1,6 +1,6 @@
 /** Finds the texts of a dialect by its name. */
 import { RefitError } from '../../util/errors.ts';
-import type { PlanTexts } from '../contract/dialect-module.ts';
+import type { PlanTexts } from '../contract/session-dialect.ts';
 
 /** Returns the texts of the dialect with this name. Throws REFIT_INTERNAL if there is no such dialect. */
 export type TextsOf = (dialect: string) => PlanTexts;

@@ -45,7 +45,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { zoneOf } from '../../util/maintenance-windows.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { WayBack } from '../../versions/way-back.ts';
-import type { PlanTexts } from '../contract/dialect-module.ts';
+import type { PlanTexts } from '../contract/session-dialect.ts';
 import { harmless } from './harmless.ts';
 import type { LeaderView } from './load.ts';
 import { nextTargets } from './next-targets.ts';

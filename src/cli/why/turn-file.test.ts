@@ -12,7 +12,7 @@ import { T0 } from '../../../test/support/clock/times.ts';
 import { MODULES } from '../../dialects/modules.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { RefitError } from '../../util/errors.ts';
-import type { SessionDialect } from '../contract/dialect-module.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import { textsIn } from '../status/texts-of.ts';
 import { replayTurn, writeTurn } from './turn-file.ts';
 

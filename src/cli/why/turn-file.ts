@@ -13,7 +13,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
-import type { SessionDialect } from '../contract/dialect-module.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { mediumOf, type Output } from '../output.ts';
 import { askLeader, type LeaderView } from '../status/load.ts';

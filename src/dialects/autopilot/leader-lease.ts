@@ -1,5 +1,5 @@
 /** Names the Lease of `refit controller`. */
-import type { LeaseName } from '../../cli/contract/dialect-module.ts';
+import type { LeaseName } from '../../cli/contract/session-dialect.ts';
 
 /**
  * The Lease that the leader of k0s itself also uses. So the leader of k0s and the leader of Refit never act at the same

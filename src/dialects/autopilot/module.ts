@@ -12,6 +12,7 @@ export const autopilotModule: DialectModule = {
   process: { lease: LEADER_LEASE, eventComponents: ['refit-controller'] },
   advice,
   steps: SIGNAL_STEPS,
+  objects: undefined,
   files: async () => (await import('./command/file-kinds.ts')).k0sFiles,
   policyEffects,
   selfDrain,

@@ -11,6 +11,7 @@ export const capiModule: DialectModule = {
   process: { lease: undefined, eventComponents: [] },
   advice,
   steps: SIGNAL_STEPS,
+  objects: async () => (await import('./command/object-commands.ts')).machineCommands,
   files: async () => (await import('./command/file-kinds.ts')).machineFiles,
   policyEffects: NO_EFFECTS,
   selfDrain: undefined,

@@ -11,6 +11,7 @@ export const cattleModule: DialectModule = {
   advice,
   // The Job of a Plan reports no steps. If the leader drains the node, this is the step before the Job.
   steps: new Map([['Drain', 'drain']]),
+  objects: undefined,
   files: async () => (await import('./command/file-kinds.ts')).rancherFiles,
   policyEffects,
   selfDrain,

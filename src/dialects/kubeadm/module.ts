@@ -8,6 +8,7 @@ export const kubeadmModule: DialectModule = {
   name: 'kubeadm',
   view: async () => (await import('./plan/kubeadm-dialect.ts')).kubeadmView,
   ...texts,
+  objects: undefined,
   files: async () => (await import('./command/file-kinds.ts')).manifestFiles,
   policyEffects: NO_EFFECTS,
   selfDrain: undefined,

@@ -1,6 +1,6 @@
 /** What the texts about plans of kubeadm need. */
 
-import type { PlanTexts, StepShade } from '../../cli/contract/dialect-module.ts';
+import type { PlanTexts, StepShade } from '../../cli/contract/session-dialect.ts';
 import { advice } from './advice.ts';
 import { STEPS } from './host/step-names.ts';
 

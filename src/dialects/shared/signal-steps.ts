@@ -1,5 +1,5 @@
 /** The shades of the steps that agents report in the status of a signal. */
-import type { StepShade } from '../../cli/contract/dialect-module.ts';
+import type { StepShade } from '../../cli/contract/session-dialect.ts';
 import type { SignalStatus } from '../../signal/names.ts';
 
 export const SIGNAL_STEPS: ReadonlyMap<string, StepShade> = new Map<SignalStatus, StepShade>([

@@ -1,5 +1,5 @@
 /** The dialects and their texts, for tests. */
-import type { PlanTexts } from '../../../src/cli/contract/dialect-module.ts';
+import type { PlanTexts } from '../../../src/cli/contract/session-dialect.ts';
 import type { PlanPreview, PreviewView } from '../../../src/cli/preview/view.ts';
 import { textsIn } from '../../../src/cli/status/texts-of.ts';
 import type { PlanView, StatusView } from '../../../src/cli/status/view.ts';

@@ -294,6 +294,7 @@ async function runRollout(
       ...texts,
       name: dialect.name,
       view: async () => await Promise.resolve(dialect),
+      objects: undefined,
     }));
     const parts = { modules, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
