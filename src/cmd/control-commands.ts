@@ -6,6 +6,7 @@ import type { ControlFlags } from '../cli/controls/control-command.ts';
 import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
+import { MODULES } from '../dialects/modules.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { objectCommands } from './object-commands.ts';
@@ -105,6 +106,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
       await (await import('./roll-back.ts')).rollBack(
         { ...flags, ...planOf(flags, call) },
         partsOf(call),
+        MODULES,
       ),
   },
   {

@@ -148,7 +148,7 @@ async function rollingBack(
   const parts = { modules: MODULES, clock: systemClock, output, abort };
   const named = plan === '' ? {} : { plan };
   const all = { kubeconfig, apiPort: 6443, reason: 'bad release', yes: true, ...named, ...flags };
-  const done = rollBack(all, parts).then(
+  const done = rollBack(all, parts, MODULES).then(
     () => text,
     (error: unknown) => describeProblem(error).line,
   );

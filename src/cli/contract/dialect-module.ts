@@ -6,6 +6,7 @@
 import type { DialectName } from '../../api/refit/upgrade-policy.ts';
 import type { FileKind } from './file-kind.ts';
 import type { PolicyEffects, SelfDrain } from './policy-effects.ts';
+import type { ObjectRollBack, RollBackWay } from './roll-back.ts';
 import type { SessionDialect } from './session-dialect.ts';
 
 /**
@@ -16,6 +17,9 @@ export interface DialectModule extends SessionDialect {
   readonly name: DialectName;
   /** Loads what `refit validate` accepts. */
   files(): Promise<readonly FileKind[]>;
+  readonly rollBack: RollBackWay;
+  /** Set if `refit rollback` also takes the objects back for which plans of the dialect are made. */
+  readonly objectRollBack: ObjectRollBack | undefined;
   readonly policyEffects: PolicyEffects;
   /** Set if something other than the leader may drain nodes. */
   readonly selfDrain: SelfDrain | undefined;

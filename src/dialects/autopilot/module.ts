@@ -13,6 +13,11 @@ export const autopilotModule: DialectModule = {
   advice,
   steps: SIGNAL_STEPS,
   objects: undefined,
+  rollBack: {
+    kind: 'command',
+    load: async () => (await import('./command/roll-back-of-k0s.ts')).rollBackOfK0s,
+  },
+  objectRollBack: undefined,
   files: async () => (await import('./command/file-kinds.ts')).k0sFiles,
   policyEffects,
   selfDrain,

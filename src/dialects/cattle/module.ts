@@ -12,6 +12,14 @@ export const cattleModule: DialectModule = {
   // The Job of a Plan reports no steps. If the leader drains the node, this is the step before the Job.
   steps: new Map([['Drain', 'drain']]),
   objects: undefined,
+  rollBack: {
+    kind: 'command',
+    load: async () => {
+      const { rollBackCattlePlan } = await import('./command/roll-back-cattle-command.ts');
+      return { plan: rollBackCattlePlan, deleted: () => undefined };
+    },
+  },
+  objectRollBack: undefined,
   files: async () => (await import('./command/file-kinds.ts')).rancherFiles,
   policyEffects,
   selfDrain,

@@ -9,6 +9,12 @@ export const kubeadmModule: DialectModule = {
   view: async () => (await import('./plan/kubeadm-dialect.ts')).kubeadmView,
   ...texts,
   objects: undefined,
+  rollBack: {
+    kind: 'byHand',
+    instead:
+      'write the older patch and its binaries into the manifest, and run refit kubeadm apply --back; an older minor version needs a snapshot of etcd',
+  },
+  objectRollBack: undefined,
   files: async () => (await import('./command/file-kinds.ts')).manifestFiles,
   policyEffects: NO_EFFECTS,
   selfDrain: undefined,
