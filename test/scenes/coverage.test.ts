@@ -73,7 +73,7 @@ const PLAN_FIELDS = {
   silencing: true,
   unseen: true,
   wayBack: true,
-} as const satisfies Readonly<Record<keyof PlanView, true>>;
+} as const satisfies Readonly<Record<keyof Omit<PlanView, 'texts'>, true>>;
 
 const STAGE_FIELDS = {
   command: true,

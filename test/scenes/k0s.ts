@@ -1,6 +1,7 @@
 /** The parts of a k0s cluster in a scene: its objects, the controller of Refit, and agents that do what the scene says. */
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
-import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
+import { CONTROLLER_DIALECTS } from '../../src/dialects/registry.ts';
 import {
   type KubeObject,
   leases,

@@ -3,13 +3,13 @@ import { nodeRollouts } from '../../src/api/kinds.ts';
 import { stateOf } from '../../src/cli/dashboard/make-state.ts';
 import type { DashboardState } from '../../src/cli/dashboard/state.ts';
 import { inSession, observeOnce } from '../../src/cli/status/status-session.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import type { Stage } from './stage.ts';
 
 /** Resolves with the state that the dashboard sends to a page that is opened now. */
 export async function pageOf({ kubeconfig, clockOfPeople: clock }: Stage): Promise<DashboardState> {
   const { signal: abort } = new AbortController();
-  const parts = { dialects: DIALECTS, clock, abort };
+  const parts = { modules: MODULES, clock, abort };
   return await inSession({ kubeconfig }, parts, 'scene', async (session) => {
     const now = clock.now();
     const status = await observeOnce(session, now);

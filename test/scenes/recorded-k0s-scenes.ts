@@ -3,7 +3,7 @@
  * a Plan. No process of Refit runs in them.
  */
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import {
   apiVersionOf,
   type KubeObject,

@@ -1,4 +1,4 @@
-/** Defines the JSON form of `refit status` (docs/reference/cli.md). All other outputs are made from it. */
+/** Makes the view of a plan. All outputs about plans are made from views. */
 
 import { stoppedTargets } from '../../engine/assess/advance.ts';
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
@@ -6,7 +6,6 @@ import { describeEndByBudget } from '../../engine/assess/budget.ts';
 import { editedClause, isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { includedReason, joinedNodes } from '../../engine/assess/joined-targets.ts';
 import { failureOf } from '../../engine/assess/target-failures.ts';
-import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
@@ -46,6 +45,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { zoneOf } from '../../util/maintenance-windows.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { WayBack } from '../../versions/way-back.ts';
+import type { PlanTexts } from '../contract/session-dialect.ts';
 import { harmless } from './harmless.ts';
 import type { LeaderView } from './load.ts';
 import { nextTargets } from './next-targets.ts';
@@ -124,6 +124,8 @@ export interface PlanView
   extends Pick<Rollout['source'], 'kind' | 'name' | 'uid' | 'created'>,
     Pick<Rollout, 'id'> {
   readonly dialect: string;
+  /** The texts of the dialect. They are no part of the JSON form. */
+  readonly texts: PlanTexts;
   readonly phase: PlanPhase;
   readonly namespace?: string | undefined;
   /** Name of the Cluster, if the plan is an update of a Machine. */
@@ -240,7 +242,7 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
  */
 const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']);
 
-export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
+export function viewOf(dialect: string, texts: PlanTexts, look: ViewInput): PlanView {
   const { snapshot, policy, decided, warnings, unseen } = look;
   const { cordoned } = look.explanation;
   const { rollout, controls } = snapshot;
@@ -251,8 +253,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   const refusals = refusalsIn(look);
   const stages = rollout.stages.map((stage) => stageView(stage, look, refusals));
-  return harmless({
-    dialect: dialect.name,
+  const shown: Omit<PlanView, 'texts'> = harmless({
+    dialect,
     kind,
     namespace: look.namespace,
     cluster: look.cluster,
@@ -296,6 +298,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
   });
+  return { ...shown, texts };
 }
 
 /** Returns the waves with pending targets that lack their approval; undefined if there are none. */

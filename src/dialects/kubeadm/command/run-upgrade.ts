@@ -1,4 +1,5 @@
 /** Carries out a rollout of kubeadm in the foreground: acquires the lock, runs the controller and shows its progress. */
+
 import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { loadOnce } from '../../../cli/status/load.ts';
@@ -44,6 +45,7 @@ import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
 import { type HostAssessment, hostsOf, isEmpty } from '../plan/preflight.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
+import { texts } from '../texts.ts';
 import { removeLabels, setLabels } from './kubeone-label.ts';
 import { untilHooksEnded } from './until-hooks-ended.ts';
 import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
@@ -288,7 +290,13 @@ async function runRollout(
   const running = controller.run(working);
   try {
     const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
-    const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
+    const modules = controller.dialects.map((dialect) => ({
+      ...texts,
+      name: dialect.name,
+      view: async () => await Promise.resolve(dialect),
+      objects: undefined,
+    }));
+    const parts = { modules, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
     // If the controller ends although nothing aborted it, it has failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);

@@ -1,20 +1,24 @@
 /** Implements the controls of Machines of Cluster API: `refit approve`, and `refit retry` of a Machine. */
-import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
-import { type UpdaterSet, updaterSets } from '../../api/refit/updater-set.ts';
-import { MOST } from '../../dialects/capi/hooks/updaters/refused-changes.ts';
-import { recordOf, UPDATE_ANNOTATION, updateOn } from '../../dialects/capi/plan/rollout.ts';
-import { isFinal } from '../../engine/model/rollout.ts';
-import { kubeletVersionOf, type Node, nodes, removalOf } from '../../kube/resources.ts';
-import { ifAllowed } from '../../kube/status-error.ts';
-import { listNodes } from '../../kube/trimmed.ts';
-import * as wire from '../../signal/node-configuration.ts';
-import { RefitError } from '../../util/errors.ts';
-import { printable } from '../../util/printable.ts';
-import { settleAll } from '../../util/waits.ts';
-import { mayBePartOf } from '../../versions/release-parts.ts';
-import { connect, type SessionParts } from '../status/status-session.ts';
-import type { ControlFlags } from './control-command.ts';
-import { dryRunLines } from './dry-run.ts';
+import { type UpdaterSet, updaterSets } from '../../../api/refit/updater-set.ts';
+import type {
+  ApproveFlags,
+  CommandParts,
+  ObjectFlags,
+} from '../../../cli/contract/object-commands.ts';
+import { dryRunLines } from '../../../cli/controls/dry-run.ts';
+import { namesOf } from '../../../cli/controls/machine-names.ts';
+import { connect } from '../../../cli/status/status-session.ts';
+import { isFinal } from '../../../engine/model/rollout.ts';
+import { kubeletVersionOf, type Node, nodes, removalOf } from '../../../kube/resources.ts';
+import { ifAllowed } from '../../../kube/status-error.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
+import * as wire from '../../../signal/node-configuration.ts';
+import { RefitError } from '../../../util/errors.ts';
+import { printable } from '../../../util/printable.ts';
+import { settleAll } from '../../../util/waits.ts';
+import { mayBePartOf } from '../../../versions/release-parts.ts';
+import { MOST } from '../hooks/updaters/refused-changes.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from '../plan/rollout.ts';
 
 /**
  * Retries the failed update of a Machine. Removes the failed request from the Node, so that the next call of Cluster
@@ -23,9 +27,9 @@ import { dryRunLines } from './dry-run.ts';
  */
 export async function retryMachine(
   name: string,
-  flags: ControlFlags,
-  { abort, output }: SessionParts,
-) {
+  flags: ObjectFlags,
+  { abort, output }: CommandParts,
+): Promise<boolean> {
   if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
   using client = await connect(flags, 'refit-control');
   const all = (await ifAllowed(listNodes(client, { abort })))?.items ?? [];
@@ -61,16 +65,6 @@ export async function retryMachine(
   return failed.length > 0;
 }
 
-/**
- * Returns the names by which a user may refer to the Machine of a Node: the name of the Node, the name of the Machine,
- * and `<namespace>/<machine>`.
- */
-export function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
-  const { [NODE_ANNOTATIONS.machine]: machine = name, [NODE_ANNOTATIONS.namespace]: namespace } =
-    annotations;
-  return namespace === undefined ? [name, machine] : [name, machine, `${namespace}/${machine}`];
-}
-
 /** Returns the keys of the annotations with failed requests on the Node. */
 function failuresOn(node: Node): string[] {
   const update = updateOn(node);
@@ -86,8 +80,6 @@ function failuresOn(node: Node): string[] {
   ];
 }
 
-type ApproveFlags = ControlFlags & { readonly namespace: string };
-
 /**
  * Approves the replacement of an object. `named` is its kind and name, such as `machine/cp-1`.
  * Resolves even if it was approved before.
@@ -95,7 +87,7 @@ type ApproveFlags = ControlFlags & { readonly namespace: string };
 export async function approve(
   named: string,
   flags: ApproveFlags,
-  { abort, output }: SessionParts,
+  { abort, output }: CommandParts,
 ): Promise<void> {
   using client = await connect(flags, 'refit-control');
   // The name is converted to the form in which the hooks write objects into the status of the UpdaterSet: `Machine prod/cp-1`.

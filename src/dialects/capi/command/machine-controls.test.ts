@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { kubeconfigOf } from '../../../test/attacks/rig.ts';
-import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
-import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../dialects/capi/plan/rollout.ts';
-import { describeProblem } from '../../kube/status-error.ts';
-import { systemClock } from '../../util/clock.ts';
-import { approve, retryMachine } from './machines.ts';
+import { kubeconfigOf } from '../../../../test/attacks/rig.ts';
+import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import { describeProblem } from '../../../kube/status-error.ts';
+import { systemClock } from '../../../util/clock.ts';
+import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../plan/rollout.ts';
+import { approve, retryMachine } from './machine-controls.ts';
 
 async function against(answer: (request: IncomingMessage) => { code?: number; body: object }) {
   const written: string[] = [];

@@ -1,25 +1,23 @@
 /** Implements `refit preview --cluster`: what Refit would answer Cluster API about each Machine. Writes nothing. */
-import type { Triple } from '../../api/capi/hooks.ts';
-import { CONTROL_PLANE_LABEL, type Machine, machines, SET_LABELS } from '../../api/capi/machine.ts';
-import { type CanParts, canUpdate } from '../../dialects/capi/hooks/updaters/answer-can.ts';
-import { parseClusterConfig } from '../../kube/config/kubeconfig.ts';
-import { secrets } from '../../kube/resources.ts';
-import { ifFound } from '../../kube/status-error.ts';
-import { createClient } from '../../kube/transport/http-client.ts';
-import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
-import { silentLogger } from '../../util/log.ts';
-import { parseVersion } from '../../util/version.ts';
-import type { ConnectionFlags } from '../options.ts';
-import { table } from '../phrases.ts';
-import { harmless } from '../status/harmless.ts';
-import { connect, type SessionParts } from '../status/status-session.ts';
-
-interface MachinesFlags extends ConnectionFlags {
-  readonly cluster?: string;
-  readonly to?: string;
-  readonly namespace?: string;
-  readonly output: 'text' | 'json';
-}
+import type { Triple } from '../../../api/capi/hooks.ts';
+import {
+  CONTROL_PLANE_LABEL,
+  type Machine,
+  machines,
+  SET_LABELS,
+} from '../../../api/capi/machine.ts';
+import type { CommandParts, PreviewFlags } from '../../../cli/contract/object-commands.ts';
+import { table } from '../../../cli/phrases.ts';
+import { harmless } from '../../../cli/status/harmless.ts';
+import { connect } from '../../../cli/status/status-session.ts';
+import { parseClusterConfig } from '../../../kube/config/kubeconfig.ts';
+import { secrets } from '../../../kube/resources.ts';
+import { ifFound } from '../../../kube/status-error.ts';
+import { createClient } from '../../../kube/transport/http-client.ts';
+import { EXIT, messageOf, RefitError } from '../../../util/errors.ts';
+import { silentLogger } from '../../../util/log.ts';
+import { parseVersion } from '../../../util/version.ts';
+import { type CanParts, canUpdate } from '../hooks/updaters/answer-can.ts';
 
 /** The maximum time in milliseconds that Cluster API allows for a call of the hook. */
 const CALL_MS = 10_000;
@@ -28,8 +26,8 @@ const isController = ({ metadata }: Machine): boolean =>
   metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
 
 export async function previewMachines(
-  flags: MachinesFlags,
-  { clock, output, abort }: SessionParts,
+  flags: PreviewFlags,
+  { clock, output, abort }: CommandParts,
 ): Promise<number> {
   const { cluster, to: version = '', namespace = 'default' } = flags;
   const wanted =
