@@ -1,4 +1,5 @@
 /** Shows that a watch reuses answers instead of asking each time, and that a denied request does not make the command fail. */
+
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
 import { PodApi } from '../../../test/support/builders/pod-api.ts';
@@ -10,6 +11,7 @@ import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
+import { answered } from '../../engine/model/asked.ts';
 import { inspectionAnswers } from './answers.ts';
 import { sourcesOf } from './inspection-sources.ts';
 
@@ -43,9 +45,9 @@ test('a dialect that asks for nothing has nothing against a plan, and none of it
 });
 
 test.each([
-  ['autopilot', { unanswered: { code: 'ControlPlaneUnknown' } }, 1],
+  ['autopilot', { kind: 'unanswered', reason: { code: 'ControlPlaneUnknown' } }, 1],
   // For this plan, the process that the user runs is the leader.
-  ['kubeadm', [{ name: 'c2', ready: false, detail: 'no answer' }], 0],
+  ['kubeadm', answered([{ name: 'c2', ready: false, detail: 'no answer' }]), 0],
 ])(
   'an API server that this machine does not reach, of a plan of %s',
   async (name, known, unseen) => {

@@ -3,7 +3,7 @@
  * hook.
  */
 import type { HookMoment } from '../../hooks/rules.ts';
-import { isUnanswered, untilAsked } from '../model/decision.ts';
+import { answerOf, untilAsked } from '../model/asked.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 /** Milliseconds until a node that drains itself is asked again whether it lets the leader drain it. No watch shows that. */
@@ -23,13 +23,14 @@ export const hooksPossible: Gate = {
     if (unheld === 'withDrain')
       return impossible(input, hook.name, `the work on ${target.name} drains its node itself`);
     const { drainDelegation } = facts;
-    if (drainDelegation === 'unasked') {
+    if (drainDelegation.kind === 'unasked') {
       const message = `asking whether ${target.name} delegates its drain`;
       const probe = { kind: 'drain-delegation', stage, target } as const;
       return wait('DrainDelegationUnknown', message, 'the API server answers', { probe });
     }
-    if (isUnanswered(drainDelegation)) return { kind: 'wait', ...untilAsked(drainDelegation) };
-    return drainDelegation === false
+    if (drainDelegation.kind === 'unanswered')
+      return { kind: 'wait', ...untilAsked(drainDelegation) };
+    return answerOf(drainDelegation) === false
       ? impossible(input, hook.name, `${target.name} drains itself`)
       : PASS;
   },

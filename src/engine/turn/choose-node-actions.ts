@@ -1,12 +1,13 @@
 /** Chooses node actions for targets that wait for the leader, for targets that must stop, and to clean up. */
+
 import { isPendingFor } from '../../drain/cordon-marks.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { chooseDrainAction, uncordonOf } from '../assess/choose-drain-action.ts';
 import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
+import { answerOf } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
 import {
-  isUnanswered,
   type NodeAction,
   type NodeView,
   type Snapshot,
@@ -79,7 +80,7 @@ function nodeActionFor(
   const isComplete =
     observation.kind === 'working' &&
     observation.waitsFor === 'uncordon' &&
-    facts.drainDelegation !== false;
+    answerOf(facts.drainDelegation) !== false;
   if (isComplete && mustStop(snapshot, target))
     return {
       kind: 'acknowledge',
@@ -193,7 +194,5 @@ function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
 
 function evicts({ drainPreview, drain }: TargetFacts): boolean {
   if (drain?.kind === 'draining' && drain.left > 0) return true;
-  return (
-    typeof drainPreview === 'object' && !isUnanswered(drainPreview) && drainPreview.evictable > 0
-  );
+  return (answerOf(drainPreview)?.evictable ?? 0) > 0;
 }
