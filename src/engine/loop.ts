@@ -13,6 +13,7 @@ import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';
 import { execute, type Outcome, RECHECK_SOON } from './execute/execute.ts';
 import { withRunBegun } from './execute/restart.ts';
 import type { Effects } from './execute/writes.ts';
+import { UNASKED } from './model/asked.ts';
 import { titleOf } from './model/plan-reference.ts';
 import { because } from './model/reasons.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -90,7 +91,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const known = {
         ...memory.knownOf(key, answers, policy),
         ...outsideResults(options, title),
-        decisions: answers.known.decisions ?? ('unasked' as const),
+        decisions: answers.known.decisions ?? UNASKED,
         hasRecorded,
       };
       const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);

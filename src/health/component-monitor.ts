@@ -30,7 +30,7 @@ export interface ComponentState {
 }
 
 /** The states of the components that have a Lease. `problem` says why the Leases could not be read. */
-interface Readings {
+export interface ComponentReadings {
   readonly states: readonly ComponentState[];
   readonly problem?: string | undefined;
   /** True if this process may not read the Leases, so that upgrades do not wait for the components. */
@@ -38,9 +38,9 @@ interface Readings {
 }
 
 /** What is known about the components. `unasked`: the first attempt to read their Leases has not ended. */
-export type Components = 'unasked' | Readings;
+type Components = 'unasked' | ComponentReadings;
 
-export type ComponentMonitor = BackgroundReader<Readings>;
+export type ComponentMonitor = BackgroundReader<ComponentReadings>;
 
 export interface MonitorParts {
   readonly client: Pick<KubeClient, 'get'>;
@@ -92,7 +92,7 @@ class Looks {
     this.#seen.clear();
   }
 
-  async read(abort: AbortSignal, before: Components): Promise<Readings> {
+  async read(abort: AbortSignal, before: Components): Promise<ComponentReadings> {
     try {
       const found = await Promise.all(
         COMPONENTS.map(async (name) => ({ name, lease: await this.#leaseOf(name, abort) })),

@@ -1,8 +1,10 @@
 /** Proves on recordings of a real cluster that a turn which was written as JSON and read back has the same outcome. */
+
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { answered } from '../../src/engine/model/asked.ts';
 import { gather, type Known } from '../../src/engine/snapshot/gather.ts';
 import type { Command } from '../../src/engine/turn/commands.ts';
 import type { Node } from '../../src/kube/resources.ts';
@@ -58,9 +60,9 @@ class RecordedCluster {
     }));
     const world = buildWorld(controllers, workers);
     const known: Known = {
-      controlPlane: autopilot.endpoints(world).map(({ name }) => ({ name, ready: true })),
-      preconditions: [],
-      drainDelegationOf: () => true,
+      controlPlane: answered(autopilot.endpoints(world).map(({ name }) => ({ name, ready: true }))),
+      preconditions: answered([]),
+      drainDelegationOf: () => answered(true),
       watch: () => ({ watchedMs: 0, followedMs: 0 }),
     };
     return { snapshot: gather(autopilot, plan, world, now, known), policy: buildPolicy(), now };

@@ -1,7 +1,9 @@
 /** Implements `refit approve PLAN --wave` and `refit accept`: writes what a person decided about a run into its NodeRollout. */
+
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import { type Place, placeOf } from '../../engine/contract/node-rollout-place.ts';
+import { answered } from '../../engine/model/asked.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import {
   acceptanceOf,
@@ -208,7 +210,8 @@ function effects(plan: Inspection, spec: Partial<Spec>, now: number): string[] {
           `The plan has failed, and starts no node by itself. To continue it: refit retry ${first.name}`,
         ];
   }
-  const { next } = viewAt({ ...plan, snapshot: { ...plan.snapshot, decisions } }, now);
+  const snapshot = { ...plan.snapshot, decisions: answered(decisions) };
+  const { next } = viewAt({ ...plan, snapshot }, now);
   return next.length > 0 ? [`Next: ${listed(next)}.`] : [];
 }
 

@@ -1,7 +1,9 @@
 /** Finds what a preview shows in addition to the decision: why the policy applies, and what would block drains. */
+
 import { type DrainPreview, isHeldBack } from '../../drain/drain-preview.ts';
 import { budgetWarning } from '../../engine/explain/drain-warnings.ts';
 import { factsOf } from '../../engine/gates/types.ts';
+import { answerOf } from '../../engine/model/asked.ts';
 import { isUpgradedByLaterStage, type Rollout, withStages } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
 import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
@@ -42,8 +44,7 @@ export function policyRule(
  * the pods could not be counted.
  */
 export function orderSentence({ snapshot, policy }: Inspection): string | undefined {
-  const { budgetPods } = snapshot;
-  const isCounted = typeof budgetPods === 'object' && budgetPods.byNode !== undefined;
+  const isCounted = answerOf(snapshot.budgetPods)?.byNode !== undefined;
   if (!isCounted || !needsBudgetPods(snapshot, policy)) return undefined;
   return `among the workers that may start next, those with the fewest pods covered by a PodDisruptionBudget now start first (\`drain.startWith\` of UpgradePolicy ${policy.name})`;
 }

@@ -11,6 +11,7 @@ import { READY } from '../../../test/support/builders/views.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
+import { answered } from '../../engine/model/asked.ts';
 import { inspectionAnswers } from './answers.ts';
 import { sourcesOf } from './inspection-sources.ts';
 
@@ -44,9 +45,9 @@ test('a dialect that asks for nothing has nothing against a plan, and none of it
 });
 
 test.each([
-  ['autopilot', { unanswered: { code: 'ControlPlaneUnknown' } }, 1],
+  ['autopilot', { kind: 'unanswered', reason: { code: 'ControlPlaneUnknown' } }, 1],
   // For this plan, the process that the user runs is the leader.
-  ['kubeadm', [{ name: 'c2', ready: false, detail: 'no answer' }], 0],
+  ['kubeadm', answered([{ name: 'c2', ready: false, detail: 'no answer' }]), 0],
 ])(
   'an API server that this machine does not reach, of a plan of %s',
   async (name, known, unseen) => {

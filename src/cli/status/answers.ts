@@ -10,7 +10,9 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
+import { type Asked, answered, UNASKED, unanswered } from '../../engine/model/asked.ts';
 import type { Probe } from '../../engine/model/decision.ts';
+import type { DecisionsOfPeople } from '../../engine/model/decisions-of-people.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Target } from '../../engine/model/rollout.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
@@ -93,7 +95,7 @@ export function inspectionAnswers(
   sources: Sources,
   { dialect, plan, world, options, isLeaderHere }: Subject,
 ): InspectionAnswers {
-  const delegations = new Map<string, boolean>();
+  const delegations = new Map<string, Asked<boolean>>();
   const drains = new Map<string, DrainState>();
   const unseen = new Set<string>();
   const known = nothingKnown({ dialect, plan }, delegations, drains);
@@ -109,7 +111,7 @@ export function inspectionAnswers(
       }
       case 'preconditions': {
         const unmet = async () => await sources.preconditions(dialect, plan);
-        known.preconditions = await asking(LEFT_OBJECTS, unmet, []);
+        known.preconditions = answered(await asking(LEFT_OBJECTS, unmet, []));
         return;
       }
       case 'decisions':
@@ -119,14 +121,14 @@ export function inspectionAnswers(
         const preview = async () => await sources.drainPreview(question.node, options);
         known.drainPreviews.set(
           question.node,
-          await asking('whether nodes can be drained', preview, CLEAR),
+          answered(await asking('whether nodes can be drained', preview, CLEAR)),
         );
         return;
       }
       case 'drain-delegation': {
         const { stage, target } = question;
         const delegation = async () => await sources.drainDelegation(dialect, stage, target, world);
-        delegations.set(target.key, await asking('who drains a node', delegation, true));
+        delegations.set(target.key, answered(await asking('who drains a node', delegation, true)));
         return;
       }
       case 'drain': {
@@ -147,7 +149,7 @@ export function inspectionAnswers(
     for (const each of seen.unseen) unseen.add(each);
   };
   const addBudgetPods = async (): Promise<void> => {
-    known.budgetPods = await budgetPodsFrom(sources, unseen);
+    known.budgetPods = answered(await budgetPodsFrom(sources, unseen));
   };
   const published = publishedAnswers(sources, { dialect, plan }, known, ask);
   return { known, unseen, add, addHealth, addLocks, addBudgetPods, ...published };
@@ -183,21 +185,21 @@ function publishedAnswers(
  */
 function nothingKnown(
   { dialect, plan }: Pick<Subject, 'dialect' | 'plan'>,
-  delegations: ReadonlyMap<string, boolean>,
+  delegations: ReadonlyMap<string, Asked<boolean>>,
   drains: ReadonlyMap<string, DrainState>,
 ) {
   return {
     controlPlane: undefined as Known['controlPlane'],
     preconditions: undefined as Known['preconditions'],
-    decisions: 'unasked' as Known['decisions'],
+    decisions: UNASKED as Known['decisions'],
     components: componentsFinding(plan),
     health: undefined as Known['health'],
     failures: undefined as Known['failures'],
     locks: undefined as Known['locks'],
     hooks: undefined as Known['hooks'],
     budgetPods: undefined as Known['budgetPods'],
-    drainPreviews: new Map<string, DrainPreview>(),
-    drainDelegationOf: ({ key }: Target) => delegations.get(key),
+    drainPreviews: new Map<string, Asked<DrainPreview>>(),
+    drainDelegationOf: ({ key }: Target) => delegations.get(key) ?? UNASKED,
     drainOf: (node: string) => drains.get(node),
     refusalOf: (_rollout: Rollout, { name }: Target) => refusalOn(dialect, plan, name),
   } satisfies Known;
@@ -238,9 +240,9 @@ async function controlPlaneFromHere(
   const question = async () => await sources.controlPlane(dialect.endpoints(world));
   const health = await asking('whether the API servers are ready', question, []);
   const doubt = isLeaderHere ? undefined : doubtOf(health);
-  if (doubt === undefined) return health;
+  if (doubt === undefined) return answered(health);
   unseen.add(doubt);
-  return { unanswered: because('ControlPlaneUnknown', doubt), recheckMs: 0 };
+  return unanswered({ reason: because('ControlPlaneUnknown', doubt), recheckMs: 0 });
 }
 
 /**
@@ -250,10 +252,10 @@ async function decisionsFrom(
   asked: ReturnType<Sources['decisions']>,
   unseen: Set<string>,
 ): Promise<Known['decisions']> {
-  return await asked.catch((error: unknown) => {
+  return await asked.then(answered<DecisionsOfPeople>, (error: unknown) => {
     const what = `what people approved or accepted: ${messageOf(error)}`;
     unseen.add(what);
-    return { unanswered: because('CannotDecide', `could not check ${what}`), recheckMs: 0 };
+    return unanswered({ reason: because('CannotDecide', `could not check ${what}`), recheckMs: 0 });
   });
 }
 
@@ -295,7 +297,7 @@ async function healthOf(
 function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
   const words = dialect.reporting?.stalls?.of(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
   const isOfTarget = `; ${words}`.includes(`; ${target}: the API server refuses `);
-  return isOfTarget ? { unanswered: because('TargetRefused', words), recheckMs: 0 } : undefined;
+  return isOfTarget ? { reason: because('TargetRefused', words), recheckMs: 0 } : undefined;
 }
 
 /**

@@ -2,6 +2,7 @@
  * Finds out for a read-only command whether the API servers are ready. The result of the leader's check is used, not
  * the result of a check from the user's machine.
  */
+import { answered, type Unanswered, unanswered } from '../../engine/model/asked.ts';
 import type { EndpointHealth } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
@@ -16,11 +17,11 @@ const MOST_CAUSES = 2;
  * Returns the leader's result about the API servers, from the conditions of the plan; undefined if the leader found
  * that all of them are ready. The leader's result is used, because the leader is at another place in the network.
  */
-export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
+export function leaderFinding(plan: KubeObject): Unanswered | undefined {
   const message = blockedBy(plan, 'ControlPlaneNotReady');
   return message === undefined
     ? undefined
-    : { unanswered: because('ControlPlaneNotReady', message), recheckMs: 0 };
+    : unanswered({ reason: because('ControlPlaneNotReady', message), recheckMs: 0 });
 }
 
 /**
@@ -29,7 +30,7 @@ export function leaderFinding(plan: KubeObject): Known['controlPlane'] {
  */
 export function componentsFinding(plan: KubeObject): Known['components'] {
   const told = blockedBy(plan, 'ComponentNotWorking');
-  return told === undefined ? undefined : { told };
+  return told === undefined ? undefined : answered({ told });
 }
 
 /**

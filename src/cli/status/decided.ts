@@ -1,5 +1,6 @@
 /** Says in sentences what people decided about the present run of a plan. */
-import { isUnanswered, type Snapshot } from '../../engine/model/decision.ts';
+import { answerOf } from '../../engine/model/asked.ts';
+import type { Snapshot } from '../../engine/model/decision.ts';
 import { acceptanceOf, approvalOf, runOf } from '../../engine/model/decisions-of-people.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 
@@ -9,11 +10,12 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
  * that the name comes from the entry.
  */
 export function decidedIn(
-  { decisions, rollout }: Snapshot,
+  { decisions: asked, rollout }: Snapshot,
   { waves = [], health }: RolloutPolicy,
   now: number,
 ): string[] {
-  if (decisions === undefined || decisions === 'unasked' || isUnanswered(decisions)) return [];
+  const decisions = answerOf(asked);
+  if (decisions === undefined) return [];
   const approved = waves.flatMap(({ needsApproval }, index) => {
     const wave = index + 1;
     const found = needsApproval === true ? approvalOf(decisions, rollout, wave) : undefined;

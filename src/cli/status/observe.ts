@@ -1,4 +1,5 @@
 /** Inspects all plans for the same point in time, with the same decision function that the controller uses. */
+
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
@@ -10,6 +11,7 @@ import { drainWarnings } from '../../engine/explain/drain-warnings.ts';
 import { explain, explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
+import { answerOf } from '../../engine/model/asked.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import { runNameOf } from '../../engine/model/failures.ts';
 import {
@@ -396,7 +398,7 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
     const isDrained =
       observation.kind === 'working' &&
       observation.waitsFor === 'drain' &&
-      drainDelegation === true;
+      answerOf(drainDelegation) === true;
     if (!isDrained || !node?.unschedulable) return [];
     const began = Date.parse(observation.since);
     return [

@@ -11,6 +11,7 @@ import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
 import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
+import { answerOf } from '../../engine/model/asked.ts';
 import type {
   Cordoned,
   Snapshot,
@@ -431,7 +432,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput, refusals: Ref
   const working = observation.kind === 'working' ? observation : undefined;
   const isDrained =
     isOpen && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
-  const whoDrains = drainDelegation === false ? 'node' : 'leader';
+  const whoDrains = answerOf(drainDelegation) === false ? 'node' : 'leader';
   // If the attempt began after the time in the record, it belongs to a later run.
   const isRecorded = Date.parse(observation.attempt) <= Date.parse(target.since);
   return {

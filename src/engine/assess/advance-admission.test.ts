@@ -1,10 +1,12 @@
 /** Tests the first decision: a rollout is started as a whole, or is refused with all reasons. */
+
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -63,10 +65,10 @@ test('without targets it starts, and ends with the next move', () => {
 });
 
 test.each<[string, Partial<Snapshot>]>([
-  ['its preconditions are not asked', { preconditions: 'unasked' }],
+  ['its preconditions are not asked', { preconditions: UNASKED }],
   [
     'its preconditions got no answer',
-    { preconditions: { unanswered: because('CannotDecide', 'x'), recheckMs: 1 } },
+    { preconditions: unanswered({ reason: because('CannotDecide', 'x'), recheckMs: 1 }) },
   ],
 ])('nothing is decided while %s', (_why, more) => {
   const snapshot = { ...buildSnapshot(NEW), ...more };
@@ -79,14 +81,19 @@ test('nothing is decided while the policy cannot be read', () => {
 });
 
 test('preconditions that are met let it run', () => {
-  const snapshot: Snapshot = { ...buildSnapshot(NEW), preconditions: [] };
+  const snapshot: Snapshot = { ...buildSnapshot(NEW), preconditions: answered([]) };
   expect(admit({ snapshot, policy: buildPolicy(), now: T0 }).phase).toBe('running');
 });
 
 test.each<[string, Partial<Snapshot>, Parameters<typeof buildPolicy>[0], object]>([
   [
     'all preconditions that are not met',
-    { preconditions: [because('InvalidPlan', 'no etcd'), because('InvalidPlan', 'no quorum')] },
+    {
+      preconditions: answered([
+        because('InvalidPlan', 'no etcd'),
+        because('InvalidPlan', 'no quorum'),
+      ]),
+    },
     {},
     { code: 'InvalidPlan', message: 'no etcd; no quorum' },
   ],
@@ -110,7 +117,7 @@ test.each<[string, Partial<Snapshot>, Parameters<typeof buildPolicy>[0], object]
 
 test('an abort needs neither an answer nor a policy that can be read', () => {
   const controls = { ...NO_CONTROLS, abort: 'wrong version' };
-  const snapshot: Snapshot = { ...buildSnapshot(NEW), controls, preconditions: 'unasked' };
+  const snapshot: Snapshot = { ...buildSnapshot(NEW), controls, preconditions: UNASKED };
   const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
   expect(admit({ snapshot, policy, now: T0 })).toMatchObject({
     phase: 'failed',

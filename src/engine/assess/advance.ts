@@ -12,8 +12,9 @@ import { judgePlan, type VersionVerdict } from '../../versions/plan-rules.ts';
 import { pinAgainst } from '../gates/pins.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput, nodeNameOf } from '../gates/types.ts';
+import { answerOf, isAwaited } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
-import { isUnanswered, type Snapshot } from '../model/decision.ts';
+import type { Snapshot } from '../model/decision.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
@@ -213,10 +214,9 @@ export function admit(context: DecisionContext): Rollout {
   if (controls.abort !== undefined)
     return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
   // The rules below cannot be applied under a policy that cannot be read.
-  if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0)
-    return rollout;
+  if (isAwaited(preconditions) || policy.problems.length > 0) return rollout;
   if (asksForEarlierVersions(snapshot)) return rollout;
-  const unmet = together(preconditions ?? []);
+  const unmet = together(answerOf(preconditions) ?? []);
   if (unmet) return { ...rollout, phase: 'invalid', reason: unmet };
   const broken = together(brokenRules(context));
   if (broken) return { ...rollout, phase: 'invalid', reason: broken };
@@ -246,8 +246,8 @@ export function admit(context: DecisionContext): Rollout {
  */
 export function refusalsOf(context: DecisionContext): Reason[] {
   const { snapshot, policy } = context;
-  const { rollout, preconditions = [] } = snapshot;
-  const unmet = preconditions === 'unasked' || isUnanswered(preconditions) ? [] : preconditions;
+  const { rollout, preconditions } = snapshot;
+  const unmet = answerOf(preconditions) ?? [];
   return [
     ...rollout.problems,
     ...unmet,

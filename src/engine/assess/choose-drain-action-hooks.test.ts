@@ -2,6 +2,7 @@
  * Tests hooks between the drain and the restart: the order in which they run, what a node waits for, and the effect of
  * a failure.
  */
+
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -11,6 +12,7 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Hook, HookMoment, HookResult, HookState } from '../../hooks/rules.ts';
 import { hookRunOf } from '../gates/hook-runs.ts';
+import { answered } from '../model/asked.ts';
 import type { NodeView, TargetFacts } from '../model/decision.ts';
 import type { DrainPolicy } from '../policy/rollout-policy.ts';
 import { nodeActionsOf } from '../turn/choose-node-actions.ts';
@@ -57,7 +59,13 @@ function scene({ hooks = BOTH, results = {}, facts, drain, now = MINUTE }: Scene
   const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
   const [target = buildTarget('w1')] = stage.targets;
   const snapshot = buildSnapshot(buildRollout([stage]), {
-    w1: { drainDelegation: true, node: NODE, observation: ASKING, drain: DRAINED, ...facts },
+    w1: {
+      drainDelegation: answered(true),
+      node: NODE,
+      observation: ASKING,
+      drain: DRAINED,
+      ...facts,
+    },
   });
   const known = hooks.flatMap((each): HookResult[] => {
     const state = results[each.name];

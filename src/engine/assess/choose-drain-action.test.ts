@@ -2,6 +2,7 @@
  * Tests what the leader does and reports for a node that delegates its drain, and what it writes about cordons into a
  * signal.
  */
+
 import { expect, onTestFinished, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -13,6 +14,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { AFTER_TARGET } from '../gates/registry.ts';
 import { type Gate, stop } from '../gates/types.ts';
+import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/rollout.ts';
@@ -50,7 +52,7 @@ function evaluationOf(
 ) {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
   const snapshot = buildSnapshot(buildRollout([stage]), {
-    w1: { drainDelegation: true, node: OURS, observation: asking('drain'), ...facts },
+    w1: { drainDelegation: answered(true), node: OURS, observation: asking('drain'), ...facts },
   });
   const [target = buildTarget('w1')] = stage.targets;
   const evaluation = assess(snapshot, buildPolicy(policy), T0 + now).of(stage, target);
@@ -68,24 +70,25 @@ const AT_WORK = { phase: 'working', effect: 'node-action' } as const;
 const FAILED = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
 
 test('who may drain is asked before anything else', () => {
-  const { evaluation, stage, target } = evaluationOf({ drainDelegation: 'unasked' });
+  const { evaluation, stage, target } = evaluationOf({ drainDelegation: UNASKED });
   expect(evaluation).toEqual({
     ...AT_WORK,
     reason: because('DrainDelegationUnknown', 'asking whether w1 delegates its drain'),
     probe: { kind: 'drain-delegation', stage, target },
   });
-  const unanswered = because('CannotDecide', 'no answer');
-  expect(evaluationOf({ drainDelegation: { unanswered, recheckMs: 7 } }).evaluation).toEqual({
+  const reason = because('CannotDecide', 'no answer');
+  const drainDelegation = unanswered({ reason, recheckMs: 7 });
+  expect(evaluationOf({ drainDelegation }).evaluation).toEqual({
     ...AT_WORK,
     gate: 'drain-delegation',
-    reason: unanswered,
+    reason,
     ends: expect.any(String) as string,
     recheckMs: 7,
   });
 });
 
 test('a target without a Node need not be asked', () => {
-  const { evaluation } = evaluationOf({ drainDelegation: 'unasked', node: undefined });
+  const { evaluation } = evaluationOf({ drainDelegation: UNASKED, node: undefined });
   expect(evaluation.nodeAction).toMatchObject({ kind: 'acknowledge', node: undefined });
 });
 

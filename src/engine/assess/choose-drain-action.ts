@@ -8,13 +8,8 @@ import { formatDuration } from '../../util/duration.ts';
 import { sameJson } from '../../util/json.ts';
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_WORK, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
-import {
-  isUnanswered,
-  type NodeAction,
-  type NodeView,
-  type TargetFacts,
-  untilAsked,
-} from '../model/decision.ts';
+import { untilAsked } from '../model/asked.ts';
+import type { NodeAction, NodeView, TargetFacts } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { ownerOf } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -28,7 +23,7 @@ export function chooseDrainAction(
 ): TargetEvaluation | undefined {
   const { observation, drainDelegation, node } = facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
-  if (node && drainDelegation === 'unasked') {
+  if (node && drainDelegation.kind === 'unasked') {
     const { stage, target } = context;
     const reason = because(
       'DrainDelegationUnknown',
@@ -41,7 +36,7 @@ export function chooseDrainAction(
       probe: { kind: 'drain-delegation', stage, target },
     };
   }
-  if (node && isUnanswered(drainDelegation))
+  if (node && drainDelegation.kind === 'unanswered')
     return {
       phase: 'working',
       effect: 'node-action',

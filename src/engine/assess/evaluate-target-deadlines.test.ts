@@ -1,10 +1,12 @@
 /** Tests when a target counts as late, and when it is checked again. */
+
 import { expect, test } from 'vitest';
 import { sent, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { answered } from '../model/asked.ts';
 import type { Observation } from '../model/decision.ts';
 import { isLate, timeLeft } from './evaluate-target.ts';
 
@@ -75,7 +77,11 @@ test.each<[string, Observation, number, number, boolean, number]>([
 ])(
   'a leader that was away and is back: %s',
   (_name, observation, watchedMs, followedMs, late, left) => {
-    const facts = { ...buildFacts({ observation, drainDelegation: true }), watchedMs, followedMs };
+    const facts = {
+      ...buildFacts({ observation, drainDelegation: answered(true) }),
+      watchedMs,
+      followedMs,
+    };
     const now = T0 + 8 * HOUR;
     expect([isLate(target, facts, policy, now), timeLeft(target, facts, policy, now)]).toEqual([
       late,
@@ -92,8 +98,8 @@ test('a future time by the clock of another leader extends no deadline', () => {
 });
 
 test.each([
-  ['of the leader: it keeps the deadline, with its choice', true, false],
-  ['of the node itself: nobody else could', false, true],
+  ['of the leader: it keeps the deadline, with its choice', answered(true), false],
+  ['of the node itself: nobody else could', answered(false), true],
 ])('a drain that takes too long, %s', (_name, drainDelegation, late) => {
   const facts = {
     ...buildFacts({ observation: DRAIN, drainDelegation }),

@@ -1,4 +1,5 @@
 /** Tests what the evaluation of one target contains: the phase, the effect, the state to record, and the message. */
+
 import { expect, test } from 'vitest';
 import {
   failed,
@@ -13,6 +14,7 @@ import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapsh
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { answered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -201,7 +203,7 @@ test.each<[string, Situation, object]>([
   [
     'stayed at a step, and drains itself',
     {
-      facts: { observation: working('Restart'), watchedMs: long, drainDelegation: false },
+      facts: { observation: working('Restart'), watchedMs: long, drainDelegation: answered(false) },
       now: long,
     },
     {
@@ -213,7 +215,7 @@ test.each<[string, Situation, object]>([
   ],
   [
     'drains itself, and took too long for it',
-    { facts: { observation: asks, watchedMs: long, drainDelegation: false }, now: long },
+    { facts: { observation: asks, watchedMs: long, drainDelegation: answered(false) }, now: long },
     {
       phase: 'failed',
       effect: 'fail',
@@ -226,7 +228,7 @@ test.each<[string, Situation, object]>([
   ],
   [
     'asks for its drain, and the whole took too long',
-    { facts: { observation: asks, watchedMs: long, drainDelegation: true }, now: long },
+    { facts: { observation: asks, watchedMs: long, drainDelegation: answered(true) }, now: long },
     {
       phase: 'failed',
       effect: 'fail',

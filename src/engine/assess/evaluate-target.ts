@@ -1,4 +1,5 @@
 /** Evaluates one target: its observation, its deadlines, its row in the transition table, its gates, and the state to record. */
+
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -20,6 +21,7 @@ import {
   gateInput,
   type TargetContext,
 } from '../gates/types.ts';
+import { answerOf } from '../model/asked.ts';
 import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
@@ -181,7 +183,7 @@ function evaluation(context: EvaluationContext): TargetEvaluation {
       const { observation, drainDelegation } = facts;
       const isAsking = observation.kind === 'working' && observation.waitsFor !== undefined;
       const recheck =
-        isAsking && drainDelegation === false ? { recheckMs: DELEGATION_RECHECK_MS } : {};
+        isAsking && answerOf(drainDelegation) === false ? { recheckMs: DELEGATION_RECHECK_MS } : {};
       return { phase, effect, reason: restingReason(target, phase, facts), ...recheck };
     }
   }
@@ -218,7 +220,9 @@ function observedStateOf(
   if (!exists) return 'gone';
   const { kind } = observation;
   if (late && (kind === 'sent' || kind === 'working')) return 'late';
-  return kind === 'working' && observation.waitsFor !== undefined && drainDelegation !== false
+  return kind === 'working' &&
+    observation.waitsFor !== undefined &&
+    answerOf(drainDelegation) !== false
     ? 'asking'
     : kind;
 }
@@ -398,7 +402,11 @@ export function failureReason(
     const code = observation.late === 'drain' ? 'DrainTooLong' : refused;
     return because(code, `${target.name}: ${observation.message}${again}`);
   }
-  if (observation.kind === 'working' && observation.part === 'drain' && drainDelegation === false)
+  if (
+    observation.kind === 'working' &&
+    observation.part === 'drain' &&
+    answerOf(drainDelegation) === false
+  )
     return because(
       'DrainTooLong',
       `${target.name}, which drains itself, was not drained within its deadline`,
@@ -472,7 +480,7 @@ function stepDeadlineMs(
   if (step === 'ready') return stepDeadlines.ready + settleMs;
   // The deadline `drain` applies here only if the node drains itself. If the leader drains the node,
   // choose-drain-action.ts applies the deadline instead.
-  const isOwn = step === 'drain' && drainDelegation !== false;
+  const isOwn = step === 'drain' && answerOf(drainDelegation) !== false;
   return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
 }
 

@@ -15,7 +15,7 @@ import { because } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 const REFUSAL = {
-  unanswered: because('TargetRefused', 'w1: refused by a webhook'),
+  reason: because('TargetRefused', 'w1: refused by a webhook'),
   recheckMs: 1000,
 };
 const LEASE = { tool: 'DisruptionLease', others: [], isOurs: false } as const;

@@ -210,7 +210,7 @@ test.each<[string, RecordedState, Observation, boolean]>([
 test('an object that is gone reports nothing of an attempt', () => {
   const snapshot = snapshotWith([buildStage('worker', [w1])], {});
   const [own = w1] = snapshot.rollout.stages[0]?.targets ?? [];
-  const facts = new Map([[own.key, { exists: false, observation: OLD_FAILURE }]]);
+  const facts = new Map([[own.key, buildFacts({ exists: false, observation: OLD_FAILURE })]]);
   expect(isSupersededByRetry({ ...snapshot, facts }, own)).toBe(false);
 });
 

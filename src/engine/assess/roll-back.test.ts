@@ -2,6 +2,7 @@
  * Tests when the leader rolls a failed run back by itself, and when a policy that requests a roll-back has the same
  * effect as Stop.
  */
+
 import { expect, test } from 'vitest';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -11,6 +12,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, T0 } from '../../../test/support/clock/times.ts';
 import { rollBackSentence } from '../explain/roll-back.ts';
+import { answered, UNASKED } from '../model/asked.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { PossibleRollBack } from '../model/possible-roll-back.ts';
@@ -26,7 +28,7 @@ import { rollBackVerdict } from './roll-back.ts';
 const POLICY: Partial<RolloutPolicy> = { rollsBackOnFailure: true, name: 'safe' };
 const BACK = { plan: buildPlan(), names: ['w1'] };
 const LATER = { awaits: 'w1 still shows v1', leftMs: 5000 };
-const READ = { plan: '', place: '', exists: true, approvals: [], accepted: [] };
+const READ = answered({ plan: '', place: '', exists: true, approvals: [], accepted: [] });
 const TARGETS = [buildTarget('w1', 'done'), buildTarget('w2', 'failed'), buildTarget('w3')];
 
 interface Row {
@@ -63,7 +65,7 @@ test.each<[string, Row, string | undefined]>([
   ['an edit after the end', { rollout: { edit: 'w4 is listed now' } }, undefined],
   ['a pause of the plan', { controls: { paused: true } }, 'paused'],
   ['a pause of the policy', { policy: { paused: true } }, 'paused'],
-  ['a NodeRollout that was not read', { decisions: 'unasked' }, 'ask'],
+  ['a NodeRollout that was not read', { decisions: UNASKED }, 'ask'],
   ['an end that is not recorded yet', { rollBack: 'unrecorded' }, 'wait'],
   ['a node whose version is not known yet', { rollBack: LATER }, 'delayed'],
   ['a way back that is closed', { rollBack: { obstacle: 'closed' } }, 'refused'],
@@ -81,7 +83,7 @@ test.each<[string, Row, string | undefined]>([
 
 test.each<[Row, string[]]>([
   [{}, ['roll-back']],
-  [{ decisions: 'unasked' }, ['probe']],
+  [{ decisions: UNASKED }, ['probe']],
   [{ rollBack: 'unrecorded' }, ['wake']],
   [{ rollBack: LATER }, ['wake']],
   [{ rollBack: { obstacle: 'closed' } }, []],

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
-import { isUnanswered, type Snapshot } from '../model/decision.ts';
+import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { isFinal } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -42,8 +42,8 @@ export function rollBackVerdict(
   if (typeof rollBack === 'object' && 'byHand' in rollBack) return refused(policy, rollBack.byHand);
   if (!isOver) return { kind: 'ahead' };
   if (controls.paused || policy.paused) return { kind: 'paused' };
-  if (decisions === undefined || decisions === 'unasked') return { kind: 'ask' };
-  if (isUnanswered(decisions) || rollBack === undefined || rollBack === 'unrecorded')
+  if (decisions.kind === 'unasked' || decisions.kind === 'never') return { kind: 'ask' };
+  if (decisions.kind === 'unanswered' || rollBack === undefined || rollBack === 'unrecorded')
     return { kind: 'wait' };
   if ('awaits' in rollBack) return { kind: 'delayed', ...rollBack };
   if ('obstacle' in rollBack) return refused(policy, rollBack.obstacle);

@@ -1,4 +1,5 @@
 /** Tests `drain.onDeadline: SkipNode`: a node that cannot be drained is left out, and the plan continues. */
+
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { working } from '../../../test/support/builders/observations.ts';
@@ -8,6 +9,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { answered } from '../model/asked.ts';
 import type { NodeView, Snapshot, TargetFacts } from '../model/decision.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
@@ -23,7 +25,7 @@ const POLICY = buildPolicy({ name: 'nightly', drain: { ...drain, onDeadline: 'sk
 /** The facts of a node whose drain began at T0 and is blocked. */
 const BLOCKED: Partial<TargetFacts> = {
   node: NODE,
-  drainDelegation: true,
+  drainDelegation: answered(true),
   drain: { kind: 'draining', since: T0, left: 1, blockedBy: 'PodDisruptionBudget a/b' } as never,
   observation: {
     ...working('Cordoning'),
@@ -82,11 +84,11 @@ test('more skipped nodes than maxBlockedNodes stop the plan, and the reason says
 
 const BLOCKED_PREVIEW: Partial<TargetFacts> = {
   node: { ...NODE, unschedulable: false },
-  drainPreview: {
+  drainPreview: answered({
     evictable: 1,
     obstacles: [],
     refused: [{ pod: 'a/b', reason: 'has no controller, so nothing would create it again' }],
-  },
+  }),
 };
 
 function hopeless(count: number, blockedMs: number, more: Partial<Snapshot> = {}): Snapshot {

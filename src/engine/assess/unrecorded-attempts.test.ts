@@ -1,4 +1,5 @@
 /** Tests that the leader records the attempt of a target before it does anything else, if no record says when it began. */
+
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -53,7 +54,7 @@ test('the attempt of a target that already works is recorded with the time of it
 });
 
 test('while the API server refuses to write its object, the attempt of a target is not recorded again and again', () => {
-  const refusal = { unanswered: because('TargetRefused', 'w1: refused'), recheckMs: 1000 };
+  const refusal = { reason: because('TargetRefused', 'w1: refused'), recheckMs: 1000 };
   for (const facts of [{ refusal }, { refusal, observation: WORKING }]) {
     const { record, signals } = decided(facts);
     expect([record, signals]).toEqual([undefined, []]);

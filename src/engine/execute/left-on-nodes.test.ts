@@ -49,7 +49,7 @@ function rolloutOf(state: RecordedState, more: Partial<Rollout> = {}): Rollout {
 /** Returns a memory of refused writes. It contains every write if `isRefused` is true, otherwise it is empty. */
 function refusals(isRefused: boolean) {
   const of = () =>
-    isRefused ? { unanswered: because('TargetRefused', 'no'), recheckMs: 1 } : undefined;
+    isRefused ? { reason: because('TargetRefused', 'no'), recheckMs: 1 } : undefined;
   return { of, add: () => undefined };
 }
 

@@ -6,7 +6,8 @@ import { describeBlockingBudget } from '../../drain/budgets.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { factsOf } from '../gates/types.ts';
-import { isUnanswered, type Snapshot } from '../model/decision.ts';
+import { answerOf } from '../model/asked.ts';
+import type { Snapshot } from '../model/decision.ts';
 import { isFinal, type Target, withStages } from '../model/rollout.ts';
 import type { DrainPolicy, RolloutPolicy } from '../policy/rollout-policy.ts';
 
@@ -17,9 +18,8 @@ type DrainRules = Pick<RolloutPolicy, 'drain' | 'stepDeadlines'>;
 export function drainWarnings({ rollout, facts }: Snapshot, policy: RolloutPolicy): string[] {
   if (isFinal(rollout)) return [];
   return withStages(rollout).flatMap(({ target }) => {
-    const { drainPreview } = factsOf({ facts }, target);
-    const isKnown = typeof drainPreview === 'object' && !isUnanswered(drainPreview);
-    return target.state === 'pending' && isKnown ? budgetWarning(target, drainPreview, policy) : [];
+    const preview = answerOf(factsOf({ facts }, target).drainPreview);
+    return target.state === 'pending' && preview ? budgetWarning(target, preview, policy) : [];
   });
 }
 

@@ -1,4 +1,5 @@
 /** Tests why skipped targets wait, for each gate that checks single targets. */
+
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { working } from '../../../test/support/builders/observations.ts';
@@ -9,6 +10,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
+import { UNASKED } from '../model/asked.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -85,7 +87,7 @@ test.each<[string, Situation, string[]]>([
 test('read-only commands ask about a few of them, the leader about none', () => {
   const names = Array.from({ length: 12 }, (_, index) => `a${index}`);
   const facts = Object.fromEntries(
-    names.map((name) => [name, { node: nodeOf(name), drainPreview: 'unasked' as const }]),
+    names.map((name) => [name, { node: nodeOf(name), drainPreview: UNASKED }]),
   );
   const snapshot = buildSnapshot(buildRollout([buildStage('worker', [...names, moving])]), {
     ...facts,

@@ -2,6 +2,7 @@
  * Tests each wait completely, as commands show it: the gate, the reason, what ends it, since when it lasts, and whether
  * it affects the whole stage.
  */
+
 import { expect, test } from 'vitest';
 import { NONE, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -11,6 +12,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
+import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -109,21 +111,20 @@ test('a later stage: for the one before it', () => {
 test('a new plan waits for its preconditions, and for nothing else', () => {
   const rollout = buildRollout([STAGE], { phase: 'new' });
   const common = { gate: 'preconditions', since: SINCE, ofStage: true };
-  const unasked = explained(rollout, { more: { preconditions: 'unasked' } });
+  const unasked = explained(rollout, { more: { preconditions: UNASKED } });
   const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
   expect(unasked.waits).toEqual([{ ...common, reason: checking, ends: 'the API server answers' }]);
   expect(unasked.probes).toEqual([{ kind: 'preconditions' }]);
-  const unanswered = because('CannotDecide', 'no answer');
-  const asked = explained(rollout, { more: { preconditions: { unanswered, recheckMs: 7 } } });
-  expect(asked.waits).toEqual([
-    { ...common, reason: unanswered, ends: 'the probe gets an answer' },
-  ]);
+  const reason = because('CannotDecide', 'no answer');
+  const preconditions = unanswered({ reason, recheckMs: 7 });
+  const asked = explained(rollout, { more: { preconditions } });
+  expect(asked.waits).toEqual([{ ...common, reason, ends: 'the probe gets an answer' }]);
   expect(asked.recheckAfterMs).toBe(7);
 });
 
 test.each<[string, Rollout, Partial<Snapshot>]>([
-  ['runs already', buildRollout([STAGE]), { preconditions: 'unasked' }],
-  ['has its answer', buildRollout([STAGE], { phase: 'new' }), { preconditions: [] }],
+  ['runs already', buildRollout([STAGE]), { preconditions: UNASKED }],
+  ['has its answer', buildRollout([STAGE], { phase: 'new' }), { preconditions: answered([]) }],
 ])('a plan that %s does not wait for its preconditions', (_name, rollout, more) => {
   expect(explained(rollout, { more }).waits.map(({ gate }) => gate)).not.toContain('preconditions');
 });
@@ -203,7 +204,7 @@ test('people also read why targets wait that were let past: since when, and with
   const stage = buildStage('worker', ['w0', DONE, 'w1', moving, 'w4', 'w5']);
   const facts = {
     ...atWork,
-    w0: { node, drainPreview: 'unasked' as const },
+    w0: { node, drainPreview: UNASKED },
     w1: sick,
     w3: { ready: false },
     w4: { ready: false },

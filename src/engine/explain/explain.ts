@@ -9,14 +9,9 @@ import { timeLeft } from '../assess/evaluate-target.ts';
 import { untilEarlierVersionsAreRead } from '../gates/earlier-versions-read.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
+import { untilAsked } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
-import {
-  type Cordoned,
-  isUnanswered,
-  type Probe,
-  untilAsked,
-  type Wait,
-} from '../model/decision.ts';
+import { type Cordoned, type Probe, type Wait } from '../model/decision.ts';
 import { asksForEarlierVersions } from '../model/earlier-versions.ts';
 import { because } from '../model/reasons.ts';
 import { inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
@@ -88,11 +83,11 @@ function earlierVersionsWait({ snapshot }: DecisionContext): ExplainedWait | und
 function preconditionsWait({
   snapshot: { rollout, preconditions },
 }: DecisionContext): ExplainedWait | undefined {
-  if (rollout.phase !== 'new' || !(preconditions === 'unasked' || isUnanswered(preconditions)))
-    return undefined;
+  if (rollout.phase !== 'new') return undefined;
+  if (preconditions.kind === 'answered' || preconditions.kind === 'never') return undefined;
   const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
   const { reason, ends, ...next } =
-    preconditions === 'unasked'
+    preconditions.kind === 'unasked'
       ? {
           reason: checking,
           ends: 'the API server answers',

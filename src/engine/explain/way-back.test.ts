@@ -1,4 +1,5 @@
 /** Tests whether a rollout can be rolled back, according to the report for users, in each situation of a cluster. */
+
 import { describe, expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -9,6 +10,7 @@ import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { keptFileUrl } from '../../signal/kept-file.ts';
+import { answered } from '../model/asked.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
 import type { RecordedState, Role, Stage } from '../model/rollout.ts';
@@ -80,7 +82,8 @@ function snapshotOf(situations: readonly Partial<Situation>[]) {
   );
   const gathered = buildSnapshot(buildRollout(stages), Object.fromEntries(facts));
   const { servers, recorded: url } = all[0] ?? {};
-  const snapshot = url === undefined ? gathered : { ...gathered, decisions: recordOf(url) };
+  const snapshot =
+    url === undefined ? gathered : { ...gathered, decisions: answered(recordOf(url)) };
   if (servers === undefined) return snapshot;
   const apiServers = servers.map((version, index) => ({ name: `c${index}`, version }));
   return { ...snapshot, apiServers };

@@ -1,9 +1,11 @@
 /** Tests accepted risks: which entries of a NodeRollout allow a plan to continue although a health check fails. */
+
 import { describe, expect, test } from 'vitest';
 import { input, resting } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { CheckResult } from '../../health/checks.ts';
+import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { acceptancesIn } from '../model/decisions-of-people.ts';
 import { because } from '../model/reasons.ts';
@@ -19,7 +21,11 @@ const entry = { check: 'one', by: 'ada', run: RUN };
 
 function verdictWith(accepted: unknown, health: readonly CheckResult[] = FAILING) {
   const place = { plan: 'table/plan', place: 'ns/table-plan', exists: true };
-  const decisions = { ...place, approvals: [], accepted: acceptancesIn(accepted) };
+  const decisions = answered({
+    ...place,
+    approvals: [],
+    accepted: acceptancesIn(accepted),
+  });
   return healthy.evaluate({ ...input('worker'), policy, health, decisions });
 }
 
@@ -57,7 +63,7 @@ test('a check without an answer can be accepted, too', () => {
 
 test('the verifier after an upgrade takes an accepted check as passing', () => {
   const place = { plan: 'table/plan', place: 'ns/table-plan', exists: true, approvals: [] };
-  const decisions = { ...place, accepted: [entry] };
+  const decisions = answered({ ...place, accepted: [entry] });
   const verdict = healthyAfter.evaluate({
     ...resting(undefined, T0),
     policy,
@@ -70,8 +76,8 @@ test('the verifier after an upgrade takes an accepted check as passing', () => {
 test('nothing fails for good before the acceptances are read, and without them the check counts', () => {
   const asked = (decisions: Snapshot['decisions']) =>
     healthy.evaluate({ ...input('worker'), policy, health: FAILING, decisions });
-  expect(asked('unasked')).toMatchObject({ probe: { kind: 'decisions' }, since: undefined });
-  const unanswered = { unanswered: because('CannotDecide', 'forbidden'), recheckMs: 1 };
-  expect(asked(unanswered)).toEqual(asked(undefined));
-  expect(asked(undefined)).toMatchObject({ kind: 'wait', since: later(-T0) });
+  expect(asked(UNASKED)).toMatchObject({ probe: { kind: 'decisions' }, since: undefined });
+  const denied = unanswered({ reason: because('CannotDecide', 'forbidden'), recheckMs: 1 });
+  expect(asked(denied)).toEqual(asked(NEVER));
+  expect(asked(NEVER)).toMatchObject({ kind: 'wait', since: later(-T0) });
 });

@@ -2,9 +2,11 @@
  * Tests the verdict of the gate if an API server is not ready: with a policy that ends the plan in this case, and
  * without this policy.
  */
+
 import { expect, test } from 'vitest';
 import { DOWN, input } from '../../../test/support/builders/gate-inputs.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { unanswered } from '../model/asked.ts';
 import { because } from '../model/reasons.ts';
 import { apiServersReadyAtStart } from './api-servers-ready-at-start.ts';
 import { AFTER_TARGET, BEFORE_TARGET } from './registry.ts';
@@ -18,7 +20,7 @@ const withEnd = (given: GateInput): GateInput => ({
   ...given,
   policy: buildPolicy({ endsNotReady: true }),
 });
-const unanswered = { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 };
+const SILENT = unanswered({ reason: because('CannotDecide', 'no answer'), recheckMs: 2000 });
 
 test.each<[string, GateInput, object]>([
   ['waits by default', input('controller', {}, [DOWN]), { kind: 'wait', reason: NOT_READY }],
@@ -34,7 +36,7 @@ test.each<[string, GateInput, object]>([
   ],
   [
     'waits with such a policy if nobody can tell',
-    { ...withEnd(input('controller')), controlPlane: unanswered },
+    { ...withEnd(input('controller')), controlPlane: SILENT },
     { kind: 'wait', reason: { code: 'CannotDecide' } },
   ],
   ['lets workers start', withEnd(input('worker', {}, [DOWN])), { kind: 'pass' }],

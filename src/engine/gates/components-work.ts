@@ -4,6 +4,7 @@
  */
 import type { ComponentState } from '../../health/component-monitor.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { untilAsked } from '../model/asked.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 const ENDS =
@@ -37,13 +38,16 @@ function verdictOn(
   components: GateInput['components'],
   isGood: (component: ComponentState) => boolean,
 ): Verdict {
-  if (components === undefined) return PASS;
-  if (components === 'unasked')
+  if (components.kind === 'never') return PASS;
+  if (components.kind === 'unasked')
     return wait('ControlPlaneUnknown', 'the Leases of the components are being read', ENDS, {
       isPassing: true,
     });
-  if ('told' in components) return wait('ComponentNotWorking', components.told, ENDS);
-  const { problem, isForbidden = false } = components;
+  // Only probes get no answer, and the Leases are read in the background.
+  if (components.kind === 'unanswered') return { kind: 'wait', ...untilAsked(components) };
+  const { answer } = components;
+  if ('told' in answer) return wait('ComponentNotWorking', answer.told, ENDS);
+  const { problem, isForbidden = false } = answer;
   // An API server often answers nothing for a moment after its own upgrade. That proves nothing about the components.
   if (problem !== undefined && !isForbidden)
     return wait(
@@ -52,7 +56,7 @@ function verdictOn(
       ENDS_READ,
       { isPassing: true, recheckMs: RECHECK_MS },
     );
-  const bad = components.states.find((component) => !isGood(component));
+  const bad = answer.states.find((component) => !isGood(component));
   if (bad === undefined) return PASS;
   const { name, state, silentMs } = bad;
   if (state === 'stopped')

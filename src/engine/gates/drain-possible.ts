@@ -5,7 +5,7 @@
  */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
 import { describeRefusedPods, liftsOf } from '../../drain/pods.ts';
-import { isUnanswered, untilAsked } from '../model/decision.ts';
+import { untilAsked } from '../model/asked.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /** Milliseconds until a blocked drain is previewed again, because no watch shows budgets and pods. */
@@ -16,20 +16,20 @@ export const drainPossible: Gate = {
   name: 'drain-possible',
   probesEachTarget: true,
   evaluate({ facts: { drainPreview, node }, target: { name }, policy }) {
-    if (!node || drainPreview === undefined || !policy.drain.enabled) return PASS;
+    if (!node || drainPreview.kind === 'never' || !policy.drain.enabled) return PASS;
     if (policy.drain.cordonOnly === true || policy.drain.onDeadline === 'proceed') return PASS;
-    if (drainPreview === 'unasked') {
+    if (drainPreview.kind === 'unasked') {
       const probe = { kind: 'drain-preview', node: node.name } as const;
       const message = `checking what blocks a drain of ${name}`;
       return wait('DrainPreviewUnknown', message, 'the API server answers', { probe });
     }
-    if (isUnanswered(drainPreview)) return { kind: 'wait', ...untilAsked(drainPreview) };
-    if (policy.drain.waitsForBudgets === true && drainPreview.obstacles.length > 0) {
-      const message = `${name} cannot be drained: ${drainPreview.obstacles.map(describeBlockingBudget).join('; ')}`;
+    if (drainPreview.kind === 'unanswered') return { kind: 'wait', ...untilAsked(drainPreview) };
+    const { obstacles, refused } = drainPreview.answer;
+    if (policy.drain.waitsForBudgets === true && obstacles.length > 0) {
+      const message = `${name} cannot be drained: ${obstacles.map(describeBlockingBudget).join('; ')}`;
       return wait('DrainBlocked', message, BUDGET_ENDS, { recheckMs: RECHECK_MS });
     }
-    if (drainPreview.refused.length === 0) return PASS;
-    const { refused } = drainPreview;
+    if (refused.length === 0) return PASS;
     const message = `${name} cannot be drained: ${describeRefusedPods(refused, MOST_PODS)}`;
     const ends = `those pods are gone, or an UpgradePolicy has ${liftsOf(refused)}`;
     return wait('DrainRefused', message, ends, { recheckMs: RECHECK_MS });

@@ -2,12 +2,13 @@
  * Explains the wait of a plan that rolls a run back. The plan waits until the leader has read which versions the nodes
  * ran before that run.
  */
-import { isUnanswered, type Snapshot, untilAsked } from '../model/decision.ts';
+import { untilAsked } from '../model/asked.ts';
+import type { Snapshot } from '../model/decision.ts';
 import { type Waiting, wait } from './types.ts';
 
 /** Returns the wait. If the API server did not answer, the leader asks again after a pause. */
 export function untilEarlierVersionsAreRead(decisions: Snapshot['decisions']): Waiting {
-  if (isUnanswered(decisions)) return { kind: 'wait', ...untilAsked(decisions) };
+  if (decisions.kind === 'unanswered') return { kind: 'wait', ...untilAsked(decisions) };
   return wait(
     'PreconditionsUnknown',
     'reading which versions the nodes ran before',

@@ -2,9 +2,8 @@
  * Gate: a target does not start if a hook must succeed between the drain and the work on its node, but this work does not wait for the
  * hook.
  */
-
 import type { HookMoment } from '../../hooks/rules.ts';
-import { isUnanswered, untilAsked } from '../model/decision.ts';
+import { answerOf, untilAsked } from '../model/asked.ts';
 import { titleOfHook } from '../reasons/hook.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
@@ -25,13 +24,14 @@ export const hooksPossible: Gate = {
     if (unheld === 'withDrain')
       return impossible(input, hook.name, `the work on ${target.name} drains its node itself`);
     const { drainDelegation } = facts;
-    if (drainDelegation === 'unasked') {
+    if (drainDelegation.kind === 'unasked') {
       const message = `asking whether ${target.name} delegates its drain`;
       const probe = { kind: 'drain-delegation', stage, target } as const;
       return wait('DrainDelegationUnknown', message, 'the API server answers', { probe });
     }
-    if (isUnanswered(drainDelegation)) return { kind: 'wait', ...untilAsked(drainDelegation) };
-    return drainDelegation === false
+    if (drainDelegation.kind === 'unanswered')
+      return { kind: 'wait', ...untilAsked(drainDelegation) };
+    return answerOf(drainDelegation) === false
       ? impossible(input, hook.name, `${target.name} drains itself`)
       : PASS;
   },

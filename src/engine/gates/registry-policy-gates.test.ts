@@ -2,9 +2,8 @@
 import { expect, test } from 'vitest';
 import { said } from '../../../test/support/builders/gate-inputs.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
-import { NONE } from '../../../test/support/builders/observations.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -337,7 +336,7 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
   const given = policy(maxUnavailable ? { maxUnavailable } : {});
   const verdict = nodesAvailable.evaluate({
     target: buildTarget(name),
-    facts: { exists: true, observation: NONE },
+    facts: buildFacts(),
     policy: given,
     census: census(seen),
   });
@@ -363,7 +362,7 @@ test('nodes are counted only where the policy limits them and the leader watches
 
 test('a controller with another name than its Node counts by its Node', () => {
   const node = { name: 'w1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
-  const input = { target: buildTarget('a'), facts: { exists: true, observation: NONE, node } };
+  const input = { target: buildTarget('a'), facts: buildFacts({ node }) };
   const given = policy({ maxUnavailable: { nodes: 1 } });
   expect(
     nodesAvailable.evaluate({ ...input, policy: given, census: census({ notReady: ['w2'] }) }).kind,
@@ -377,7 +376,7 @@ test('a controller with another name than its Node counts by its Node', () => {
 test('a target whose work would only wait for another plan takes no place of a limit', () => {
   const input = {
     target: buildTarget('a'),
-    facts: { exists: true, observation: NONE },
+    facts: buildFacts(),
     awaits: { plan: 'Plan upgrades/b' },
   };
   const given = { ...input, census: census({}) };

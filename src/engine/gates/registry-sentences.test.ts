@@ -1,4 +1,5 @@
 /** Tests every gate and every verifier, with their messages. */
+
 import { expect, test } from 'vitest';
 import { COORDINATION_ROWS } from '../../../test/support/builders/coordination-rows.ts';
 import { DRAIN_ROWS } from '../../../test/support/builders/drain-rows.ts';
@@ -24,6 +25,7 @@ import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { DOWNLOAD_ROWS } from '../../../test/support/expectations/download-gate-rows.ts';
+import { unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -57,7 +59,7 @@ const OURS_ONLY = buildPolicy({ name: 'strict', requireAgent: true });
 const READY: EndpointHealth = { name: 'c1', ready: true };
 const SILENT: EndpointHealth = { name: 'c3', ready: false };
 const NO_PAYLOADS = { payloads: undefined } as unknown as Partial<Stage>;
-const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
+const REFUSAL = { reason: because('TargetRefused', 'x'), recheckMs: 1 };
 
 const backAfter = (state: 'done' | 'failed'): GateInput => {
   const stage = buildStage('controller', ['n1'], { goesBack: true });
@@ -248,12 +250,7 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [restOver, 'no rest is asked for', resting(undefined, T0), 'pass'],
   [restOver, 'nor by a node whose clock is ahead', resting(undefined, T0, later(MINUTE)), 'pass'],
-  [
-    restOver,
-    'at work still',
-    { ...resting(MINUTE, T0), facts: { exists: true, observation: { kind: 'none' } } },
-    'pass',
-  ],
+  [restOver, 'at work still', { ...resting(MINUTE, T0), facts: buildFacts() }, 'pass'],
   [
     restOver,
     'at work still, since a moment',
@@ -367,7 +364,7 @@ const rows: [Gate, string, GateInput, string][] = [
     'nobody can tell',
     {
       ...input('controller'),
-      controlPlane: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
+      controlPlane: unanswered({ reason: because('CannotDecide', 'no answer'), recheckMs: 2000 }),
     },
     'wait CannotDecide: no answer',
   ],

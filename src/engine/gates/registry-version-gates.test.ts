@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildFacts } from '../../../test/support/builders/snapshots.ts';
+import { buildFacts, NOTHING_ASKED } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -65,7 +65,7 @@ function input({
     earlier,
     isBegun: false,
     apiServers: named?.map(([name, version]) => ({ name, version })),
-    controlPlane: undefined,
+    ...NOTHING_ASKED,
     foreignWork: [],
     controls: NO_CONTROLS,
     room: 1,

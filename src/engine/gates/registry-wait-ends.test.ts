@@ -2,6 +2,7 @@
  * Tests, for each wait of a gate, the text about what ends the wait, the time until the gate is evaluated again, and
  * the start of the wait.
  */
+
 import { expect, test } from 'vitest';
 import {
   among,
@@ -19,6 +20,7 @@ import {
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { PAYLOAD } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { answered, UNASKED } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { because } from '../model/reasons.ts';
 import { agentAllowed } from './agent-allowed.ts';
@@ -92,7 +94,7 @@ test.each<[Gate, string, GateInput, object]>([
   [
     writeAllowed,
     'refused',
-    input('worker', { refusal: { unanswered: because('TargetRefused', 'x'), recheckMs: 7 } }),
+    input('worker', { refusal: { reason: because('TargetRefused', 'x'), recheckMs: 7 } }),
     { ends: expect.stringMatching(/^the API server allows the change/) as string, recheckMs: 7 },
   ],
   [
@@ -116,13 +118,13 @@ test.each<[Gate, string, GateInput, object]>([
   [
     drainPossible,
     'nobody looked yet',
-    input('worker', { node: NODE, drainPreview: 'unasked' }),
+    input('worker', { node: NODE, drainPreview: UNASKED }),
     { ends: 'the API server answers', probe: { kind: 'drain-preview', node: 'n1' } },
   ],
   [
     drainPossible,
     'a budget: no watch shows when it lets go',
-    waitingForBudgets(input('worker', { node: NODE, drainPreview: blocked })),
+    waitingForBudgets(input('worker', { node: NODE, drainPreview: answered(blocked) })),
     {
       ends: 'the budget allows the eviction: change the budget, run more replicas, or set drain.zeroDisruptionBudgets to Try if an operator changes the budget when it sees the cordon',
       recheckMs: 5000,
@@ -131,7 +133,7 @@ test.each<[Gate, string, GateInput, object]>([
   [
     drainPossible,
     'a pod that may not go: no watch shows when it is gone',
-    input('worker', { node: NODE, drainPreview: refused }),
+    input('worker', { node: NODE, drainPreview: answered(refused) }),
     {
       ends: 'those pods are gone, or an UpgradePolicy has spec.drain.force: true',
       recheckMs: 5000,

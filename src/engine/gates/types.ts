@@ -8,6 +8,7 @@ import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { NEVER } from '../model/asked.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
@@ -140,7 +141,13 @@ export function stop(code: ReasonCode, message: string): Verdict {
   return { kind: 'stop', reason: because(code, message) };
 }
 
-const ABSENT: TargetFacts = { exists: false, observation: { kind: 'none' } };
+/** The facts of a target that does not exist. */
+export const ABSENT: TargetFacts = {
+  exists: false,
+  drainDelegation: NEVER,
+  drainPreview: NEVER,
+  observation: { kind: 'none' },
+};
 
 /** Returns the facts of the target. If the snapshot has none, returns the facts of a target that does not exist. */
 export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {

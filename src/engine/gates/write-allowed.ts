@@ -9,7 +9,7 @@ export const writeAllowed: Gate = {
       'the API server allows the change: see its admission policies and webhooks, and the rights of Refit';
     return {
       kind: 'wait',
-      reason: refusal.unanswered,
+      reason: refusal.reason,
       ends,
       recheckMs: refusal.recheckMs,
       keepsIntent: true,

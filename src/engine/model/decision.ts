@@ -11,7 +11,7 @@ import type { LifecycleChange, LifecycleState } from '../../drain/lifecycle-cond
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { CheckResult } from '../../health/checks.ts';
-import type { Components } from '../../health/component-monitor.ts';
+import type { ComponentReadings } from '../../health/component-monitor.ts';
 import type { HookResult } from '../../hooks/rules.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -19,6 +19,7 @@ import type { AgentPolicy, EtcdSnapshot } from '../../signal/annotations.ts';
 import type { Hold } from '../../signal/holds.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
+import type { Asked, FailedRequest } from './asked.ts';
 import type { AwaitedPlan } from './awaited-plan.ts';
 import type { Controls } from './controls.ts';
 import type { DecisionsOfPeople } from './decisions-of-people.ts';
@@ -152,9 +153,10 @@ export interface TargetFacts {
   readonly isNodeOutdated?: boolean | undefined;
   /** Says who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
   readonly unnamedCordon?: UnnamedCordon | 'unknown' | undefined;
-  readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
-  /** The preview of the target's drain; undefined if there is nothing to drain. */
-  readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
+  /** Whether the target lets the leader drain its node. `never`: the target has no node to drain, or does not exist. */
+  readonly drainDelegation: Asked<boolean>;
+  /** The preview of the target's drain. `never`: there is nothing to drain, or this process previews no drains. */
+  readonly drainPreview: Asked<DrainPreview>;
   /** Milliseconds for which this leader has found the drain blocked; undefined if it is not blocked, or for read-only commands. */
   readonly blockedMs?: number | undefined;
   readonly drain?: DrainState | undefined;
@@ -181,12 +183,12 @@ export interface TargetFacts {
   /** What other tools do to the Node, as far as the Node shows it; undefined if the Node is unknown. */
   readonly otherWork?: readonly OtherWork[] | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
-  readonly refusal?: Unanswered | undefined;
+  readonly refusal?: FailedRequest | undefined;
   /**
    * The answer with which the API server refused to write the lifecycle conditions of the Node. The leader does not write them before the
    * next try.
    */
-  readonly announcementRefusal?: Unanswered | undefined;
+  readonly announcementRefusal?: FailedRequest | undefined;
   /**
    * The duration of the last successful upgrade of the target by an earlier stage or plan, in milliseconds; undefined
    * if it is unknown.
@@ -282,20 +284,20 @@ export interface Snapshot {
    * may already be doing something.
    */
   readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
-  /** The health of every API server of the cluster, whether the plan lists its controller or not; undefined before the probe. */
-  readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
+  /** The health of every API server of the cluster, whether the plan lists its controller or not. */
+  readonly controlPlane: Asked<readonly EndpointHealth[]>;
   /**
    * What is known about the controller manager and the scheduler. For a command, `told` is the message of the leader
-   * about them. Undefined for processes and dialects that do not watch them.
+   * about them. `never`: this process or this dialect does not watch them.
    */
-  readonly components?: Components | { readonly told: string } | undefined;
+  readonly components: Asked<ComponentReadings | { readonly told: string }>;
   /** The last results of the health checks of the policy; undefined for processes that run no health checks. */
   readonly health?: readonly CheckResult[] | undefined;
   /**
-   * The decisions of people about all runs of the plan, from its NodeRollout; undefined for processes that do not read
-   * them. The NodeRollout is read only when a decision depends on it.
+   * The decisions of people about all runs of the plan, from its NodeRollout. The NodeRollout is read only when a
+   * decision depends on it. `never`: this process does not read it.
    */
-  readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
+  readonly decisions: Asked<DecisionsOfPeople>;
   /**
    * What is known about the locks of other tools. A lock that was not read yet is missing from the list. Undefined for
    * processes that read no locks.
@@ -309,10 +311,10 @@ export interface Snapshot {
    */
   readonly failures?: FailureReasons | undefined;
   /**
-   * The pods that PodDisruptionBudgets cover, for policies that sort targets by these pods; undefined for processes
-   * that do not count them.
+   * The pods that PodDisruptionBudgets cover, for policies that sort targets by these pods. `never`: this process does
+   * not count them.
    */
-  readonly budgetPods?: BudgetPods | 'unasked' | undefined;
+  readonly budgetPods: Asked<BudgetPods>;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
   /**
@@ -340,8 +342,8 @@ export interface Snapshot {
    * node unavailable.
    */
   readonly awaits?: AwaitedPlan | undefined;
-  /** The unmet preconditions of a new plan; undefined if the dialect has none. */
-  readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
+  /** The unmet preconditions of a new plan. `never`: the dialect has no preconditions, or this process does not check them. */
+  readonly preconditions: Asked<readonly Reason[]>;
   /** Every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServer[] | undefined;
   /**
@@ -476,25 +478,3 @@ export type Probe =
   | { readonly kind: 'decisions' }
   | { readonly kind: 'drain-preview'; readonly node: string }
   | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
-
-/**
- * The value that replaces the answer of a probe if there was no answer. The targets that need the answer wait until the
- * probe is repeated.
- */
-export interface Unanswered {
-  readonly unanswered: Reason;
-  readonly recheckMs: number;
-}
-
-/** Returns true if the value says that a probe got no answer. */
-export function isUnanswered(given: unknown): given is Unanswered {
-  return typeof given === 'object' && given !== null && 'unanswered' in given;
-}
-
-/**
- * Returns the fields of a wait that lasts until the probe gets an answer: what ends the wait, and after how many milliseconds the probe is
- * repeated.
- */
-export function untilAsked({ unanswered, recheckMs }: Unanswered) {
-  return { reason: unanswered, ends: 'the probe gets an answer', recheckMs };
-}

@@ -2,9 +2,11 @@
  * Tests which targets may go back to an older version according to a record, and that nothing except the record allows
  * it.
  */
+
 import { expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
+import { answered, UNASKED } from './asked.ts';
 import { earlierRunsIn, goesBack } from './earlier-versions.ts';
 import type { Role } from './rollout.ts';
 import { runIdIn } from './runs.ts';
@@ -57,10 +59,11 @@ test.each<[string, string, Case, boolean]>([
   const built = buildRollout(stages);
   const rollout = { ...built, source: { ...built.source, uid: 'plan-uid' }, rollsBack };
   const earlierRuns = earlierRunsIn(history);
-  const decisions = { plan: '', place: '', exists: true, approvals: [], accepted: [], earlierRuns };
+  const place = { plan: '', place: '', exists: true };
+  const decisions = answered({ ...place, approvals: [], accepted: [], earlierRuns });
   const facts = { version: NEW, signalledBy };
   expect(goesBack({ rollout, decisions }, own, { name }, facts)).toBe(expected);
-  expect(goesBack({ rollout, decisions: 'unasked' }, own, { name }, facts)).toBe(false);
+  expect(goesBack({ rollout, decisions: UNASKED }, own, { name }, facts)).toBe(false);
   const without = { ...rollout, rollsBack: undefined };
   expect(goesBack({ rollout: without, decisions }, own, { name }, facts)).toBe(false);
 });

@@ -7,7 +7,8 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { isText, recordsIn } from '../../util/json.ts';
 import { isSameMinor, parseVersion } from '../../util/version.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
-import { isUnanswered, type Snapshot, type TargetFacts } from './decision.ts';
+import { answerOf, isAwaited } from './asked.ts';
+import type { Snapshot, TargetFacts } from './decision.ts';
 import type { EarlierRun, VersionBefore } from './earlier-runs.ts';
 import {
   type Role,
@@ -80,7 +81,7 @@ export function asksForEarlierVersions({
   rollout,
   decisions,
 }: Pick<Snapshot, 'rollout' | 'decisions'>): boolean {
-  return rollout.rollsBack !== undefined && (decisions === 'unasked' || isUnanswered(decisions));
+  return rollout.rollsBack !== undefined && isAwaited(decisions);
 }
 
 type Proof = Pick<Snapshot, 'decisions'> & {
@@ -98,10 +99,8 @@ export function goesBack(
   { version: current, signalledBy }: Pick<TargetFacts, 'version' | 'signalledBy'>,
 ): boolean {
   const { rollsBack, source } = rollout;
-  if (rollsBack === undefined || typeof decisions !== 'object' || isUnanswered(decisions))
-    return false;
-  const run = decisions.earlierRuns?.find((each) => each.run === rollsBack);
-  if (run === undefined) return false;
+  const run = answerOf(decisions)?.earlierRuns?.find((each) => each.run === rollsBack);
+  if (rollsBack === undefined || run === undefined) return false;
   // The leader writes the uid of the plan to each node that it signals. If this plan has already signalled the node in
   // a failed attempt, the node has the uid of this plan.
   const isMember = signalledBy === rollsBack.split('/')[0] || signalledBy === source.uid;

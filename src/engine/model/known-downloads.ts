@@ -1,7 +1,9 @@
 /** The downloads that runs recorded, as far as another run can use them. */
+
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { isKeptFileUrl } from '../../signal/kept-file.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
+import { answerOf } from './asked.ts';
 import type { Snapshot } from './decision.ts';
 
 export type KnownDownload = NonNullable<NodeRolloutRun['downloads']>[number];
@@ -29,9 +31,9 @@ export function hasDownloadOf(
   version: string | undefined,
   platform: string | undefined,
 ): boolean {
-  if (version === undefined || typeof decisions !== 'object' || !('history' in decisions))
-    return false;
-  return knownDownloads(decisions.history ?? []).some(
+  const history = answerOf(decisions)?.history;
+  if (version === undefined || history === undefined) return false;
+  return knownDownloads(history).some(
     (each) => each.platform === platform && isDownloadOf(each, version),
   );
 }

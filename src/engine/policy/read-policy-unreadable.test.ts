@@ -2,6 +2,7 @@
  * Proves that a rollout whose UpgradePolicy has a field that this release cannot read does nothing that the field could
  * forbid.
  */
+
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
@@ -11,6 +12,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { answered } from '../model/asked.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import { readPolicy } from './read-policy.ts';
@@ -55,7 +57,7 @@ const drained = {
   observation: { ...asking, part: 'drain' },
   node,
   drain,
-  drainDelegation: true,
+  drainDelegation: answered(true),
 } as const;
 
 test('a drain does not go on with options that the policy did not have', () => {

@@ -4,7 +4,7 @@ import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -150,14 +150,8 @@ test('a group of the order waits for the attempts of the group before', () => {
   const policy = { ...POLICY, order: ['first=true'], maxFailures: 1 };
   const snapshot = snapshotOf([w1, 'w2']);
   const key = snapshot.rollout.stages[0]?.targets[0]?.key ?? '';
-  const own = { exists: true, labels: { first: 'true' }, observation: failed('404', later(0)) };
-  const other = {
-    exists: true,
-    ready: true,
-    platform: 'linux-amd64',
-    observation: { kind: 'none' } as const,
-  };
-  const facts = { get: (each: string) => (each === key ? own : other) };
+  const own = buildFacts({ labels: { first: 'true' }, observation: failed('404', later(0)) });
+  const facts = { get: (each: string) => (each === key ? own : buildFacts()) };
   expect(decide({ ...snapshot, facts }, policy, T0).record?.stages[0]?.targets[1]?.state).not.toBe(
     'intended',
   );

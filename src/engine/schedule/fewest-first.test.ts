@@ -2,6 +2,7 @@
  * Tests `drain.startWith`: within each group, the workers with the fewest pods that PodDisruptionBudgets cover start
  * first. `spread` is applied after that.
  */
+
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -10,6 +11,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import { growthOf } from '../../../test/support/growth.ts';
 import { turnFromJson, turnToJson } from '../../../test/support/turn-json.ts';
+import { answered, UNASKED } from '../model/asked.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Role } from '../model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -37,7 +39,8 @@ interface Scene {
 }
 
 function contextOf({ policy = {}, numbers = NUMBERS, labels = LABELS, ...more }: Scene) {
-  const { role = 'worker', budgetPods = { byNode: new Map(Object.entries(numbers)) } } = more;
+  const counted = answered({ byNode: new Map(Object.entries(numbers)) });
+  const { role = 'worker', budgetPods = counted } = more;
   const stage = buildStage(role, Object.keys(labels));
   const facts = Object.fromEntries(
     Object.entries(labels).map(([name, own]) => [name, { labels: own }]),
@@ -59,11 +62,15 @@ test.each<[string, Scene, string]>([
   ['all numbers are equal', { numbers: { w1: 1, w2: 1, w3: 1, w4: 1, w5: 1 } }, 'w1 w2 w3 w4 w5'],
   ['there are no such pods', { numbers: {} }, 'w1 w2 w3 w4 w5'],
   ['numbers, not texts, are compared', { numbers: { ...NUMBERS, w5: 10 } }, 'w4 w2 w3 w1 w5'],
-  ['nothing is counted yet', { budgetPods: 'unasked' }, 'w1 w2 w3 w4 w5'],
-  ['no attempt has succeeded', { budgetPods: { problem: 'forbidden' } }, 'w1 w2 w3 w4 w5'],
+  ['nothing is counted yet', { budgetPods: UNASKED }, 'w1 w2 w3 w4 w5'],
+  [
+    'no attempt has succeeded',
+    { budgetPods: answered({ problem: 'forbidden' }) },
+    'w1 w2 w3 w4 w5',
+  ],
   [
     'former numbers after a failed attempt',
-    { budgetPods: { byNode: new Map([['w1', 1]]), problem: 'forbidden' } },
+    { budgetPods: answered({ byNode: new Map([['w1', 1]]), problem: 'forbidden' }) },
     'w2 w3 w4 w5 w1',
   ],
   ['inside the groups of `order`', { policy: { order: ['early=true'] } }, 'w4 w2 | w5 w3 w1'],
@@ -97,24 +104,29 @@ test('the order is that of the Node where the target has another name', () => {
 
 test.each<[string, Scene, string[], string[]]>([
   ['counted', {}, ['w5', 'w4'], []],
-  ['not counted yet', { budgetPods: 'unasked' }, [], ['w1: OrderUnknown']],
+  ['not counted yet', { budgetPods: UNASKED }, [], ['w1: OrderUnknown']],
   [
     'not counted yet, in groups',
-    { budgetPods: 'unasked', policy: { order: ['early=true'] } },
+    { budgetPods: UNASKED, policy: { order: ['early=true'] } },
     [],
     ['w2: OrderUnknown'],
   ],
-  ['not counted, and never will be', { budgetPods: { problem: 'forbidden' } }, ['w1', 'w2'], []],
   [
-    'nobody asks for it',
-    { budgetPods: 'unasked', policy: { drain: DEFAULT_POLICY.drain } },
+    'not counted, and never will be',
+    { budgetPods: answered({ problem: 'forbidden' }) },
     ['w1', 'w2'],
     [],
   ],
-  ['controllers', { budgetPods: 'unasked', role: 'controller' }, ['w1', 'w2'], []],
+  [
+    'nobody asks for it',
+    { budgetPods: UNASKED, policy: { drain: DEFAULT_POLICY.drain } },
+    ['w1', 'w2'],
+    [],
+  ],
+  ['controllers', { budgetPods: UNASKED, role: 'controller' }, ['w1', 'w2'], []],
   [
     'a node of the control plane',
-    { budgetPods: 'unasked', labels: { c1: CONTROL_PLANE, w1: {} } },
+    { budgetPods: UNASKED, labels: { c1: CONTROL_PLANE, w1: {} } },
     ['c1'],
     ['w1: OrderUnknown'],
   ],
@@ -126,7 +138,7 @@ test.each<[string, Scene, string[], string[]]>([
 });
 
 test('the wait for the first numbers passes, and says what it is for', () => {
-  const { stage, context } = contextOf({ budgetPods: 'unasked' });
+  const { stage, context } = contextOf({ budgetPods: UNASKED });
   const { waiting } = chooseTargets(context, stage, stage.targets, 1);
   expect(waiting[0]).toMatchObject({
     gate: 'order',

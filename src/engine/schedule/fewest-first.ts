@@ -4,6 +4,7 @@
  */
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, labelsOf, nodeNameOf, wait } from '../gates/types.ts';
+import { answerOf } from '../model/asked.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -30,7 +31,7 @@ export function fewestFirst(
 ): readonly Target[] {
   const { budgetPods } = snapshot;
   if (policy.drain.startsWithFewest !== true || stage.role === 'controller') return targets;
-  const byNode = typeof budgetPods === 'object' ? budgetPods.byNode : undefined;
+  const byNode = answerOf(budgetPods)?.byNode;
   if (byNode === undefined) return targets;
   const isWorker = (target: Target): boolean => !isOfControlPlane(objectOf(snapshot, target));
   const numberOf = (target: Target): number => byNode.get(nodeOf(snapshot, target)) ?? 0;
@@ -60,7 +61,8 @@ export function uncountedWait(
   { snapshot, policy }: Context,
   stage: Stage,
 ): (target: Target) => Refusal | undefined {
-  const isUncounted = policy.drain.startsWithFewest === true && snapshot.budgetPods === 'unasked';
+  const isUncounted =
+    policy.drain.startsWithFewest === true && snapshot.budgetPods.kind === 'unasked';
   if (!isUncounted || stage.role === 'controller') return () => undefined;
   return (target) => {
     if (isOfControlPlane(objectOf(snapshot, target))) return undefined;

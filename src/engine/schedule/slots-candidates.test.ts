@@ -1,4 +1,5 @@
 /** Tests which targets get the free slots, which targets wait for a gate, and which targets cannot start. */
+
 import { expect, onTestFinished, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -9,6 +10,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { growthOf } from '../../../test/support/growth.ts';
 import { BEFORE_TARGET } from '../gates/registry.ts';
 import { type Gate, PASS, wait } from '../gates/types.ts';
+import { answered } from '../model/asked.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/rollout.ts';
@@ -73,7 +75,7 @@ test('a waiting controller blocks the ones behind it', () => {
   const stage = buildStage('controller', ['c1', 'c2'], { maxInFlight: 1 });
   const snapshot = buildSnapshot(buildRollout([stage]), { c1: sick });
   const { chosen, waiting } = chooseTargets(
-    { snapshot: { ...snapshot, controlPlane: [] }, policy: buildPolicy(), now: T0 },
+    { snapshot: { ...snapshot, controlPlane: answered([]) }, policy: buildPolicy(), now: T0 },
     stage,
     stage.targets,
     1,

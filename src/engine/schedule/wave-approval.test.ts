@@ -2,6 +2,7 @@
  * Tests waves that need an approval: which entries of a NodeRollout approve which wave, and what the plan reports while
  * it waits.
  */
+
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -10,6 +11,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
+import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { approvalsIn, type DecisionsOfPeople, runOf } from '../model/decisions-of-people.ts';
 import { because } from '../model/reasons.ts';
@@ -67,28 +69,32 @@ describe('what opens wave 2', () => {
     ['a list that is none', { 0: entry }, false],
     ['a text', 'wave 2', false],
   ])('%s: %#', (_name, approvals, opens) => {
-    expect(started(snapshotWith(decisionsWith(approvals)))).toEqual(opens ? ['w2', 'w3'] : []);
+    expect(started(snapshotWith(answered(decisionsWith(approvals))))).toEqual(
+      opens ? ['w2', 'w3'] : [],
+    );
   });
 });
 
 test('only the approved wave opens, and a wave without `Manual` needs nothing', () => {
   const { waves = [] } = policy;
   const third = buildPolicy({ name: 'slow', waves: [...waves.slice(0, 1), { ...CANARY }, MANUAL] });
-  expect(started(snapshotWith(decisionsWith([entry])), third)).toEqual([]);
+  expect(started(snapshotWith(answered(decisionsWith([entry]))), third)).toEqual([]);
   const free = buildPolicy({ name: 'slow', waves: [CANARY] });
-  expect(started(snapshotWith(undefined), free)).toEqual(['w2', 'w3']);
+  expect(started(snapshotWith(NEVER), free)).toEqual(['w2', 'w3']);
 });
 
 test('a node that gets into the wave by its labels does not open it', () => {
   const both = buildPolicy({ name: 'slow', waves: [{ count: 1, ...MANUAL }, MANUAL] });
-  expect(started(snapshotWith(decisionsWith([{ ...entry, wave: 1 }])), both)).not.toContain('w3');
+  expect(
+    started(snapshotWith(answered(decisionsWith([{ ...entry, wave: 1 }]))), both),
+  ).not.toContain('w3');
 });
 
 test('a worker with the label of the control plane is in no wave and needs no approval', () => {
   const labels = { 'node-role.kubernetes.io/control-plane': '' };
   const first = buildPolicy({ name: 'slow', waves: [MANUAL] });
   const facts = { w1: { labels }, w2: { labels } };
-  expect(started(snapshotWith(decisionsWith([]), facts), first)).toEqual(['w2']);
+  expect(started(snapshotWith(answered(decisionsWith([])), facts), first)).toEqual(['w2']);
 });
 
 describe('what the plan says', () => {
@@ -96,7 +102,7 @@ describe('what the plan says', () => {
     decide(snapshotWith(decisions), by, T0).waits.find(({ gate }) => gate === 'waves');
 
   test('the command that approves the wave', () => {
-    expect(waitIn(decisionsWith([]))).toMatchObject({
+    expect(waitIn(answered(decisionsWith([])))).toMatchObject({
       reason: {
         code: 'WaveNeedsApproval',
         message: 'wave 2 needs approval by UpgradePolicy slow',
@@ -106,17 +112,17 @@ describe('what the plan says', () => {
   });
 
   test('the NodeRollout does not exist yet', () => {
-    expect(waitIn(decisionsWith([], { exists: false }))?.reason.message).toBe(
+    expect(waitIn(answered(decisionsWith([], { exists: false })))?.reason.message).toBe(
       'wave 2 needs approval by UpgradePolicy slow; the NodeRollout ns/table-plan does not exist yet',
     );
   });
 
   test('the leader may not read it', () => {
-    const unanswered = because('CannotDecide', 'could not check: noderollouts is forbidden');
-    const decisions = { unanswered, recheckMs: 1000 };
+    const reason = because('CannotDecide', 'could not check: noderollouts is forbidden');
+    const decisions = unanswered({ reason, recheckMs: 1000 });
     expect(started(snapshotWith(decisions))).toEqual([]);
     expect(waitIn(decisions)).toMatchObject({
-      reason: unanswered,
+      reason,
       ends: 'the leader can read the approvals, and wave 2 has one',
     });
   });
@@ -124,7 +130,7 @@ describe('what the plan says', () => {
   test('it is read only when the wave is next: not while an earlier wave settles', () => {
     const probesOf = (settleMs: number) => {
       const waves = [{ ...CANARY, settleMs }, MANUAL];
-      return decide(snapshotWith('unasked'), buildPolicy({ waves }), T0).probes;
+      return decide(snapshotWith(UNASKED), buildPolicy({ waves }), T0).probes;
     };
     expect(probesOf(HOUR)).toEqual([]);
     expect(probesOf(0)).toEqual([{ kind: 'decisions' }]);

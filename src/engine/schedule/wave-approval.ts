@@ -1,6 +1,6 @@
 /** Judges whether somebody has approved a wave that needs approval. */
 import { type DecisionContext, type Waiting, wait } from '../gates/types.ts';
-import { isUnanswered, untilAsked } from '../model/decision.ts';
+import { untilAsked } from '../model/asked.ts';
 import { approvalOf } from '../model/decisions-of-people.ts';
 
 /**
@@ -42,22 +42,22 @@ export function approvalWait(
   const wave = index + 1;
   const needs = needsApproval(wave, policy.name);
   const asking = 'somebody approves the wave with `refit approve`';
-  if (decisions === undefined)
+  if (decisions.kind === 'never')
     return wait('WaveNeedsApproval', needs, asking, { unapproved: wave });
-  if (decisions === 'unasked')
+  if (decisions.kind === 'unasked')
     return wait('WaveNeedsApproval', `${needs}; its NodeRollout is being read`, asking, {
       isPassing: true,
       unapproved: wave,
       probe: { kind: 'decisions' },
     });
-  if (isUnanswered(decisions))
+  if (decisions.kind === 'unanswered')
     return {
       kind: 'wait',
       ...untilAsked(decisions),
       ends: `the leader can read the approvals, and wave ${wave} has one`,
     };
-  if (approvalOf(decisions, rollout, wave)) return undefined;
-  const { plan, place, exists } = decisions;
+  if (approvalOf(decisions.answer, rollout, wave)) return undefined;
+  const { plan, place, exists } = decisions.answer;
   const missing = exists ? '' : `; the NodeRollout ${place} does not exist yet`;
   const ends = approvalEnds(plan, wave);
   return wait('WaveNeedsApproval', `${needs}${missing}`, ends, {

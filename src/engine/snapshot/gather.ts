@@ -23,20 +23,18 @@ import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World, WorldObject } from '../contract/world.ts';
+import { ABSENT } from '../gates/types.ts';
+import { type Asked, answered, type FailedRequest, NEVER, UNASKED } from '../model/asked.ts';
 import { controlsOn } from '../model/controls.ts';
 import type {
-  EndpointHealth,
   ForeignWork,
   NodeView,
   Observation,
   ObservedForeignWork,
   Snapshot,
   TargetFacts,
-  Unanswered,
 } from '../model/decision.ts';
-import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
 import { ROLLS_BACK_ANNOTATION } from '../model/earlier-versions.ts';
-import type { Reason } from '../model/reasons.ts';
 import {
   hasStarted,
   isFinal,
@@ -60,21 +58,26 @@ import { kindOf } from './world.ts';
  * has watched.
  */
 export interface Known {
-  readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
-  readonly preconditions?: readonly Reason[] | Unanswered | undefined;
-  readonly components?: Snapshot['components'];
+  /** Undefined as long as this process has not asked. */
+  readonly controlPlane?: Snapshot['controlPlane'] | undefined;
+  /** Undefined as long as this process has not asked. */
+  readonly preconditions?: Snapshot['preconditions'] | undefined;
+  /** Undefined if this process does not watch the components. */
+  readonly components?: Snapshot['components'] | undefined;
   readonly health?: readonly CheckResult[] | undefined;
-  readonly decisions?: DecisionsOfPeople | 'unasked' | Unanswered | undefined;
+  /** Undefined if this process does not read the decisions of people. */
+  readonly decisions?: Snapshot['decisions'] | undefined;
   readonly locks?: Snapshot['locks'];
-  readonly budgetPods?: Snapshot['budgetPods'];
+  /** Undefined if this process does not count these pods. */
+  readonly budgetPods?: Snapshot['budgetPods'] | undefined;
   readonly hooks?: readonly HookResult[] | undefined;
   readonly failures?: Snapshot['failures'];
   /** The drain previews by name of the node; undefined if this process previews no drains. */
-  readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
+  readonly drainPreviews?: ReadonlyMap<string, Asked<DrainPreview>> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
   readonly blockedMsOf?: ((node: string) => number | undefined) | undefined;
-  /** Returns whether the target delegates its drain; undefined if no probe has asked this. */
-  readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
+  /** Returns whether the target delegates its drain; undefined if this process does not know it yet for any target. */
+  readonly drainDelegationOf?: ((target: Target) => Asked<boolean>) | undefined;
   /** True for read-only commands: they assume that targets delegate their drain. */
   readonly isReadOnly?: boolean | undefined;
   readonly drainOf?: ((node: string, owner: string) => DrainState | undefined) | undefined;
@@ -83,7 +86,7 @@ export interface Known {
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
   readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
   readonly refusalOf?:
-    | ((rollout: Rollout, target: Target, part?: RefusedPart) => Unanswered | undefined)
+    | ((rollout: Rollout, target: Target, part?: RefusedPart) => FailedRequest | undefined)
     | undefined;
   /** True if this leader has already recorded the rollout in the present reconcile. */
   readonly hasRecorded?: boolean | undefined;
@@ -104,17 +107,15 @@ export function gather(
   const list = onceForEach((kind: WorldObject['resource']) => views.list(kind)) as World['list'];
   const world = { ...views, list };
   const rollout = dialect.resolve(plan, world, now);
-  const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
-  const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
+  const { decisions = NEVER } = known;
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
   const edits = dialect.reruns && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
   const controls = controlsOn(plan, dialect.planObjects?.controlPrefix);
   const canIgnoreEdits = dialect.reruns ? true : undefined;
-  const rollBack = possibleRollBack({ dialect, plan, rollout, world, known }, now);
+  const rollBack = possibleRollBack({ dialect, plan, rollout, world, decisions }, now);
   return {
     ...facts,
     controls,
-    preconditions,
     edits,
     canIgnoreEdits,
     rollBack,
@@ -202,6 +203,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     const place = placeOf(key);
     return place && dialect.drainDelegation?.nodeOf(...place, world)?.metadata.name;
   };
+  const asksFirst = dialect.preconditions !== undefined && scene.known.isReadOnly !== true;
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
@@ -213,12 +215,13 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
     markOwner: claimOf(dialect.name, scene.plan),
     awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
-    controlPlane: scene.known.controlPlane,
-    components: dialect.hasComponentLeases === true ? scene.known.components : undefined,
+    controlPlane: scene.known.controlPlane ?? UNASKED,
+    preconditions: scene.known.preconditions ?? (asksFirst ? UNASKED : NEVER),
+    components: (dialect.hasComponentLeases === true && scene.known.components) || NEVER,
     health: scene.known.health,
-    decisions: scene.known.decisions,
+    decisions: scene.known.decisions ?? NEVER,
     locks: scene.known.locks,
-    budgetPods: scene.known.budgetPods,
+    budgetPods: scene.known.budgetPods ?? NEVER,
     hooks: scene.known.hooks,
     failures: scene.known.failures,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
@@ -265,7 +268,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const object = dialect.objectOf(stage, target, world);
   if (!object) {
     const meant = dialect.names?.meantBy(target.name, stage, world);
-    return { exists: false, ...defined({ meant }), observation: { kind: 'none' } };
+    return { ...ABSENT, ...defined({ meant }) };
   }
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
@@ -293,7 +296,9 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     claimNeed: node && dialect.nodeSharing?.claims?.needOf(node),
     isNodeOutdated: node && world.outdated?.(nodes).has(node.metadata.name),
     drainPreview:
-      node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
+      node && known.drainPreviews
+        ? (known.drainPreviews.get(node.metadata.name) ?? UNASKED)
+        : NEVER,
     blockedMs: node && known.blockedMsOf?.(node.metadata.name),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
     watchedMs: watched?.watchedMs,
@@ -356,10 +361,14 @@ const ownFacts = onceForEach((object: KubeObject) => {
 });
 
 function delegationOf({ dialect, known }: Scene, target: Target): TargetFacts['drainDelegation'] {
-  if (!dialect.drainDelegation) return false;
-  if (dialect.drainDelegation.always || known.isReadOnly) return true;
-  return known.drainDelegationOf?.(target) ?? 'unasked';
+  if (!dialect.drainDelegation) return NOT_DELEGATED;
+  if (dialect.drainDelegation.always || known.isReadOnly) return DELEGATED;
+  return known.drainDelegationOf?.(target) ?? UNASKED;
 }
+
+/** The answers are shared by all targets, because a rollout may have 15,000 of them. */
+const DELEGATED = answered(true);
+const NOT_DELEGATED = answered(false);
 
 const viewOf = onceForEach(
   (node: Node): NodeView => ({

@@ -5,6 +5,8 @@ import type { ComponentMonitor } from '../../health/component-monitor.ts';
 import type { HealthMonitor } from '../../health/monitor.ts';
 import type { HookRunner } from '../../hooks/runner.ts';
 import type { SilenceKeeper } from '../../silences/keeper.ts';
+import type { BackgroundReader } from '../../util/background-reader.ts';
+import { type Asked, answered, NEVER, UNASKED } from '../model/asked.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { isFinal } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -35,12 +37,19 @@ export function outsideResults(
   plan: string,
 ): Pick<Snapshot, 'health' | 'locks' | 'hooks' | 'budgetPods' | 'components'> {
   return {
-    components: components?.known(),
+    components: askedOf(components),
     health: health?.resultsOf(plan),
     locks: locks?.locks(),
-    budgetPods: budgetPods?.known(),
+    budgetPods: askedOf(budgetPods),
     hooks: hooks?.resultsOf(plan),
   };
+}
+
+/** Returns what this work has found. The reader asks in the background, so it asks before a decision depends on the answer. */
+function askedOf<T>(reader: Pick<BackgroundReader<T>, 'known'> | undefined): Asked<T> {
+  if (!reader) return NEVER;
+  const known = reader.known();
+  return known === 'unasked' ? UNASKED : answered(known);
 }
 
 /**
@@ -55,7 +64,7 @@ export function followOutsideWork(
   now: number,
 ): void {
   followHealth(health, plan, snapshot, policy, now);
-  components?.follow(plan, snapshot.components !== undefined && !isFinal(snapshot.rollout));
+  components?.follow(plan, snapshot.components.kind !== 'never' && !isFinal(snapshot.rollout));
   followLocks(locks, plan, snapshot, policy);
   budgetPods?.follow(plan, needsBudgetPods(snapshot, policy));
   followSilences(silences, plan, snapshot, policy);

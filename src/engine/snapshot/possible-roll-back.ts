@@ -4,7 +4,8 @@ import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
-import { isUnanswered, type Snapshot } from '../model/decision.ts';
+import { type Asked, answerOf } from '../model/asked.ts';
+import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
 import type { PossibleRollBack } from '../model/possible-roll-back.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { qualifiedRunId } from '../model/runs.ts';
@@ -14,7 +15,7 @@ interface Scene {
   readonly plan: KubeObject;
   readonly rollout: Rollout;
   readonly world: World;
-  readonly known: Pick<Snapshot, 'decisions'>;
+  readonly decisions: Asked<DecisionsOfPeople>;
 }
 
 const NOBODY = 'only a person can roll back plans of this dialect';
@@ -24,15 +25,14 @@ const NOBODY = 'only a person can roll back plans of this dialect';
  * rollout has not failed. `now` is in milliseconds.
  */
 export function possibleRollBack(
-  { dialect, plan, rollout, world, known: { decisions } }: Scene,
+  { dialect, plan, rollout, world, decisions }: Scene,
   now: number,
 ): PossibleRollBack | undefined {
   const { rollBack } = dialect;
   if (rollBack === undefined) return { byHand: NOBODY };
   if ('byHand' in rollBack) return rollBack;
   if (rollout.phase !== 'failed') return undefined;
-  if (typeof decisions !== 'object' || isUnanswered(decisions)) return 'unrecorded';
-  const { history = [] } = decisions;
+  const history = answerOf(decisions)?.history ?? [];
   const run = history.find(
     ({ id, planUid }) => id === rollout.id && planUid === rollout.source.uid,
   );

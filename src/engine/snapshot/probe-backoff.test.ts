@@ -9,7 +9,7 @@ test('until it is due, the answer stays the same', () => {
   const backoffs = probeBackoff();
   expect(backoffs.of('a', 0)).toBeUndefined();
   backoffs.add('a', REASON, 0);
-  expect(backoffs.of('a', 1500)).toEqual({ unanswered: REASON, recheckMs: 500 });
+  expect(backoffs.of('a', 1500)).toEqual({ reason: REASON, recheckMs: 500 });
   expect(backoffs.of('b', 1500)).toBeUndefined();
   expect(backoffs.of('a', 2000)).toBeUndefined();
 });
@@ -38,5 +38,5 @@ test.each<
 ])('asked in vain %s', (_, before, now, told) => {
   const backoffs = probeBackoff();
   before(backoffs);
-  expect(backoffs.add('a', REASON, now)).toEqual({ unanswered: REASON, ...told });
+  expect(backoffs.add('a', REASON, now)).toEqual({ reason: REASON, ...told });
 });

@@ -1,6 +1,6 @@
 /** Decides when a failed probe is repeated. */
 import { backoffDelay } from '../../util/clock.ts';
-import type { Unanswered } from '../model/decision.ts';
+import type { FailedRequest } from '../model/asked.ts';
 import type { Reason } from '../model/reasons.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { Reason } from '../model/reasons.ts';
 const WAIT = { base: 4_000, cap: 120_000, random: () => 0 };
 
 /** A failed probe, and when it may be repeated. */
-interface FailedProbe extends Unanswered {
+interface FailedProbe extends FailedRequest {
   /** True if the probe did not fail before, or failed for another reason. */
   readonly isNew: boolean;
 }
@@ -18,7 +18,7 @@ interface FailedProbe extends Unanswered {
 /** The failed probes of one plan in one term of leadership. All times are milliseconds of the monotonic clock. */
 export interface ProbeBackoff {
   /** Returns the last failure of the probe and the pause that is left; undefined if the probe may be asked now. */
-  of(probe: string, now: number): Unanswered | undefined;
+  of(probe: string, now: number): FailedRequest | undefined;
   /** Records that the probe failed at `now`. */
   add(probe: string, reason: Reason, now: number): FailedProbe;
   /** Returns true if no probe has failed. */
@@ -39,7 +39,7 @@ export function probeBackoff(): ProbeBackoff {
     of(probe, now) {
       const last = tries.get(probe);
       return last && last.askAt > now
-        ? { unanswered: last.reason, recheckMs: last.askAt - now }
+        ? { reason: last.reason, recheckMs: last.askAt - now }
         : undefined;
     },
     add(probe, reason, now) {
@@ -49,7 +49,7 @@ export function probeBackoff(): ProbeBackoff {
       const attempt = before ? before.attempt + 1 : 0;
       const recheckMs = backoffDelay(attempt, WAIT);
       tries.set(probe, { reason, attempt, askAt: now + recheckMs });
-      return { unanswered: reason, recheckMs, isNew: before?.reason.message !== reason.message };
+      return { reason, recheckMs, isNew: before?.reason.message !== reason.message };
     },
     isEmpty: () => tries.size === 0,
     forget: (probe) => void tries.delete(probe),

@@ -10,7 +10,9 @@ import { messageOf } from '../../util/errors.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Endpoint, World } from '../contract/world.ts';
-import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
+import { type Asked, answered, type FailedRequest, UNASKED, unanswered } from '../model/asked.ts';
+import type { EndpointHealth, Probe } from '../model/decision.ts';
+import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
 import type { Known } from './gather.ts';
@@ -69,13 +71,16 @@ export interface Answers {
  */
 export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: number): Answers {
   /** The keys are targets, not attempts, because a target may get another attempt in the same reconcile. */
-  const delegations = new Map<string, boolean | Unanswered>();
-  const drainPreviews = new Map<string, DrainPreview | Unanswered>();
-  const known: { -readonly [Fact in keyof Known]: Known[Fact] } = {
+  const delegations = new Map<string, Asked<boolean>>();
+  const drainPreviews = new Map<string, Asked<DrainPreview>>();
+  const known: AnswerStore['known'] = {
     drainPreviews,
     drainDelegationOf: (target: Target) =>
-      drainDelegations.has(attemptOf(target)) || delegations.get(target.key),
+      drainDelegations.has(attemptOf(target))
+        ? DELEGATED
+        : (delegations.get(target.key) ?? UNASKED),
   };
+  const store = { known, delegations, drainPreviews };
   let previewer: Pick<DrainPreviewer, 'ahead'> | undefined;
 
   const ask = async (
@@ -87,34 +92,33 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
     const { dialect, client, world, prober, abort } = parts;
     switch (probe.kind) {
       case 'control-plane':
-        known.controlPlane = await prober.askControlPlane(dialect.endpoints(world), abort);
+        known.controlPlane = answered(
+          await prober.askControlPlane(dialect.endpoints(world), abort),
+        );
         return;
       case 'preconditions':
-        known.preconditions = (await dialect.preconditions?.unmet(client, plan, abort)) ?? [];
+        known.preconditions = answered(
+          (await dialect.preconditions?.unmet(client, plan, abort)) ?? [],
+        );
         return;
       case 'decisions':
-        known.decisions = await decisionsOn(plan, parts);
+        known.decisions = answered(await decisionsOn(plan, parts));
         return;
       case 'drain-preview':
         previewer ??= prober.previewDrains?.(abort);
         if (previewer)
-          drainPreviews.set(probe.node, await preview(previewer, probe.node, options, now));
+          drainPreviews.set(
+            probe.node,
+            answered(await preview(previewer, probe.node, options, now)),
+          );
         return;
       case 'drain-delegation': {
         const { target } = probe;
         const isDelegated = await isDrainDelegated(probe, parts);
-        delegations.set(target.key, isDelegated);
+        delegations.set(target.key, answered(isDelegated));
         if (isDelegated) drainDelegations.add(attemptOf(target));
       }
     }
-  };
-
-  const leave = (probe: Probe, unanswered: Unanswered): void => {
-    if (probe.kind === 'drain-preview') drainPreviews.set(probe.node, unanswered);
-    else if (probe.kind === 'drain-delegation') delegations.set(probe.target.key, unanswered);
-    else if (probe.kind === 'preconditions') known.preconditions = unanswered;
-    else if (probe.kind === 'decisions') known.decisions = unanswered;
-    else known.controlPlane = unanswered;
   };
 
   const add: Answers['add'] = async (probes, plan, options, parts) => {
@@ -123,7 +127,7 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
       const key = `${plan.metadata.uid} ${question}`;
       const backoff = backoffs.of(key, now);
       if (backoff) {
-        leave(probe, backoff);
+        leave(store, probe, backoff);
         return [];
       }
       try {
@@ -133,9 +137,9 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
       } catch (error) {
         parts.abort?.throwIfAborted();
         const reason = couldNotCheck(probe, error);
-        const { isNew, ...unanswered } = backoffs.add(key, reason, now);
-        leave(probe, unanswered);
-        return isNew ? [reason] : [];
+        const failed = backoffs.add(key, reason, now);
+        leave(store, probe, failed);
+        return failed.isNew ? [reason] : [];
       }
     });
     return (await settleAll(asked)).flat();
@@ -144,10 +148,44 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
   return { known, now, add };
 }
 
+const DELEGATED = answered(true);
+
+/** Where the answers of one reconcile are kept. */
+interface AnswerStore {
+  readonly known: { -readonly [Fact in keyof Known]: Known[Fact] };
+  readonly delegations: Map<string, Asked<boolean>>;
+  readonly drainPreviews: Map<string, Asked<DrainPreview>>;
+}
+
+/** Records that the probe got no answer. */
+function leave(
+  { known, delegations, drainPreviews }: AnswerStore,
+  probe: Probe,
+  failed: FailedRequest,
+): void {
+  const silence = unanswered(failed);
+  switch (probe.kind) {
+    case 'control-plane':
+      known.controlPlane = silence;
+      return;
+    case 'preconditions':
+      known.preconditions = silence;
+      return;
+    case 'decisions':
+      known.decisions = silence;
+      return;
+    case 'drain-preview':
+      drainPreviews.set(probe.node, silence);
+      return;
+    case 'drain-delegation':
+      delegations.set(probe.target.key, silence);
+  }
+}
+
 async function decisionsOn(
   plan: KubeObject,
   { dialect, client, nodeRollouts, abort }: ProbeParts,
-): Promise<Known['decisions']> {
+): Promise<DecisionsOfPeople> {
   return await readDecisions(nodeRollouts?.client ?? client, dialect, plan, abort);
 }
 

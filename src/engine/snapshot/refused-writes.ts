@@ -3,7 +3,8 @@
  * target grows with every refusal.
  */
 import type { MonotonicClock } from '../../util/clock.ts';
-import type { NodeAction, Signalling, Unanswered } from '../model/decision.ts';
+import type { FailedRequest } from '../model/asked.ts';
+import type { NodeAction, Signalling } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
 import { probeBackoff } from './probe-backoff.ts';
@@ -32,7 +33,7 @@ export type ReportRefusal = (rollout: Rollout, at: Refused, reason: Reason) => v
 /** The refused writes of one term of leadership. */
 export interface RefusedWrites {
   /** Returns the last refusal of the target's object and the pause that is left; undefined if it may be written now. */
-  of(rollout: Rollout, target: Target, part?: RefusedPart): Unanswered | undefined;
+  of(rollout: Rollout, target: Target, part?: RefusedPart): FailedRequest | undefined;
   /** Records a refusal. `message` is what the API server answered. */
   add(rollout: Rollout, at: Refused, message: string, part?: RefusedPart): void;
   /** Returns the milliseconds until the next write may be tried again; undefined if no target waits. */

@@ -2,7 +2,6 @@
 import { isHeldBack } from '../../drain/drain-preview.ts';
 import type { Drains } from '../../drain/running-drains.ts';
 import type { Clock } from '../../util/clock.ts';
-import { isUnanswered } from '../model/decision.ts';
 import { type FailureReasons, withFailures } from '../model/failures.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Known } from './gather.ts';
@@ -105,8 +104,8 @@ function watchBlocked(
   now: number,
 ): void {
   for (const [node, preview] of previews) {
-    if (isUnanswered(preview)) continue;
-    if (isHeldBack(preview, drain)) since.getOrInsert(node, now);
+    if (preview.kind !== 'answered') continue;
+    if (isHeldBack(preview.answer, drain)) since.getOrInsert(node, now);
     else since.delete(node);
   }
 }

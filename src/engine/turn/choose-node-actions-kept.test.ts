@@ -2,6 +2,7 @@
  * Tests which node actions are not chosen: the actions that would remove cordons, taints and signals that are still
  * needed.
  */
+
 import { expect, test } from 'vitest';
 import {
   failed,
@@ -17,6 +18,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
+import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView, Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -79,7 +81,7 @@ test.each<[string, RecordedState, Observation, Partial<TargetFacts>, Options, st
     'a failed target that drains itself is not acknowledged',
     'failed',
     asking('uncordon'),
-    { drainDelegation: false },
+    { drainDelegation: answered(false) },
     {},
     [],
   ],
@@ -91,7 +93,7 @@ test.each<[string, RecordedState, Observation, Partial<TargetFacts>, Options, st
     {},
     ['acknowledge w1'],
   ],
-  ['a done target is not', 'done', asking('uncordon'), { drainDelegation: true }, {}, []],
+  ['a done target is not', 'done', asking('uncordon'), { drainDelegation: answered(true) }, {}, []],
   [
     'nothing is done while the record cannot be read',
     'failed',
@@ -181,7 +183,7 @@ test('a taint stays on a node whose turn comes in a later command', () => {
 
 const evicting: Partial<TargetFacts> = {
   node: cordoned('w1'),
-  drainDelegation: true,
+  drainDelegation: answered(true),
   observation: asking('drain'),
   drain: { kind: 'draining', since: T0, left: 1 },
 };
@@ -216,11 +218,11 @@ test('twenty nodes get their taint at a time', () => {
 });
 
 test.each<[string, TargetFacts['drainPreview'], string[]]>([
-  ['it would evict pods', { evictable: 1, obstacles: [], refused: [] }, ['taint w2']],
-  ['it would evict none', { evictable: 0, obstacles: [], refused: [] }, []],
-  ['nobody looked yet', 'unasked', []],
-  ['nobody can tell', { unanswered: because('CannotDecide', 'x'), recheckMs: 1 }, []],
-  ['nothing is drained', undefined, []],
+  ['it would evict pods', answered({ evictable: 1, obstacles: [], refused: [] }), ['taint w2']],
+  ['it would evict none', answered({ evictable: 0, obstacles: [], refused: [] }), []],
+  ['nobody looked yet', UNASKED, []],
+  ['nobody can tell', unanswered({ reason: because('CannotDecide', 'x'), recheckMs: 1 }), []],
+  ['nothing is drained', NEVER, []],
 ])(
   'the next nodes get their taint before the first drain begins, where %s',
   (_name, drainPreview, expected) => {

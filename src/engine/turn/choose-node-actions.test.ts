@@ -1,4 +1,5 @@
 /** Tests node actions: drains, cancelled signals, and the cleanup. */
+
 import { describe, expect, test } from 'vitest';
 import type { Decision } from '../../../test/support/builders/decisions.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
@@ -16,6 +17,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
+import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -81,7 +83,9 @@ function decisionOn(situation: Situation): Decision {
     ...(isOver ? { phase: 'failed', reason: because('TargetFailed', 'w1 failed') } : {}),
     source: { ...buildRollout([]).source, uid: 'plan-uid' },
   });
-  const snapshot = buildSnapshot(rollout, { w1: { drainDelegation: true, node: NODE, ...facts } });
+  const snapshot = buildSnapshot(rollout, {
+    w1: { drainDelegation: answered(true), node: NODE, ...facts },
+  });
   return decide(
     { ...snapshot, controls: { ...NO_CONTROLS, ...controls } },
     buildPolicy(policy),
@@ -108,7 +112,7 @@ describe('a node that asks to be drained', () => {
   test('a node that drains itself for too long fails like any drain', () => {
     const { drain } = buildPolicy().stepDeadlines;
     const facts = {
-      drainDelegation: false,
+      drainDelegation: answered(false),
       node: OURS,
       observation: asking('drain'),
       watchedMs: drain,
@@ -143,7 +147,7 @@ describe('a node that asks to be drained', () => {
 
   test('a node that drains itself is asked again: no watch shows when it delegates', () => {
     const { recheckAfterMs } = decisionOn({
-      facts: { drainDelegation: false, observation: asking('drain') },
+      facts: { drainDelegation: answered(false), observation: asking('drain') },
     });
     expect(recheckAfterMs).toBe(10_000);
   });
@@ -151,21 +155,24 @@ describe('a node that asks to be drained', () => {
   test.each<[string, Situation, object]>([
     [
       'whether it may is asked first',
-      { facts: { drainDelegation: 'unasked' } },
+      { facts: { drainDelegation: UNASKED } },
       { waitsFor: 'drain-delegation', waits: 'DrainDelegationUnknown' },
     ],
     [
       'where nobody can tell it waits, and says why',
       {
         facts: {
-          drainDelegation: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
+          drainDelegation: unanswered({
+            reason: because('CannotDecide', 'no answer'),
+            recheckMs: 2000,
+          }),
         },
       },
       { waits: 'CannotDecide' },
     ],
     [
       'one that does it itself is left alone',
-      { facts: { drainDelegation: false } },
+      { facts: { drainDelegation: answered(false) } },
       { waits: 'InFlight' },
     ],
     ['the cordon comes first', {}, { nodeActions: 'cordon' }],
@@ -352,13 +359,16 @@ test('Refit taints the nodes still to be upgraded only while pods are evicted fr
       buildSnapshot(buildRollout([stage]), {
         w1: {
           ...buildFacts(),
-          drainDelegation: true,
+          drainDelegation: answered(true),
           observation: asking('drain'),
           node: OURS,
           drain,
         },
-        w2: { drainDelegation: true, node: node('w2') },
-        w3: { drainDelegation: true, node: { ...node('w3'), taintOwner: 'Plan.plan-uid' } },
+        w2: { drainDelegation: answered(true), node: node('w2') },
+        w3: {
+          drainDelegation: answered(true),
+          node: { ...node('w3'), taintOwner: 'Plan.plan-uid' },
+        },
       }),
       buildPolicy(),
       T0 + MINUTE,
@@ -375,8 +385,16 @@ test('a node that a later command will upgrade keeps its taint', () => {
   const nodeActionsWhile = (stages: readonly Stage[]): string[] =>
     decide(
       buildSnapshot(buildRollout(stages), {
-        w1: { drainDelegation: true, observation: asking('drain'), node: OURS, drain: LEFT },
-        w2: { drainDelegation: true, node: { ...NODE, name: 'w2', taintOwner: 'Plan.plan-uid' } },
+        w1: {
+          drainDelegation: answered(true),
+          observation: asking('drain'),
+          node: OURS,
+          drain: LEFT,
+        },
+        w2: {
+          drainDelegation: answered(true),
+          node: { ...NODE, name: 'w2', taintOwner: 'Plan.plan-uid' },
+        },
       }),
       buildPolicy(),
       T0 + MINUTE,
@@ -403,7 +421,7 @@ test('of two targets that failed each is cancelled for its own reason', () => {
   const snapshot = buildSnapshot(rollout, {
     w1: { observation: sent() },
     w2: { observation: sent() },
-    w3: { observation, drainDelegation: true, node, drain: LEFT },
+    w3: { observation, drainDelegation: answered(true), node, drain: LEFT },
   });
   const { nodeActions } = decide(snapshot, buildPolicy(), T0 + 9 * HOUR);
   expect(

@@ -5,9 +5,9 @@ import type { Assessment } from '../assess/assess.ts';
 import { chooseDrainAction, uncordonOf } from '../assess/choose-drain-action.ts';
 import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
+import { answerOf } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
 import {
-  isUnanswered,
   type NodeAction,
   type NodeView,
   type Snapshot,
@@ -81,7 +81,7 @@ function nodeActionFor(
   const isComplete =
     observation.kind === 'working' &&
     observation.waitsFor === 'uncordon' &&
-    facts.drainDelegation !== false;
+    answerOf(facts.drainDelegation) !== false;
   if (isComplete && mustStop(snapshot, target))
     return {
       kind: 'acknowledge',
@@ -194,7 +194,5 @@ function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
 
 function evicts({ drainPreview, drain }: TargetFacts): boolean {
   if (drain?.kind === 'draining' && drain.left > 0) return true;
-  return (
-    typeof drainPreview === 'object' && !isUnanswered(drainPreview) && drainPreview.evictable > 0
-  );
+  return (answerOf(drainPreview)?.evictable ?? 0) > 0;
 }

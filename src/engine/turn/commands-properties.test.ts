@@ -1,4 +1,5 @@
 /** Tests properties that every decision has, for any record and any observation. */
+
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -8,7 +9,7 @@ import {
 import type { Decision } from '../../../test/support/builders/decisions.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { factsOf } from '../gates/types.ts';
-import { isUnanswered } from '../model/decision.ts';
+import { answerOf } from '../model/asked.ts';
 import {
   isFinal,
   isSettled,
@@ -192,7 +193,7 @@ describe('what starts', () => {
   property('is healthy: it exists, has a payload, and its gates pass', (situation, decision) => {
     const { snapshot } = situation;
     const { controlPlane } = snapshot;
-    const servers = isUnanswered(controlPlane) ? undefined : controlPlane;
+    const servers = answerOf(controlPlane);
     for (const { stage, target } of [...startedBy(situation, decision), ...decision.signals]) {
       const { exists, platform, ready } = factsOf(snapshot, target);
       expect({ exists, payload: stage.payloads?.[platform ?? ''] !== undefined }).toEqual({

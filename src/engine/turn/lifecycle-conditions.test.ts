@@ -1,4 +1,5 @@
 /** Tests which lifecycle conditions are added to a Node and removed from it, for each state of its target. */
+
 import { expect, test } from 'vitest';
 import { NONE, sent, succeeded } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -10,6 +11,7 @@ import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { LifecycleCondition } from '../../drain/lifecycle-conditions.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { assess } from '../assess/assess.ts';
+import { answered } from '../model/asked.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
@@ -56,7 +58,7 @@ function assessmentOf({ state = 'intended', policy = {}, facts = {}, ...at }: Ca
     failed: { kind: 'failed', since: T0, reason: 'no' },
   } as const;
   const known = drain && states[drain];
-  const w1 = { drainDelegation: true, node, observation, drain: known, ...facts };
+  const w1 = { drainDelegation: answered(true), node, observation, drain: known, ...facts };
   const snapshot = { ...buildSnapshot(buildRollout([stage]), { w1 }), markOwner: OWNER };
   return assess(snapshot, buildPolicy({ ...ON, ...policy }), T0);
 }
@@ -196,7 +198,7 @@ test.each<[string, Case, string]>([
     {
       observation: sent(),
       facts: {
-        announcementRefusal: { unanswered: because('TargetRefused', 'no'), recheckMs: 1000 },
+        announcementRefusal: { reason: because('TargetRefused', 'no'), recheckMs: 1000 },
       },
     },
     '',

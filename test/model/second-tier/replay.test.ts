@@ -2,9 +2,11 @@
  * Tests that each turn of every leader in the exploration can be written as JSON, and that a replay makes the same
  * commands.
  */
+
 import { expect, test } from 'vitest';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { assess } from '../../../src/engine/assess/assess.ts';
+import { answered } from '../../../src/engine/model/asked.ts';
 import { gather, type Known } from '../../../src/engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites } from '../../../src/engine/snapshot/world.ts';
 import { type Command, commandsFor } from '../../../src/engine/turn/commands.ts';
@@ -22,11 +24,11 @@ import { World } from '../world.ts';
 function turnOn(view: LeaderView): { commands: readonly Command[]; again: readonly Command[] } {
   const world = freshWorld(viewsOfRoles(view.objects), new OwnWrites());
   const known: Known = {
-    controlPlane: autopilot
-      .endpoints(world)
-      .map(({ name }) => ({ name, ready: !view.down.includes(name) })),
-    preconditions: [],
-    drainDelegationOf: () => view.drainDelegation,
+    controlPlane: answered(
+      autopilot.endpoints(world).map(({ name }) => ({ name, ready: !view.down.includes(name) })),
+    ),
+    preconditions: answered([]),
+    drainDelegationOf: () => answered(view.drainDelegation),
     watch: () => ({ watchedMs: view.watchedMs, followedMs: view.watchedMs }),
   };
   const turn = {

@@ -2,7 +2,9 @@
  * Makes random snapshots, policies and times, for tests of the properties of a decision. They include likely and
  * unlikely cases.
  */
+
 import * as fc from 'fast-check';
+import { answered, UNASKED, unanswered } from '../../../src/engine/model/asked.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type { Observation, Snapshot, TargetFacts } from '../../../src/engine/model/decision.ts';
 import { because } from '../../../src/engine/model/reasons.ts';
@@ -12,7 +14,7 @@ import { HOUR, later, MINUTE, T0 } from '../clock/times.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildRollout } from './rollouts.ts';
-import { buildFacts } from './snapshots.ts';
+import { buildFacts, NOTHING_ASKED } from './snapshots.ts';
 import { buildStage } from './stages.ts';
 import { buildTarget } from './targets.ts';
 
@@ -139,10 +141,10 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
       .record({
         facts: fc.tuple(...targets.map((target) => ofMood[mood].facts(target))),
         controlPlane: fc.constantFrom(
-          undefined,
-          { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
-          [{ name: 'c1', ready: true }],
-          [{ name: 'c1', ready: false }],
+          UNASKED,
+          unanswered({ reason: because('CannotDecide', 'no answer'), recheckMs: 2000 }),
+          answered([{ name: 'c1', ready: true }]),
+          answered([{ name: 'c1', ready: false }]),
         ),
         maxFailures: fc.integer({ min: 0, max: 2 }),
         targetDeadlineMs: fc.constantFrom(MINUTE, 2 * HOUR, Number.POSITIVE_INFINITY),
@@ -155,6 +157,7 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
         return {
           snapshot: {
             rollout: made,
+            ...NOTHING_ASKED,
             facts: byKey,
             controlPlane,
             foreignWork: [],

@@ -2,10 +2,12 @@
  * Runs one pass of a leader over a Plan, for tests: returns what the leader records, and which targets it signals after
  * that.
  */
+
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { World } from '../../../src/engine/contract/world.ts';
+import { answered } from '../../../src/engine/model/asked.ts';
 import type { EndpointHealth, Snapshot } from '../../../src/engine/model/decision.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../../src/engine/snapshot/gather.ts';
@@ -34,7 +36,10 @@ export function passOver(
   dialect: Dialect<Plan> = autopilot,
 ): Passed {
   const seen = (as: Plan): Snapshot =>
-    gather(dialect, as, world, PASS_TIME, { controlPlane: health, preconditions: [] });
+    gather(dialect, as, world, PASS_TIME, {
+      controlPlane: answered(health),
+      preconditions: answered([]),
+    });
   const { record } = decide(seen(plan), DEFAULT_POLICY, PASS_TIME);
   const recorded = record ? dialect.project(record, plan, PASS_TIME) : plan;
   const { signals } = decide(seen(recorded), DEFAULT_POLICY, PASS_TIME);

@@ -1,6 +1,8 @@
 /** The answers of the gates about the components of the control plane, as rows for the table of all gates. */
+
 import { componentsWork, componentsWorkAfter } from '../../../src/engine/gates/components-work.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
+import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
 import type { Role } from '../../../src/engine/model/rollout.ts';
 import type { ComponentState } from '../../../src/health/component-monitor.ts';
 import { MINUTE, T0 } from '../clock/times.ts';
@@ -31,30 +33,34 @@ const inputOf = (role: Role, components: GateInput['components'], watchedMs = 0)
 });
 
 const BEFORE: readonly [string, GateInput['components'], string][] = [
-  ['nobody looks at the components', undefined, 'pass'],
-  ['no component has a Lease', { states: [] }, 'pass'],
-  ['the Leases may not be read', { states: [], problem: 'denied', isForbidden: true }, 'pass'],
+  ['nobody looks at the components', NEVER, 'pass'],
+  ['no component has a Lease', answered({ states: [] }), 'pass'],
+  [
+    'the Leases may not be read',
+    answered({ states: [], problem: 'denied', isForbidden: true }),
+    'pass',
+  ],
   [
     'no API server answers with the Leases',
-    { states: [], problem: 'no route' },
+    answered({ states: [], problem: 'no route' }),
     'wait ControlPlaneUnknown: the Leases of the components could not be read: no route',
   ],
-  ['all components work', { states: [WORKING] }, 'pass'],
+  ['all components work', answered({ states: [WORKING] }), 'pass'],
   [
     'the Leases are being read',
-    'unasked',
+    UNASKED,
     'wait ControlPlaneUnknown: the Leases of the components are being read',
   ],
-  ['one component has stopped', { states: [WORKING, STOPPED] }, STOPS],
-  ['it is unclear whether one works', { states: [UNCLEAR] }, UNKNOWN],
+  ['one component has stopped', answered({ states: [WORKING, STOPPED] }), STOPS],
+  ['it is unclear whether one works', answered({ states: [UNCLEAR] }), UNKNOWN],
   [
     'the leader has told that one has stopped',
-    { told: 'it has stopped' },
+    answered({ told: 'it has stopped' }),
     'wait ComponentNotWorking: it has stopped',
   ],
 ];
 
-const working = { states: [WORKING] };
+const working = answered({ states: [WORKING] });
 
 export const COMPONENT_ROWS: readonly [Gate, string, GateInput, string][] = [
   ...BEFORE.flatMap(([name, components, verdict]) =>

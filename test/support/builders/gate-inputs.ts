@@ -3,6 +3,7 @@
  */
 
 import { censusOf, type GateInput, type Verdict } from '../../../src/engine/gates/types.ts';
+import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type {
   EndpointHealth,
@@ -54,7 +55,9 @@ export function input(
   more: Partial<Pick<GateInput, 'foreignWork' | 'room'>> = {},
 ): GateInput {
   const stage = buildStage(role, ['n1'], { payloads });
-  const common = { controlPlane, foreignWork: [], controls: NO_CONTROLS, room: 1 };
+  const asked = { components: NEVER, decisions: NEVER };
+  const health = controlPlane ? answered(controlPlane) : UNASKED;
+  const common = { controlPlane: health, foreignWork: [], controls: NO_CONTROLS, room: 1 };
   const context = { policy: buildPolicy(), now: T0 };
   return {
     stage,
@@ -64,6 +67,7 @@ export function input(
     run: 'plan-uid/id1',
     earlier: [],
     isBegun: false,
+    ...asked,
     ...common,
     ...context,
     census: undefined,

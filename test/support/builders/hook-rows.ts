@@ -1,4 +1,5 @@
 /** The answers of the gate and the verifier of hooks, as rows for the table of all gates. */
+
 import { hookRunOf, planHookRuns } from '../../../src/engine/gates/hook-runs.ts';
 import { hooksPossible } from '../../../src/engine/gates/hooks-possible.ts';
 import {
@@ -9,6 +10,7 @@ import {
 } from '../../../src/engine/gates/hooks-succeeded.ts';
 import { planHooksBefore } from '../../../src/engine/gates/plan-hooks.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
+import { answered, UNASKED } from '../../../src/engine/model/asked.ts';
 import type { TargetFacts } from '../../../src/engine/model/decision.ts';
 import type { DrainPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import type { Hook, HookMoment, HookState } from '../../../src/hooks/rules.ts';
@@ -47,7 +49,7 @@ const START = input('worker');
 const DONE = resting(undefined, T0);
 
 const NODE = { name: 'n1', unschedulable: true, cordonOwner: undefined, taintOwner: undefined };
-const DRAINED = input('worker', { node: NODE, drainDelegation: true });
+const DRAINED = input('worker', { node: NODE, drainDelegation: answered(true) });
 
 /** Returns the input with changes to the drain of the policy. */
 function draining(of: GateInput, drain: Partial<DrainPolicy>): GateInput {
@@ -93,15 +95,35 @@ const BETWEEN: readonly [Gate, string, GateInput, string][] = [
   [hooksBefore, 'restart, held', RESTART, 'pass'],
   [hooksBefore, 'restart, not held', draining(RESTART, { unheld: 'withoutDrain' }), RUNS],
   [hooksBefore, 'restart, drained by work', draining(RESTART, { unheld: 'withDrain' }), 'pass'],
-  [hooksPossible, 'another moment', beforeStart('beforeDrain', { drainDelegation: false }), 'pass'],
-  [hooksPossible, 'not asked', beforeStart('afterDrain', { drainDelegation: 'unasked' }), ASKED],
-  [hooksPossible, 'leader drains', beforeStart('afterDrain', { drainDelegation: true }), 'pass'],
-  [hooksPossible, 'by itself', beforeStart('afterDrain', { drainDelegation: false }), BY_ITSELF],
-  [hooksPossible, 'restart', beforeStart('beforeRestart', { drainDelegation: false }), BY_ITSELF],
+  [
+    hooksPossible,
+    'another moment',
+    beforeStart('beforeDrain', { drainDelegation: answered(false) }),
+    'pass',
+  ],
+  [hooksPossible, 'not asked', beforeStart('afterDrain', { drainDelegation: UNASKED }), ASKED],
+  [
+    hooksPossible,
+    'leader drains',
+    beforeStart('afterDrain', { drainDelegation: answered(true) }),
+    'pass',
+  ],
+  [
+    hooksPossible,
+    'by itself',
+    beforeStart('afterDrain', { drainDelegation: answered(false) }),
+    BY_ITSELF,
+  ],
+  [
+    hooksPossible,
+    'restart',
+    beforeStart('beforeRestart', { drainDelegation: answered(false) }),
+    BY_ITSELF,
+  ],
   [
     hooksPossible,
     'by itself, ignored',
-    ignored(beforeStart('afterDrain', { drainDelegation: false })),
+    ignored(beforeStart('afterDrain', { drainDelegation: answered(false) })),
     'pass',
   ],
   [hooksPossible, 'no Node', beforeStart('afterDrain', { node: undefined }), 'pass'],

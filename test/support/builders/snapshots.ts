@@ -1,4 +1,7 @@
 /** Snapshots for tests: every target exists, runs linux-amd64, is Ready and has no signal; every API server is ready. */
+
+import { ABSENT } from '../../../src/engine/gates/types.ts';
+import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type { EndpointHealth, Snapshot, TargetFacts } from '../../../src/engine/model/decision.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
@@ -7,8 +10,18 @@ import { NONE } from './observations.ts';
 export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];
 
 export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
-  return { exists: true, platform: 'linux-amd64', ready: true, observation: NONE, ...more };
+  const healthy = { ...ABSENT, exists: true, platform: 'linux-amd64', ready: true };
+  return { ...healthy, observation: NONE, ...more };
 }
+
+/** The answers of a process that asks nothing but the API servers. */
+export const NOTHING_ASKED = {
+  controlPlane: UNASKED,
+  components: NEVER,
+  decisions: NEVER,
+  budgetPods: NEVER,
+  preconditions: NEVER,
+} as const;
 
 /**
  * Returns a snapshot. `facts` has the differences from a healthy node without a signal, by the key of a target, or by
@@ -23,7 +36,8 @@ export function buildSnapshot(
   return {
     rollout,
     facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
-    controlPlane: controlPlane === 'unasked' ? undefined : controlPlane,
+    ...NOTHING_ASKED,
+    controlPlane: controlPlane === 'unasked' ? UNASKED : answered(controlPlane),
     foreignWork: [],
     controls: NO_CONTROLS,
   };

@@ -1,4 +1,5 @@
 /** Implements `refit rollback` for k0s: replaces an ended Plan by a Plan that returns its nodes to their earlier versions. */
+
 import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { say } from '../../../cli/controls/control-command.ts';
@@ -22,6 +23,7 @@ import { askUserName } from '../../../cli/user-name.ts';
 import { refusalsOf } from '../../../engine/assess/advance.ts';
 import { refusalSentence } from '../../../engine/assess/roll-back.ts';
 import type { World } from '../../../engine/contract/world.ts';
+import { answered } from '../../../engine/model/asked.ts';
 import {
   earlierRunsIn,
   ROLLS_BACK_REASON_ANNOTATION,
@@ -284,7 +286,7 @@ function refuseAsLeader(
   const earlierRuns = earlierRunsIn(history);
   const decisions = { plan: PLAN_NAME, place: '', exists: true, approvals: [], accepted: [] };
   const snapshot = gatherPlanned(autopilot, plan, world, now, {
-    decisions: { ...decisions, earlierRuns, history },
+    decisions: answered({ ...decisions, earlierRuns, history }),
   });
   const refusals = refusalsOf({ snapshot, policy, now });
   if (refusals.length > 0) throw new RefitError('REFIT_CONTROL', refusalSentence(refusals));

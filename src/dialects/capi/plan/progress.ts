@@ -2,6 +2,7 @@
  * Describes the progress of an update. Cluster API may send its request to any replica. So each replica assesses the
  * update as the leader does, from objects that it has just read.
  */
+
 import type { Machine } from '../../../api/capi/machine.ts';
 import { isDrained } from '../../../drain/drain-node.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
@@ -9,6 +10,7 @@ import { settle } from '../../../engine/assess/advance.ts';
 import { assess } from '../../../engine/assess/assess.ts';
 import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { explain } from '../../../engine/explain/explain.ts';
+import { answered, UNASKED } from '../../../engine/model/asked.ts';
 import type { EndpointHealth, Snapshot, Wait } from '../../../engine/model/decision.ts';
 import { isUnasked } from '../../../engine/model/reasons.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
@@ -105,7 +107,7 @@ async function look(
   const world = worldOf(node, all);
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>
-    gather(capi, node, world, now, { isReadOnly: true, controlPlane: [], ...known });
+    gather(capi, node, world, now, { isReadOnly: true, controlPlane: answered([]), ...known });
   const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
   const observation = snapshot.facts.get(name)?.observation;
@@ -118,7 +120,9 @@ async function look(
   const { probes } = explain(settle(assess(snapshot, policy, now)));
   if (!probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
   return seeing({
-    drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]),
+    drainPreviews: new Map([
+      [name, answered(await drainPreviewer(workload, abort).ahead(name, options))],
+    ]),
   });
 }
 
@@ -140,8 +144,9 @@ async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutP
   const waitIn = (seen: Snapshot): Wait | undefined =>
     explain(settle(assess(seen, policy, clock.now()))).waits[0];
   const wait = waitIn(snapshot);
-  const unasked = waitIn({ ...snapshot, controlPlane: undefined });
+  const unasked = waitIn({ ...snapshot, controlPlane: UNASKED });
   if (isGate(wait) || !unasked || !isUnasked(unasked.reason)) return wait;
   const { items } = await listNodes(workload, { labelSelector: CONTROL_PLANE, abort });
-  return waitIn({ ...snapshot, controlPlane: await askApiServers(items.map(endpointOf), abort) });
+  const health = await askApiServers(items.map(endpointOf), abort);
+  return waitIn({ ...snapshot, controlPlane: answered(health) });
 }

@@ -1,4 +1,5 @@
 /** Proves that a Plan which installs K3s or RKE2 breaks no version rule, and that a policy or a variable lifts the rules. */
+
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,
@@ -11,6 +12,7 @@ import { buildPolicy } from '../../../../test/support/builders/rollout-policies.
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { answered, UNASKED } from '../../../engine/model/asked.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../../engine/snapshot/gather.ts';
 import { jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
@@ -263,11 +265,14 @@ test('a Plan of refit rollback goes back to the recorded version, and to no othe
       spec: { version, nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'a1' } } },
       annotations,
       known: {
-        decisions: {
+        decisions: answered({
+          plan: 'cattle/system-upgrade/p',
+          place: 'system-upgrade/cattle-p',
+          exists: true,
           approvals: [],
-          accepts: [],
+          accepted: [],
           earlierRuns: [{ run: 'p-uid/run-1', before: [record] }],
-        } as never,
+        }),
       },
     });
   };
@@ -286,7 +291,7 @@ test('a Plan that rolls back waits until the leader has read the record of the r
     nodes: CLUSTER,
     spec: { version: 'v1.36.2+k3s1' },
     annotations,
-    known: { decisions: 'unasked' },
+    known: { decisions: UNASKED },
   });
   expect(started).toEqual([]);
   expect(waits).toEqual(['PreconditionsUnknown: reading which versions the nodes ran before']);
