@@ -57,9 +57,28 @@ function fixFor(dialect: string, failures: readonly Failure[], more: object = {}
 }
 
 const REFUSED = { isThere: true, failureReason: 'HealthCheckFailing' };
+const DRAIN = { isThere: false, failureReason: 'DrainTooLong' };
 const LATE = { isThere: true, failureReason: 'DeadlineExceeded' };
 
 test.each<[string, string, readonly Failure[], string, object?]>([
+  [
+    'a node of k0s whose drain took too long',
+    'autopilot',
+    [DRAIN],
+    'Failed. Remove what blocked the drain, or raise `deadlines.drain` in the policy, then run: refit retry w1',
+  ],
+  [
+    'a node whose agent refused the signal',
+    'capi',
+    [{ isThere: false, failureReason: 'TargetRefused' }],
+    'Failed. Change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server, then run: refit retry w1',
+  ],
+  [
+    'two nodes that failed for different reasons',
+    'autopilot',
+    [DRAIN, { isThere: false, failureReason: 'TargetFailed' }],
+    'Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run for each of w1, w2: refit retry NODE',
+  ],
   [
     'a node of k0s that a health check refused',
     'autopilot',

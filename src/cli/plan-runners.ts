@@ -1,6 +1,6 @@
 /** Says what the user can do about a plan that failed, was refused or was aborted, in the words of its dialect. */
 import { planReference } from '../engine/model/plan-reference.ts';
-import type { ReasonCode } from '../engine/model/reasons.ts';
+import { actBeforeRetry, type ReasonCode } from '../engine/model/reasons.ts';
 import { isHookFailure } from '../engine/reasons/hook.ts';
 import { listed } from '../util/phrases.ts';
 import type { PlanView, TargetView } from './status/view.ts';
@@ -37,11 +37,6 @@ function fixOfEdited(plan: PlanView): string {
     return `The edit is not carried out, because the plan had ended. To run it: ${advice.startOver(plan)}.`;
   const command = `refit retry ${first.name}${planFlag(plan)}`;
   return `The edit is not carried out, because the plan had ended. To continue with the edit, run: ${command}. To run it for all nodes: ${advice.startOver(plan)}.`;
-}
-
-/** Returns true if the target failed because of a hook. */
-function failedByHook({ failure = '', failureReason }: TargetView): boolean {
-  return failureReason === 'HookFailed' || isHookFailure(failure);
 }
 
 /**
@@ -130,16 +125,32 @@ export function fixOf(plan: PlanView): string {
   if (retry === undefined || failed.length === 0) return `Failed. ${remedy} Then: ${again}.`;
   const names = namesOf(failed);
   const retried = retryOf(plan, failed);
-  if (failed.every(failedByHook))
-    return `Failed. Repair what the hook reports, or change the hook in the policy, then ${retried}`;
   if (!failed.every(({ gone }) => gone === true))
-    return `Failed. Fix the cause (${retry.causes}), then ${retried}`;
+    return `Failed. ${repairOf(failed) ?? `Fix the cause (${retry.causes})`}, then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
   const without =
     plan.rollsBackRun === undefined && plan.updateConfig === undefined
       ? 'delete the Plan and apply one without the missing nodes'
       : again;
   return `Failed. ${back} back, ${retried}. Or ${without}.`;
+}
+
+/**
+ * Returns the instruction that ends the cause of the failures; undefined if the targets failed for different reasons, or
+ * if only the node itself knows the cause.
+ */
+function repairOf(failed: readonly TargetView[]): string | undefined {
+  const codes = new Set(failed.map(causeOf));
+  const [code] = codes;
+  // The agent or the Job reported this failure, so the dialect says where the user finds the cause.
+  if (codes.size !== 1 || code === undefined || code === 'TargetFailed') return undefined;
+  const act = actBeforeRetry(code);
+  return act && `${act.charAt(0).toUpperCase()}${act.slice(1)}`;
+}
+
+/** Returns the code of the reason why the target failed. Only the text of a record may say that a hook was the reason. */
+function causeOf({ failure = '', failureReason }: TargetView): ReasonCode | undefined {
+  return isHookFailure(failure) ? 'HookFailed' : failureReason;
 }
 
 /** Returns a clause that says how the user tries the failed targets again. */
