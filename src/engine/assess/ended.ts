@@ -114,21 +114,22 @@ function changedSpec({ edits }: Snapshot): string | undefined {
  */
 function endWithMixedVersions({ rollout, facts, controls }: Snapshot): PlanEnd {
   const { phase, reason } = rollout;
-  const signalled = withStages(rollout).flatMap(({ stage, target }) => {
-    const isOver = target.state === 'done' || target.state === 'failed';
-    return isOver ? [{ name: target.name, asked: versionAsked({ facts }, stage, target) }] : [];
+  const upgraded = withStages(rollout).flatMap(({ stage, target }) => {
+    return target.state === 'done'
+      ? [{ name: target.name, asked: versionAsked({ facts }, stage, target) }]
+      : [];
   });
-  const byVersion = Map.groupBy(signalled, ({ asked }) => asked);
+  const byVersion = Map.groupBy(upgraded, ({ asked }) => asked);
   const lists = [...byVersion].map(
     ([version, targets]) =>
       `${version} on ${listed([...new Set(targets.map(({ name }) => name))], MOST_NAMES)}`,
   );
-  const mixed = `it was edited while it ran, and installed ${lists.join(', and ')}`;
-  if (phase !== 'done' && reason !== undefined)
-    return {
-      phase,
-      reason: { ...reason, message: `${reason.message}; the plan is mixed: ${mixed}` },
-    };
+  const installed = lists.length === 0 ? '' : `, and installed ${lists.join(', and ')}`;
+  const mixed = `it was edited while it ran${installed}`;
+  if (phase !== 'done' && reason !== undefined) {
+    const clause = lists.length > 1 ? `the plan is mixed: ${mixed}` : mixed;
+    return { phase, reason: { ...reason, message: `${reason.message}; ${clause}` } };
+  }
   const { abort } = controls;
   const aborted = abort === undefined ? '' : ` and somebody aborted it (${abort})`;
   return {
