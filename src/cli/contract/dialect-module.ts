@@ -4,6 +4,7 @@
  * so the commands name no dialect.
  */
 import type { DialectName } from '../../api/refit/upgrade-policy.ts';
+import type { DialectCommands } from './dialect-commands.ts';
 import type { FileKind } from './file-kind.ts';
 import type { PolicyEffects, SelfDrain } from './policy-effects.ts';
 import type { ObjectRollBack, RollBackWay } from './roll-back.ts';
@@ -17,6 +18,8 @@ export interface DialectModule extends SessionDialect {
   readonly name: DialectName;
   /** Loads what `refit validate` accepts. */
   files(): Promise<readonly FileKind[]>;
+  /** Loads the commands that only this dialect has. `all` are all dialects, for a command that shows the plans of all. */
+  commands(all: readonly SessionDialect[]): Promise<DialectCommands>;
   readonly rollBack: RollBackWay;
   /** Set if `refit rollback` also takes the objects back for which plans of the dialect are made. */
   readonly objectRollBack: ObjectRollBack | undefined;

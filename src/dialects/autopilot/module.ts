@@ -13,6 +13,7 @@ export const autopilotModule: DialectModule = {
   advice,
   steps: SIGNAL_STEPS,
   objects: undefined,
+  commands: async (all) => (await import('./command/commands.ts')).k0sCommands(all),
   rollBack: {
     kind: 'command',
     load: async () => (await import('./command/roll-back-of-k0s.ts')).rollBackOfK0s,

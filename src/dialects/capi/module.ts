@@ -12,6 +12,7 @@ export const capiModule: DialectModule = {
   advice,
   steps: SIGNAL_STEPS,
   objects: async () => (await import('./command/object-commands.ts')).machineCommands,
+  commands: async () => (await import('./command/commands.ts')).machineProcesses,
   rollBack: {
     kind: 'byHand',
     instead:

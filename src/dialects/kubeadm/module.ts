@@ -9,6 +9,7 @@ export const kubeadmModule: DialectModule = {
   view: async () => (await import('./plan/kubeadm-dialect.ts')).kubeadmView,
   ...texts,
   objects: undefined,
+  commands: async () => (await import('./command/commands.ts')).kubeadmCommands,
   rollBack: {
     kind: 'byHand',
     instead:
