@@ -13,7 +13,7 @@ import type { WhyFlags } from '../cli/why/why-command.ts';
 import { MODULES } from '../dialects/modules.ts';
 import { RefitError } from '../util/errors.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
-import { INSTALL_COMMANDS } from './install-commands.ts';
+import { installCommands } from './install-commands.ts';
 import { objectCommands } from './object-commands.ts';
 import { partsOf } from './session-parts.ts';
 
@@ -237,7 +237,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       await (await import('../cli/validate.ts')).validate(values, write, MODULES),
   },
   ...OF_DIALECTS.flatMap(({ tools }) => tools),
-  ...INSTALL_COMMANDS,
+  ...installCommands(MODULES),
   {
     name: 'completion',
     summary:

@@ -13,6 +13,12 @@ export const cattleModule: DialectModule = {
   steps: new Map([['Drain', 'drain']]),
   objects: undefined,
   commands: async () => (await import('./command/commands.ts')).rancherCommands,
+  install: {
+    name: 'cattle',
+    title: 'the replacement for system-upgrade-controller',
+    folders: ['base', 'cattle'],
+    hasPayload: false,
+  },
   rollBack: {
     kind: 'command',
     load: async () => {

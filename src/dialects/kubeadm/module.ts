@@ -10,6 +10,7 @@ export const kubeadmModule: DialectModule = {
   ...texts,
   objects: undefined,
   commands: async () => (await import('./command/commands.ts')).kubeadmCommands,
+  install: undefined,
   rollBack: {
     kind: 'byHand',
     instead:
