@@ -13,17 +13,12 @@ import type { WhyFlags } from '../cli/why/why-command.ts';
 import { MODULES } from '../dialects/modules.ts';
 import { RefitError } from '../util/errors.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
+import { type DialectCall, type DialectSpec, partsOf, withModules } from './dialect-call.ts';
 import { installCommands } from './install-commands.ts';
 import { objectCommands } from './object-commands.ts';
-import { partsOf } from './session-parts.ts';
 
-const OF_DIALECTS = await Promise.all(MODULES.map(async (each) => await each.commands(MODULES)));
-
-/** All commands, in the order of the help. The code of a command is imported only when it runs, so that `refit` starts fast. */
-export const COMMANDS: readonly CommandSpec[] = [
-  ...OF_DIALECTS.flatMap(({ processes }) => processes),
-  // This entry is for the help only. refit.ts runs the agent without loading this list; its flags are in src/agent/flags.ts.
-  { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
+/** The commands that serve all dialects, in the order of the help. */
+const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
   {
     name: 'status',
     summary:
@@ -74,8 +69,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'replay',
     summary: 'Shows a file of `refit why --dump` again, as this release explains and decides it.',
     argument: new Argument('<file>', 'the file'),
-    run: async (_flags, { argument = '', output = standardOutput }) =>
-      await (await import('../cli/why/turn-file.ts')).replayTurn(argument, output, MODULES),
+    run: async (_flags, { argument = '', output = standardOutput, modules }) =>
+      await (await import('../cli/why/turn-file.ts')).replayTurn(argument, output, modules),
   },
   {
     name: 'preview',
@@ -101,7 +96,7 @@ export const COMMANDS: readonly CommandSpec[] = [
             flags,
             partsOf(call),
           )
-        : await (await objectCommands()).preview(flags, partsOf(call)),
+        : await (await objectCommands(call.modules)).preview(flags, partsOf(call)),
   },
   {
     name: 'dashboard',
@@ -233,29 +228,50 @@ export const COMMANDS: readonly CommandSpec[] = [
       '<file...>',
       'files to check, folders of such files, or - for standard input',
     ),
-    run: async (_flags, { values = [], write }) =>
-      await (await import('../cli/validate.ts')).validate(values, write, MODULES),
-  },
-  ...OF_DIALECTS.flatMap(({ tools }) => tools),
-  ...installCommands(MODULES),
-  {
-    name: 'completion',
-    summary:
-      'Prints a script that lets your shell complete commands, options, and names of nodes and plans.',
-    argument: new Argument('<shell>', 'your shell, or kubectl for `kubectl refit`').choices([
-      ...SHELLS,
-      'kubectl',
-    ]),
-    run: async (_flags, { argument, write }) =>
-      await Promise.resolve(
-        write(
-          argument === 'kubectl' ? KUBECTL_COMPLETION : completionOf(argument as Shell, COMMANDS),
-        ),
-      ),
-  },
-  {
-    name: 'version',
-    summary: 'Prints the version of Refit.',
-    run: async (_flags, { write }) => await Promise.resolve(write(`refit ${VERSION}\n`)),
+    run: async (_flags, { values = [], write, modules }) =>
+      await (await import('../cli/validate.ts')).validate(values, write, modules),
   },
 ];
+
+/**
+ * Returns all commands, in the order of the help. The code of a command is imported only when it runs, so that `refit`
+ * starts fast.
+ */
+export async function commandsOf(modules: DialectCall['modules']): Promise<readonly CommandSpec[]> {
+  const ofDialects = await Promise.all(
+    modules.map(async (module) => await module.commands(modules)),
+  );
+  const commands: CommandSpec[] = [
+    ...ofDialects.flatMap(({ processes }) => processes),
+    // This entry is for the help only. refit.ts runs the agent without loading this list; its flags are in
+    // src/agent/flags.ts.
+    { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
+    ...FOR_ALL_DIALECTS.map((command) => withModules(command, modules)),
+    ...ofDialects.flatMap(({ tools }) => tools),
+    ...installCommands(modules),
+    {
+      name: 'completion',
+      summary:
+        'Prints a script that lets your shell complete commands, options, and names of nodes and plans.',
+      argument: new Argument('<shell>', 'your shell, or kubectl for `kubectl refit`').choices([
+        ...SHELLS,
+        'kubectl',
+      ]),
+      run: async (_flags, { argument, write }) =>
+        await Promise.resolve(
+          write(
+            argument === 'kubectl' ? KUBECTL_COMPLETION : completionOf(argument as Shell, commands),
+          ),
+        ),
+    },
+    {
+      name: 'version',
+      summary: 'Prints the version of Refit.',
+      run: async (_flags, { write }) => await Promise.resolve(write(`refit ${VERSION}\n`)),
+    },
+  ];
+  return commands;
+}
+
+/** The commands with all dialects of this release. */
+export const COMMANDS = await commandsOf(MODULES);

@@ -15,8 +15,8 @@ import type { SessionDialect } from './session-dialect.ts';
  * One dialect, as the commands see it. A module is light: it loads the code in `plan/` and in `command/` only when this
  * code is needed. No member is optional, so that a dialect that leaves one out does not compile.
  */
-export interface DialectModule extends SessionDialect {
-  readonly name: DialectName;
+export interface DialectModule<Name extends string = DialectName> extends SessionDialect {
+  readonly name: Name;
   /** Loads what `refit validate` accepts. */
   files(): Promise<readonly FileKind[]>;
   /** Loads the commands that only this dialect has. `all` are all dialects, for a command that shows the plans of all. */
