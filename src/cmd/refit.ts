@@ -44,10 +44,10 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
     return await (await import('../install/host/agent-in-pod.ts')).startAgentOnHost(rest);
   // Shells and kubectl run this command when somebody presses Tab.
   if (command === '__complete') return await completeLine(rest, abort);
-  if (command === STAND_IN && rest.length === 0)
-    return await (
-      await import('../dialects/cattle/command/system-upgrade-controller.ts')
-    ).runSystemUpgradeController(process.env, abort);
+  if (command === STAND_IN && rest.length === 0) {
+    const { loadStandIn } = await import('../dialects/modules.ts');
+    return await (await loadStandIn())(process.env, abort);
+  }
   // This command computes without a pause, so a signal handler would run only after it. Without a handler, the signal
   // ends the process at once.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);

@@ -123,9 +123,8 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
     ...stage,
     targets: stage.targets.filter(({ name }) => !released.has(name)),
   }));
-  const who = view.texts.advice.runsHere
-    ? ['`refit kubeadm apply` does this: start it if it is not running.']
-    : [];
+  const { name, runsHere } = view.texts.advice;
+  const who = runsHere ? [`${name} does this: start it if it is not running.`] : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));
   return [
     ...namesLine('The leader cancels the signal of', cancelled),
