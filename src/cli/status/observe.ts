@@ -3,12 +3,13 @@
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
+import { needsOf } from '../../engine/assess/needs.ts';
 import { failureOf } from '../../engine/assess/target-failures.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
 import { drainWarnings } from '../../engine/explain/drain-warnings.ts';
-import { explain, explainToPeople } from '../../engine/explain/explain.ts';
+import { explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
 import { answerOf } from '../../engine/model/asked.ts';
@@ -348,8 +349,11 @@ function questionsOf(
   now: number,
 ): Question[] {
   const assessment = assess(snapshot, policy, now);
-  const explanations = [explainToPeople(assessment), explain(settle(assessment))];
-  const probes = explanations.flatMap((each) => each.probes);
+  const probes = [
+    ...needsOf(assessment).probes,
+    ...explainToPeople(assessment).probes,
+    ...needsOf(settle(assessment)).probes,
+  ];
   const drains = drainsIn(snapshot, policy, now).filter(
     ({ node }) => answers.known.drainOf(node) === undefined,
   );

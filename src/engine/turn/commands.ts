@@ -4,8 +4,8 @@ import { ownMember } from '../../util/own-member.ts';
 import { settle } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { isRestartDue, lastEndOf } from '../assess/ended.ts';
+import { needsOf } from '../assess/needs.ts';
 import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
-import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Probe, Signalling, Snapshot } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
@@ -68,7 +68,7 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   if (back?.kind === 'ask') return [{ kind: 'probe', probe: { kind: 'decisions' } }];
   if (back?.kind === 'due') return [{ kind: 'roll-back', plan: back.plan, reason: back.reason }];
   const settled = settle(assessment);
-  const { probes, recheckAfterMs } = explain(settled);
+  const { probes, recheckAfterMs } = needsOf(settled);
   if (probes.length > 0) return probes.map((probe) => ({ kind: 'probe', probe }));
   const next = settled.snapshot.rollout;
   const isRecorded = next === rollout;

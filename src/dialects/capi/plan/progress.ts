@@ -8,6 +8,7 @@ import { isDrained } from '../../../drain/drain-node.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { settle } from '../../../engine/assess/advance.ts';
 import { assess } from '../../../engine/assess/assess.ts';
+import { needsOf } from '../../../engine/assess/needs.ts';
 import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { explain } from '../../../engine/explain/explain.ts';
 import { answered, UNASKED } from '../../../engine/model/asked.ts';
@@ -117,7 +118,7 @@ async function look(
     const kind = isDrained(progress) ? 'drained' : 'draining';
     return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
   }
-  const { probes } = explain(settle(assess(snapshot, policy, now)));
+  const { probes } = needsOf(settle(assess(snapshot, policy, now)));
   if (!probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
   return seeing({
     drainPreviews: new Map([
