@@ -89,6 +89,7 @@ const LONG_RUNS = [
   'crash-points',
   'cut-runs',
   'demonstrations',
+  'downloads',
   'examples',
   'failed-canary',
   'kill-runs',
@@ -105,6 +106,17 @@ const LONG_RUNS = [
   'procedure',
   'serve',
 ].map((name) => `test/agent/${name}.test.ts`);
+/** Attacks that take long for the same reasons. */
+const LONG_ATTACKS = [
+  'kubeadm-guards',
+  'kubelet-arguments',
+  'left-over-backup',
+  'race-with-k0s-agent',
+  'script-injection',
+  'second-k0s-agent',
+  'swapped-kubeadm',
+  'wrong-hash-resumed',
+].map((name) => `test/attacks/${name}.test.ts`);
 /**
  * The second tier contains the tests that compute for a long time, so that the first tier takes at most five minutes on
  * two cores.
@@ -144,12 +156,12 @@ export default defineConfig({
       }),
       project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], {
         ...realProcesses,
-        exclude: [...WITH_PROGRAMS, ...LONG_RUNS],
+        exclude: [...WITH_PROGRAMS, ...LONG_RUNS, ...LONG_ATTACKS],
       }),
       // These tests start one browser, and the clusters in memory that its pages follow.
       project('ui', 'last', ['test/ui/**/*.test.ts'], { ...secondAttempt, pool: 'forks' }),
       project('programs', 'waiting', WITH_PROGRAMS, realProcesses),
-      project('runs', 'waiting', LONG_RUNS, realProcesses),
+      project('runs', 'waiting', [...LONG_RUNS, ...LONG_ATTACKS], realProcesses),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,
         setupFiles: [borrowControlPlane],

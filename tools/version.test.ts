@@ -46,6 +46,11 @@ test('npm version makes the commit and the tag of a release', () => {
     ['user.email', 'somebody@example.com'],
   ] as const)
     git('config', name, value);
+  // Right after a release, nothing is unreleased yet.
+  const changelog = join(clone, 'CHANGELOG.md');
+  const [before, after = ''] = readFileSync(changelog, 'utf8').split('## Unreleased\n');
+  writeFileSync(changelog, `${before}## Unreleased\n\n* Refit does something new.\n${after}`);
+  git('commit', '--quiet', '--all', '--message=Change something');
   execFileSync('npm', ['version', '99.1.2'], { cwd: clone, stdio: 'pipe' });
 
   expect(git('status', '--porcelain')).toBe('');
@@ -56,7 +61,9 @@ test('npm version makes the commit and the tag of a release', () => {
   expect(JSON.parse(read('package-lock.json'))).toMatchObject({ version: '99.1.2' });
   expect(read('deploy/chart/Chart.yaml')).toContain('\nversion: 99.1.2\nappVersion: 99.1.2\n');
   expect(read('deploy/chart/manifests/k0s/controller.yaml')).toContain('image: refit:99.1.2\n');
-  expect(read('CHANGELOG.md')).toMatch(/\n## Unreleased\n\n## 99\.1\.2 \(\d{4}-\d\d-\d\d\)\n\n###/);
+  expect(read('CHANGELOG.md')).toMatch(
+    /\n## Unreleased\n\n## 99\.1\.2 \(\d{4}-\d\d-\d\d\)\n\n\* Refit does something new\.\n/,
+  );
 });
 
 test('a release without anything new is refused', () => {

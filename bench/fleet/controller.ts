@@ -1,7 +1,7 @@
 /** Starts the controller of Refit as it is shipped, in its own process, for a fleet. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import type { Clock } from '../../src/util/clock.ts';

@@ -6,7 +6,7 @@ import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import type { Plane } from '../../sandbox/cluster/plane.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';

@@ -7,7 +7,7 @@ import { upgradePolicies } from '../../src/api/kinds.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
 import { fixOf } from '../../src/cli/plan-runners.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';

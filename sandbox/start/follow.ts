@@ -2,7 +2,7 @@
 import { standardOutput } from '../../src/cli/output.ts';
 import { showStatus } from '../../src/cli/status/status-command.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { Ground } from './demonstration.ts';
 import { WaitLog } from './waits.ts';
@@ -39,7 +39,7 @@ export async function follow(
   } as const;
   // Advice is useful only if the cluster still exists when the user reads it.
   const output = { ...standardOutput, advises: keep !== undefined };
-  const parts = { dialects: DIALECTS, clock: systemClock, output, abort, onView };
+  const parts = { modules: MODULES, clock: systemClock, output, abort, onView };
   const code = await showStatus(flags, parts);
   return { code, last: views[0], views, waits: waits.lines() };
 }

@@ -2,9 +2,11 @@
  * Tests that the summary of a run fits a terminal, names the running versions, and gives no advice for a cluster that
  * no longer exists.
  */
+
 import { expect, test } from 'vitest';
 import { mediumOf } from '../../src/cli/output.ts';
 import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
+import { textsOf } from '../../test/support/builders/dialects.ts';
 import { later } from '../../test/support/clock/times.ts';
 import { summarize } from './summary.ts';
 
@@ -31,6 +33,7 @@ const stage = {
 } as const;
 const plan = {
   dialect: 'autopilot',
+  texts: textsOf('autopilot'),
   kind: 'Plan',
   name: 'p',
   uid: 'u',

@@ -1,6 +1,8 @@
 /** Shows which remedy the user gets for a failed plan whose nodes failed because of a hook. */
+
 import { expect, test } from 'vitest';
-import { fixOf, runnerOfPlan } from './plan-runners.ts';
+import { withTexts } from '../../test/support/builders/dialects.ts';
+import { fixOf } from './plan-runners.ts';
 import type { PlanView } from './status/view.ts';
 
 const HOOK = 'the hook detach of UpgradePolicy nightly failed: Job a/b failed';
@@ -14,7 +16,7 @@ test.each<[string, object, string]>([
 ])('a hook that failed %s', (_when, failure, remedy) => {
   const stages = [{ targets: [{ name: 'w1', phase: 'failed', ...failure }] }];
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages };
-  const fix = fixOf(plan as unknown as PlanView);
+  const fix = fixOf(withTexts(plan) as unknown as PlanView);
   expect(fix).toContain(`Failed. ${remedy}`);
   expect(fix).toContain('run: refit retry w1');
 });
@@ -25,14 +27,14 @@ test.each<[string, string | undefined, string]>([
   ['autopilot', "it's mine", "--run 'it'\\''s mine' --reason"],
   ['kubeadm', 'id1', 'run `refit kubeadm apply` again'],
 ])('a plan of %s that rolls run %j back', (dialect, rollsBackRun, again) => {
-  const runner = runnerOfPlan({ dialect, name: 'autopilot', rollsBackRun });
-  expect(runner.again).toContain(again);
-  expect(runner.startOver).toContain(again);
+  const plan = withTexts({ dialect, name: 'autopilot', rollsBackRun });
+  expect(plan.texts.advice.again(plan)).toContain(again);
+  expect(plan.texts.advice.startOver(plan)).toContain(again);
 });
 
 test('an edited Plan that goes back: the record says where to go', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'edited', stages: [] };
-  expect(fixOf({ ...plan, rollsBackRun: 'id1' } as unknown as PlanView)).toBe(
+  expect(fixOf(withTexts({ ...plan, rollsBackRun: 'id1' }) as unknown as PlanView)).toBe(
     'The edit is not carried out, because the plan had ended. To go back as recorded: run refit rollback autopilot --run id1 --reason TEXT, which replaces this Plan by another one.',
   );
 });
@@ -51,7 +53,7 @@ function fixFor(dialect: string, failures: readonly Failure[], more: object = {}
   }));
   const stages = [{ targets: [...targets, { name: 'w9', phase: 'pending' }] }];
   const plan = { dialect, name: 'agents', phase: 'failed', stages, ...more };
-  return fixOf(plan as unknown as PlanView);
+  return fixOf(withTexts(plan) as unknown as PlanView);
 }
 
 const REFUSED = { isThere: true, failureReason: 'HealthCheckFailing' };
@@ -121,7 +123,7 @@ test.each<[string, string, readonly Failure[], string, object?]>([
     'a node of a plan that still runs, which must be aborted before it can go back',
     'autopilot',
     [REFUSED],
-    'If the release is bad: run refit abort agents, and when the nodes in progress have finished, refit rollback agents --reason TEXT.',
+    'If the release is bad: run refit abort agents and wait until the nodes in progress have finished, then run refit rollback agents --reason TEXT.',
     { phase: 'running' },
   ],
   [
@@ -147,18 +149,31 @@ test.each<[string, object]>([
   ['without a target', { phase: 'empty', stages: [] }],
   ['that is refused', { phase: 'invalid', stages: [] }],
   ['whose failed node is gone', { phase: 'failed', stages: DAMAGED }],
-])('nobody is told to apply a Plan of an UpdateConfig %s', (_state, scene) => {
-  const plan = { dialect: 'autopilot', name: 'autopilot', ...scene };
-  const ofUser = fixOf(plan as unknown as PlanView);
-  expect(ofUser).toMatch(/apply (?:it again|one)/);
-  const fix = fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView);
-  expect(fix.replaceAll('do not apply it again', '')).not.toMatch(/apply/);
-  expect(fix).toContain('UpdateConfig stable then creates another Plan for the newest release');
-});
+])(
+  'a Plan of an UpdateConfig %s is applied again only if the UpdateConfig was deleted',
+  (_state, scene) => {
+    const plan = { dialect: 'autopilot', name: 'autopilot', ...scene };
+    const ofUser = fixOf(withTexts(plan) as unknown as PlanView);
+    expect(ofUser).toMatch(/apply (?:it again|one)/);
+    const fix = fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as PlanView);
+    const anew = 'apply it again only if UpdateConfig stable does not exist any more';
+    expect(fix).toContain(anew);
+    expect(fix.replaceAll(anew, '')).not.toMatch(/apply/);
+  },
+);
 
 test('the way back from a release of an UpdateConfig begins with the UpdateConfig, which would install it again', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', reasonCode: 'MixedVersions', stages: [] };
-  expect(fixOf({ ...plan, updateConfig: 'stable' } as unknown as PlanView)).toContain(
-    'To go back: delete UpdateConfig stable, then run refit rollback autopilot',
+  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as PlanView)).toContain(
+    'To go back: delete UpdateConfig stable, if it still exists, then run refit rollback autopilot',
+  );
+});
+
+test('the way back from a plan that still runs begins with its abort', () => {
+  const targets = [{ name: 'w1', phase: 'failed', isThere: true }];
+  const stages = [{ targets }, { targets: [{ name: 'w2', phase: 'pending' }] }];
+  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'running', stages };
+  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as PlanView)).toContain(
+    'If the release is bad: run refit abort autopilot and wait until the nodes in progress have finished, then delete UpdateConfig stable, if it still exists, then run refit rollback autopilot --reason TEXT.',
   );
 });

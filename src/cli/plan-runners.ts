@@ -1,66 +1,15 @@
-/** Describes for each dialect which process carries plans out, and what the user can do after a failure. */
-import { HOST_DEADLINE_MS } from '../dialects/kubeadm/plan/kubeadm-dialect.ts';
+/** Says what the user can do about a plan that failed, was refused or was aborted, in the words of its dialect. */
 import { planReference } from '../engine/model/plan-reference.ts';
 import type { ReasonCode } from '../engine/model/reasons.ts';
-import { formatDuration } from '../util/duration.ts';
-import { ownMember } from '../util/own-member.ts';
+import { isHookFailure } from '../engine/reasons/hook.ts';
 import { listed } from '../util/phrases.ts';
 import type { PlanView, TargetView } from './status/view.ts';
 
-export interface PlanRunner {
-  readonly name: string;
-  /**
-   * The name by which the output lines about changes refer to the plan. Set only for plans whose object is just a
-   * record. For every other plan, the lines use the kind and the name of the plan's object.
-   */
-  readonly subject?: string;
-  /**
-   * A clause that follows "when" and says when a node in progress fails. It is used for a step
-   * without a deadline of its own.
-   */
-  readonly limit: string;
-  /** A clause that says how the user runs the whole plan again, also after an abort. */
-  readonly startOver: string;
-  /** A clause that says what the user does after fixing the cause of a failure that `refit retry` cannot retry. */
-  readonly again: string;
-  /**
-   * A sentence that says what the user does about a refused plan. The field is set only for dialects whose plans continue by themselves
-   * once they are corrected.
-   */
-  readonly corrected?: string;
-  /** A clause that says where the user finds the cause of a failure. */
-  readonly causes?: string;
-  /** True if `refit retry` cannot try a failed node again. */
-  readonly hasNoRetry?: true;
-  /** Returns a clause that says how the user takes the upgraded nodes of the plan back to their earlier version. */
-  readonly goBack: (plan: PlanToLeave) => string;
-  /** True if the process that carries out the plans runs on the same machine as `refit status`. */
-  readonly runsHere?: true;
-}
-
-type NamedPlan = Pick<PlanView, 'dialect' | 'namespace' | 'name' | 'updateConfig'>;
-type PlanToLeave = NamedPlan & Pick<PlanView, 'phase'>;
-
-const AGENT_LIMIT = 'its --target-deadline has passed since the signal';
-const ANEW = 'delete the Plan and apply it again';
-const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped';
-const CAPI =
-  'run `refit retry` with the name of the Machine: the next call of Cluster API starts the update again';
+type NamedPlan = Pick<PlanView, 'dialect' | 'namespace' | 'name'>;
 
 /** Returns the name by which a command finds the plan. */
 function nameFor(plan: NamedPlan): string {
   return plan.namespace === undefined ? plan.name : planReference(plan);
-}
-
-/** Returns a clause about `refit rollback`, which refuses a plan that has not ended. */
-function rollBackPlan(plan: PlanToLeave): string {
-  const command = `refit rollback ${nameFor(plan)} --reason TEXT`;
-  // While the UpdateConfig exists, it would install the version again as soon as the nodes have gone back.
-  const first =
-    plan.updateConfig === undefined ? '' : `delete UpdateConfig ${plan.updateConfig}, then `;
-  return plan.phase === 'running'
-    ? `${first}run refit abort ${nameFor(plan)}, and when the nodes in progress have finished, ${command}`
-    : `${first}run ${command}`;
 }
 
 /**
@@ -74,101 +23,25 @@ export function awaitedChecks(plan: NamedPlan, checks: readonly string[]): strin
   );
 }
 
-const CONTROLLER: PlanRunner = {
-  name: '`refit controller`',
-  limit: AGENT_LIMIT,
-  startOver: ANEW,
-  again: ANEW,
-  goBack: rollBackPlan,
-};
-const RUNNERS: Readonly<Record<string, PlanRunner>> = {
-  cattle: {
-    name: 'the system-upgrade-controller',
-    limit: 'its Job has failed or exceeded its deadline',
-    startOver: 'remove the annotation refit.upgrade.cattle.io/abort from the Plan',
-    again: 'apply the Plan again with a change of its spec, or delete the failed Job',
-    corrected: 'Fix the Plan, its Secret or its channel. The Plan then continues by itself.',
-    causes: 'see the log of its Job while the Job exists, and the log of the kubelet on the node',
-    goBack: rollBackPlan,
-  },
-  kubeadm: {
-    name: '`refit kubeadm apply`',
-    subject: 'kubeadm',
-    limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
-    startOver: KUBEADM,
-    again: KUBEADM,
-    hasNoRetry: true,
-    runsHere: true,
-    goBack: () =>
-      'write the older patch and its binaries into the manifest, then run refit kubeadm apply --back',
-  },
-  capi: {
-    name: '`refit capi-extension`',
-    limit: AGENT_LIMIT,
-    startOver: CAPI,
-    again: CAPI,
-    causes: 'see the log of the agent on the node, and the version of the Machine',
-    goBack: () =>
-      'run refit rollback machine/NAME -n NAMESPACE with the kubeconfig of the management cluster',
-  },
-};
-
-export function runnerOf(dialect: string): PlanRunner {
-  return ownMember(RUNNERS, dialect) ?? CONTROLLER;
-}
-
-/** A clause for a Plan that an UpdateConfig created. A user who applied such a Plan again would compete with the UpdateConfig. */
-const anewBy = (config: string): string =>
-  `delete the Plan and do not apply it again, because UpdateConfig ${config} then creates another Plan for the newest release of its channel (refit updates shows when)`;
-
-/**
- * Returns the runner of the plan. If the plan rolls a run back, there is no file that a user could apply again. The
- * texts then say that `refit rollback` creates another Plan from the record of that run.
- */
-export function runnerOfPlan({
-  dialect,
-  name,
-  rollsBackRun,
-  updateConfig,
-}: Pick<PlanView, 'dialect' | 'name' | 'rollsBackRun' | 'updateConfig'>): PlanRunner {
-  const runner = runnerOf(dialect);
-  if (runner !== CONTROLLER) return runner;
-  if (rollsBackRun === undefined && updateConfig !== undefined)
-    return { ...runner, startOver: anewBy(updateConfig), again: anewBy(updateConfig) };
-  if (rollsBackRun === undefined) return runner;
-  const anew = `run refit rollback ${name} --run ${shellWord(rollsBackRun)} --reason TEXT, which replaces this Plan by another one`;
-  return { ...runner, startOver: anew, again: anew };
-}
-
-/** Returns the text as one word of a shell. A user chooses the id of a run, so it may have spaces. */
-function shellWord(text: string): string {
-  return /^[\w.:@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 function fixOfEdited(plan: PlanView): string {
+  const { advice } = plan.texts;
   if (plan.rollsBackRun !== undefined)
-    return `The edit is not carried out, because the plan had ended. To go back as recorded: ${runnerOfPlan(plan).again}.`;
+    return `The edit is not carried out, because the plan had ended. To go back as recorded: ${advice.again(plan)}.`;
   if (plan.updateConfig !== undefined)
-    return `The edit is not carried out, because the plan had ended. UpdateConfig ${plan.updateConfig} owns this Plan, so change spec.planSpec of the UpdateConfig instead. To upgrade the nodes again: ${runnerOfPlan(plan).again}.`;
+    return `The edit is not carried out, because the plan had ended. UpdateConfig ${plan.updateConfig} created this Plan, so change spec.planSpec of the UpdateConfig, if it still exists. To upgrade the nodes again: ${advice.again(plan)}.`;
   const failed = plan.stages
     .flatMap(({ targets }) => targets)
     .filter(({ phase }) => phase === 'failed');
   const [first] = failed;
-  if (first === undefined || runnerOf(plan.dialect).hasNoRetry === true)
-    return `The edit is not carried out, because the plan had ended. To run it: ${ANEW}.`;
+  if (first === undefined || advice.retry === undefined)
+    return `The edit is not carried out, because the plan had ended. To run it: ${advice.startOver(plan)}.`;
   const command = `refit retry ${first.name}${planFlag(plan)}`;
-  return `The edit is not carried out, because the plan had ended. To continue with the edit, run: ${command}. To run it for all nodes: ${ANEW}.`;
+  return `The edit is not carried out, because the plan had ended. To continue with the edit, run: ${command}. To run it for all nodes: ${advice.startOver(plan)}.`;
 }
-
-/**
- * Matches the message of Refit about a failed hook. If the failure cancelled the work on the node, only this message is
- * recorded, and no code.
- */
-const HOOK_FAILED = /(?:^|: )the hook \S+ of UpgradePolicy \S+ failed: /;
 
 /** Returns true if the target failed because of a hook. */
 function failedByHook({ failure = '', failureReason }: TargetView): boolean {
-  return failureReason === 'HookFailed' || HOOK_FAILED.test(failure);
+  return failureReason === 'HookFailed' || isHookFailure(failure);
 }
 
 /**
@@ -203,7 +76,7 @@ function failedAfterUpgrade(target: TargetView): boolean {
  * the user learns how to leave it.
  */
 function fixOfAborted(plan: PlanView): string {
-  const anew = `Aborted. To start again: ${runnerOfPlan(plan).startOver}.`;
+  const anew = `Aborted. To start again: ${plan.texts.advice.startOver(plan)}.`;
   const targets = plan.stages.flatMap((stage) => stage.targets);
   const isLeft = plan.phase !== 'running' && plan.rollsBackRun === undefined;
   return isLeft && targets.some(failedAfterUpgrade)
@@ -213,7 +86,7 @@ function fixOfAborted(plan: PlanView): string {
 
 /** Returns how the user takes the upgraded nodes back: a clause, a full stop, and sentences about the checks that then wait. */
 function goBackOf(plan: PlanView): string {
-  const clause = `${runnerOf(plan.dialect).goBack(plan)}.`;
+  const clause = `${plan.texts.advice.goBack(plan)}.`;
   return [clause, ...awaitedChecks(plan, plan.failedChecks ?? []).map((line) => `${line}.`)].join(
     ' ',
   );
@@ -225,15 +98,12 @@ function goBackOf(plan: PlanView): string {
  */
 export function fixOf(plan: PlanView): string {
   const { phase, abort, stages, remedy = 'Fix the cause.' } = plan;
-  const {
-    startOver,
-    again,
-    hasNoRetry,
-    corrected,
-    causes = 'the node, or the version, url or sha256 in the Plan',
-  } = runnerOfPlan(plan);
+  const { advice } = plan.texts;
+  const { corrected, retry } = advice;
+  const startOver = advice.startOver(plan);
+  const again = advice.again(plan);
   if (plan.reasonCode === 'MixedVersions')
-    return `The nodes have different versions. To bring all of them to the version of the plan: ${startOver}. To go back: ${runnerOf(plan.dialect).goBack(plan)}.`;
+    return `The nodes have different versions. To bring all of them to the version of the plan: ${startOver}. To go back: ${plan.texts.advice.goBack(plan)}.`;
   if (phase === 'edited') return fixOfEdited(plan);
   if (abort !== undefined) return fixOfAborted(plan);
   if (phase === 'differs')
@@ -257,13 +127,13 @@ export function fixOf(plan: PlanView): string {
   }
   const refused = failed.filter(failedAfterUpgrade);
   if (refused.length > 0) return fixOfRefusedRelease(plan, refused, failed);
-  if (hasNoRetry || failed.length === 0) return `Failed. ${remedy} Then: ${again}.`;
+  if (retry === undefined || failed.length === 0) return `Failed. ${remedy} Then: ${again}.`;
   const names = namesOf(failed);
   const retried = retryOf(plan, failed);
   if (failed.every(failedByHook))
     return `Failed. Repair what the hook reports, or change the hook in the policy, then ${retried}`;
   if (!failed.every(({ gone }) => gone === true))
-    return `Failed. Fix the cause (${causes}), then ${retried}`;
+    return `Failed. Fix the cause (${retry.causes}), then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
   const without =
     plan.rollsBackRun === undefined && plan.updateConfig === undefined
@@ -274,8 +144,8 @@ export function fixOf(plan: PlanView): string {
 
 /** Returns a clause that says how the user tries the failed targets again. */
 function retryOf(plan: PlanView, failed: readonly TargetView[]): string {
-  const { hasNoRetry, again } = runnerOfPlan(plan);
-  if (hasNoRetry === true) return again;
+  const { advice } = plan.texts;
+  if (advice.retry === undefined) return advice.again(plan);
   const names = namesOf(failed);
   const command =
     failed.length === 1

@@ -1,6 +1,8 @@
 /** Shows which drain fields are reported as ignored if a tool other than the leader may drain the nodes. */
+
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
+import { MODULES } from '../dialects/modules.ts';
 import { unfollowedDrain } from './unfollowed-drain.ts';
 
 const K0S =
@@ -43,5 +45,5 @@ test.each<[string, UpgradePolicySpec, string[]]>([
     [],
   ],
 ])('%s', (_what, spec, warnings) => {
-  expect(unfollowedDrain(spec)).toEqual(warnings);
+  expect(unfollowedDrain(spec, MODULES)).toEqual(warnings);
 });

@@ -1,6 +1,8 @@
 /** Tests which policies cause a warning because their hooks cannot run between the drain and the restart. */
+
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
+import { MODULES } from '../dialects/modules.ts';
 import { unplacedHooks } from './unplaced-hooks.ts';
 
 type HookSpec = NonNullable<UpgradePolicySpec['hooks']>[number];
@@ -34,5 +36,5 @@ test.each<[string, UpgradePolicySpec, string[]]>([
     [],
   ],
 ])('%s', (_what, spec, warnings) => {
-  expect(unplacedHooks(spec)).toEqual(warnings);
+  expect(unplacedHooks(spec, MODULES)).toEqual(warnings);
 });

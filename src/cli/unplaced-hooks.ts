@@ -3,29 +3,26 @@
  * for these hooks.
  */
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
-import { SELF_DRAINING } from './self-draining.ts';
+import type { DialectModule } from './contract/dialect-module.ts';
+import { isCovered } from './covered-dialects.ts';
 
 const MOMENTS: readonly string[] = ['AfterDrain', 'BeforeRestart'];
 
-/** For each dialect, names the nodes that the leader does not drain. */
-const DRAINED_BY_OTHERS = {
-  autopilot: 'a k0s node that drains itself',
-  cattle: 'a node that the Job of a Rancher Plan drains',
-} as const;
-
 /** Returns a warning for each dialect of the policy in which hooks after the drain or before the restart cannot run on every node. */
-export function unplacedHooks({ hooks = [], plans }: UpgradePolicySpec): string[] {
+export function unplacedHooks(
+  { hooks = [], plans }: UpgradePolicySpec,
+  dialects: readonly (Pick<DialectModule, 'selfDrain'> & { readonly name: string })[],
+): string[] {
   const placed = hooks.filter(({ when }) => MOMENTS.includes(when));
   if (placed.length === 0) return [];
   const names = placed.map(({ name }) => name).join(', ');
   const isIgnored = placed.every(({ onFailure }) => onFailure === 'Ignore');
   const effect = isIgnored ? 'is upgraded without it' : 'does not start';
-  const covers = (dialect: string): boolean =>
-    plans === undefined || plans.some((plan) => (plan.dialect ?? dialect) === dialect);
-  return (['autopilot', 'cattle'] as const)
-    .filter(covers)
-    .map(
-      (dialect) =>
-        `spec.hooks (${names}): no hook runs between the drain and the restart on ${DRAINED_BY_OTHERS[dialect]}, so the node ${effect}. ${SELF_DRAINING[dialect]}`,
-    );
+  return dialects.flatMap(({ name, selfDrain }) =>
+    selfDrain === undefined || !isCovered(name, plans)
+      ? []
+      : [
+          `spec.hooks (${names}): no hook runs between the drain and the restart on ${selfDrain.node}, so the node ${effect}. ${selfDrain.when}`,
+        ],
+  );
 }

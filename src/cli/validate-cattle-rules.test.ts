@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
+import { validate } from '../../test/support/builders/validation.ts';
 import { resolveLatest } from '../dialects/cattle/plan/latest.ts';
-import { validate } from './validate.ts';
 
 test('refit validate gives a Plan of Rancher the verdict of the controller', async () => {
   const plan = {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { buildPlan, buildUpdate, listed } from '../../test/support/builders/plans.ts';
-import { validate } from './validate.ts';
+import { validate } from '../../test/support/builders/validation.ts';
 
 async function planFile(text: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-validate-'));

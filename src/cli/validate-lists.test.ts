@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
-import { validate } from './validate.ts';
+import { validate } from '../../test/support/builders/validation.ts';
 
 const PLAN = buildCattlePlan('agent');
 const SECRET = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'token' } };

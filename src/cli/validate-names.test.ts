@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
+import { validate } from '../../test/support/builders/validation.ts';
 import { RefitError } from '../util/errors.ts';
-import { validate } from './validate.ts';
 
 const MANIFEST = `version: v1.36.3
 hosts: [{ name: c1, role: controlPlane }]

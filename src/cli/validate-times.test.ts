@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
+import { validate } from '../../test/support/builders/validation.ts';
 import { RefitError } from '../util/errors.ts';
-import { validate } from './validate.ts';
 
 /** Returns the lines of several problems, without the name of the file. */
 async function problemsIn(value: object): Promise<readonly string[]> {

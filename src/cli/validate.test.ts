@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
 import { buildPlan, buildUpdate } from '../../test/support/builders/plans.ts';
+import { validate } from '../../test/support/builders/validation.ts';
 import type { RefitError } from '../util/errors.ts';
-import { validate } from './validate.ts';
 
 const MANIFEST = `version: v1.36.3
 hosts: [{ name: c1, role: controlPlane }]

@@ -1,4 +1,5 @@
 /** Lists the commands of `refit`. A new command needs a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
+
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/completion.ts';
 import * as common from '../cli/options.ts';
@@ -6,9 +7,11 @@ import { standardOutput } from '../cli/output.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import type { WhyFlags } from '../cli/why/why-command.ts';
+import { MODULES } from '../dialects/modules.ts';
 import { RefitError } from '../util/errors.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
+import { objectCommands } from './object-commands.ts';
 import { partsOf } from './session-parts.ts';
 
 const EXTENSION_OPTIONS: readonly Option[] = [
@@ -185,7 +188,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
     run: async (flags, call) =>
-      await (await import('../cli/status/status-command.ts')).runStatus(flags, await partsOf(call)),
+      await (await import('../cli/status/status-command.ts')).runStatus(flags, partsOf(call)),
   },
   {
     name: 'why',
@@ -201,7 +204,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ).conflicts('output'),
     ],
     run: async (flags: WhyFlags & { readonly dump?: string }, call) => {
-      const parts = await partsOf(call);
+      const parts = partsOf(call);
       if (flags.dump === undefined)
         return await (await import('../cli/why/why-command.ts')).showWhy(
           call.argument,
@@ -218,7 +221,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Shows a file of `refit why --dump` again, as this release explains and decides it.',
     argument: new Argument('<file>', 'the file'),
     run: async (_flags, { argument = '', output = standardOutput }) =>
-      await (await import('../cli/why/turn-file.ts')).replayTurn(argument, output),
+      await (await import('../cli/why/turn-file.ts')).replayTurn(argument, output, MODULES),
   },
   {
     name: 'preview',
@@ -242,12 +245,9 @@ export const COMMANDS: readonly CommandSpec[] = [
       (flags['cluster'] ?? flags['to'] ?? flags['namespace']) === undefined
         ? await (await import('../cli/preview/preview-command.ts')).showPreview(
             flags,
-            await partsOf(call),
+            partsOf(call),
           )
-        : await (await import('../cli/preview/machines.ts')).previewMachines(
-            flags,
-            await partsOf(call),
-          ),
+        : await (await objectCommands()).preview(flags, partsOf(call)),
   },
   {
     name: 'dashboard',
@@ -263,7 +263,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (flags, call) =>
       await (await import('../cli/dashboard/dashboard-command.ts')).runDashboard(
         flags,
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   {
@@ -275,7 +275,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       await (await import('../cli/history/history-command.ts')).showHistory(
         call.argument,
         flags,
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   {
@@ -291,7 +291,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       await (await import('../cli/report/report-command.ts')).writeReport(
         call.argument,
         flags,
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   ...CONTROL_COMMANDS,
@@ -301,10 +301,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Shows the channels that the cluster follows: the running version, the offered version, and what comes next.',
     options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
     run: async (flags, call) =>
-      await (await import('../cli/updates/updates-command.ts')).showUpdates(
-        flags,
-        await partsOf(call),
-      ),
+      await (await import('../cli/updates/updates-command.ts')).showUpdates(flags, partsOf(call)),
     commands: [
       {
         name: 'check',
@@ -315,7 +312,7 @@ export const COMMANDS: readonly CommandSpec[] = [
           await (await import('../cli/updates/updates-command.ts')).checkUpdates(
             call.argument,
             flags,
-            await partsOf(call),
+            partsOf(call),
           ),
       },
     ],
@@ -383,7 +380,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'files to check, folders of such files, or - for standard input',
     ),
     run: async (_flags, { values = [], write }) =>
-      await (await import('../cli/validate.ts')).validate(values, write),
+      await (await import('../cli/validate.ts')).validate(values, write, MODULES),
   },
   {
     name: 'kubeadm',
@@ -459,7 +456,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         run: async (flags, call) =>
           await (await import('../dialects/autopilot/command/migrate-command.ts')).migrateK0s(
             flags,
-            await partsOf(call),
+            partsOf(call),
           ),
       },
     ],

@@ -1,12 +1,15 @@
 /** Lists the commands that change how plans are carried out: pause, resume, abort, rollback, retry, start, hold, unhold, approve and accept. */
+
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
 import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
+import { MODULES } from '../dialects/modules.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
+import { objectCommands } from './object-commands.ts';
 import { partsOf } from './session-parts.ts';
 
 /**
@@ -55,7 +58,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: ControlFlags & { reason?: string }, call) =>
       await (await import('../cli/controls/pause-abort.ts')).carryOutAbort(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   {
@@ -102,7 +105,8 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: RollBackFlags & { namespace?: string }, call) =>
       await (await import('./roll-back.ts')).rollBack(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
+        MODULES,
       ),
   },
   {
@@ -138,7 +142,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: ControlFlags & { for: number }, call) =>
       await (await import('../cli/controls/start.ts')).start(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
       ),
   },
   {
@@ -158,7 +162,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
       common.DRY_RUN,
     ],
     run: async (flags, { argument = '', ...call }) =>
-      await (await import('../cli/controls/hold.ts')).hold(argument, flags, await partsOf(call)),
+      await (await import('../cli/controls/hold.ts')).hold(argument, flags, partsOf(call)),
   },
   {
     name: 'unhold',
@@ -166,7 +170,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<node>', 'name of the Node or ControlNode, or machine/NAME'),
     options: [...common.CLUSTER_OPTIONS, common.DRY_RUN],
     run: async (flags, { argument = '', ...call }) =>
-      await (await import('../cli/controls/hold.ts')).unhold(argument, flags, await partsOf(call)),
+      await (await import('../cli/controls/hold.ts')).unhold(argument, flags, partsOf(call)),
   },
   {
     name: 'approve',
@@ -209,7 +213,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
     run: async (flags: ControlFlags & { check: string }, call) =>
       await (await import('../cli/controls/approve.ts')).accept(
         { ...flags, ...planOf(flags, call) },
-        await partsOf(call),
+        partsOf(call),
       ),
   },
 ];
@@ -223,7 +227,7 @@ async function approve(
   call: CommandCall,
 ): Promise<void> {
   const { wave, namespace, ...rest } = flags;
-  const parts = await partsOf(call);
+  const parts = partsOf(call);
   if (wave !== undefined) {
     if (namespace !== undefined)
       throw new RefitError(
@@ -244,15 +248,15 @@ async function approve(
     );
   if (flags.reason !== undefined)
     throw new RefitError('REFIT_USAGE', '--reason is for the approval of a wave: add --wave');
-  const { approve: approveObject } = await import('../cli/controls/machines.ts');
-  await approveObject(object, { ...rest, namespace: namespace ?? 'default' }, parts);
+  const commands = await objectCommands();
+  await commands.approve(object, { ...rest, namespace: namespace ?? 'default' }, parts);
 }
 
 async function retry(
   flags: ControlFlags & { readonly skipped?: boolean },
   call: CommandCall,
 ): Promise<void> {
-  const parts = await partsOf(call);
+  const parts = partsOf(call);
   if (flags.skipped === true) {
     const { applyControl } = await import('../cli/controls/control-command.ts');
     const { retrySkipped } = await import('../cli/controls/retry-skipped.ts');
@@ -275,7 +279,7 @@ function control(name: string, summary: string, load: () => Promise<Control>): C
   const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
     const { applyControl } = await import('../cli/controls/control-command.ts');
     const chosen = { ...flags, ...planOf(flags, call) };
-    await applyControl(await load(), chosen, await partsOf(call));
+    await applyControl(await load(), chosen, partsOf(call));
   };
   return {
     name,

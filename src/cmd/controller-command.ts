@@ -10,9 +10,10 @@ import {
 } from '../composition/controller-process.ts';
 import { keepHeapSmall } from '../composition/small-heap.ts';
 import { checkTraceSettings } from '../composition/trace-exporter.ts';
+import { LEADER_LEASE } from '../dialects/autopilot/leader-lease.ts';
 import { targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
-import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
+import { CONTROLLER_DIALECTS } from '../dialects/registry.ts';
 import type { Role } from '../engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { Environment } from '../http/proxy-choice.ts';
@@ -118,10 +119,10 @@ async function dashboardIn(
   const connection = { kubeconfig, context, ...(apiPort === undefined ? {} : { apiPort }) };
   return {
     serve: async () => {
-      const [{ serveForViewers }, { uiFiles }, { DIALECTS: dialects }] = await Promise.all([
+      const [{ serveForViewers }, { uiFiles }, { MODULES: modules }] = await Promise.all([
         import('../cli/served-dashboard/server.ts'),
         import('../cli/dashboard/bundle.ts'),
-        import('../dialects/registry.ts'),
+        import('../dialects/modules.ts'),
       ]);
       const files = await uiFiles();
       return await serveForViewers({
@@ -131,7 +132,7 @@ async function dashboardIn(
         tokenHeader,
         trustedProxies,
         connection,
-        dialects,
+        modules,
         files,
         clock,
         log,

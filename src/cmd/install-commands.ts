@@ -9,6 +9,7 @@ import {
   parseTime,
 } from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
+import { MODULES } from '../dialects/modules.ts';
 import type { Component } from '../install/manifests.ts';
 import { RIGHTS } from '../install/right-names.ts';
 import { systemClock } from '../util/clock.ts';
@@ -106,9 +107,8 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           ],
           run: async (flags, call) => {
             const { assertNoOpenPlan } = await import('../cli/status/status-session.ts');
-            const { DIALECTS } = await import('../dialects/registry.ts');
-            const dialects = DIALECTS.filter((each) => each.name === dialect);
-            await assertNoOpenPlan(flags, { dialects, clock: systemClock, abort: call.abort });
+            const modules = MODULES.filter((each) => each.name === dialect);
+            await assertNoOpenPlan(flags, { modules, clock: systemClock, abort: call.abort });
             return await (await import('../install/cluster-command.ts')).uninstallComponent(
               name,
               flags,

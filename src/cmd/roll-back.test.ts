@@ -23,7 +23,8 @@ import {
   deletedK0sPlan,
   rollBackDeletedK0sPlan,
 } from '../dialects/autopilot/command/roll-back-deleted-plan.ts';
-import { DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
+import { LEADER_LEASE } from '../dialects/autopilot/leader-lease.ts';
+import { MODULES } from '../dialects/modules.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import { ROLLS_BACK_ANNOTATION } from '../engine/model/earlier-versions.ts';
 import { DIALECT_LABEL } from '../engine/report/node-rollout-object.ts';
@@ -144,10 +145,10 @@ async function rollingBack(
   };
   const output = { ...plainOutput, write };
   const abort = new AbortController().signal;
-  const parts = { dialects: DIALECTS, clock: systemClock, output, abort };
+  const parts = { modules: MODULES, clock: systemClock, output, abort };
   const named = plan === '' ? {} : { plan };
   const all = { kubeconfig, apiPort: 6443, reason: 'bad release', yes: true, ...named, ...flags };
-  const done = rollBack(all, parts).then(
+  const done = rollBack(all, parts, MODULES).then(
     () => text,
     (error: unknown) => describeProblem(error).line,
   );
@@ -372,7 +373,7 @@ async function why(): Promise<string> {
   };
   const abort = new AbortController().signal;
   const parts = {
-    dialects: DIALECTS,
+    modules: MODULES,
     clock: systemClock,
     output: { ...plainOutput, write },
     abort,
@@ -429,7 +430,7 @@ test.each([0, 1])(
   async (checks) => {
     const abort = new AbortController().signal;
     const output = { ...plainOutput, write: () => undefined };
-    const parts = { dialects: DIALECTS, clock: systemClock, output, abort };
+    const parts = { modules: MODULES, clock: systemClock, output, abort };
     const flags = { kubeconfig, apiPort: 6443, reason: 'bad release', yes: true };
     let uid: string | undefined;
     const done = inSession(flags, parts, 'test', async (session) => {

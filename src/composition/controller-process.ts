@@ -100,6 +100,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
    * plans.
    */
   readonly nodeRolloutClient?: KubeClient;
+  /** Tells people about plans. The default sends messages to the receivers of policies. */
+  readonly notifier?: Notifier;
 }
 
 export interface LeaderTools {
@@ -477,10 +479,10 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
 }
 
 function notifierOf(
-  { nodeRollouts, config, writer, clock, log, metrics }: ControllerParts,
+  { notifier, nodeRollouts, config, writer, clock, log, metrics }: ControllerParts,
   recordEvent: RolloutParts['recordEvent'],
 ): Notifier | undefined {
-  if (nodeRollouts === undefined) return undefined;
+  if (notifier !== undefined || nodeRollouts === undefined) return notifier;
   const tools = { client: writer, namespace: homeOf(config), environment: process.env, clock };
   const { client } = nodeRollouts;
   return createNotifier({ client, clock, log, metrics, deliver: deliverer(tools), recordEvent });

@@ -126,3 +126,20 @@ test('a part of the lock is left to the next leader if the term ends before plan
   await end();
   expect(holders()).toEqual([OURS, undefined]);
 });
+
+test('a part that a failed take leaves behind is released, even if the plan ends before the next check', async () => {
+  const { api, clock, keeper, holders } = scene(undefined, undefined);
+  api.before('patch daemonsets/b', () => {
+    // The look that follows the refusal finds no API server.
+    api.before('list daemonsets', () => {
+      throw refusal(503, 'ServiceUnavailable');
+    });
+    throw refusal(403, 'Forbidden');
+  });
+  keeper.follow('plan', ['Kured'], 'at-work');
+  await clock.advance(0);
+  expect(holders()).toEqual([OURS, undefined]);
+  keeper.follow('plan', ['Kured'], 'over');
+  await clock.advance(2 * MINUTE);
+  expect(holders()).toEqual([undefined, undefined]);
+});

@@ -80,7 +80,7 @@ class KeptLock {
   /** The plans that have not ended, and whether they have nodes in progress. */
   readonly #plans = new Map<string, boolean>();
   #known: KnownLock | undefined;
-  /** True if Refit held only a part of the lock at the last check. */
+  /** True if Refit held only a part of the lock at the last check, or may hold a part after a failed take. */
   #isPart = false;
   #running: AbortSignal | undefined;
   #cancel: (() => void) | undefined;
@@ -252,7 +252,10 @@ class KeptLock {
       return false;
     }
     if (renewedAt !== undefined && isYoung(clock.now() - renewedAt, renewMs)) return true;
+    // A take that fails may leave a part of the lock behind. The next check says whether it did.
+    this.#isPart = true;
     await view.take?.();
+    this.#isPart = false;
     return true;
   }
 

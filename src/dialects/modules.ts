@@ -1,5 +1,18 @@
 /** The light entry to the dialects: it loads the code of a product only when this code is needed. */
 import type { FindProcedure, HostProcedure } from '../agent/procedure.ts';
+import type { DialectModule } from '../cli/contract/dialect-module.ts';
+import { autopilotModule } from './autopilot/module.ts';
+import { capiModule } from './capi/module.ts';
+import { cattleModule } from './cattle/module.ts';
+import { kubeadmModule } from './kubeadm/module.ts';
+
+/** All dialects. A new dialect is one entry here, and its name in `DIALECT_NAMES`. */
+export const MODULES: readonly DialectModule[] = [
+  autopilotModule,
+  cattleModule,
+  kubeadmModule,
+  capiModule,
+];
 
 /** The procedures of hosts that other products than k0s upgrade, by the value of `--procedure`. */
 const PROCEDURES: Readonly<Record<HostProcedure['name'], () => Promise<FindProcedure>>> = {

@@ -3,6 +3,7 @@
  * has a new follower.
  */
 import { idOfPlan, PLAN_NAME, type Plan, plans } from '../api/autopilot/plan.ts';
+import { originOf } from '../api/autopilot/plan-origin.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { RolloutPhase } from '../engine/model/rollout.ts';
@@ -35,7 +36,7 @@ import {
   type UpdateDecision,
   type UpdateFacts,
 } from './plan/decide-update.ts';
-import { makePlan, originOf } from './plan/make-plan.ts';
+import { makePlan } from './plan/make-plan.ts';
 import { targetedWorkers } from './plan/targeted-workers.ts';
 import {
   CHECK_ANNOTATION,

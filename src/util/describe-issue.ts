@@ -41,25 +41,31 @@ export function listIssues({ issues }: z.ZodError, whole: string, most = MOST_IN
 export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
   const field = pathOf(issue.path) || whole;
   const { code, input, message } = issue;
-  if (code === 'unrecognized_keys' && message.startsWith('has ')) return `${field}: it ${message}`;
+  // A message of Refit is a predicate, such as `is not a version; use for example v1.36.3`.
+  const isPredicate = /^(?:is|has) /.test(message);
+  if (code === 'unrecognized_keys' && isPredicate) return `${field}: it ${message}`;
   if (code === 'unrecognized_keys')
     return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
   const found = input === undefined ? 'is missing' : `is ${describeValue(input)}`;
-  // The message is a predicate, such as `is not a version; use for example v1.36.3`.
   const subject =
     typeof input === 'object' || input === undefined
       ? 'it'
       : describeValue(input).replace(/^the (text|number) /, '');
-  if (/^(is|has) /.test(message)) return `${field}: ${subject} ${message}`;
+  if (isPredicate) return `${field}: ${subject} ${message}`;
   const wanted = wantedOf(issue);
   if (wanted !== undefined && Array.isArray(input))
     return `${field}: has ${counted(input.length, 'item')}, expected ${wanted}`;
   if (wanted !== undefined) return `${field}: ${found}, expected ${wanted}`;
   if (code !== 'invalid_type')
-    return `${field}: ${found}, ${message.replace(/^(?:Invalid|Too) \w+: /, '')}`;
+    return `${field}: ${found}, ${without(/^(?:Invalid|Too) \w+: /, message)}`;
   const scalar = typeof input === 'number' || typeof input === 'boolean';
   const advice = issue.expected === 'string' && scalar ? ': put it in quotes' : '';
   return `${field}: ${found}, expected ${EXPECTED[issue.expected] ?? issue.expected}${advice}`;
+}
+
+/** Returns the sentence of the library without the words that another part of the sentence says. */
+function without(words: RegExp, sentence: string): string {
+  return sentence.replace(words, '');
 }
 
 /** Returns the expected value if a value is too small, too big, or not one of the alternatives. Returns undefined for other issues. */
@@ -96,7 +102,7 @@ function unionOf(alternatives: readonly (readonly z.core.$ZodIssue[])[]): string
     const [first] = issues;
     if (first === undefined) return [];
     if (first.code === 'invalid_type') return EXPECTED[first.expected] ?? first.expected;
-    return wantedOf(first) ?? first.message.replace(/^expected /, '');
+    return wantedOf(first) ?? without(/^expected /, first.message);
   });
   return wanted.length === 0 ? undefined : orOf([...new Set(wanted)]);
 }

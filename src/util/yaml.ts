@@ -81,6 +81,8 @@ export function parseYaml(text: string, fail: (why: string) => never): unknown[]
     const documents = [...parseAllDocuments(text, { ...AS_KUBECTL, ...fast })];
     for (const document of documents) {
       const [fault] = document.errors;
+      // The library reads nested values by recursion, so values that are nested too deeply exhaust the stack.
+      if (fault?.code === 'RESOURCE_EXHAUSTION') throw new RangeError(fault.message);
       if (fault !== undefined) throw new Error(`${fault.message}${placeOf(fault.pos[0], lines)}`);
       visit(document, { Map: (_key, { items }) => refuseTwice(items, lines) });
       refuseRepeated(document);
@@ -143,7 +145,5 @@ function placeOf(offset: number, lines: LineCounter): string {
 }
 
 function sentenceOf(error: unknown): string {
-  const message = messageOf(error);
-  if (message.startsWith('Maximum call stack')) return 'it is nested too deeply';
-  return message;
+  return error instanceof RangeError ? 'it is nested too deeply' : messageOf(error);
 }

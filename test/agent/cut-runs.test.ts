@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
 import { type Direction, startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';

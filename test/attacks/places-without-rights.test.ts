@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { createViewers } from '../../src/cli/served-dashboard/viewers.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { sendJson, startStubServer } from '../faults/stub-server.ts';
 
@@ -56,7 +56,7 @@ async function startViewers() {
   const stop = new AbortController();
   const viewers = createViewers({
     connection: { kubeconfig },
-    dialects: DIALECTS.filter(({ name }) => name === 'autopilot'),
+    modules: MODULES.filter(({ name }) => name === 'autopilot'),
     clock: systemClock,
     abort: stop.signal,
   });

@@ -10,7 +10,7 @@ import { previewText } from '../../src/cli/dashboard/preview.ts';
 import { LONGEST_TEXT } from '../../src/cli/dashboard/state.ts';
 import { readForeignPlans } from '../../src/cli/preview/foreign/read-foreign-plans.ts';
 import { createPreviewTurns } from '../../src/cli/served-dashboard/preview-turns.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { sendJson, startStubServer } from '../faults/stub-server.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
@@ -51,7 +51,7 @@ async function withoutRights() {
 
 test('the text of a viewer without rights is not read at all', async () => {
   const kubeconfig = await withoutRights();
-  const parts = { dialects: DIALECTS, clock: systemClock, abort };
+  const parts = { modules: MODULES, clock: systemClock, abort };
   const { isDone, lines } = await previewText('a: [', { kubeconfig }, parts);
   expect({ isDone, text: lines.join() }).toEqual({
     isDone: false,

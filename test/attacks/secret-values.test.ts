@@ -305,7 +305,7 @@ test('the table above has each file of the product that reads Secrets', () => {
     'src/dialects/capi/plan/workload-member.ts',
     'src/dialects/capi/plan/workload-clusters.ts',
     // It reads with the rights of the person who runs the command, and parses as the extension does.
-    'src/cli/preview/machines.ts',
+    'src/dialects/capi/command/preview-machines.ts',
     // It writes the Secrets of its user. `addons.test.ts` proves that its messages quote none of their values.
     'src/dialects/kubeadm/plan/addons.ts',
   ]);

@@ -11,7 +11,6 @@ import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import { kubeadmDialect } from '../../src/dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { newPlan } from '../../src/dialects/kubeadm/plan/plan-object.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
 import type { Dialect } from '../../src/engine/contract/dialect.ts';
 import type { World } from '../../src/engine/contract/world.ts';
 import { hookRunOf } from '../../src/engine/gates/hook-runs.ts';
@@ -29,6 +28,7 @@ import {
 import { controlNodes } from '../../src/signal/names.ts';
 import { filesOf } from '../repo/tree.ts';
 import { buildCattlePlan } from '../support/builders/cattle-plans.ts';
+import { DIALECTS } from '../support/builders/dialects.ts';
 import { buildMachineUpdate } from '../support/builders/machine-updates.ts';
 import { buildNode } from '../support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';

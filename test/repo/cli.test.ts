@@ -2,11 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AGENT_HELP } from '../../src/agent/flags.ts';
-import type { PreviewView } from '../../src/cli/preview/view.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import type { StatusView } from '../../src/cli/status/view.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
 import { EXIT } from '../../src/util/errors.ts';
+import type { PreviewJson, StatusJson } from '../support/builders/dialects.ts';
 import { ROOT } from './tree.ts';
 
 const page = readFileSync(`${ROOT}docs/reference/cli.md`, 'utf8');
@@ -167,7 +166,7 @@ type Complete<T> = T extends readonly (infer E)[]
     : T;
 
 /** All fields of the output. The compiler requires each new field here, and the test then requires it on the page. */
-const EVERYTHING: Complete<StatusView> = {
+const EVERYTHING: Complete<StatusJson> = {
   leader: { state: 'held', holder: '', since: '' },
   orphaned: [''],
   silentSince: '',
@@ -309,7 +308,7 @@ test('the page has every field of the JSON form, in order', () => {
   expect(documented).toEqual([...new Set(fieldsOf(EVERYTHING))].map((field) => `\`${field}\``));
 });
 
-const EVERY_PREVIEW: Complete<PreviewView> = {
+const EVERY_PREVIEW: Complete<PreviewJson> = {
   leader: { state: 'held', holder: '', since: '' },
   plans: [
     {

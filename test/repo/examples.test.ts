@@ -16,12 +16,12 @@ import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
 import { showPreview } from '../../src/cli/preview/preview-command.ts';
-import { validate } from '../../src/cli/validate.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { RefitError } from '../../src/util/errors.ts';
+import { validate } from '../support/builders/validation.ts';
 import { filesOf, ROOT } from './tree.ts';
 
 const FILES = filesOf('examples/**/*.yaml');
@@ -85,7 +85,7 @@ async function previewOf(path: string): Promise<{ shown: string; refusal: string
   await showPreview(
     { file: [`${ROOT}${path}`], output: 'text', kubeconfig },
     {
-      dialects: DIALECTS,
+      modules: MODULES,
       clock: systemClock,
       output: { write, size, isTerminal: false, hasColours: false },
       abort: new AbortController().signal,

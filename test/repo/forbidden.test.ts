@@ -8,7 +8,6 @@ import { productFiles } from './tree.ts';
 /** Files that only ask for the right to read. Quotas and admission do not see such a request. */
 const READ = [
   'src/agent/maintenance/lease-delegation.ts',
-  'src/cli/controls/machines.ts',
   'src/cli/dashboard/follow-plans.ts',
   'src/cli/report/report-command.ts',
   'src/cli/status/load.ts',
@@ -19,6 +18,7 @@ const READ = [
   'src/coordination/kured-lock.ts',
   'src/coordination/tool-presence.ts',
   'src/dialects/autopilot/command/migration-facts.ts',
+  'src/dialects/capi/command/machine-controls.ts',
   'src/dialects/capi/command/roll-back-machines.ts',
   'src/dialects/capi/plan/machine-rules.ts',
   'src/dialects/kubeadm/command/upgrade-session.ts',
@@ -34,7 +34,7 @@ const READ = [
 /** Files that treat each refusal alike, and quote the answer if somebody must know it. */
 const ALIKE = [
   // It asks for the words of a missing right, too.
-  'src/cli/dashboard/captured.ts',
+  'src/kube/missing-right.ts',
   // A namespace that cannot be created may exist already.
   'src/dialects/capi/command/capi-extension.ts',
   'src/dialects/kubeadm/plan/host-report.ts',

@@ -23,13 +23,16 @@ const PLAN = ['dialects/*/host', 'dialects/shared', ...CORE];
 
 /**
  * The folders that each folder of src/ may import in addition to itself. The agent may import the fewest folders,
- * because it ships as one file. In a product's folder, `dialects/*` means only the folder of this product, because
- * products must not depend on each other.
+ * because it ships as one file. `dialects/*` means the files beside the folders of a product: its module, and what the
+ * module loads. In a product's folder, it means only the folder of this product, because products must not depend on each
+ * other.
  */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
   cmd: [
     'cli',
+    'cli/contract',
     'dialects',
+    'dialects/*',
     'dialects/*/plan',
     'dialects/*/agent',
     'dialects/*/host',
@@ -41,8 +44,18 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
     ...CORE,
   ],
   install: ['agent', 'api', 'kube', 'signal', 'util'],
+  'dialects/*': [
+    'cli/contract',
+    'dialects/*/command',
+    'dialects/*/host',
+    'dialects/*/plan',
+    'dialects/shared',
+    ...CORE,
+  ],
   'dialects/*/command': [
     'cli',
+    'cli/contract',
+    'dialects/*',
     'composition',
     'install',
     'updates',
@@ -51,6 +64,7 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
     ...PLAN,
   ],
   cli: [
+    'cli/contract',
     'dialects',
     'dialects/*/hooks',
     'dialects/*/plan',
@@ -59,11 +73,12 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
     'updates',
     ...CORE,
   ],
+  'cli/contract': ['cli', ...CORE],
   composition: ['agent', ...CORE],
-  dialects: ['agent', 'dialects/*/agent', 'dialects/*/plan', ...CORE],
+  dialects: ['agent', 'cli/contract', 'dialects/*', 'dialects/*/agent', 'dialects/*/plan', ...CORE],
   'dialects/*/hooks': ['dialects/*/plan', ...PLAN],
   'dialects/*/plan': PLAN,
-  'dialects/shared': CORE,
+  'dialects/shared': ['cli/contract', ...CORE],
   'dialects/*/agent': AGENT,
   'dialects/*/host': HOST,
   updates: CORE,
@@ -132,6 +147,7 @@ export const ENGINE_ORDER = [
   'contract',
   'model',
   'policy',
+  'reasons',
   'snapshot',
   'gates',
   'schedule',
@@ -184,11 +200,14 @@ interface Place {
 }
 
 function placeOf(path: string): Place {
-  const [top = '', layer = '', product, inner] = path.split('/');
+  const [top = '', layer = '', product, inner, file] = path.split('/');
+  if (path.startsWith('src/cli/contract/')) return { top, layer: 'cli/contract' };
   if (top !== 'src' || layer !== 'dialects' || product === undefined) return { top, layer };
   if (product === 'shared') return { top, layer: 'dialects/shared' };
-  const isFile = inner === undefined;
-  return isFile ? { top, layer } : { top, layer: `dialects/*/${inner}`, product };
+  if (inner === undefined) return { top, layer };
+  // The files beside the folders of a product are its module and what the module loads.
+  if (file === undefined) return { top, layer: 'dialects/*', product };
+  return { top, layer: `dialects/*/${inner}`, product };
 }
 
 /** Every chain of imports that leads back to its start. Imports of types count too. */

@@ -6,6 +6,7 @@ import {
 import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { seededRandom } from '../faults/random.ts';
+import { notifierInto, withWritesInto } from './leader-journal.ts';
 import type { Actor } from './stage.ts';
 
 // The controller loads these modules when it needs them, which would take real time of a scene.
@@ -14,16 +15,20 @@ await import('../../src/engine/policy/policy-controller.ts');
 
 type Own = Pick<ControllerProcessOptions, 'component' | 'dialects' | 'lease' | 'policies'>;
 
-/** Returns the controller. Every API server of a scene is ready. */
-export function controllerOf(own: Own): Actor {
-  return async ({ server, clock }) => {
+/**
+ * Returns the controller. `readyz` returns the status with which the API server at an address answers; by default, each
+ * API server is ready.
+ */
+export function controllerOf(own: Own, readyz: (address: string) => number = () => 200): Actor {
+  return async ({ server, clock, journal }) => {
     const stop = new AbortController();
     const controller = await prepareControllerProcess(
       {
         ...own,
-        config: { server: server.url, user: {}, namespace: '', files: [] },
-        client: clientOver(server.caller),
-        askThrough: () => async () => await Promise.resolve(200),
+        config: { server: server.url, user: {}, namespace: 'refit-system', files: [] },
+        client: clientOver(withWritesInto(journal, server.caller, clock)),
+        notifier: notifierInto(journal),
+        askThrough: () => async (address) => await Promise.resolve(readyz(address)),
         clock,
         random: seededRandom(1),
         log: silentLogger,

@@ -3,11 +3,14 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { apiVersionOf, configMaps, nodes, pods } from '../../src/kube/resources.ts';
+import { type AgentPresence, encodePresence } from '../../src/signal/agent-presence.ts';
+import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { agents, asUsual, createK0sCluster, k0sController, type NextStep } from './k0s.ts';
 import type { Scene } from './scene.ts';
 import { showAll } from './shown.ts';
-import type { Stage } from './stage.ts';
+import type { Actor, Stage } from './stage.ts';
 
 type Update = Parameters<typeof buildUpdate>[0];
 
@@ -25,26 +28,26 @@ interface Given {
   readonly play: (stage: Stage) => Promise<void>;
   /** The names of the nodes about which people ask. */
   readonly about?: readonly string[];
-  /** False if no controller runs. */
-  readonly isLed?: boolean;
+  /** The controller of Refit; `none` if none runs. */
+  readonly leader?: Actor | 'none';
+  /** The numbers of controllers and of workers. */
+  readonly hosts?: readonly [controllers: number, workers: number];
 }
 
-export const UPDATE: Update = {
-  targets: {
-    controllers: listed('c1'),
-    workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } },
-  },
-};
+export const ONE_BY_ONE = { ...listed('w1', 'w2'), limits: { concurrent: 1 } };
+
+export const UPDATE: Update = { targets: { controllers: listed('c1'), workers: ONE_BY_ONE } };
 
 /** A cluster with one controller and two workers, and a plan for all of them. */
 export function k0sScene(name: string, given: Given): Scene {
+  const { hosts = [1, 2], leader = k0sController } = given;
   return {
     name,
     async play(stage) {
-      await createK0sCluster(stage, 1, 2);
+      await createK0sCluster(stage, ...hosts);
       if (given.policy) await stage.create(upgradePolicies, policyWith(given.policy));
       await given.before?.(stage);
-      if (given.isLed !== false) await stage.start(k0sController);
+      if (leader !== 'none') await stage.start(leader);
       await stage.start(agents(given.next));
       await stage.waitUntil(BEGIN);
       await stage.create(plans, planWith(given.update));
@@ -99,6 +102,32 @@ export const NOT_FOUND = 'the download failed: https://example.com/k0s answered 
 export async function edit(stage: Stage, update: Update, id = 'id1'): Promise<void> {
   const { spec } = planWith({ ...UPDATE, ...update }, id);
   await stage.client.patch(plans, 'autopilot', { spec }, { type: 'merge' });
+}
+
+/** Deletes the plan, and creates another one. */
+export async function replacePlan(stage: Stage, update: Update, id: string): Promise<void> {
+  await stage.client.delete(plans, 'autopilot');
+  await stage.create(plans, planWith(update, id));
+}
+
+/** Changes labels of a Node. A label that is null is removed. */
+export async function label(
+  stage: Stage,
+  name: string,
+  labels: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  await stage.client.patch(nodes, name, { metadata: { labels } }, { type: 'merge' });
+}
+
+/** Lets the agent of a worker announce something. */
+export async function announce(
+  stage: Stage,
+  name: string,
+  more: Partial<AgentPresence>,
+): Promise<void> {
+  const presence = { version: '0.1.0', since: rfc3339(stage.clock.now()), ...more };
+  const annotations = { [AGENT_ANNOTATION]: encodePresence(presence) };
+  await stage.client.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
 }
 
 export async function makeNotReady(stage: Stage, name: string): Promise<void> {

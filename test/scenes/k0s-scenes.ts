@@ -33,7 +33,7 @@ export const K0S_SCENES: readonly Scene[] = [
     about: ['c1', 'w1'],
   }),
   scene('done', { play: async (stage) => await stage.wait(120) }),
-  scene('no controller runs', { isLed: false, play: async (stage) => await stage.wait(60) }),
+  scene('no controller runs', { leader: 'none', play: async (stage) => await stage.wait(60) }),
   scene('a silent agent', {
     next: stuckAt('w1', ''),
     play: async (stage) => await stage.wait(90),
@@ -170,15 +170,6 @@ export const K0S_SCENES: readonly Scene[] = [
       await stage.wait(8);
     },
     about: ['w1', 'w2'],
-  }),
-  scene('rolled back after its end', {
-    play: async (stage) => {
-      await stage.wait(300);
-      const url = 'https://example.com/k0s-old';
-      await stage.refit('rollback', '--url', url, '--sha256', 'cd'.repeat(32));
-      await stage.wait(30);
-    },
-    about: ['c1', 'w1'],
   }),
   scene('a wave is approved', {
     policy: WAVES,

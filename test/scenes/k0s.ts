@@ -1,6 +1,7 @@
 /** The parts of a k0s cluster in a scene: its objects, the controller of Refit, and agents that do what the scene says. */
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
-import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
+import { CONTROLLER_DIALECTS } from '../../src/dialects/registry.ts';
 import {
   type KubeObject,
   leases,
@@ -8,7 +9,7 @@ import {
   nodes,
   type Resource,
 } from '../../src/kube/resources.ts';
-import { encodePresence } from '../../src/signal/agent-presence.ts';
+import { type AgentPresence, encodePresence } from '../../src/signal/agent-presence.ts';
 import {
   type AgentReport,
   decodeSignal,
@@ -80,8 +81,12 @@ export function worker(name: string, annotations: Presence): Node {
 export type Presence = Readonly<Record<string, string>>;
 
 /** What the agent of Refit announces. After an upgrade, its host keeps the earlier version. */
-export function presenceOf(since: number, kept?: string): Presence {
-  const presence = { version: '0.1.0', since: rfc3339(since) };
+export function presenceOf(
+  since: number,
+  kept?: string,
+  more: Partial<AgentPresence> = {},
+): Presence {
+  const presence = { version: '0.1.0', since: rfc3339(since), ...more };
   return {
     [AGENT_ANNOTATION]: encodePresence(
       kept === undefined
@@ -100,15 +105,22 @@ function nodeLease(name: string) {
   };
 }
 
-/** The controller as `refit controller` starts it. */
-export const k0sController: Actor = controllerOf({
+const CONTROLLER = {
   component: 'refit-controller',
   dialects: CONTROLLER_DIALECTS,
   lease: {
     ...LEADER_LEASE,
     labels: (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity }),
   },
-});
+} as const;
+
+/** The controller as `refit controller` starts it. */
+export const k0sController: Actor = controllerOf(CONTROLLER);
+
+/** The same controller; the API server of the controller with this number is not ready. */
+export function k0sControllerWithout(index: number): Actor {
+  return controllerOf(CONTROLLER, (address) => (address === controllerAddress(index) ? 500 : 200));
+}
 
 /** What an agent does next; undefined if it reports nothing new. */
 export type NextStep = (step: {
@@ -148,6 +160,7 @@ export function agents(next: NextStep = asUsual): Actor {
       const step = next({ name, status, signal, seconds });
       if (!step) return;
       const { version } = signal.command;
+      if (status === '') versions.set(name, installed.get(name) ?? FROM);
       // While the node starts the new version, it remembers the earlier one.
       const from = versions.get(name) ?? FROM;
       const isNew = status === 'Restart' && step.status === 'UnCordoning';
@@ -166,8 +179,6 @@ export function agents(next: NextStep = asUsual): Actor {
         metadata: { ...object.metadata, annotations: reported },
       });
       if (isNew) await client.patch(resource, name, { status: toldBy(object, version) }, STATUS);
-      // The leader ends the upgrade, and the next signal finds the new version.
-      if (status === '') versions.set(name, installed.get(name) ?? FROM);
       if (isNew) installed.set(name, version);
     };
     return await Promise.resolve({

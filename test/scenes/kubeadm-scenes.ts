@@ -3,6 +3,8 @@
  * objects that it writes: the ConfigMap with the record, and the reports on the Nodes.
  */
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
+import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { kubeadmView } from '../../src/dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { type Report, reportPatch } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
 import { newPlan, PLACE, withRecord } from '../../src/dialects/kubeadm/plan/plan-object.ts';
@@ -12,6 +14,7 @@ import { type ConfigMap, configMaps, nodes } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { T0 } from '../support/clock/times.ts';
+import { makeNotReady, policyWith } from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
 import { showAll } from './shown.ts';
 import type { Stage } from './stage.ts';
@@ -28,11 +31,14 @@ type States = Readonly<Record<string, readonly [state: RecordedState, ago: numbe
 
 interface Given {
   readonly phase?: Rollout['phase'];
+  /** The host that failed if the phase is `failed`; w1 by default. */
+  readonly failed?: string;
   /** Undefined before the first record. */
   readonly states?: States;
   readonly reports?: Readonly<Record<string, Partial<Report>>>;
   /** The second of the scene at which people look. */
   readonly at: number;
+  readonly policy?: UpgradePolicySpec;
   readonly play?: (stage: Stage) => Promise<void>;
   readonly about?: readonly string[];
 }
@@ -42,14 +48,15 @@ function scene(name: string, given: Given): Scene {
   return {
     name,
     async play(stage) {
-      const { states = {}, reports = {}, phase = 'running', about = ['cp1', 'w1'] } = given;
+      const { states = {}, reports = {}, about = ['cp1', 'w1'] } = given;
       for (const host of ['cp1', 'w1', 'w2'])
         await createHost(stage, host, states[host]?.[0] === 'done' ? TO : FROM);
+      if (given.policy) await stage.create(upgradePolicies, policyWith(given.policy));
       await stage.waitUntil(BEGIN);
       const plan = planAt(rfc3339(stage.clock.now()));
       await stage.waitUntil(given.at);
       const now = stage.clock.now();
-      await stage.create(configMaps, given.states ? recorded(plan, phase, states, now) : plan);
+      await stage.create(configMaps, given.states ? recorded(plan, given, now) : plan);
       for (const [host, report] of Object.entries(reports)) await tell(stage, host, report, states);
       await given.play?.(stage);
       await showAll(stage, configMaps, about);
@@ -77,12 +84,8 @@ function planAt(created: string): ConfigMap {
   return newPlan({ ...request, ...hosts }, created, { uid: UID, created });
 }
 
-function recorded(
-  plan: ConfigMap,
-  phase: Rollout['phase'],
-  states: States,
-  now: number,
-): ConfigMap {
+function recorded(plan: ConfigMap, given: Given, now: number): ConfigMap {
+  const { phase = 'running', states = {}, failed = 'w1' } = given;
   const rollout = kubeadmView.resolve(plan, buildWorldOf([configMaps, [plan]]), T0 + BEGIN * 1000);
   const stages = rollout.stages.map((stage) => ({
     ...stage,
@@ -91,7 +94,7 @@ function recorded(
       return { ...target, state, since: rfc3339(now - ago * 1000) };
     }),
   }));
-  const reason = phase === 'failed' ? because('TargetFailed', `w1: ${WHY}`) : undefined;
+  const reason = phase === 'failed' ? because('TargetFailed', `${failed}: ${WHY}`) : undefined;
   return withRecord(plan, { ...rollout, phase, reason, stages });
 }
 
@@ -153,6 +156,82 @@ export const KUBEADM_SCENES: readonly Scene[] = [
     states: { cp1: ['done', 50], w1: ['intended', 40] },
     reports: { cp1: DONE, w1: { step: 'Kubelet', touched: true } },
     play: async (stage) => await stage.refit('abort', '--reason', 'bad release'),
+    about: ['w1', 'w2'],
+  }),
+  scene('the control-plane host failed', {
+    phase: 'failed',
+    failed: 'cp1',
+    at: BEGIN + 200,
+    states: { cp1: ['failed', 60] },
+    reports: { cp1: { state: 'failed', step: 'Kubeadm', touched: true, message: WHY } },
+    about: ['cp1', 'w1'],
+  }),
+  scene('a failed worker is retried', {
+    phase: 'failed',
+    at: BEGIN + 200,
+    states: { cp1: ['done', 150], w1: ['failed', 60] },
+    reports: {
+      cp1: DONE,
+      w1: { state: 'failed', step: 'Kubeadm', touched: true, message: WHY },
+    },
+    play: async (stage) => await stage.refit('retry', 'w1'),
+  }),
+  scene('rolled back after its end', {
+    phase: 'done',
+    at: BEGIN + 300,
+    states: { cp1: ['done', 200], w1: ['done', 120], w2: ['done', 40] },
+    reports: { cp1: DONE, w1: DONE, w2: DONE },
+    play: async (stage) =>
+      await stage.refit('rollback', 'kubeadm/kube-system/refit-kubeadm', '--reason', 'bad release'),
+  }),
+  scene('a worker is held', {
+    at: BEGIN + 90,
+    states: { cp1: ['done', 50] },
+    reports: { cp1: DONE },
+    play: async (stage) =>
+      await stage.refit('hold', 'w1', '--reason', 'disk is being replaced', '--for', '4h'),
+    about: ['w1', 'w2'],
+  }),
+  scene('a held worker was left out at the end', {
+    phase: 'done',
+    at: BEGIN + 300,
+    states: { cp1: ['done', 200], w1: ['skipped', 120], w2: ['done', 40] },
+    reports: { cp1: DONE, w2: DONE },
+    play: async (stage) => await stage.refit('hold', 'w1', '--reason', 'disk is being replaced'),
+    about: ['w1', 'w2'],
+  }),
+  scene('the window is closed', {
+    policy: { windows: [{ days: ['Saturday'], start: '22:00', length: '4h', timeZone: 'UTC' }] },
+    at: BEGIN + 90,
+    states: { cp1: ['done', 50] },
+    reports: { cp1: DONE },
+    about: ['w1'],
+  }),
+  scene('the window is opened once', {
+    policy: { windows: [{ days: ['Saturday'], start: '22:00', length: '4h', timeZone: 'UTC' }] },
+    at: BEGIN + 90,
+    states: { cp1: ['done', 50] },
+    reports: { cp1: DONE },
+    play: async (stage) => await stage.refit('start', '--now', '--for', '2h'),
+    about: ['w1'],
+  }),
+  scene('a wave needs an approval', {
+    policy: {
+      waves: [
+        { selector: { matchLabels: { 'kubernetes.io/hostname': 'w1' } } },
+        { approval: 'Manual' },
+      ],
+    },
+    at: BEGIN + 200,
+    states: { cp1: ['done', 150], w1: ['done', 40] },
+    reports: { cp1: DONE, w1: DONE },
+    about: ['w2'],
+  }),
+  scene('a worker is not Ready', {
+    at: BEGIN + 90,
+    states: { cp1: ['done', 50] },
+    reports: { cp1: DONE },
+    play: async (stage) => await makeNotReady(stage, 'w1'),
     about: ['w1', 'w2'],
   }),
   scene('deleted', {

@@ -7,8 +7,16 @@ import { withRequest } from '../../src/dialects/capi/plan/rollout.ts';
 import { namespaces, nodes } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { controllerOf } from './controller.ts';
-import { agents, type NextStep, presenceOf, worker } from './k0s.ts';
-import { failingAfter, NOT_FOUND, policyWith, stuckAt } from './k0s-scene.ts';
+import { agents, asUsual, type NextStep, presenceOf, worker } from './k0s.ts';
+import {
+  CHECKED,
+  createBudget,
+  failingAfter,
+  NOT_FOUND,
+  policyWith,
+  setHealth,
+  stuckAt,
+} from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
 import { showAll } from './shown.ts';
 import type { Stage } from './stage.ts';
@@ -30,6 +38,7 @@ interface Given {
   /** What happens before Cluster API asks for the updates. */
   readonly before?: (stage: Stage) => Promise<void>;
   readonly play: (stage: Stage) => Promise<void>;
+  readonly about?: readonly string[];
 }
 
 /** Two Nodes, w1 and w2, whose Machines Cluster API updates at the same time. */
@@ -37,7 +46,8 @@ function scene(name: string, given: Given): Scene {
   return {
     name,
     async play(stage) {
-      await stage.create(namespaces, { metadata: { name: 'refit-system' } });
+      for (const name of ['refit-system', 'fleet'])
+        await stage.create(namespaces, { metadata: { name } });
       const presence = presenceOf(stage.clock.now());
       for (const node of ['w1', 'w2']) {
         const annotations = {
@@ -55,17 +65,17 @@ function scene(name: string, given: Given): Scene {
       await given.before?.(stage);
       for (const node of ['w1', 'w2']) await request(stage, node);
       await given.play(stage);
-      await showAll(stage, nodes, ['w1']);
+      await showAll(stage, nodes, given.about ?? ['w1']);
     },
   };
 }
 
-async function request(stage: Stage, name: string): Promise<void> {
+async function request(stage: Stage, name: string, version = TO): Promise<void> {
   const node = await stage.client.get(nodes, name);
   const update = {
     uid: `machine-of-${name}`,
     machine: `fleet/machine-of-${name}`,
-    version: TO,
+    version,
     role: 'worker',
     requested: rfc3339(stage.clock.now()),
     platform: 'linux-amd64',
@@ -124,6 +134,81 @@ export const MACHINE_SCENES: readonly Scene[] = [
       await stage.wait(30);
       await stage.refit('abort', '--plan', 'capi/fleet/machine-of-w1', '--reason', 'bad release');
       await stage.wait(5);
+    },
+  }),
+  scene('a Node rolled itself back', {
+    next: (step) =>
+      step.name === 'w1' && step.status === 'Restart' && step.seconds >= 5
+        ? {
+            status: 'Failed',
+            report: { reason: 'the new version did not answer within 90 s', rolledBack: true },
+          }
+        : asUsual(step),
+    play: async (stage) => await stage.wait(60),
+  }),
+  scene('a held Node is released', {
+    before: async (stage) => await stage.refit('hold', 'w1', '--reason', 'disk is being replaced'),
+    play: async (stage) => {
+      await stage.wait(30);
+      await stage.refit('unhold', 'w1');
+      await stage.wait(5);
+    },
+  }),
+  scene('a budget blocks a drain', {
+    before: createBudget,
+    play: async (stage) => await stage.wait(60),
+  }),
+  scene('a failing health check is accepted', {
+    policy: CHECKED,
+    next: stuckAt('w1', 'Downloading'),
+    before: async (stage) => await setHealth(stage, 'bad'),
+    play: async (stage) => {
+      await stage.wait(20);
+      const plan = 'capi/fleet/machine-of-w1';
+      await stage.refit('accept', '--plan', plan, '--check', 'shop', '--reason', 'known fault');
+      await stage.wait(10);
+    },
+  }),
+  scene('the window is opened once', {
+    policy: { windows: [{ days: ['Saturday'], start: '22:00', length: '4h', timeZone: 'UTC' }] },
+    next: stuckAt('w1', 'Downloading'),
+    play: async (stage) => {
+      await stage.wait(20);
+      await stage.refit('start', '--plan', 'capi/fleet/machine-of-w1', '--now', '--for', '2h');
+      await stage.wait(10);
+    },
+  }),
+  scene('an update is paused and resumed', {
+    policy: { maxUnavailable: 1 },
+    play: async (stage) => {
+      await stage.wait(3);
+      await stage.refit('pause', '--plan', 'capi/fleet/machine-of-w2');
+      await stage.wait(30);
+      await stage.refit('resume', '--plan', 'capi/fleet/machine-of-w2');
+      await stage.wait(5);
+    },
+  }),
+  scene('an update cannot be rolled back in the workload cluster', {
+    play: async (stage) => {
+      await stage.wait(60);
+      await stage.refit('rollback', 'machine/machine-of-w1', '-n', 'fleet');
+    },
+  }),
+  scene('a Node is deleted while its update is in progress', {
+    next: stuckAt('w1', 'Restart'),
+    play: async (stage) => {
+      await stage.wait(30);
+      await stage.client.delete(nodes, 'w1');
+      await stage.wait(10);
+    },
+    about: ['w1', 'w2'],
+  }),
+  scene('Cluster API asks for another version while a Node is in progress', {
+    next: stuckAt('w1', 'Restart'),
+    play: async (stage) => {
+      await stage.wait(30);
+      await request(stage, 'w1', 'v1.36.4+k0s.0');
+      await stage.wait(10);
     },
   }),
 ];

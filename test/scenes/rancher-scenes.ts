@@ -1,57 +1,8 @@
 /** Scenes with Plans of Rancher: each state of a plan, and each cause of a wait or a failure. */
 import { cattlePlans } from '../../src/api/kinds.ts';
-import { type Job, jobs, nodes } from '../../src/kube/resources.ts';
-import type { CattleSpec } from '../support/builders/cattle-plans.ts';
-import {
-  createRancherCluster,
-  type JobEnd,
-  jobRunner,
-  k3sPlan,
-  NAMESPACE,
-  rancherController,
-} from './rancher.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { FAILS_ON_S1, FLAGS, PLAN, removeJobs, rancherScene as scene } from './rancher-scene.ts';
 import type { Scene } from './scene.ts';
-import { showAll } from './shown.ts';
-import type { Stage } from './stage.ts';
-
-/** The second of a scene in which its Plans are created. */
-const BEGIN = 60;
-const FLAGS = { namespace: NAMESPACE } as const;
-
-interface Given {
-  readonly server?: Partial<CattleSpec>;
-  /** The Plan for the agents; absent if the scene has none. */
-  readonly agent?: Partial<CattleSpec>;
-  readonly end?: JobEnd;
-  readonly before?: (stage: Stage) => Promise<void>;
-  readonly play: (stage: Stage) => Promise<void>;
-  readonly about?: readonly string[];
-  readonly isLed?: boolean;
-}
-
-/** A cluster with two servers and two agents. */
-function scene(name: string, given: Given): Scene {
-  return {
-    name,
-    async play(stage) {
-      await createRancherCluster(stage, 2, 2);
-      await given.before?.(stage);
-      if (given.isLed !== false) await stage.start(rancherController);
-      await stage.start(jobRunner(given.end));
-      await stage.waitUntil(BEGIN);
-      await stage.create(cattlePlans, k3sPlan('server', given.server));
-      if (given.agent) await stage.create(cattlePlans, k3sPlan('agent', given.agent));
-      await given.play(stage);
-      await showAll(stage, cattlePlans, given.about ?? ['s1']);
-    },
-  };
-}
-
-const FAILS_ON_S1: JobEnd = (node) => ({
-  seconds: 10,
-  result: node === 's1' ? 'failed' : 'installed',
-});
-const PLAN = 'cattle/system-upgrade/k3s-server';
 
 export const RANCHER_SCENES: readonly Scene[] = [
   scene('running', {
@@ -194,9 +145,3 @@ export const RANCHER_SCENES: readonly Scene[] = [
     play: async (stage) => await stage.wait(30),
   }),
 ];
-
-async function removeJobs(stage: Stage, node: string): Promise<void> {
-  const labelSelector = `upgrade.cattle.io/node=${node}`;
-  const found: readonly Job[] = (await stage.client.list(jobs, { labelSelector })).items;
-  for (const { metadata } of found) await stage.client.delete(jobs, metadata.name, FLAGS);
-}

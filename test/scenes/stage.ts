@@ -11,15 +11,24 @@ import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
+import { leaderIdentity } from '../../src/kube/election/lease-record.ts';
 import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { messageOf, RefitError } from '../../src/util/errors.ts';
 import { FakeClock, settle } from '../support/clock/fake-clock.ts';
 import { T0 } from '../support/clock/times.ts';
+import { compactJson } from './compact-json.ts';
+import { type LeaderJournal, newJournal } from './leader-journal.ts';
 import { tableText } from './table-text.ts';
 
 const SECOND = 1000;
+const RANDOM = '0'.repeat(16);
+/** Matches the identity of a leader, which ends with random digits. */
+const LEADER = new RegExp(
+  RegExp.escape(leaderIdentity(hostname(), RANDOM)).replace(/0{16}$/, '[0-9a-f]{16}'),
+  'g',
+);
 /** The number of controllers whose API servers answer. */
 const CONTROLLERS = 3;
 
@@ -30,6 +39,7 @@ export interface ActorParts {
   readonly server: ApiServer;
   readonly client: KubeClient;
   readonly clock: FakeClock;
+  readonly journal: LeaderJournal;
 }
 
 export interface RunningActor {
@@ -41,6 +51,10 @@ export interface RunningActor {
 export class Stage implements AsyncDisposable {
   readonly clock = new FakeClock(T0);
   readonly client: KubeClient;
+  /** What the leaders of the scene have done. */
+  readonly journal = newJournal();
+  /** The clock of people: it has the time of the scene, and its timers are real. */
+  readonly clockOfPeople: Clock = { ...systemClock, now: () => this.clock.now() };
   readonly #server: ApiServer;
   readonly #directory: string;
   readonly #actors: RunningActor[] = [];
@@ -72,12 +86,13 @@ export class Stage implements AsyncDisposable {
       clusters: [{ name: 'scene', cluster: { server: server.url } }],
       users: [{ name: 'anna', user: {} }],
     };
-    await writeFile(stage.#kubeconfig, JSON.stringify(kubeconfig));
+    await writeFile(stage.kubeconfig, JSON.stringify(kubeconfig));
     await installDefinitions(stage.client, clock);
     return stage;
   }
 
-  get #kubeconfig(): string {
+  /** The path of the kubeconfig of a person who may do everything. */
+  get kubeconfig(): string {
     return join(this.#directory, 'kubeconfig');
   }
 
@@ -91,9 +106,17 @@ export class Stage implements AsyncDisposable {
     await this.client.replace(resource, whole, { ...options, subresource: 'status' });
   }
 
-  async start(actor: Actor): Promise<void> {
-    const { client, clock } = this;
-    this.#actors.push(await actor({ server: this.#server, client, clock }));
+  async start(actor: Actor): Promise<RunningActor> {
+    const { client, clock, journal } = this;
+    const running = await actor({ server: this.#server, client, clock, journal });
+    this.#actors.push(running);
+    return running;
+  }
+
+  /** Ends a process that `start` has started. */
+  async end(actor: RunningActor): Promise<void> {
+    this.#actors.splice(this.#actors.indexOf(actor), 1);
+    if (actor.stop) await this.clock.runUntil(actor.stop());
   }
 
   /** Moves the time on. Each actor does in each second what is due. */
@@ -125,8 +148,14 @@ export class Stage implements AsyncDisposable {
   async refit(...args: readonly string[]): Promise<void> {
     this.#show(
       `$ refit ${args.join(' ')}`,
-      await this.#output([...args, '--kubeconfig', this.#kubeconfig]),
+      await this.#output([...args, '--kubeconfig', this.kubeconfig]),
     );
+  }
+
+  /** Runs one command of `refit` that prints JSON, and shows the JSON in few lines. */
+  async refitJson(...args: readonly string[]): Promise<void> {
+    const text = await this.#output([...args, '-o', 'json', '--kubeconfig', this.kubeconfig]);
+    this.#show(`$ refit ${args.join(' ')} -o json`, compactJson(this.#comparable(text)));
   }
 
   /** Runs one command of `refit` that needs no cluster, and shows what it prints. */
@@ -151,17 +180,26 @@ export class Stage implements AsyncDisposable {
     this.#show(title, text);
   }
 
-  /** Returns everything that the scene has shown. What differs on each machine is replaced. */
+  /** Shows JSON that neither `refit` nor `kubectl` prints, in few lines. */
+  noteJson(title: string, text: string): void {
+    this.#show(title, compactJson(this.#comparable(text)));
+  }
+
+  /** Returns everything that the scene has shown. */
   text(): string {
+    return `${this.#comparable(this.#shown.join('\n\n'))}\n`;
+  }
+
+  /** Replaces what differs on each machine and in each run. */
+  #comparable(text: string): string {
     const { port } = new URL(this.#server.url);
     const user = `${userInfo().username}@${hostname()}`;
-    const shown = this.#shown
-      .join('\n\n')
+    return text
       .replaceAll(`:${port}`, ':6443')
       .replaceAll(this.#directory, 'DIR')
       .replaceAll(user, 'anna')
-      .replaceAll(user.replace('@', '&#64;'), 'anna');
-    return `${shown}\n`;
+      .replaceAll(user.replace('@', '&#64;'), 'anna')
+      .replaceAll(LEADER, 'leader');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -177,7 +215,6 @@ export class Stage implements AsyncDisposable {
   async #output(args: readonly string[]): Promise<string> {
     const lines: string[] = [];
     const write = (text: string): void => void lines.push(text);
-    const clock: Clock = { ...systemClock, now: () => this.clock.now() };
     const output = {
       isTerminal: false,
       hasColours: false,
@@ -186,7 +223,12 @@ export class Stage implements AsyncDisposable {
     };
     const { signal: abort } = new AbortController();
     try {
-      const code = await runProgram(args, COMMANDS, { abort, write, output, clock });
+      const code = await runProgram(args, COMMANDS, {
+        abort,
+        write,
+        output,
+        clock: this.clockOfPeople,
+      });
       return code === 0 ? lines.join('') : `${lines.join('').trimEnd()}\n(exit code ${code})`;
     } catch (error) {
       const told = error instanceof RefitError ? error.text : messageOf(error);

@@ -5,7 +5,7 @@ import { expect, vi } from 'vitest';
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import type { UpdateConfig } from '../../src/api/autopilot/update-config.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { events, leases, type Secret } from '../../src/kube/resources.ts';
 import type { LogFields } from '../../src/util/log.ts';

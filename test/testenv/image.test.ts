@@ -7,7 +7,7 @@ import { chmod, copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { plainOutput } from '../../src/cli/output.ts';
 import { showStatus } from '../../src/cli/status/status-command.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import {
@@ -60,7 +60,7 @@ async function status(): Promise<string> {
   const flags = { kubeconfig: await kubeconfigFor('viewer'), output: 'text' as const };
   const output = { ...plainOutput, write };
   const parts = {
-    dialects: DIALECTS,
+    modules: MODULES,
     clock: systemClock,
     output,
     abort: new AbortController().signal,

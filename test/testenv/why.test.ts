@@ -7,7 +7,7 @@ import { createNode, reportReady } from '../../sandbox/cluster/objects.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { cattlePlans, upgradePolicies } from '../../src/api/kinds.ts';
 import type { PreviewView } from '../../src/cli/preview/view.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases, nodes, podDisruptionBudgets } from '../../src/kube/resources.ts';

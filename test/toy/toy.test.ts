@@ -1,4 +1,5 @@
 /** Tests that a new dialect needs only its own file: order, slots and failures come from the engine. */
+
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { showStatus } from '../../src/cli/status/status-command.ts';
 import {
@@ -14,6 +15,7 @@ import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { toy } from './toy-dialect.ts';
+import { toyModule } from './toy-module.ts';
 
 const PLAN = { namespace: 'default', name: 'painting' };
 const FIRST = ['a', 'b'];
@@ -58,7 +60,7 @@ async function startStudio() {
       };
       await showStatus(
         { kubeconfig, output: 'text' },
-        { dialects: [toy], clock, output, abort: stop.signal },
+        { modules: [toyModule], clock, output, abort: stop.signal },
       );
       return text;
     },

@@ -10,7 +10,7 @@ import { uiFiles } from '../../src/cli/dashboard/bundle.ts';
 import { runDashboard } from '../../src/cli/dashboard/dashboard-command.ts';
 import { type DashboardServer, serveDashboard } from '../../src/cli/dashboard/server.ts';
 import type { DashboardState } from '../../src/cli/dashboard/state.ts';
-import { DIALECTS } from '../../src/dialects/registry.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { fetchChromium } from '../../tools/browser/chromium.ts';
 
@@ -70,7 +70,7 @@ export async function startDashboard(
     size: () => ({ columns: 80, rows: 24 }),
     write,
   };
-  const parts = { dialects: DIALECTS, clock: systemClock, output, abort: stop.signal };
+  const parts = { modules: MODULES, clock: systemClock, output, abort: stop.signal };
   const ended = runDashboard({ kubeconfig, port: 0, open: false, ...flags }, parts);
   ended.catch((error: unknown) => printed.reject(error));
   return {

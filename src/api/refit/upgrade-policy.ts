@@ -68,6 +68,7 @@ const MOST_ATTEMPTS = 10;
 
 /** Policies select plans by these names of their dialects. */
 export const DIALECT_NAMES = ['autopilot', 'cattle', 'kubeadm', 'capi'] as const;
+export type DialectName = (typeof DIALECT_NAMES)[number];
 
 /** The other tools with which a policy can coordinate upgrades. */
 const TOOL_NAMES = [

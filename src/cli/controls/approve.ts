@@ -20,7 +20,6 @@ import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError, unlessError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOf } from '../plan-runners.ts';
 import { type Inspection, viewAt } from '../status/observe.ts';
 import { refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
@@ -123,9 +122,9 @@ async function planFor(session: Session, named: string | undefined, now: number)
 }
 
 /** Returns true if the plan has ended with failed nodes, and `refit retry` for one of them continues the same run. */
-function maybeContinued({ dialect, snapshot: { rollout } }: Inspection): boolean {
+function maybeContinued({ texts, snapshot: { rollout } }: Inspection): boolean {
   const hasFailed = rollout.phase === 'failed' && targetsIn(rollout, 'failed').length > 0;
-  return hasFailed && runnerOf(dialect.name).hasNoRetry !== true;
+  return hasFailed && texts.advice.retry !== undefined;
 }
 
 interface Circumstances {

@@ -19,7 +19,7 @@ import { connect, type SessionParts } from '../status/status-session.ts';
 import { askUserName } from '../user-name.ts';
 import type { ControlFlags } from './control-command.ts';
 import { dryRunLines } from './dry-run.ts';
-import { namesOf } from './machines.ts';
+import { namesOf } from './machine-names.ts';
 
 export interface HoldFlags extends ControlFlags {
   readonly reason?: string;

@@ -15,7 +15,6 @@ import { nodeActionsOf } from '../../engine/turn/choose-node-actions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOf, runnerOfPlan } from '../plan-runners.ts';
 import { viewAt } from '../status/observe.ts';
 import { shownRefOf } from '../status/plan-names.ts';
 import { isMoving } from '../status/sentences.ts';
@@ -30,7 +29,7 @@ export function pause(plan: ControlledPlan, now: number): PlanChange {
   const { snapshot, view } = plan;
   const title = titleOf(view);
   const { paused, abort } = snapshot.controls;
-  const isOver = isFinal(snapshot.rollout) && runnerOf(view.dialect).corrected === undefined;
+  const isOver = isFinal(snapshot.rollout) && view.texts.advice.corrected === undefined;
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
   if (abort !== undefined || isOver)
     throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to pause`);
@@ -51,13 +50,13 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const title = titleOf(view);
   const { paused, abort } = snapshot.controls;
   if (abort !== undefined) {
-    const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${runnerOfPlan(view).startOver}`;
+    const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${view.texts.advice.startOver(view)}`;
     throw new RefitError('REFIT_CONTROL', message);
   }
   const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};
   const advice = toDo(view);
   const none = advice.length > 0 ? 'no node starts' : 'no node is left to start';
-  const isCorrectable = runnerOf(view.dialect).corrected !== undefined;
+  const isCorrectable = view.texts.advice.corrected !== undefined;
   if (isFinal(snapshot.rollout) && !paused && !isCorrectable)
     throw new RefitError(
       'REFIT_CONTROL',
@@ -124,7 +123,7 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
     ...stage,
     targets: stage.targets.filter(({ name }) => !released.has(name)),
   }));
-  const who = runnerOf(view.dialect).runsHere
+  const who = view.texts.advice.runsHere
     ? ['`refit kubeadm apply` does this: start it if it is not running.']
     : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));

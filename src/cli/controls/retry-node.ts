@@ -1,15 +1,17 @@
-/** Tries a failed node again, whether a plan or Cluster API upgrades it. */
+/** Tries a failed node again, whether a plan upgrades it or it belongs to an object such as a Machine. */
 import type { SessionParts } from '../status/status-session.ts';
 import { applyControl, type ControlFlags } from './control-command.ts';
-import { retryMachine } from './machines.ts';
 import { retry } from './retry.ts';
 
-/** Tries the node again. `node` is the name of the node, or of its Machine. Rejects with REFIT_CONTROL if the node has not failed. */
+/** Tries the node again. `node` is the name of the node, or of its object. Rejects with REFIT_CONTROL if the node has not failed. */
 export async function retryNode(
   node: string,
   flags: ControlFlags,
   parts: SessionParts,
 ): Promise<void> {
-  if (await retryMachine(node, flags, parts)) return;
+  for (const { objects } of parts.modules) {
+    const commands = await objects?.();
+    if ((await commands?.retry(node, flags, parts)) === true) return;
+  }
   await applyControl(retry(node), flags, parts);
 }

@@ -4,7 +4,6 @@ import { RETRY_HOOKS_ANNOTATION } from '../../engine/model/controls.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOfPlan } from '../plan-runners.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isNamed } from '../status/plan-names.ts';
 import { titleOf } from '../status/text.ts';
@@ -27,7 +26,7 @@ export function retryPlanHooks(controlled: ControlledPlan, now: number): PlanCha
   const { abort, hooksRetried } = snapshot.controls;
   if (abort !== undefined)
     return refuse(
-      `${title} was aborted, so its hooks cannot run again; to start again: ${runnerOfPlan(view).startOver}`,
+      `${title} was aborted, so its hooks cannot run again; to start again: ${view.texts.advice.startOver(view)}`,
     );
   const failed = failedPlanHooks(snapshot, policy);
   if (failed.length > 0)

@@ -6,7 +6,6 @@ import { isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOfPlan } from '../plan-runners.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
 import { momentOf, refuseIfAborted, retriesOn } from './retry.ts';
@@ -68,14 +67,16 @@ function skippedOf(controlled: ControlledPlan) {
   const { snapshot, view } = controlled;
   const refuse = failing('REFIT_CONTROL');
   const title = titleOf(view);
-  const { hasNoRetry, again } = runnerOfPlan(view);
+  const { advice } = view.texts;
   const skipped = withStages(snapshot.rollout)
     .filter(({ target }) => target.state === 'skipped')
     .filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target))
     .map(({ target }) => target);
   if (skipped.length === 0) return refuse(`${title} has no skipped node`);
-  if (hasNoRetry)
-    return refuse(`refit retry cannot retry nodes of ${title}: fix the cause, then ${again}`);
+  if (advice.retry === undefined)
+    return refuse(
+      `refit retry cannot retry nodes of ${title}: fix the cause, then ${advice.again(view)}`,
+    );
   const there = skipped.filter((target) => factsOf(snapshot, target).exists);
   if (there.length > 0) return there;
   return refuse(

@@ -13,7 +13,6 @@ import {
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { runnerOfPlan } from '../plan-runners.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isNamed } from '../status/plan-names.ts';
 import { titleOf } from '../status/text.ts';
@@ -56,7 +55,7 @@ export function retriesOn({
 export function refuseIfAborted({ snapshot, view }: ControlledPlan): void {
   if (snapshot.controls.abort === undefined) return;
   failing('REFIT_CONTROL')(
-    `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${runnerOfPlan(view).startOver}`,
+    `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${view.texts.advice.startOver(view)}`,
   );
 }
 
@@ -64,13 +63,15 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
   const refuse = failing('REFIT_CONTROL');
   refuseIfAborted(controlled);
   const { snapshot, view } = controlled;
-  const { hasNoRetry, again } = runnerOfPlan(view);
+  const { advice } = view.texts;
   const title = titleOf(view);
   const found = withStages(snapshot.rollout).filter(({ target }) => target.name === name);
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);
   const failed = found.filter(({ target }) => target.state === 'failed');
-  if (hasNoRetry && failed.length > 0)
-    return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${again}`);
+  if (advice.retry === undefined && failed.length > 0)
+    return refuse(
+      `refit retry cannot retry ${name} of ${title}: fix the cause, then ${advice.again(view)}`,
+    );
   const open = failed.filter(
     ({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target),
   );

@@ -9,7 +9,7 @@ import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/p
 import { plans } from '../../api/autopilot/plan.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cattlePlans } from '../../api/kinds.ts';
-import { DIALECTS } from '../../dialects/registry.ts';
+import { MODULES } from '../../dialects/modules.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { namespaces } from '../../kube/resources.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate }] });
   await client.create(plans, { ...rest, metadata: { name: metadata.name } });
   const abort = new AbortController().signal;
-  sessionParts = { dialects: DIALECTS, clock: systemClock, abort };
+  sessionParts = { modules: MODULES, clock: systemClock, abort };
   makeTwin = async (twin) => {
     const metadata = { name: twin.metadata.namespace ?? '' };
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata });

@@ -1,5 +1,7 @@
 /** Collects the output of a command, and the problems that ended it, for a page. */
-import { describeProblem, isForbidden, type StatusError } from '../../kube/status-error.ts';
+
+import { missingRightIn } from '../../kube/missing-right.ts';
+import { describeProblem } from '../../kube/status-error.ts';
 import type { Output } from '../output.ts';
 import type { ActionResult } from './state.ts';
 
@@ -20,12 +22,9 @@ export async function captured(run: (output: Output) => Promise<unknown>): Promi
   }
 }
 
-const MISSING_RIGHT =
-  /User "(?<user>[^"]*)" cannot (?<verb>\w+) resource "(?<resource>[^"]*)" in API group "(?<group>[^"]*)"(?: in the namespace "(?<namespace>[^"]*)")?/;
-
 /** Returns one sentence for each problem. */
 function refusalFor(error: unknown): string[] {
-  const right = isForbidden(error) ? missingRight(error) : undefined;
+  const right = missingRight(error);
   if (right !== undefined) return [right];
   return describeProblem(error)
     .text.split('\n')
@@ -33,8 +32,8 @@ function refusalFor(error: unknown): string[] {
 }
 
 /** Returns a sentence that names the missing right; undefined if an admission policy refused, which gives its own reason. */
-function missingRight({ message }: StatusError): string | undefined {
-  const found = MISSING_RIGHT.exec(message)?.groups;
+function missingRight(error: unknown): string | undefined {
+  const found = missingRightIn(error);
   if (found === undefined) return undefined;
   const { user, verb, resource, group, namespace } = found;
   const kind = group === '' ? resource : `${resource}.${group}`;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
 import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
-import { DIALECTS } from '../../dialects/registry.ts';
+import { MODULES } from '../../dialects/modules.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
@@ -30,7 +30,7 @@ async function refusalOf(flags: { kubeconfig: string; port?: number }): Promise<
   };
   const size = () => ({ columns: 80, rows: 24 });
   const output = { write, size, isTerminal: false, hasColours: false };
-  const parts = { dialects: DIALECTS, clock: systemClock, output, abort: abort.signal };
+  const parts = { modules: MODULES, clock: systemClock, output, abort: abort.signal };
   const ended = runDashboard({ port: 0, open: false, ...flags }, parts);
   const refusal = await ended.then(
     () => 'none',

@@ -165,15 +165,16 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
         wave: target.wave,
         zone: target.zone,
         ...(hold === undefined ? {} : { hold }),
-        steps: stepsOf(target, now).map(({ word, from, to }) => ({ word, from, to })),
+        steps: stepsOf(target, plan, now).map(({ word, from, to }) => ({ word, from, to })),
       };
     });
   });
 }
 
 /** Returns the steps of a target. A step in progress ends at `now`. */
-function stepsOf(target: TargetView, now: number) {
-  return segmentsOf(sentences.isMoving(target) ? { ...target, since: rfc3339(now) } : target);
+function stepsOf(target: TargetView, plan: PlanView, now: number) {
+  const shown = sentences.isMoving(target) ? { ...target, since: rfc3339(now) } : target;
+  return segmentsOf(shown, plan);
 }
 
 function phaseOf(target: TargetView): NodeState['phase'] {

@@ -1,5 +1,7 @@
 /** Makes the view of `refit history` from NodeRollouts: the last runs of each plan, and why each run ended. */
+
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { tellsFailure } from '../../engine/reasons/about-target.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { counted } from '../../util/phrases.ts';
@@ -81,10 +83,9 @@ function untoldFailures({
   failures = [],
 }: Pick<NodeRolloutRun, 'message' | 'failures'>): NonNullable<NodeRolloutRun['failures']> {
   if (message === undefined) return failures;
-  const [about] = message.split(/[: ]/, 1);
   return failures.filter(
     ({ node, message: why }) =>
-      why === undefined || about !== node || !message.includes(causeIn(why, node)),
+      why === undefined || !tellsFailure(node, causeIn(why, node), message),
   );
 }
 

@@ -8,7 +8,7 @@ import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { DIALECTS } from '../../dialects/registry.ts';
+import { MODULES } from '../../dialects/modules.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { systemClock } from '../../util/clock.ts';
@@ -74,7 +74,7 @@ async function previewOf(
     await showPreview(
       { file: [file], output: 'text', kubeconfig },
       {
-        dialects: DIALECTS,
+        modules: MODULES,
         clock: systemClock,
         output: { write, size, isTerminal: false, hasColours: false },
         abort: new AbortController().signal,

@@ -2,6 +2,7 @@
  * Implements `refit preview`. It shows what a plan would do on this cluster, and uses the same decision function as the
  * controller. Writes nothing.
  */
+
 import type { ReadObject } from '../../api/read-object.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
@@ -16,6 +17,7 @@ import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
 import { harmless } from '../status/harmless.ts';
+import { jsonOf } from '../status/json-form.ts';
 import { askLeader, type Loaded, type Policies } from '../status/load.ts';
 import {
   type Inspection,
@@ -27,6 +29,7 @@ import {
   viewOfFault,
 } from '../status/observe.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
+import type { TextsOf } from '../status/texts-of.ts';
 import type { PlanView } from '../status/view.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
@@ -71,10 +74,13 @@ export async function previewObjects(
               async (each) => await previewNew(each.object, servedBy(loaded, each), viewParts, now),
             ),
           );
-    const view = harmless({ leader: await askLeader(session, now), plans });
+    const view = {
+      leader: await askLeader(session, now),
+      plans: plans.map(({ texts, ...plan }) => ({ ...harmless(plan), texts })),
+    };
     parts.output.write(
       flags.output === 'json'
-        ? `${JSON.stringify(view, undefined, 2)}\n`
+        ? `${JSON.stringify(jsonOf(view), undefined, 2)}\n`
         : wrappedLines(renderPreview(view, now), parts.output.size().columns),
     );
     const problems = (plansOfFiles ?? []).flatMap(({ place }, index) => {
@@ -158,14 +164,14 @@ export async function previewOpen(
   const { inspections, unreadable } = await inspectAll(loaded, { ...parts, countsPods: true }, now);
   const open = inspections.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const previews = await Promise.all(open.map(async (each) => await previewAt(each, parts, now)));
-  return [...previews, ...unreadable.map(previewOfFault)].toSorted((a, b) =>
-    a.name < b.name ? -1 : 1,
+  return [...previews, ...unreadable.map((fault) => previewOfFault(fault, parts.textsOf))].toSorted(
+    (a, b) => (a.name < b.name ? -1 : 1),
   );
 }
 
-function previewOfFault(fault: UnreadablePlan): PlanPreview {
-  const { dialect, kind, name, id, phase, reason, waits } = viewOfFault(fault);
-  return { dialect, kind, name, id, phase, reason, waits, stages: [] };
+function previewOfFault(fault: UnreadablePlan, textsOf: TextsOf): PlanPreview {
+  const { dialect, texts, kind, name, id, phase, reason, waits } = viewOfFault(fault, textsOf);
+  return { dialect, texts, kind, name, id, phase, reason, waits, stages: [] };
 }
 
 const NOTHING =
@@ -192,7 +198,7 @@ async function previewAt(
   const stages = stagePreviews(view, inspection, now);
   const finals = isFinal(inspection.snapshot.rollout) ? [] : pointsOfNoReturn(inspection);
   const duration = durationOf(stages, inspection, now);
-  const { dialect, kind, name, id, phase, timeZone, paused } = view;
+  const { dialect, texts, kind, name, id, phase, timeZone, paused } = view;
   const { waits, cordoned, decided } = view;
   // The preview looks at the drains of all nodes, so it has every warning about drains that the view has.
   const ofDrains = new Set(drains?.warnings);
@@ -212,6 +218,7 @@ async function previewAt(
   const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];
   return {
     dialect,
+    texts,
     kind,
     name,
     id,

@@ -18,6 +18,7 @@ export interface PlanPreview
   extends Pick<
     PlanView,
     | 'dialect'
+    | 'texts'
     | 'kind'
     | 'name'
     | 'id'
@@ -51,6 +52,7 @@ export interface PlanPreview
   readonly duration?: Duration | undefined;
 }
 
+/** The preview. Its JSON form has no `texts`. */
 export interface PreviewView {
   readonly leader: LeaderView;
   readonly plans: readonly PlanPreview[];

@@ -9,7 +9,7 @@ import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/p
 import { plans } from '../../api/autopilot/plan.ts';
 import { nodeRollouts } from '../../api/kinds.ts';
 import { withRequest } from '../../dialects/capi/plan/rollout.ts';
-import { DIALECTS } from '../../dialects/registry.ts';
+import { MODULES } from '../../dialects/modules.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { type Event, events, type Node, namespaces, nodes } from '../../kube/resources.ts';
@@ -111,7 +111,7 @@ beforeAll(async () => {
       text += piece;
     };
     const output = { ...plainOutput, write };
-    const parts = { dialects: DIALECTS, clock: systemClock, output, abort };
+    const parts = { modules: MODULES, clock: systemClock, output, abort };
     const written = writeReport(plan, { kubeconfig, output: 'markdown', ...place }, parts);
     return await written.then(
       () => text,

@@ -25,9 +25,6 @@ import { markdownOf } from './markdown.ts';
 import { type Report, reportOf, reportOfDeleted } from './report.ts';
 import { svgOf } from './svg.ts';
 
-/** The components of Refit that write Events: `refit controller` and `refit kubeadm apply`. */
-const COMPONENTS = ['refit-controller', 'refit-kubeadm'] as const;
-
 type Form = 'html' | 'svg' | 'json' | 'markdown';
 
 interface ReportFlags extends ConnectionFlags, Omit<PlanFilter, 'plan'> {
@@ -51,12 +48,23 @@ export async function writeReport(
     });
   const filter = plan === undefined ? flags : { ...flags, plan };
   await inSession(filter, parts, 'refit-report', async (session) => {
-    const report = await read(session, filter, clock.now());
+    const components = parts.modules.flatMap(({ process }) => process.eventComponents);
+    const report = await read(session, { filter, components }, clock.now());
     output.write(await written(report, flags.output));
   });
 }
 
-async function read(session: Session, filter: PlanFilter, now: number): Promise<Report> {
+interface Question {
+  readonly filter: PlanFilter;
+  /** The components whose Events the report shows. */
+  readonly components: readonly string[];
+}
+
+async function read(
+  session: Session,
+  { filter, components }: Question,
+  now: number,
+): Promise<Report> {
   const missing: string[] = [];
   const rollouts = await listIfAllowed(session, nodeRollouts, missing);
   const findDeleted = async () =>
@@ -83,7 +91,7 @@ async function read(session: Session, filter: PlanFilter, now: number): Promise<
       },
     );
   const said = await Promise.all(
-    COMPONENTS.map(async (component) => {
+    components.map(async (component) => {
       // The API server filters by component, because a large cluster has many Events of other components.
       const options = { fieldSelector: `source=${component}`, transform: withoutManagedFields };
       return await listIfAllowed<Event>(session, events, missing, options);

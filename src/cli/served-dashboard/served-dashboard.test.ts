@@ -82,7 +82,7 @@ async function serve(names: readonly string[] = [], proxy: TrustedProxyOptions =
     names,
     ...proxy,
     connection: { kubeconfig: api.kubeconfig },
-    dialects: [],
+    modules: [],
     files: { script: 'script', style: 'style' },
     clock: systemClock,
     log: silentLogger,
@@ -462,7 +462,7 @@ test('behind a proxy, refused tokens do not lock out viewers with other tokens',
 test.each(['0.0.0.0:0', ':8443', '[::]:0', '192.0.2.1:8443'])(
   'plain HTTP at %s is refused, because tokens would cross the network',
   async (address) => {
-    const parts = { connection: {}, dialects: [], clock: systemClock, log: silentLogger };
+    const parts = { connection: {}, modules: [], clock: systemClock, log: silentLogger };
     const files = { script: '', style: '' };
     await expect(serveForViewers({ ...parts, files, address })).rejects.toMatchObject({
       code: 'REFIT_USAGE',

@@ -51,7 +51,7 @@ async function serve(certificates: string | undefined, names: readonly string[] 
     certificates,
     names,
     connection: { kubeconfig: '/nowhere/kubeconfig' },
-    dialects: [],
+    modules: [],
     files: { script: 'script', style: 'style' },
     clock: new FakeClock(),
     log: buildLog(lines, 'info'),

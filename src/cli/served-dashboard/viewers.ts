@@ -3,11 +3,11 @@
  * this process.
  */
 import { hash } from 'node:crypto';
-import type { Dialect } from '../../engine/contract/dialect.ts';
 import { isNotFound, isUnauthorized } from '../../kube/status-error.ts';
 import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import { carryOut } from '../dashboard/actions.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';
@@ -67,7 +67,7 @@ export type FoundViewer =
 
 export interface ViewersOptions {
   readonly connection: Pick<ConnectionFlags, 'kubeconfig' | 'context' | 'apiPort'>;
-  readonly dialects: readonly Dialect[];
+  readonly modules: readonly SessionDialect[];
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly random?: () => number;
@@ -303,7 +303,7 @@ function reasonsOf(error: unknown): readonly string[] {
 }
 
 function createViewer(
-  { connection, dialects, clock, random = Math.random }: ViewersOptions,
+  { connection, modules, clock, random = Math.random }: ViewersOptions,
   { token, user }: { readonly token: string; readonly user: string },
   onRefused: () => void,
 ) {
@@ -331,7 +331,7 @@ function createViewer(
       }
     };
     await afterTest(place, clock, abort, async (until, onListed) => {
-      const parts = { dialects, clock, abort: until, onDenied };
+      const parts = { modules, clock, abort: until, onDenied };
       await inSession(flags, parts, 'refit-dashboard', async (session) => {
         await follow(session, onListed);
       });
@@ -369,11 +369,11 @@ function createViewer(
   const act = async (request: ActionRequest): Promise<ActionResult> => {
     // The action continues if its page is closed, because an action must not stop in the middle.
     const abort = AbortSignal.timeout(ACTION_MS);
-    return await carryOut(request, flags, { dialects, clock, abort });
+    return await carryOut(request, flags, { modules, clock, abort });
   };
   const preview = async (text: string): Promise<ActionResult> => {
     const abort = AbortSignal.timeout(ACTION_MS);
-    return await previewText(text, flags, { dialects, clock, abort });
+    return await previewText(text, flags, { modules, clock, abort });
   };
   return { parts: { user, feed, explain, act, preview }, run };
 }

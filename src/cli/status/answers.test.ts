@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { DIALECTS, textsOf } from '../../../test/support/builders/dialects.ts';
 import { PodApi } from '../../../test/support/builders/pod-api.ts';
 import { buildPod } from '../../../test/support/builders/pods.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -9,7 +10,6 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { READY } from '../../../test/support/builders/views.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
-import { DIALECTS } from '../../dialects/registry.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import { answered } from '../../engine/model/asked.ts';
 import { inspectionAnswers } from './answers.ts';
@@ -65,6 +65,7 @@ test.each([
       plan: buildCattlePlan('p'),
       world,
       options: DEFAULT_DRAIN,
+      isLeaderHere: textsOf(name).advice.runsHere,
     });
     await answers.add([{ kind: 'control-plane' }]);
     expect(answers.known.controlPlane).toMatchObject(known);

@@ -41,6 +41,8 @@ export type Question = Probe | DrainProbe;
 type Subject = Pick<Loaded, 'dialect' | 'world'> & {
   readonly plan: KubeObject;
   readonly options: DrainOptions;
+  /** True if the process that carries out the plan runs on this machine, so it sees what this command sees. */
+  readonly isLeaderHere: boolean;
 };
 
 /**
@@ -91,7 +93,7 @@ export interface InspectionAnswers {
 
 export function inspectionAnswers(
   sources: Sources,
-  { dialect, plan, world, options }: Subject,
+  { dialect, plan, world, options, isLeaderHere }: Subject,
 ): InspectionAnswers {
   const delegations = new Map<string, Asked<boolean>>();
   const drains = new Map<string, DrainState>();
@@ -104,7 +106,7 @@ export function inspectionAnswers(
       case 'control-plane': {
         known.controlPlane ??=
           leaderFinding(plan) ??
-          (await controlPlaneFromHere(sources, dialect, world, asking, unseen));
+          (await controlPlaneFromHere(sources, { dialect, world, isLeaderHere }, asking, unseen));
         return;
       }
       case 'preconditions': {
@@ -231,14 +233,13 @@ async function budgetPodsFrom(sources: Sources, unseen: Set<string>): Promise<Bu
  */
 async function controlPlaneFromHere(
   sources: Sources,
-  dialect: Dialect,
-  world: Subject['world'],
+  { dialect, world, isLeaderHere }: Pick<Subject, 'dialect' | 'world' | 'isLeaderHere'>,
   asking: Asking,
   unseen: Set<string>,
 ): Promise<Known['controlPlane']> {
   const question = async () => await sources.controlPlane(dialect.endpoints(world));
   const health = await asking('whether the API servers are ready', question, []);
-  const doubt = doubtOf(dialect.name, health);
+  const doubt = isLeaderHere ? undefined : doubtOf(health);
   if (doubt === undefined) return answered(health);
   unseen.add(doubt);
   return unanswered({ reason: because('ControlPlaneUnknown', doubt), recheckMs: 0 });

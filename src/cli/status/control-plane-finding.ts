@@ -9,7 +9,6 @@ import { blockedBy } from '../../engine/report/conditions.ts';
 import type { Known } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
-import { runnerOf } from '../plan-runners.ts';
 
 /** The maximum number of causes in a sentence about API servers. */
 const MOST_CAUSES = 2;
@@ -36,11 +35,11 @@ export function componentsFinding(plan: KubeObject): Known['components'] {
 
 /**
  * Returns one sentence about the API servers that are not ready when this machine asks them. Returns undefined if all
- * are ready, or if the process that carries out the plan runs on this machine.
+ * are ready.
  */
-export function doubtOf(dialect: string, health: readonly EndpointHealth[]): string | undefined {
+export function doubtOf(health: readonly EndpointHealth[]): string | undefined {
   const down = health.filter(({ ready }) => !ready);
-  if (down.length === 0 || runnerOf(dialect).runsHere) return undefined;
+  if (down.length === 0) return undefined;
   const names = listed(down.map(({ name }) => name));
   const causes = new Set(down.map(({ detail }) => detail ?? 'not ready'));
   // If none of these API servers answered, the sentence contains no causes, because this machine may have no route to

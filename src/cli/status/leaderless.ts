@@ -8,7 +8,7 @@ import type { PlanView, StatusView } from './view.ts';
  */
 export function isLeaderless(
   { leader, silentSince }: Pick<StatusView, 'leader' | 'silentSince'>,
-  plan: Pick<PlanView, 'phase' | 'dialect'>,
+  plan: Pick<PlanView, 'phase' | 'texts'>,
 ): boolean {
   const isGone = leader.state === 'none' || leader.state === 'silent';
   return isGone && silentSince === undefined && notesOf({ leader, plans: [plan] }).length > 0;

@@ -1,7 +1,9 @@
 /** Shows which state of the leader results from one read of the Lease, if clocks differ or a permission is missing. */
+
 import { expect, test } from 'vitest';
 import { refusal } from '../../../test/support/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/support/clock/times.ts';
+import { LEADER_LEASE } from '../../dialects/autopilot/leader-lease.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Lease } from '../../kube/resources.ts';
 import { askLeader, leaderOf, settled } from './load.ts';
@@ -53,13 +55,23 @@ test.each([
   ['does not exist', refusal(404, 'NotFound'), { state: 'none' }],
 ])('a lease that %s stops nobody from looking at the plans', async (_name, error, expected) => {
   const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
-  expect(await askLeader({ client, abort: new AbortController().signal }, T0)).toEqual(expected);
+  expect(
+    await askLeader({ client, lease: LEADER_LEASE, abort: new AbortController().signal }, T0),
+  ).toEqual(expected);
+});
+
+test('a session whose dialects have no known lease knows no leader, and asks for none', async () => {
+  const client = { get: () => expect.unreachable() } as unknown as KubeClient;
+  const reading = { client, lease: undefined, abort: new AbortController().signal };
+  expect(await askLeader(reading, T0)).toEqual({ state: 'unknown' });
 });
 
 test('any other refusal is told', async () => {
   const error = refusal(500, 'InternalError');
   const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
-  await expect(askLeader({ client, abort: new AbortController().signal }, T0)).rejects.toBe(error);
+  await expect(
+    askLeader({ client, lease: LEADER_LEASE, abort: new AbortController().signal }, T0),
+  ).rejects.toBe(error);
 });
 
 test('at the start of a watch a controller may be starting, too: that there is no leader is told later', () => {

@@ -2,9 +2,9 @@
  * Reads what decisions need, with lists or informers: plans, the objects that belong to them, policies, and the leader.
  * Finds the installed dialects.
  */
+
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { Watched, World } from '../../engine/contract/world.ts';
 import { listPolicies } from '../../engine/policy/choose-policy.ts';
@@ -19,6 +19,7 @@ import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
+import type { LeaseName } from '../contract/session-dialect.ts';
 
 export interface Loaded {
   readonly dialect: Dialect;
@@ -201,13 +202,21 @@ export type LeaderView =
 /** The maximum difference between the clock of this machine and the clock of the leader, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 30_000;
 
-const { name, namespace } = LEADER_LEASE;
+/** A connection, and the Lease of the leader; undefined if no dialect of the session has a known Lease. */
+export interface LeaderReading extends Reading {
+  readonly lease: LeaseName | undefined;
+}
 
 /**
- * Reads the lease. Returns the state `unknown` if the user may not read the lease, so that the command can still show
- * everything else.
+ * Reads the lease. Returns the state `unknown` if the lease has no known name or the user may not read it, so that the
+ * command can still show everything else.
  */
-export async function askLeader({ client, abort }: Reading, now: number): Promise<LeaderView> {
+export async function askLeader(
+  { client, abort, lease: place }: LeaderReading,
+  now: number,
+): Promise<LeaderView> {
+  if (place === undefined) return { state: 'unknown' };
+  const { name, namespace } = place;
   const found = ifFound(client.get(leases, name, { namespace, abort }));
   return (await ifAllowed(found.then((lease) => leaderOf(lease, now)))) ?? { state: 'unknown' };
 }
@@ -218,10 +227,11 @@ export async function askLeader({ client, abort }: Reading, now: number): Promis
  * watched.
  */
 export function followLeader(
-  { client, abort }: Reading,
+  { client, abort, lease: place }: LeaderReading,
   first: LeaderView,
 ): (now: number) => LeaderView {
-  if (first.state === 'unknown') return () => first;
+  if (place === undefined || first.state === 'unknown') return () => first;
+  const { name, namespace } = place;
   const informer = createInformer(client, leases, {
     namespace,
     fieldSelector: `metadata.name=${name}`,

@@ -1,6 +1,8 @@
 /** Proves that the status of Rancher's Plans is correct, and says what the user can do. */
+
 import { expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/support/builders/cattle-plans.ts';
+import { withTexts } from '../../../test/support/builders/dialects.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildViewParts } from '../../../test/support/builders/views.ts';
 import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
@@ -297,7 +299,7 @@ test('a node whose Job was refused is not retried: its Plan is corrected', async
 
 test('a Plan whose selector meets no Node: correcting it is enough', () => {
   const plan = { dialect: 'cattle', phase: 'empty', stages: [], waits: [], next: [] };
-  expect(toDo(plan as unknown as PlanView)).toEqual([
+  expect(toDo(withTexts(plan) as unknown as PlanView)).toEqual([
     'No node was upgraded. Correct the nodeSelector of the Plan, or its concurrency, which must be at least 1. The Plan then continues by itself.',
   ]);
 });

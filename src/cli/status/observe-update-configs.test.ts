@@ -34,11 +34,16 @@ test('a Plan that an UpdateConfig created names it, and the advice leaves the ne
   const origin = JSON.stringify({ config: 'stable', version: 'v1.36.4+k0s.0' });
   const view = await viewOfGone({ [ORIGIN_ANNOTATION]: origin });
   expect(view.updateConfig).toBe('stable');
-  expect(fixOf(view)).toContain('UpdateConfig stable then creates another Plan');
+  expect(fixOf(view)).toContain('only if UpdateConfig stable does not exist any more');
 });
 
-test('a Plan of a user names no UpdateConfig, and the user applies it again', async () => {
-  for (const annotations of [{}, { [ORIGIN_ANNOTATION]: 'broken' }]) {
+test('a Plan whose annotation names no possible UpdateConfig has none, and the user applies it again', async () => {
+  const hostile = JSON.stringify({ config: 'run `rm -rf /`', version: 'v1.36.4+k0s.0' });
+  for (const annotations of [
+    {},
+    { [ORIGIN_ANNOTATION]: 'broken' },
+    { [ORIGIN_ANNOTATION]: hostile },
+  ]) {
     const view = await viewOfGone(annotations);
     expect(view).not.toHaveProperty('updateConfig');
     expect(fixOf(view)).toContain('delete the Plan and apply');

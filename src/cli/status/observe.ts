@@ -31,9 +31,9 @@ import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { originOf } from '../../updates/plan/make-plan.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import type { PlanTexts } from '../contract/session-dialect.ts';
 import { type JobPlaceFindings, lookAtJobPlaces } from '../job-places.ts';
 import { unlistedJobs } from '../unlisted-jobs.ts';
 import {
@@ -47,11 +47,13 @@ import { harmless } from './harmless.ts';
 import type { Sources } from './inspection-sources.ts';
 import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter, refOf } from './plan-names.ts';
+import type { TextsOf } from './texts-of.ts';
 import { type PlanView, viewOf } from './view.ts';
 
 export interface ViewParts {
   readonly sources: Sources;
   readonly policies: Policies;
+  readonly textsOf: TextsOf;
   /** Plans from files. Warnings treat them as if they were in the cluster. */
   readonly fromFiles?: readonly KubeObject[];
   /** Selects the plans to inspect. If it is absent, all plans are inspected. */
@@ -66,6 +68,7 @@ export interface ViewParts {
 /** A plan with all the data for its view, its preview and its explanation. */
 export interface Inspection {
   readonly dialect: Dialect;
+  readonly texts: PlanTexts;
   readonly plan: KubeObject;
   readonly world: World;
   readonly snapshot: Snapshot;
@@ -98,15 +101,31 @@ export class UnreadablePlan extends RefitError {
 
 export async function observe(loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
   const { inspections, unreadable } = await inspectAll([loaded], parts, now);
-  const views = [...inspections.map((each) => viewAt(each, now)), ...unreadable.map(viewOfFault)];
+  const views = [
+    ...inspections.map((each) => viewAt(each, now)),
+    ...unreadable.map((fault) => viewOfFault(fault, parts.textsOf)),
+  ];
   return views.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 }
 
 /** Returns the view of an unreadable plan. It has the error as its reason, and no stages. */
-export function viewOfFault({ dialect, plan, message }: UnreadablePlan): PlanView {
+export function viewOfFault(
+  { dialect, plan, message }: UnreadablePlan,
+  textsOf: TextsOf,
+): PlanView {
   const { kind, name, namespace, uid, created } = sourceOf(dialect.plans, plan);
   const fault = { phase: 'invalid', reason: message, stages: [], waits: [], next: [] } as const;
-  return harmless({ dialect: dialect.name, kind, namespace, name, uid, created, id: '', ...fault });
+  const shown = harmless({
+    dialect: dialect.name,
+    kind,
+    namespace,
+    name,
+    uid,
+    created,
+    id: '',
+    ...fault,
+  });
+  return { ...shown, texts: textsOf(dialect.name) };
 }
 
 function placeOf({ cluster = '', name }: PlanView): string {
@@ -186,6 +205,7 @@ export async function inspect(
   now: number,
 ): Promise<Inspection> {
   const { dialect, world } = of;
+  const texts = parts.textsOf(dialect.name);
   const { sources, policies, fromFiles = [], countsPods = false } = parts;
   const compared = [...(of.plans?.() ?? []), ...fromFiles];
   const policy = readingPlan(of, stored, () =>
@@ -205,6 +225,7 @@ export async function inspect(
     plan,
     world,
     options: policy.drain.options,
+    isLeaderHere: texts.advice.runsHere,
   });
   const look = (): Snapshot =>
     readingPlan(of, plan, () => sinceCreation(gather(dialect, plan, world, now, answers.known)));
@@ -237,6 +258,7 @@ export async function inspect(
   const undecided = blockedBy(plan, 'CannotDecide');
   return {
     dialect,
+    texts,
     plan,
     world,
     snapshot,
@@ -298,7 +320,7 @@ export function seenIn({ dialect, plan, ...inspection }: Inspection): SeenPlan {
     dialect: dialect.name,
     namespace: plan.metadata.namespace,
     cluster: dialect.reporting?.clusterOf?.(plan),
-    updateConfig: originOf(plan)?.config,
+    updateConfig: dialect.reporting?.updateConfigOf?.(plan),
     snapshot,
     policy,
     silencing,
@@ -309,7 +331,7 @@ export function seenIn({ dialect, plan, ...inspection }: Inspection): SeenPlan {
 }
 
 export function viewAt(inspection: Inspection, now: number): PlanView {
-  return viewOfSeen(seenIn(inspection), now);
+  return viewOfSeen(seenIn(inspection), inspection.texts, now);
 }
 
 /**
@@ -317,7 +339,8 @@ export function viewAt(inspection: Inspection, now: number): PlanView {
  * running controller that would record the next state.
  */
 export function viewOfSeen(
-  { dialect: name, snapshot, policy, warnings, ...seen }: SeenPlan,
+  { dialect, snapshot, policy, warnings, ...seen }: SeenPlan,
+  texts: PlanTexts,
   now: number,
 ): PlanView {
   const assessment = assess(snapshot, policy, now);
@@ -335,7 +358,7 @@ export function viewOfSeen(
     .filter((sentence) => !warnings.some((warning) => warning.includes(sentence)));
   const said = [...opened, ...drainWarnings(snapshot, policy), ...missing, ...warnings];
   const own = { explanation, upcoming, decided, warnings: said };
-  return viewOf({ name }, { ...assessment, ...seen, ...own });
+  return viewOf(dialect, texts, { ...assessment, ...seen, ...own });
 }
 
 /**

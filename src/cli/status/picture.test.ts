@@ -1,5 +1,7 @@
 /** Shows the exact picture of ended plans: axis, bars, shades and gaps. */
+
 import { expect, test } from 'vitest';
+import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { later } from '../../../test/support/clock/times.ts';
 import { mediumOf } from '../output.ts';
 import { picture } from './picture.ts';
@@ -12,6 +14,7 @@ const S = 1000;
 function view(
   targets: readonly Partial<TargetView>[],
   phase: PlanView['phase'] = 'done',
+  dialect = 'autopilot',
 ): PlanView {
   const own = targets.map(
     (target): TargetView => ({ name: 'w1', phase: 'done', since: later(0), ...target }),
@@ -25,7 +28,8 @@ function view(
     targets: own,
   } as const;
   const plan = {
-    dialect: 'autopilot',
+    dialect,
+    texts: textsOf(dialect),
     kind: 'Plan',
     name: 'p',
     uid: 'u',
@@ -108,7 +112,7 @@ test('the steps of a run over SSH have the words of what they do: a drain is no 
     since: later(40 * S),
     spent: { Stage: 10 * S, Drain: 10 * S, Kubeadm: 10 * S, Kubelet: 8 * S, Verify: 2 * S },
   };
-  expect(picture(view([target]), medium(42)).slice(1)).toEqual([
+  expect(picture(view([target], 'done', 'kubeadm'), medium(42)).slice(1)).toEqual([
     '● w1 ░░░░░░░▒▒▒▒▒▒▒▓▓▓▓▓▓▓██████◇  40 s',
     '     ░=download ▒=drain ▓=apply',
     '     █=restart ◇=verify',
@@ -116,22 +120,25 @@ test('the steps of a run over SSH have the words of what they do: a drain is no 
 });
 
 test.each([
-  ['Cordoning', '▒', 'drain'],
-  ['Drain', '▒', 'drain'],
-  ['the hook of a host', '■', 'at work'],
-])('a node that stopped at %s: its last time is no "wait"', (step, shade, word) => {
-  const target = {
-    phase: 'failed',
-    step,
-    began: later(0),
-    since: later(20 * S),
-    spent: { Downloading: 10 * S },
-  } as const;
-  const lines = picture(view([target], 'failed'), medium(42)).join('\n');
-  expect(lines).toMatch(new RegExp(`░+${shade}+ `));
-  expect(lines).toContain(`${shade}=${word}`);
-  expect(lines).not.toContain('wait');
-});
+  ['Cordoning', 'autopilot', 'Downloading', '▒', 'drain'],
+  ['Drain', 'kubeadm', 'Stage', '▒', 'drain'],
+  ['the hook of a host', 'kubeadm', 'Stage', '■', 'at work'],
+])(
+  'the last time of a node that stopped at %s, of a plan of %s, is no "wait"',
+  (step, dialect, first, shade, word) => {
+    const target = {
+      phase: 'failed',
+      step,
+      began: later(0),
+      since: later(20 * S),
+      spent: { [first]: 10 * S },
+    } as const;
+    const lines = picture(view([target], 'failed', dialect), medium(42)).join('\n');
+    expect(lines).toMatch(new RegExp(`░+${shade}+ `));
+    expect(lines).toContain(`${shade}=${word}`);
+    expect(lines).not.toContain('wait');
+  },
+);
 
 test('an agent that reports no steps beside one that does: neither word stands for both', () => {
   const targets = [

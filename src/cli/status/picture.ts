@@ -1,6 +1,7 @@
 /** Draws an ended plan: one bar for each node on a common time axis, with steps as shades and waits as dots. */
-import { STEPS } from '../../dialects/kubeadm/plan/kubeadm-signal.ts';
+
 import { formatDuration } from '../../util/duration.ts';
+import type { StepShade } from '../contract/session-dialect.ts';
 import type { Medium } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { targetsOf } from './sentences.ts';
@@ -22,45 +23,19 @@ interface Shade {
   readonly word: string;
 }
 
-const DOWNLOAD: Shade = { shade: '░', word: 'download' };
-const DRAIN: Shade = { shade: '▒', word: 'drain' };
-const APPLY: Shade = { shade: '▓', word: 'apply' };
-const RESTART: Shade = { shade: '█', word: 'restart' };
-const UNCORDON: Shade = { shade: '▞', word: 'uncordon' };
-const VERIFY: Shade = { shade: '◇', word: 'verify' };
+const SHADES: Readonly<Record<StepShade, Shade>> = {
+  download: { shade: '░', word: 'download' },
+  drain: { shade: '▒', word: 'drain' },
+  apply: { shade: '▓', word: 'apply' },
+  restart: { shade: '█', word: 'restart' },
+  uncordon: { shade: '▞', word: 'uncordon' },
+  verify: { shade: '◇', word: 'verify' },
+};
 /** The shade for agents that do not report their steps, and for steps that this version does not know. */
 const AT_WORK: Shade = { shade: '■', word: 'at work' };
 const WAITING: Shade = { shade: '·', word: 'wait' };
 /** All shades, in the order of the legend. */
-const LEGEND: readonly Shade[] = [
-  DOWNLOAD,
-  DRAIN,
-  APPLY,
-  RESTART,
-  UNCORDON,
-  VERIFY,
-  AT_WORK,
-  WAITING,
-];
-
-/**
- * The shades of the steps. The keys are the names that nodes report: statuses of a signal, and steps of a run over SSH.
- */
-const SHADES: ReadonlyMap<string, Shade> = new Map([
-  ['Downloading', DOWNLOAD],
-  ['Cordoning', DRAIN],
-  ['ApplyingUpdate', APPLY],
-  ['Restart', RESTART],
-  ['UnCordoning', UNCORDON],
-  ['RollingBack', RESTART],
-  [STEPS.stage, DOWNLOAD],
-  [STEPS.drain, DRAIN],
-  [STEPS.kubeadm, APPLY],
-  [STEPS.containerd, APPLY],
-  [STEPS.certificates, APPLY],
-  [STEPS.kubelet, RESTART],
-  [STEPS.verify, VERIFY],
-]);
+const LEGEND: readonly Shade[] = [...Object.values(SHADES), AT_WORK, WAITING];
 const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
 
 export interface Segment extends Shade {
@@ -80,7 +55,7 @@ interface Row {
  * too many nodes for a screen.
  */
 export function picture(plan: PlanView, { width, paint }: Medium): string[] {
-  const rows = targetsOf(plan).flatMap(rowOf);
+  const rows = targetsOf(plan).flatMap((target) => rowOf(target, plan));
   if (rows.length === 0 || rows.length > MOST_ROWS || isOpen(plan)) return [];
   const from = Math.min(...rows.flatMap(({ segments }) => segments.map((each) => each.from)));
   const to = Math.max(...rows.flatMap(({ segments }) => segments.map((each) => each.to)));
@@ -104,15 +79,19 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
 }
 
 /** Returns the steps and waits of a target, in order. Returns an empty list if `picture` draws no bar for the target. */
-export function segmentsOf(target: TargetView): readonly Segment[] {
-  return rowOf(target)[0]?.segments ?? [];
+export function segmentsOf(target: TargetView, plan: PlanView): readonly Segment[] {
+  return rowOf(target, plan)[0]?.segments ?? [];
 }
 
 /**
  * Returns the row of a target with its segments. Returns an empty list if the target never began, if its node has a
  * later signal, or if the end of the target is unknown.
  */
-function rowOf(target: TargetView): Row[] {
+function rowOf(target: TargetView, { texts }: PlanView): Row[] {
+  const shadeOf = (step: string): Shade => {
+    const found = texts.steps.get(step);
+    return found === undefined ? AT_WORK : SHADES[found];
+  };
   const began = Date.parse(target.began ?? '');
   const ended = Date.parse(target.since);
   if (Number.isNaN(began) || Number.isNaN(ended)) return [];
@@ -145,10 +124,6 @@ function isOpen({ phase }: PlanView): boolean {
 /** Returns the milliseconds from the start of the first segment to the end of the last. */
 function lengthOf(segments: Row['segments']): number {
   return (segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0);
-}
-
-function shadeOf(step: string): Shade {
-  return SHADES.get(step) ?? AT_WORK;
 }
 
 /** Draws one bar. Each column shows the step that took most of its time. A bar has at least one column. */

@@ -1,5 +1,7 @@
 /** Shows what a watch writes to a pipe: the sums first, then each change once. */
+
 import { expect, test } from 'vitest';
+import { withTexts } from '../../../test/support/builders/dialects.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
@@ -130,7 +132,9 @@ test('what a failed node reports is told once', async () => {
 
 test('the lines of a kubeadm upgrade do not name the ConfigMap that records it', async () => {
   const view = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
-  const plans = view.plans.map((plan) => ({ ...plan, dialect: 'kubeadm', kind: 'ConfigMap' }));
+  const plans = view.plans.map((plan) =>
+    withTexts({ ...plan, dialect: 'kubeadm', kind: 'ConfigMap' }),
+  );
   expect(told(undefined, { ...view, plans })[0]).toBe('kubeadm has 1 of 3 workers done');
 });
 

@@ -108,7 +108,7 @@ test.each([
     for (const node of [undefined, 'w1'])
       expect(whyLines(status, node, NOW, mediumOf(LOOK)).join('\n')).toContain(advice);
     expect(whyLines(status, 'w1', NOW, mediumOf(LOOK)).join('\n')).toContain(
-      'the plan left it out: w1 could not be drained, or was held then',
+      'the plan left it out: w1 could not be drained, or was held or pinned then',
     );
   },
 );

@@ -1,10 +1,11 @@
 /** Writes the output formats of `refit status`, once or in a watch: text, wide, json, yaml, and lines of changes in a pipe. */
+
 import type { Wait } from '../../engine/model/decision.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
-import { runnerOf } from '../plan-runners.ts';
+import { jsonOf } from './json-form.ts';
 import { isRoutine, percentOf, toldOnce, withoutReports } from './sentences.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
@@ -18,8 +19,8 @@ type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
  * do not change as time passes.
  */
 export function render(view: StatusView, form: Form, now: number, shape: Shape): string {
-  if (form === 'json') return `${JSON.stringify(view, undefined, 2)}\n`;
-  if (form === 'yaml') return writeYaml(view);
+  if (form === 'json') return `${JSON.stringify(jsonOf(view), undefined, 2)}\n`;
+  if (form === 'yaml') return writeYaml(jsonOf(view));
   return `${renderLines(view, form, now, shape).join('\n')}\n`;
 }
 
@@ -52,7 +53,9 @@ function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
   let last = '';
   return (view, now) => {
     const text =
-      form === 'json' ? `${JSON.stringify(view)}\n` : `---\n${render(view, form, now, output)}`;
+      form === 'json'
+        ? `${JSON.stringify(jsonOf(view))}\n`
+        : `---\n${render(view, form, now, output)}`;
     if (text !== last) output.write(text);
     last = text;
   };
@@ -103,7 +106,7 @@ function changesOf(before: PlanView | undefined, after: PlanView, now: number): 
 }
 
 function subjectOf(plan: PlanView): string {
-  return runnerOf(plan.dialect).subject ?? fullNameOf(plan);
+  return plan.texts.advice.subject ?? fullNameOf(plan);
 }
 
 /**

@@ -1,5 +1,7 @@
 /** Shows the progress of a plan, the estimate of its remaining time, and what a narrow terminal shows of them. */
+
 import { expect, test } from 'vitest';
+import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { percentOf, remainingOf, waitLines } from './sentences.ts';
 import { renderPlan } from './text.ts';
@@ -29,6 +31,7 @@ function planOf(targets: readonly TargetView[], more: Partial<PlanView> = {}): P
   const times = { created: later(0), uid: 'u', id: 'id1' };
   return {
     dialect: 'autopilot',
+    texts: textsOf('autopilot'),
     kind: 'Plan',
     name: 'autopilot',
     ...times,

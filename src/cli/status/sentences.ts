@@ -1,6 +1,8 @@
 /** Describes targets and waits. If there are few targets, each has a row of its own; otherwise there is one row for each state. */
+
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
+import { isPartOf, tellsOnly } from '../../engine/reasons/about-target.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
 import type { HoldView, PlanView, StageView, TargetView } from './view.ts';
@@ -138,12 +140,9 @@ export function reasonOf({ edit, reason }: Pick<PlanView, 'edit' | 'reason'>): s
 export function reasonLines(plan: PlanView, failed: readonly TargetRow[]): string[] {
   const { waits } = plan;
   const reason = reasonOf(plan);
-  if (reason === undefined || waits.some(({ reason: { message } }) => message.includes(reason)))
-    return [];
+  if (reason === undefined || waits.some((wait) => isPartOf(reason, wait.reason))) return [];
   const isSaid = failed.some(
-    ({ name, message }) =>
-      message !== '' &&
-      (`${name} ${message}` === reason || `${name}: ${message}`.startsWith(reason)),
+    ({ name, message }) => message !== '' && tellsOnly(name, message, reason),
   );
   return isSaid ? [] : [reason];
 }
@@ -211,7 +210,7 @@ export function heldLines(held: readonly (HoldView & { readonly name: string })[
  */
 export function sentenceOfSkipped({ name, held }: Pick<TargetView, 'name' | 'held'>): string {
   const [hold] = held ? heldLines([{ name, ...held }]) : [];
-  return `the plan left it out: ${hold ?? `${name} could not be drained, or was held then`}`;
+  return `the plan left it out: ${hold ?? `${name} could not be drained, or was held or pinned then`}`;
 }
 
 /** Returns the targets that people hold, each once. */

@@ -1,11 +1,14 @@
 /** Shows what a watch records about the answers of the API server. */
+
 import { expect, test } from 'vitest';
+import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { READY } from '../../../test/support/builders/views.ts';
 import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { later, SECOND, T0 } from '../../../test/support/clock/times.ts';
+import { LEADER_LEASE } from '../../dialects/autopilot/leader-lease.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
@@ -43,11 +46,18 @@ test.each([
   const client = new MemoryApi().client;
   const { signal: abort } = new AbortController();
   const sources = sourcesOf(client, READY, new FakeClock(T0), abort);
-  const viewParts = { sources, policies: { list: () => [] }, filter };
+  const viewParts = { sources, policies: { list: () => [] }, textsOf, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => plans, world }];
   const look = observeOnce(
-    { client, abort, contact: contactWith(new FakeClock(T0)), viewParts, loaded },
+    {
+      client,
+      abort,
+      lease: LEADER_LEASE,
+      contact: contactWith(new FakeClock(T0)),
+      viewParts,
+      loaded,
+    },
     T0,
   );
   await expect(look).rejects.toThrow(new RefitError('REFIT_CONTROL', message));

@@ -1,10 +1,8 @@
 /** Opens the session of a command that reads plans: a connection, and the plans of all dialects that the cluster has. */
-import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
+
 import { cordonOwner } from '../../drain/cordon-marks.ts';
-import type { Dialect } from '../../engine/contract/dialect.ts';
 import { withStages } from '../../engine/model/rollout.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
-import type { Reading } from '../../kube/client.ts';
 import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
@@ -12,27 +10,34 @@ import { createClient } from '../../kube/transport/http-client.ts';
 import { askerOf } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
+import type { CommandParts } from '../contract/object-commands.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
-import type { Output } from '../output.ts';
 import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
 import { withLeaderless } from './leaderless.ts';
-import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
+import {
+  askLeader,
+  installedOf,
+  type LeaderReading,
+  type Loaded,
+  loadOnce,
+  loadPolicies,
+} from './load.ts';
 import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
+import { type TextsOf, textsIn } from './texts-of.ts';
 import type { StatusView } from './view.ts';
 
-export interface SessionParts {
-  readonly dialects: readonly Dialect[];
-  readonly clock: Clock;
-  readonly output: Output;
-  readonly abort: AbortSignal;
+export interface SessionParts extends CommandParts {
+  /** The dialects whose plans the session reads. */
+  readonly modules: readonly SessionDialect[];
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
   /** Called with the error of each dialect whose objects the user may not read. If it is not set, such an error ends the session. */
   readonly onDenied?: ((error: unknown) => void) | undefined;
 }
 
-export interface Session extends Reading {
+export interface Session extends LeaderReading {
   readonly contact: Contact;
   readonly viewParts: ViewParts;
   /** The objects of each dialect that the cluster has, read at the start of the session. */
@@ -51,7 +56,7 @@ export async function connect(flags: ClusterFlags, userAgent: string) {
  */
 export async function inSession<T>(
   flags: ConnectionFlags & PlanFilter,
-  { dialects, clock, abort, askThrough, onDenied }: Omit<SessionParts, 'output'>,
+  { modules, clock, abort, askThrough, onDenied }: Omit<SessionParts, 'output'>,
   userAgent: string,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
@@ -64,6 +69,7 @@ export async function inSession<T>(
   const ask: AskControlPlane = async (endpoints) =>
     await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
   const reading = { client, abort };
+  const dialects = await Promise.all(modules.map(async (each) => await each.view()));
   const installed = await installedOf(reading, dialects);
   const all = await Promise.all(
     installed.map(
@@ -77,8 +83,10 @@ export async function inSession<T>(
   );
   const loaded = all.filter((each) => each !== undefined);
   const policies = await loadPolicies(reading);
-  const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
-  return await work({ ...reading, contact, viewParts, loaded });
+  const sources = sourcesOf(client, ask, clock, abort);
+  const viewParts = { sources, policies, textsOf: textsIn(modules), filter: flags };
+  const lease = modules.map(({ process }) => process.lease).find((each) => each !== undefined);
+  return await work({ ...reading, lease, contact, viewParts, loaded });
 }
 
 /** Returns the view of all plans that match the filter. Rejects with REFIT_CONTROL if a filter is set and no plan matches. */
@@ -91,7 +99,7 @@ export async function observeOnce(session: Session, now: number): Promise<Status
   const { namespace, plan, dialect } = viewParts.filter ?? {};
   if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
     throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), viewParts.filter));
-  return withLeaderless({ leader, orphaned: orphanedIn(loaded), plans });
+  return withLeaderless({ leader, orphaned: orphanedIn(loaded, viewParts.textsOf), plans });
 }
 
 /** Returns all plans of the cluster, even those that Refit cannot read. */
@@ -99,11 +107,9 @@ export function plansIn(loaded: readonly Loaded[]) {
   return loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
 }
 
-/** Returns the names of nodes that are still cordoned for a deleted plan of `refit controller`. */
-export function orphanedIn(loaded: readonly Loaded[]): string[] {
-  const ours = loaded.filter(({ dialect }) =>
-    CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name),
-  );
+/** Returns the names of nodes that are still cordoned for a deleted plan whose leader the session can see. */
+export function orphanedIn(loaded: readonly Loaded[], textsOf: TextsOf): string[] {
+  const ours = loaded.filter(({ dialect }) => textsOf(dialect.name).process.lease !== undefined);
   return ours.flatMap(({ dialect, world, ...loaded }) => {
     const orphaned = dialect.orphanedWork?.plans(world, loaded.plans()) ?? [];
     const cordoned = new Set(

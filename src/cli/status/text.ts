@@ -1,12 +1,13 @@
 /** Writes the text form of `refit status`: notes, then for each plan a header, stages, targets, waits and what to do. */
-import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../../dialects/registry.ts';
+
 import { isK0sLeader } from '../../signal/names.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
+import type { LeaseName } from '../contract/session-dialect.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, wrapped } from '../phrases.ts';
-import { fixOf, isMended, planFlag, runnerOf, runnerOfPlan } from '../plan-runners.ts';
+import { fixOf, isMended, planFlag } from '../plan-runners.ts';
 import { statusHookSection } from './hook-section.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
@@ -244,7 +245,7 @@ function timesOf(plan: PlanView, now: number): string[] {
   const { created, started: began = created, ended } = plan;
   if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
   // A plan that continues after an edit may be paused before the edit.
-  const isPaused = plan.paused !== undefined && runnerOf(plan.dialect).corrected !== undefined;
+  const isPaused = plan.paused !== undefined && plan.texts.advice.corrected !== undefined;
   const took =
     ended === undefined ? [] : [`after ${age(began, Date.parse(ended))}`, `${age(ended, now)} ago`];
   const words = [...took, ...(isPaused ? ['paused'] : [])].join(', ');
@@ -296,8 +297,7 @@ export function agentLines(plan: PlanView): string[] {
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
     return [
-      runnerOf(plan.dialect).corrected ??
-        `Refit will refuse this plan. ${plan.remedy ?? 'Correct it.'}`,
+      plan.texts.advice.corrected ?? `Refit will refuse this plan. ${plan.remedy ?? 'Correct it.'}`,
     ];
   const hasFailed = sentences
     .targetsOf(plan)
@@ -317,8 +317,9 @@ function skippedAdvice(plan: PlanView): string[] {
     .heldTargets({ stages: plan.stages })
     .filter(({ name }) => skipped.some((target) => target.name === name));
   const first = held.length > 0 ? 'run refit unhold for each held node, then ' : '';
-  const { hasNoRetry, again } = runnerOfPlan(plan);
-  const then = hasNoRetry ? again : `run: refit retry --skipped${planFlag(plan)}`;
+  const { advice } = plan.texts;
+  const then =
+    advice.retry === undefined ? advice.again(plan) : `run: refit retry --skipped${planFlag(plan)}`;
   return [
     `Left out: ${names}. To upgrade ${skipped.length === 1 ? 'it' : 'them'}, ${first}${then}`,
   ];
@@ -419,7 +420,7 @@ function countOf({ targets }: StageView, mark: Mark): number {
 
 /** The parts of a status or of a preview from which notes are made. */
 export interface Noted extends Pick<StatusView, 'leader' | 'silentSince' | 'orphaned'> {
-  readonly plans: readonly Pick<PlanView, 'phase' | 'dialect'>[];
+  readonly plans: readonly Pick<PlanView, 'phase' | 'texts'>[];
 }
 
 /** A note that concerns all plans, such as `No leader for 5 min: …`. */
@@ -441,17 +442,28 @@ export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): N
   const old = 'the output below may be out of date.';
   if (silentSince !== undefined)
     return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
-  const ours = new Set(CONTROLLER_DIALECTS.map(({ name }) => name));
   const left = `Still cordoned for a deleted plan: ${listed(orphaned, FEW)}`;
   const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: EFFECTS.orphaned }];
-  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && ours.has(plan.dialect)))
+  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && leaseOf(plan) !== undefined))
     return [];
-  return [...leaderNotes(leader), ...notes];
+  return [
+    ...leaderNotes(
+      leader,
+      plans.map(leaseOf).find((each) => each !== undefined),
+    ),
+    ...notes,
+  ];
 }
 
-function leaderNotes(leader: LeaderView): Note[] {
+function leaseOf({ texts }: Pick<PlanView, 'texts'>): LeaseName | undefined {
+  return texts.process.lease;
+}
+
+/** `lease` is undefined if there is no plan of the leader any more. */
+function leaderNotes(leader: LeaderView, lease: LeaseName | undefined): Note[] {
   if (leader.state === 'none') {
-    const effect = `no refit controller holds lease ${LEADER_LEASE.namespace}/${LEADER_LEASE.name}. No new node starts until one runs.`;
+    const which = lease === undefined ? 'its lease' : `lease ${lease.namespace}/${lease.name}`;
+    const effect = `no refit controller holds ${which}. No new node starts until one runs.`;
     return [{ problem: 'No leader', since: leader.since, effect }];
   }
   if (leader.state === 'unknown') return [];

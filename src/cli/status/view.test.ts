@@ -1,5 +1,8 @@
 /** Shows each field of the JSON and YAML forms, and that they change only if something happened. */
+
 import { expect, test } from 'vitest';
+import type { StatusJson } from '../../../test/support/builders/dialects.ts';
+import { withTexts } from '../../../test/support/builders/dialects.ts';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
@@ -57,7 +60,7 @@ const THEIRS = {
 const NO_RETURN =
   'controllers cannot go back from v1.36 to v1.35, because etcd may hold objects that v1.35 cannot read: only a backup from before the upgrade brings v1.35 back';
 
-const EXPECTED: StatusView = {
+const EXPECTED: StatusJson = {
   leader: { state: 'held', holder: 'abc', since: '2026-11-20T08:00:00Z' },
   plans: [
     {
@@ -192,7 +195,7 @@ test('yaml says the same, one line a value', () => {
   if (first === undefined) throw new Error('no plan');
   const long = {
     ...EXPECTED,
-    plans: [{ ...first, waits: [{ gate: 'node-ready', reason, since: later(0) }] }],
+    plans: [{ ...withTexts(first), waits: [{ gate: 'node-ready', reason, since: later(0) }] }],
   };
   expect(render(long, 'yaml', T0, LOOK)).toContain(`          message: ${reason.message}\n`);
 });

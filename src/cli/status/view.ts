@@ -1,4 +1,4 @@
-/** Defines the JSON form of `refit status` (docs/reference/cli.md). All other outputs are made from it. */
+/** Makes the view of a plan. All outputs about plans are made from views. */
 
 import { stoppedTargets } from '../../engine/assess/advance.ts';
 import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
@@ -6,11 +6,9 @@ import { describeEndByBudget } from '../../engine/assess/budget.ts';
 import { editedClause, isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { includedReason, joinedNodes } from '../../engine/assess/joined-targets.ts';
 import { failureOf } from '../../engine/assess/target-failures.ts';
-import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
-import { failedChecks } from '../../engine/gates/check-titles.ts';
 import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import { answerOf } from '../../engine/model/asked.ts';
@@ -34,6 +32,7 @@ import {
 } from '../../engine/model/rollout.ts';
 import type { PlanPhase, TargetPhase } from '../../engine/model/shown-phases.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { failedChecks } from '../../engine/reasons/health-check.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
 import type { ShownSilence } from '../../engine/report/shown-silences.ts';
@@ -47,6 +46,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { zoneOf } from '../../util/maintenance-windows.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { WayBack } from '../../versions/way-back.ts';
+import type { PlanTexts } from '../contract/session-dialect.ts';
 import { harmless } from './harmless.ts';
 import type { LeaderView } from './load.ts';
 import { nextTargets } from './next-targets.ts';
@@ -125,6 +125,8 @@ export interface PlanView
   extends Pick<Rollout['source'], 'kind' | 'name' | 'uid' | 'created'>,
     Pick<Rollout, 'id'> {
   readonly dialect: string;
+  /** The texts of the dialect. They are no part of the JSON form. */
+  readonly texts: PlanTexts;
   readonly phase: PlanPhase;
   readonly namespace?: string | undefined;
   /** Name of the Cluster, if the plan is an update of a Machine. */
@@ -152,7 +154,7 @@ export interface PlanView
   readonly rollBack?: string | undefined;
   /** The run that this plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
   readonly rollsBackRun?: string | undefined;
-  /** The name of the UpdateConfig that created the plan; absent if a user created the plan. */
+  /** The name of the UpdateConfig that the plan names as its creator. The UpdateConfig may have been deleted since. */
   readonly updateConfig?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
@@ -241,7 +243,7 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
  */
 const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']);
 
-export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
+export function viewOf(dialect: string, texts: PlanTexts, look: ViewInput): PlanView {
   const { snapshot, policy, decided, warnings, unseen } = look;
   const { cordoned } = look.explanation;
   const { rollout, controls } = snapshot;
@@ -252,8 +254,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   const refusals = refusalsIn(look);
   const stages = rollout.stages.map((stage) => stageView(stage, look, refusals));
-  return harmless({
-    dialect: dialect.name,
+  const shown: Omit<PlanView, 'texts'> = harmless({
+    dialect,
     kind,
     namespace: look.namespace,
     cluster: look.cluster,
@@ -297,6 +299,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     unseen: unseen.length === 0 ? undefined : unseen,
     wayBack: wayBackOfRollout(look),
   });
+  return { ...shown, texts };
 }
 
 /** Returns the waves with pending targets that lack their approval; undefined if there are none. */
@@ -470,9 +473,12 @@ function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string 
   return target.state === 'done' && isOther ? (version ?? asked) : undefined;
 }
 
+/** The step of an agent that rolls back already, because the new version did not work. */
+const ROLLING_BACK = 'RollingBack';
+
 /**
- * Returns when Refit's agent rolls back; undefined for another agent, which does not roll back.
- * This command does not know the flags of the agent, so it uses the times of the policy or the
+ * Returns when Refit's agent rolls back; undefined for an agent that rolls back already, and for another agent, which
+ * does not roll back. This command does not know the flags of the agent, so it uses the times of the policy or the
  * defaults.
  */
 function rollBackTimes(
@@ -481,6 +487,7 @@ function rollBackTimes(
 ): TargetView['rollsBack'] {
   if (agent?.ours !== true || observation.kind !== 'working' || observation.part !== 'restart')
     return undefined;
+  if (observation.step === ROLLING_BACK) return undefined;
   const { restartTimeoutMs, readyTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...policy.agent };
   const unanswered = Date.parse(observation.since) + restartTimeoutMs;
   if (Number.isNaN(unanswered)) return undefined;

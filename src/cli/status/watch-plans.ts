@@ -36,7 +36,7 @@ export async function* watchPlans(
 ): AsyncGenerator<StatusView> {
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
-  const reading = { client: session.client, abort };
+  const reading = { client: session.client, lease: session.lease, abort };
   // The promise is created before a view is made, so that a change during that time starts another view.
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
@@ -68,7 +68,7 @@ export async function* watchPlans(
             ).flat();
       last = withLeaderless({
         leader: leaderNow(),
-        orphaned: orphanedIn(followed),
+        orphaned: orphanedIn(followed, viewParts.textsOf),
         ...(silentSince === undefined ? {} : { silentSince }),
         plans,
       });

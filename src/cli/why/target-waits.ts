@@ -1,7 +1,9 @@
 /** Finds what a single target waits for: the cause comes first, also if it is the wait of another target. */
+
 import type { Wait } from '../../engine/model/decision.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
 import { because } from '../../engine/model/reasons.ts';
+import { isNamedIn, retold } from '../../engine/reasons/about-target.ts';
 import { approvalEnds, needsApproval } from '../../engine/schedule/wave-approval.ts';
 import { onceForEach } from '../../util/memo.ts';
 import * as sentences from '../status/sentences.ts';
@@ -41,7 +43,7 @@ function isCause(wait: Wait): boolean {
 /** Returns the wait of another target with the name of that target in its message. */
 function withName(wait: Wait): Wait {
   const { target = '', reason } = wait;
-  return reason.message.includes(target)
+  return isNamedIn(target, reason.message)
     ? wait
     : { ...wait, reason: { ...reason, message: `${target} waits: ${reason.message}` } };
 }
@@ -50,10 +52,7 @@ function withName(wait: Wait): Wait {
 function waitIn(wait: Wait, { name }: TargetView): Wait {
   const { target, after, reason } = wait;
   if (after === undefined || target === undefined || target === name) return wait;
-  const message = reason.message.startsWith(`${target} `)
-    ? `${name}${reason.message.slice(target.length)}`
-    : reason.message;
-  return { ...wait, target: name, reason: { ...reason, message } };
+  return { ...wait, target: name, reason: retold(reason, target, name) };
 }
 
 /** Returns the wait for the approval of the target's wave, unless a wait that was found is about it. */

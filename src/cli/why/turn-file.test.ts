@@ -1,4 +1,5 @@
 /** Shows that a turn in a file contains no secrets, and that a replay names what differs from the release that wrote it. */
+
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +9,11 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
+import { MODULES } from '../../dialects/modules.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { RefitError } from '../../util/errors.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
+import { textsIn } from '../status/texts-of.ts';
 import { replayTurn, writeTurn } from './turn-file.ts';
 
 const SECRET = 'hunter2';
@@ -21,11 +25,16 @@ async function directory(): Promise<string> {
   return path;
 }
 
-async function written(more: Partial<RolloutPolicy> = {}): Promise<string> {
+async function written(
+  more: Partial<RolloutPolicy> = {},
+  modules: readonly SessionDialect[] = MODULES,
+): Promise<string> {
   const path = join(await directory(), 'turn.json');
+  const [{ name: dialect } = { name: '' }] = modules;
   const snapshot = buildSnapshot(buildRollout([buildStage('worker', ['w1', 'w2'])]));
-  const plan = { dialect: 'toy', snapshot, policy: buildPolicy(more), warnings: [], unseen: [] };
-  await writeTurn(path, { now: T0, leader: LEADER, plans: [{ ...plan, namespace: 'shop' }] });
+  const plan = { dialect, snapshot, policy: buildPolicy(more), warnings: [], unseen: [] };
+  const seen = { now: T0, leader: LEADER, plans: [{ ...plan, namespace: 'shop' }] };
+  await writeTurn(path, seen, textsIn(modules));
   return path;
 }
 
@@ -33,7 +42,7 @@ async function replayed(path: string): Promise<string> {
   const lines: string[] = [];
   const size = (): { columns: number; rows: number } => ({ columns: 80, rows: 24 });
   const write = (text: string): void => void lines.push(text);
-  await replayTurn(path, { isTerminal: false, hasColours: false, size, write });
+  await replayTurn(path, { isTerminal: false, hasColours: false, size, write }, MODULES);
   return lines.join('');
 }
 
@@ -77,6 +86,14 @@ test('the file contains no address of a receiver, no path of a URL and no pod of
   expect(text).toContain('"https://example.com"');
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   expect(await replayed(path)).toMatch(/said and decided the same\.\n$/);
+});
+
+test('a plan of a dialect that this release does not know is refused, and never explained with the advice of another dialect', async () => {
+  const toys: readonly SessionDialect[] = MODULES.map((each) => ({ ...each, name: 'toy' }));
+  const path = await written({}, toys);
+  await expect(replayed(path)).rejects.toThrow(
+    /cannot read: Refit has no texts for the dialect toy/,
+  );
 });
 
 test('a replay names each line that the other release said, and each line that only this one says', async () => {

@@ -2,6 +2,7 @@
  * Writes what `refit` saw of the plans into a file, and shows such a file again without a cluster. With the file, a person
  * who has no access to the cluster can find out why Refit decided as it did, also with another release.
  */
+
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { assess } from '../../engine/assess/assess.ts';
@@ -12,7 +13,9 @@ import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { printable } from '../../util/printable.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { mediumOf, type Output } from '../output.ts';
 import { askLeader, type LeaderView } from '../status/load.ts';
@@ -21,6 +24,7 @@ import type { PlanFilter } from '../status/plan-names.ts';
 import { render } from '../status/render.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
 import { titleOf } from '../status/text.ts';
+import { type TextsOf, textsIn } from '../status/texts-of.ts';
 import type { StatusView } from '../status/view.ts';
 import { VERSION } from '../version.ts';
 import { whyLines } from './why-command.ts';
@@ -61,7 +65,8 @@ export async function dumpTurn(
     const now = parts.clock.now();
     const { inspections } = await inspectAll(session.loaded, session.viewParts, now);
     const leader = await askLeader(session, now);
-    await writeTurn(path, { now, leader, plans: inspections.map(seenIn) });
+    const seen = { now, leader, plans: inspections.map(seenIn) };
+    await writeTurn(path, seen, session.viewParts.textsOf);
     parts.output.write(`${path} is written: refit replay ${path} shows it\n`);
   });
 }
@@ -70,6 +75,7 @@ export async function dumpTurn(
 export async function writeTurn(
   path: string,
   seen: { readonly now: number; readonly leader: LeaderView; readonly plans: readonly SeenPlan[] },
+  textsOf: TextsOf,
 ): Promise<void> {
   const plans = seen.plans.map((plan) => ({
     ...plan,
@@ -77,7 +83,7 @@ export async function writeTurn(
     policy: withoutSecrets(plan.policy),
   }));
   const turn = { kind: KIND, release: VERSION, ...seen, plans } as const;
-  const file: TurnFile = { ...turn, told: toldOf(turn) };
+  const file: TurnFile = { ...turn, told: toldOf(turn, textsOf) };
   try {
     await writeFile(path, `${toJson(file, SPACE)}\n`, { mode: 0o600 });
   } catch (error) {
@@ -88,9 +94,13 @@ export async function writeTurn(
 }
 
 /** Shows what this release says about the turn in the file, and each line that differs from what the file says. */
-export async function replayTurn(path: string, output: Output): Promise<void> {
+export async function replayTurn(
+  path: string,
+  output: Output,
+  modules: readonly SessionDialect[],
+): Promise<void> {
   const turn = await readTurn(path);
-  const told = toldAnew(turn, path);
+  const told = toldAnew(turn, path, textsIn(modules));
   const lines = [
     `What Refit ${turn.release} saw at ${rfc3339(turn.now)}, as Refit ${VERSION} explains it:`,
     ...titled('status', told.status),
@@ -108,9 +118,9 @@ function wrong(path: string, problem: string, cause?: unknown): RefitError {
 }
 
 /** A release that has changed the snapshot may not understand the file of another release. */
-function toldAnew(turn: TurnFile, path: string): Told {
+function toldAnew(turn: TurnFile, path: string, textsOf: TextsOf): Told {
   try {
-    return toldOf(turn);
+    return toldOf(turn, textsOf);
   } catch (error) {
     const problem = `has a turn of Refit ${turn.release} that Refit ${VERSION} cannot read: ${messageOf(error)}`;
     throw wrong(path, problem, error);
@@ -138,11 +148,11 @@ async function readTurn(path: string): Promise<TurnFile> {
 
 function isTold(value: unknown): value is Told {
   const parts = ['status', 'why', 'commands'];
-  return isRecord(value) && parts.every((part) => Array.isArray(value[part]));
+  return isRecord(value) && parts.every((part) => Array.isArray(ownMember(value, part)));
 }
 
-function toldOf({ now, leader, plans }: Omit<TurnFile, 'told'>): Told {
-  const views = plans.map((plan) => viewOfSeen(plan, now));
+function toldOf({ now, leader, plans }: Omit<TurnFile, 'told'>, textsOf: TextsOf): Told {
+  const views = plans.map((plan) => viewOfSeen(plan, textsOf(plan.dialect), now));
   const status: StatusView = { leader, plans: views };
   const commands = plans.flatMap(({ snapshot, policy }, index) => {
     const view = views[index];

@@ -1,6 +1,7 @@
 /** Shows what `refit why` prints for constructed clusters: what waits, for what, until when, and what to do. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { DIALECTS } from '../../../test/support/builders/dialects.ts';
 import { buildMachineUpdate } from '../../../test/support/builders/machine-updates.ts';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -16,7 +17,6 @@ import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { withRequest } from '../../dialects/capi/plan/rollout.ts';
 import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';
-import { DIALECTS } from '../../dialects/registry.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { because, type ReasonCode } from '../../engine/model/reasons.ts';

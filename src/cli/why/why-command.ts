@@ -1,4 +1,5 @@
 /** Runs `refit why`: explains the state of each plan or of one node, what it waits for, what ends the wait, and what to do. */
+
 import { remedyOf } from '../../engine/model/reasons.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
@@ -6,15 +7,16 @@ import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
-import { planFlag, runnerOf } from '../plan-runners.ts';
+import { planFlag } from '../plan-runners.ts';
 import { hookSection } from '../status/hook-section.ts';
+import { jsonOf } from '../status/json-form.ts';
 import { isLeaderless } from '../status/leaderless.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
-import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
+import { type PlanView, type StageView, type StatusView, type TargetView } from '../status/view.ts';
 import { startsOf } from './proposed-commands.ts';
 import { namesIn, waitsOf } from './target-waits.ts';
 
@@ -30,7 +32,7 @@ export async function showWhy(node: string | undefined, flags: WhyFlags, parts: 
     const now = clock.now();
     const status = await observeOnce(session, now);
     if (flags.output === 'json') {
-      output.write(`${JSON.stringify(whyView(status, node), undefined, 2)}\n`);
+      output.write(`${JSON.stringify(jsonOf(whyView(status, node)), undefined, 2)}\n`);
       return;
     }
     // All plans of the session are counted, because the filter of the user may have left out other plans.
@@ -405,7 +407,7 @@ function deadlineLines(plan: PlanView, now: number): string[] {
   const [first] = waiting
     .flatMap(({ target, until }) => (until === undefined ? [] : [{ target, until }]))
     .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
-  if (!first) return [`a node in progress fails when ${runnerOf(plan.dialect).limit}`];
+  if (!first) return [`a node in progress fails when ${plan.texts.advice.limit}`];
   const { target, until } = first;
   const shown = timeWithZone(Date.parse(until), plan.timeZone);
   const own = sentences
@@ -447,10 +449,9 @@ function rollBackLine(
  */
 function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
   const notes = text.noteLines({ ...status, plans: [plan] }, now);
-  const runner = runnerOf(plan.dialect).name;
-  // For other dialects, it is unknown whether the process runs, because this command reads only the Lease of `refit
-  // controller`.
-  const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
+  const runner = plan.texts.advice.name;
+  // Without a known Lease, no command can see whether the process runs.
+  const isUnknown = notes.length === 0 && plan.texts.process.lease === undefined;
   const lines = isUnknown
     ? [`${runner} carries it out; this command cannot see whether it is running`]
     : notes;

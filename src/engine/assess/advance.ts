@@ -16,7 +16,6 @@ import { answerOf, isAwaited } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
-import { reasonAbout } from '../model/failures.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -30,7 +29,9 @@ import {
   withStages,
   withTargets,
 } from '../model/rollout.ts';
-import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { reasonAbout } from '../reasons/about-target.ts';
+import { payloadProblems } from '../reasons/downloads.ts';
 import { type Choice, chooseTargets, freeSlots, planRefusal } from '../schedule/slots.ts';
 import { type Assessment, assess } from './assess.ts';
 import { FAILURES, stops, tooManyBlocked } from './budget.ts';

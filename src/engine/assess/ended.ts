@@ -17,7 +17,9 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import type { PlanPhase } from '../model/shown-phases.ts';
-import { isStillUnverified, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { isStillUnverified } from '../reasons/downloads.ts';
+import { namesOneOf } from '../reasons/refused-version.ts';
 
 export interface PlanEnd {
   readonly phase: PlanPhase;
@@ -173,8 +175,7 @@ const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
 function correctedVersion({ phase, reason, stages }: Rollout): string | undefined {
   if (phase !== 'invalid' || !OF_VERSIONS.has(reason?.code)) return undefined;
   const versions = stages.map(({ version }) => version).filter((version) => version !== '');
-  const isNamed = versions.some((version) => reason?.message.includes(version));
-  if (isNamed || versions.length === 0) return undefined;
+  if (versions.length === 0 || namesOneOf(versions, reason?.message ?? '')) return undefined;
   return `it was refused for another version than ${listed([...new Set(versions)])}`;
 }
 

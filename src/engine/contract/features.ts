@@ -153,6 +153,8 @@ export interface Reruns<P extends KubeObject> {
 export interface Reporting<P extends KubeObject> {
   /** Returns the name of the Cluster to which the plan belongs; undefined if the plan names no Cluster. */
   clusterOf?(plan: P): string | undefined;
+  /** Returns the name of the UpdateConfig that the plan names as its creator; undefined if it names none. */
+  updateConfigOf?(plan: P): string | undefined;
   /**
    * Returns one sentence, from the status of the plan, about the facts that the controller could not find out;
    * undefined if it found out everything.

@@ -59,7 +59,7 @@ export const domainAvailable = {
     const allowed = nodesAllowedAway(limit, names.length);
     if (count < allowed) return PASS;
     const others = away.filter((each) => each !== node);
-    const message = `${count} of ${names.length} nodes with ${label}=${domain} are not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${allowed}`;
+    const message = `${count} of ${names.length} nodes with ${label}=${domain} ${count === 1 ? 'is' : 'are'} not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${allowed}`;
     return waitForNodes('DomainFull', message, census, {
       counted: others,
       limit: 'perDomain.maxUnavailable',

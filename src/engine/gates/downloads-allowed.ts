@@ -1,5 +1,5 @@
 /** Gate: checks again that the downloads meet the rules of the policy, because the plan or the policy may have changed. */
-import { payloadProblems } from '../policy/rollout-policy.ts';
+import { payloadProblems } from '../reasons/downloads.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 export const downloadsAllowed: Gate = {

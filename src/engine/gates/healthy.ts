@@ -6,8 +6,8 @@
 import type { CheckResult, HealthCheck } from '../../health/checks.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { titleOfCheck } from '../reasons/health-check.ts';
 import { unlessAccepted } from './accepted-checks.ts';
-import { titleOfCheck } from './check-titles.ts';
 import { type Gate, type GateInput, nodeNameOf, PASS, type Verdict, wait } from './types.ts';
 
 /** Milliseconds after which the sentence about a failing check is updated. */

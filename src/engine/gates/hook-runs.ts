@@ -1,4 +1,5 @@
 /** Names the run of a hook for one target or one plan, so that every leader gives the same attempt the same name. */
+
 import { createHash } from 'node:crypto';
 import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -7,6 +8,7 @@ import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import { type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { titleOfHook } from '../reasons/hook.ts';
 import { factsOf, nodeNameOf, type Waiting, wait } from './types.ts';
 
 interface Of {
@@ -117,12 +119,11 @@ function fromVersionOf(facts: TargetFacts, { when }: Hook): string {
  */
 export function awaitedHook(
   policy: Pick<RolloutPolicy, 'name'>,
-  { name, timeoutMs }: Pick<Hook, 'name' | 'timeoutMs'>,
+  hook: Pick<Hook, 'name' | 'timeoutMs'>,
   target: string | undefined,
   said: string,
 ): Waiting {
-  const hook = `the hook ${name} of UpgradePolicy ${policy.name}`;
   const what = target === undefined ? 'before the plan starts' : `for ${target}`;
-  const ends = `the hook has succeeded, or its deadline of ${formatDuration(timeoutMs)} has passed`;
-  return wait('HookRunning', `${hook} must succeed ${what}: ${said}`, ends);
+  const ends = `the hook has succeeded, or its deadline of ${formatDuration(hook.timeoutMs)} has passed`;
+  return wait('HookRunning', `${titleOfHook(hook, policy)} must succeed ${what}: ${said}`, ends);
 }

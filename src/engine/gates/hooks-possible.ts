@@ -4,6 +4,7 @@
  */
 import type { HookMoment } from '../../hooks/rules.ts';
 import { answerOf, untilAsked } from '../model/asked.ts';
+import { titleOfHook } from '../reasons/hook.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 /** Milliseconds until a node that drains itself is asked again whether it lets the leader drain it. No watch shows that. */
@@ -37,6 +38,6 @@ export const hooksPossible: Gate = {
 };
 
 function impossible({ policy }: GateInput, hook: string, why: string): Verdict {
-  const message = `the hook ${hook} of UpgradePolicy ${policy.name} cannot run between the drain and the restart: ${why}, and does not wait for the leader`;
+  const message = `${titleOfHook({ name: hook }, policy)} cannot run between the drain and the restart: ${why}, and does not wait for the leader`;
   return wait('HookImpossible', message, ENDS, { recheckMs: RECHECK_MS });
 }

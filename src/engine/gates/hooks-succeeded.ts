@@ -5,6 +5,7 @@
 import type { Hook, HookMoment, HookRun } from '../../hooks/rules.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printableUrl } from '../../util/printable-url.ts';
+import { hookFailed } from '../reasons/hook.ts';
 import { awaitedHook, hookRunOf } from './hook-runs.ts';
 import { type Gate, type GateInput, PASS, stop, type Verdict } from './types.ts';
 
@@ -53,11 +54,10 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
   const snapshot = { rollout, controls, facts: new Map([[target.key, facts]]) };
   const run = hookRunOf({ snapshot, stage, target }, hook);
   const result = hooks?.find(({ id }) => id === run.id);
-  const name = `the hook ${hook.name} of UpgradePolicy ${policy.name}`;
   if (result?.state === 'succeeded') return PASS;
   if (result?.state === 'failed') {
     if (hook.ignoresFailure === true) return PASS;
-    return stop('HookFailed', `${target.name}: ${name} failed: ${result.message}`);
+    return stop('HookFailed', `${target.name}: ${hookFailed(hook, policy, result.message)}`);
   }
   // Only the leader knows the state of a run. For other processes the message at least names the Job or the server that carries the run
   // out.

@@ -1,5 +1,7 @@
 /** Gate: the hooks of the policy for the whole plan must succeed before the first target of a run starts. */
+
 import { rfc3339 } from '../../util/clock.ts';
+import { hookFailed } from '../reasons/hook.ts';
 import { awaitedHook, planHookRuns } from './hook-runs.ts';
 import { whereOf } from './hooks-succeeded.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
@@ -23,13 +25,12 @@ function verdictOf(
 ): Verdict {
   const { id, hook } = run;
   const result = hooks?.find((each) => each.id === id);
-  const name = `the hook ${hook.name} of UpgradePolicy ${policy.name}`;
   const since = result ? { since: rfc3339(result.since) } : {};
   if (result?.state === 'succeeded') return PASS;
   if (result?.state === 'failed') {
     if (hook.ignoresFailure === true) return PASS;
     const again = `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or somebody removes the hook from the policy`;
-    const message = `no node starts, because ${name} failed: ${result.message}`;
+    const message = `no node starts, because ${hookFailed(hook, policy, result.message)}`;
     return wait('PlanHookFailed', message, again, since);
   }
   const said = result?.message ?? whereOf(run);

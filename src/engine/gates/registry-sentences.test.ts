@@ -92,7 +92,7 @@ const rows: [Gate, string, GateInput, string][] = [
     domainAvailable,
     'the zone has a node away',
     inZones({ w1: 'a', w2: 'a' }, ['w2']),
-    'wait DomainFull: 1 of 2 nodes with zone=a are not Ready, unschedulable or at work (w2); UpgradePolicy zones allows 1',
+    'wait DomainFull: 1 of 2 nodes with zone=a is not Ready, unschedulable or at work (w2); UpgradePolicy zones allows 1',
   ],
   [writeAllowed, 'nothing was refused', input('worker'), 'pass'],
   [

@@ -1,7 +1,4 @@
-/**
- * Connects a failed target with the reason of its failure. The record of a rollout has one reason for all its targets,
- * and its message begins with the name of the target that it is about.
- */
+/** Remembers the reasons for which the targets of one run failed. The record of a rollout has one reason for all its targets. */
 import { ownMember } from '../../util/own-member.ts';
 import type { Reason } from './reasons.ts';
 import type { Rollout } from './rollout.ts';
@@ -36,19 +33,4 @@ export function withFailures(
 ): FailureReasons {
   const earlier = known?.run === added.run ? known.reasons : {};
   return { ...added, reasons: { ...earlier, ...added.reasons } };
-}
-
-/** Returns the reason as the reason of a whole rollout: its message begins with the name of the target that it is about. */
-export function reasonAbout(name: string, reason: Reason): Reason {
-  const isNamed = saidAbout(name, reason.message) !== undefined;
-  return isNamed ? reason : { ...reason, message: `${name}: ${reason.message}` };
-}
-
-/**
- * Returns what the message of a rollout says about the target, without the name of the target; undefined if the message
- * is not about it.
- */
-export function saidAbout(name: string, message: string): string | undefined {
-  const begin = [`${name}: `, `${name} `, `node ${name} `].find((each) => message.startsWith(each));
-  return begin === undefined ? undefined : message.slice(begin.length);
 }

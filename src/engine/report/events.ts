@@ -11,7 +11,7 @@ import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.t
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import { isFinal, type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
 import { isLarge } from '../model/status-shards.ts';
-import { unverifiedDownloads } from '../policy/rollout-policy.ts';
+import { unverifiedDownloads } from '../reasons/downloads.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
 
 type OfTarget = Pick<Signalling, 'stage' | 'target'>;

@@ -2,6 +2,7 @@
 import type { Assessment } from '../assess/assess.ts';
 import { planHookRuns } from '../gates/hook-runs.ts';
 import { because, type Reason } from '../model/reasons.ts';
+import { hookFailed } from '../reasons/hook.ts';
 
 /** Returns the failures of the hooks of the whole plan, including those that the policy ignores. */
 export function planHookFailures({
@@ -11,7 +12,7 @@ export function planHookFailures({
   return planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan').flatMap(({ id, hook }) => {
     const result = snapshot.hooks?.find((each) => each.id === id);
     if (result?.state !== 'failed') return [];
-    const message = `the hook ${hook.name} of UpgradePolicy ${policy.name} failed: ${result.message}`;
+    const message = hookFailed(hook, policy, result.message);
     return [{ id, reason: because('PlanHookFailed', message) }];
   });
 }

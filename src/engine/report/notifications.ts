@@ -157,7 +157,9 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
       `${is.waiting}/${long.since}`,
       `has waited since ${long.since}: ${waitText(long)}`,
     );
-  if (hasEnded && phase === 'done')
+  if (hasEnded && phase === 'done' && reason?.code === 'NoTargets')
+    tell('Done', phase, `ended without an upgrade: ${reason.message}`);
+  else if (hasEnded && phase === 'done')
     tell('Done', phase, `the upgrade${toVersion(view)} is done; ${progressOf(view)}`);
   else if (hasEnded)
     tell('Failed', phase, `ended as ${phase}: ${reason?.message ?? failuresIn(view)}`);

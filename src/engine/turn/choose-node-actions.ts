@@ -25,6 +25,7 @@ import {
   targetsIn,
 } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { saidAbout } from '../reasons/about-target.ts';
 import { announcementsOf } from './lifecycle-conditions.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 import { protectionsOf } from './protect-nodes.ts';
@@ -121,10 +122,9 @@ function stopReason(context: TargetContext, facts: TargetFacts): Reason {
   const { rollout, controls } = context.snapshot;
   if (controls.abort !== undefined) return abortReason(controls.abort);
   const { reason } = rollout;
-  const [about] = reason?.message.split(/:? /) ?? [];
-  const isOthers =
-    about !== context.target.name &&
-    targetsIn(rollout, 'failed').some(({ name }) => name === about);
+  const isAbout = ({ name }: Pick<Target, 'name'>): boolean =>
+    reason !== undefined && saidAbout(name, reason.message) !== undefined;
+  const isOthers = !isAbout(context.target) && targetsIn(rollout, 'failed').some(isAbout);
   if (reason && !isOthers) return reason;
   const drain = chooseDrainAction(context, facts);
   return drain?.effect === 'fail' ? drain.reason : failureReason(context.target, facts, 'late');

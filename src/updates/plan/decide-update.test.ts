@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
+import { originOf } from '../../api/autopilot/plan-origin.ts';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { problemsOf } from '../../dialects/autopilot/plan/problems.ts';
 import { phaseOfPlan } from '../../dialects/autopilot/plan/states.ts';
@@ -9,7 +10,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import type { Release } from '../channel/read-index.ts';
 import { readUpdateConfig, type UpdateSettings } from '../config/read-config.ts';
 import { decideUpdate, type UpdateDecision, type UpdateFacts } from './decide-update.ts';
-import { makePlan, originOf } from './make-plan.ts';
+import { makePlan } from './make-plan.ts';
 
 const SHA = 'ab'.repeat(32);
 const HOUR = 3_600_000;

@@ -2,7 +2,9 @@
  * Decides what to do about the release that a channel offers. The decision is pure: the same input gives every leader the same
  * answer.
  */
+
 import type { Plan } from '../../api/autopilot/plan.ts';
+import { originOf } from '../../api/autopilot/plan-origin.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { openAt, timeWithZone } from '../../util/maintenance-windows.ts';
 import { ownMember } from '../../util/own-member.ts';
@@ -15,7 +17,6 @@ import {
 import { brokenStep } from '../../versions/kubeadm-rules.ts';
 import type { Release } from '../channel/read-index.ts';
 import { MINIMUM_AGE_ANNOTATION, type UpdateSettings } from '../config/read-config.ts';
-import { originOf } from './make-plan.ts';
 
 /** Says in one word what is done, or why nothing is done. Events, metrics and `refit updates` use these words. */
 export type UpdateReason =

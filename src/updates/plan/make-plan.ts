@@ -1,6 +1,5 @@
 /** Creates the Plan for a release. An annotation of the Plan names the UpdateConfig and the release. */
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
 import {
   ORIGIN_ANNOTATION,
   PLAN_NAME,
@@ -9,16 +8,8 @@ import {
 } from '../../api/autopilot/plan.ts';
 import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-config.ts';
 import { LEAD_TIME_ANNOTATION, PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
-import { parseJson } from '../../util/json.ts';
 import type { Release } from '../channel/read-index.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
-
-const originSchema = z.object({ config: z.string(), version: z.string() });
-
-/** Returns the UpdateConfig and the release for which the Plan was created; undefined if no UpdateConfig created it. */
-export function originOf({ metadata }: Pick<Plan, 'metadata'>) {
-  return originSchema.safeParse(parseJson(metadata.annotations?.[ORIGIN_ANNOTATION])).data;
-}
 
 /** Returns the Plan for a release. `previous` is the Plan that it replaces. */
 export function makePlan(

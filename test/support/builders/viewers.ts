@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { createViewers, type Viewer } from '../../../src/cli/served-dashboard/viewers.ts';
-import { DIALECTS } from '../../../src/dialects/registry.ts';
+import { MODULES } from '../../../src/dialects/modules.ts';
 import { sendJson, sendStatus, startStubServer } from '../../faults/stub-server.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 
@@ -115,7 +115,7 @@ export async function startViewers() {
   const clock = new FakeClock();
   const viewers = createViewers({
     connection: { kubeconfig },
-    dialects: DIALECTS.filter(({ name }) => name === 'autopilot'),
+    modules: MODULES.filter(({ name }) => name === 'autopilot'),
     clock,
     abort: stop.signal,
     random: () => 0,

@@ -7,6 +7,7 @@ import type { PlanView } from '../../../src/cli/status/view.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { KubeObject } from '../../../src/kube/resources.ts';
 import { later } from '../clock/times.ts';
+import { textsOf } from './dialects.ts';
 import { buildSignal, type OriginalSignal } from './signals.ts';
 import { buildWorld } from './worlds.ts';
 
@@ -44,6 +45,7 @@ export function buildViewParts(
       ...sources,
     },
     policies: { list: () => policies },
+    textsOf,
   };
 }
 

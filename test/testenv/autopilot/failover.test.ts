@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { controllerAddress } from '../../../sandbox/cluster/hosts.ts';
 import { plans } from '../../../src/api/autopilot/plan.ts';
-import { LEADER_LEASE } from '../../../src/dialects/registry.ts';
+import { LEADER_LEASE } from '../../../src/dialects/autopilot/leader-lease.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../../src/kube/resources.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';

@@ -2,6 +2,7 @@
  * Reads the facts that decide whether a k0s cluster can migrate from k0s's own autopilot: versions, agents, worker
  * profiles and the leader.
  */
+
 import { plans } from '../../../api/autopilot/plan.ts';
 import { askLeader, type LeaderView } from '../../../cli/status/load.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
@@ -15,6 +16,7 @@ import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../../sign
 import { heedsSwitch, leavesAgentOn } from '../../../signal/own-agent.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { isKubernetesPart, mayBePartOf } from '../../../versions/release-parts.ts';
+import { LEADER_LEASE } from '../leader-lease.ts';
 
 /** A host of the cluster: a controller or a worker. */
 export interface MigratingHost {
@@ -69,7 +71,7 @@ export async function readFacts(
     ifAllowed(client.listAll(leases, { abort, namespace: 'kube-node-lease' })),
     ifAllowed(client.listAll(configMaps, { abort, namespace: 'kube-system' })),
     ifFound(client.get(plans, 'autopilot', { abort })),
-    askLeader({ client, abort }, now),
+    askLeader({ client, abort, lease: LEADER_LEASE }, now),
   ]);
   const marks = new Map(
     (nodeLeases?.items ?? []).map((lease) => [lease.metadata.name, markedAt(lease)]),

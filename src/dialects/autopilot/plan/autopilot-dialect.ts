@@ -1,5 +1,7 @@
 /** The dialect of k0s Autopilot: it gives the engine access to the Plans, nodes and agents of k0s. */
+
 import { type Plan, plans } from '../../../api/autopilot/plan.ts';
+import { originOf } from '../../../api/autopilot/plan-origin.ts';
 import { statusShards } from '../../../api/refit/status-shard.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { RecordedRun } from '../../../engine/model/runs.ts';
@@ -66,7 +68,7 @@ export const autopilot: Dialect<Plan> = {
   },
   agents: { of: agentOf, unfitFor: hostRefusal },
   names: { meantBy: (name, { role }, world) => meantBy(name, role, world) },
-  reporting: { warnings: leftOut },
+  reporting: { warnings: leftOut, updateConfigOf: (plan) => originOf(plan)?.config },
   foreignWork,
   nodeSharing: {
     // The name of a controller's Node may differ from the name of its ControlNode.

@@ -84,10 +84,6 @@ test.each<[object, string]>([
     { drain: { timeout: true } },
     'spec.drain.timeout: true is not a duration; use a duration such as 90s or 1h30m',
   ],
-  ...['-5s', -5].map((timeout): [object, string] => [
-    { drain: { timeout } },
-    `spec.drain.timeout: ${JSON.stringify(timeout)} is below zero, so kubectl drain gives up at once; use a duration such as 90s or 1h30m`,
-  ]),
   [
     { drain: { timeout: '99999999h' } },
     'spec.drain.timeout: "99999999h" is longer than 2562047h, the longest duration; use a duration such as 90s or 1h30m',
@@ -187,7 +183,7 @@ test('the condition of a Plan names each wrong field', () => {
   const plan = buildCattlePlan('p', { priorityClassName: '..', drain: { timeout: '90' } });
   const { problems } = resolveLatest(plan, undefined);
   expect(problems).toHaveLength(2);
-  const message = problems.map((problem) => problem.message).join(', ');
+  const message = problems.map((problem) => problem.message).join('. ');
   expect(conditionsOf(plan, problems)).toMatchObject([
     { type: 'Validated', status: 'False', message },
   ]);
@@ -206,6 +202,12 @@ test.each<[object, string[]]>([
   ].map((image): [object, string[]] => [{ upgrade: { image } }, []]),
   [{ tolerations: [{ key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true' }] }, []],
   [{ drain: { timeout: 0 } }, []],
+  ...['-5s', -5].map((timeout): [object, string[]] => [
+    { drain: { timeout } },
+    [
+      `spec.drain.timeout: ${JSON.stringify(timeout)} is below zero, so a drain in the Job gives up at once, and a drain by the leader may last as long as the Job; use a duration such as 90s or 1h30m`,
+    ],
+  ]),
   [{ drain: { timeout: '2562047h' } }, []],
   [
     { secrets: [0, 0o777].map((defaultMode, at) => ({ name: `a${at}`, path: '', defaultMode })) },

@@ -349,12 +349,16 @@ function timeoutFindings({ timeout }: DrainSpec): FieldFindings {
   const nanoseconds = isWhole
     ? timeout
     : parseGoDuration(typeof timeout === 'string' ? timeout : '');
-  if (nanoseconds === undefined || nanoseconds < 0) {
-    const fault =
-      nanoseconds === undefined
-        ? faultOfGoDuration(typeof timeout === 'string' ? timeout : '')
-        : 'is below zero, so kubectl drain gives up at once';
-    return { problems: [`${field}: ${JSON.stringify(timeout)} ${fault}; ${wanted}`], warnings: [] };
+  const written = `${field}: ${JSON.stringify(timeout)}`;
+  if (nanoseconds === undefined) {
+    const fault = faultOfGoDuration(typeof timeout === 'string' ? timeout : '');
+    return { problems: [`${written} ${fault}; ${wanted}`], warnings: [] };
+  }
+  // A node without pods to evict can still be upgraded, so this is no problem of the Plan.
+  if (nanoseconds < 0) {
+    const effect =
+      'is below zero, so a drain in the Job gives up at once, and a drain by the leader may last as long as the Job';
+    return { problems: [], warnings: [`${written} ${effect}; ${wanted}`] };
   }
   if (!isWhole || timeout === 0) return NOTHING;
   const meaning = `${field}: ${timeout} means nanoseconds, which is ${formatGoDuration(timeout)}`;

@@ -246,7 +246,7 @@ const NEITHER = 'cannot resolve plan: missing channel and version';
 /** Returns the conditions for the problems. The channel controller writes `LatestResolved` of a Plan with a channel. */
 export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
   const invalid = problems.filter(({ code }) => code === 'InvalidPlan');
-  const message = invalid.map((each) => each.message).join(', ');
+  const message = invalid.map((each) => each.message).join('. ');
   if (invalid.length > 0) return [{ type: 'Validated', status: 'False', reason: 'Error', message }];
   const validated: ConditionUpdate = {
     type: 'Validated',

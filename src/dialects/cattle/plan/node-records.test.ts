@@ -176,4 +176,17 @@ describe('two Plans of one name in two namespaces', () => {
     expect(attemptOn(withoutAttempt(node, plan), plan, 'h')).toBeUndefined();
     expect(withoutAttempt(node, away)).toBe(node);
   });
+
+  test('the records of an earlier build are replaced when the Plan ends an upgrade', () => {
+    const subject = { plan: 'system-upgrade/p-uid', node: 'node-uid', hash: 'g' };
+    const text = JSON.stringify({ ...subject, since: later(0), ended: later(0), version: 'v1' });
+    const former = ['attempt', 'upgraded'].map((kind) => `${kind}.refit.upgrade.cattle.io/p`);
+    const node = annotated(OLD, Object.fromEntries(former.map((key) => [key, text])));
+    const keysAfter = (of: typeof plan) =>
+      Object.keys(
+        ended(begun(node, later(0), false, of), later(HOUR), of).metadata.annotations ?? {},
+      );
+    expect(keysAfter(plan)).toEqual([UPGRADE]);
+    expect(keysAfter(away)).toEqual(expect.arrayContaining(former));
+  });
 });

@@ -182,18 +182,28 @@ export function withUpgrade(
     ended,
   };
   const text = JSON.stringify(record);
-  return annotated(withoutAttempt(node, plan), {
-    [names.upgradeKeyOf(plan.metadata)]: text,
-  });
+  const left = withoutFormerUpgrade(withoutAttempt(node, plan), plan);
+  return annotated(left, { [names.upgradeKeyOf(plan.metadata)]: text });
+}
+
+/** Returns the Node without the upgrade that an earlier build of Refit recorded for this Plan; the same Node if it has none. */
+function withoutFormerUpgrade(node: Node, plan: CattlePlan): Node {
+  const [, former] = keysOf(names.upgradeKeyOf, plan);
+  return isInNamespace(upgradeIn(node, former), plan) ? withoutAnnotations(node, former) : node;
+}
+
+/**
+ * Returns true if the record is about a Plan in the namespace of `plan`. The key of a record of an earlier build does not name
+ * the namespace, so such a record may be about a Plan of another namespace.
+ */
+function isInNamespace(record: Subject | undefined, { metadata }: CattlePlan): boolean {
+  return record?.plan.startsWith(`${metadata.namespace ?? ''}/`) === true;
 }
 
 /** Returns the Node without the record of an attempt of the Plan; the same Node if it has none. */
 export function withoutAttempt(node: Node, plan: CattlePlan): Node {
   const [key, former] = keysOf(names.attemptKeyOf, plan);
-  const { namespace = '' } = plan.metadata;
-  // A record of an earlier build of Refit may belong to a Plan of another namespace.
-  const isFormer = attemptIn(node, former)?.plan.startsWith(`${namespace}/`) === true;
-  const left = [key, ...(isFormer ? [former] : [])].filter(
+  const left = [key, ...(isInNamespace(attemptIn(node, former), plan) ? [former] : [])].filter(
     (each) => ownMember(node.metadata.annotations, each) !== undefined,
   );
   return left.length === 0 ? node : withoutAnnotations(node, ...left);
@@ -223,8 +233,8 @@ export function withoutOldRecords(node: Node, { metadata }: CattlePlan, world: W
   return old.length === 0 ? node : withoutAnnotations(node, ...old);
 }
 
-function subjectOf(node: KubeObject, { metadata }: CattlePlan, hash: string): Subject {
-  const { namespace = '', uid = '' } = metadata;
+function subjectOf(node: KubeObject, plan: CattlePlan, hash: string): Subject {
+  const { namespace = '', uid = '' } = plan.metadata;
   return { plan: `${namespace}/${uid}`, node: node.metadata.uid ?? '', hash };
 }
 

@@ -7,7 +7,7 @@ import { describeProblem } from '../../../kube/status-error.ts';
 import type { Check } from '../host/verify.ts';
 import { applyAddon } from '../plan/addons.ts';
 import { isBegun, poolVersion, rollPool } from '../plan/machine-pools.ts';
-import type { Assessment, Survey } from '../plan/preflight.ts';
+import type { HostAssessment, Survey } from '../plan/preflight.ts';
 import { underLock } from './run-upgrade.ts';
 import type { ApplySession } from './upgrade-session.ts';
 
@@ -15,7 +15,7 @@ const AGAIN = 'run the same command again';
 
 export function stageLines(
   { pools = [] }: Survey,
-  { toApply, toRoll, request }: Assessment,
+  { toApply, toRoll, request }: HostAssessment,
   width = Number.POSITIVE_INFINITY,
 ): string[] {
   const addons = toApply.flatMap(({ name, changes }) =>
@@ -42,7 +42,7 @@ export function stageLines(
  */
 export async function afterHosts(
   session: ApplySession,
-  { toApply, toRoll, request: { version } }: Assessment,
+  { toApply, toRoll, request: { version } }: HostAssessment,
 ) {
   const { client, clock, log, output, flags, abort } = session;
   if (toApply.length + toRoll.length === 0) return [];

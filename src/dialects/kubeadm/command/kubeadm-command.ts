@@ -88,7 +88,7 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
  */
 async function showDiff(
   { manifest, shells, output }: KubeadmSession,
-  { request }: preflight.Assessment,
+  { request }: preflight.HostAssessment,
 ) {
   const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
   if (!host) return;
@@ -138,8 +138,8 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
       await removeLeftLabels(session, survey.nodes);
       return await finish(session, shown);
     }
-    const decide = async (): Promise<preflight.Assessment> => {
-      const now = preflight.assess(await surveyCluster(session, await probeAll(session)));
+    const decide = async (): Promise<preflight.HostAssessment> => {
+      const now = preflight.assessHosts(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
       const isSame =
         flags.digest === undefined ? sameJson(now.request, request) : now.digest === digest;
@@ -164,7 +164,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
 /** A plan that the user has seen. */
 interface Shown {
   readonly survey: preflight.Survey;
-  readonly assessment: preflight.Assessment;
+  readonly assessment: preflight.HostAssessment;
   /** The time of the survey in RFC 3339. */
   readonly began: string;
 }
@@ -215,11 +215,11 @@ async function tell(
   return isBad ? EXIT.failed : EXIT.ok;
 }
 
-export function isNothing(assessment: preflight.Assessment): boolean {
+export function isNothing(assessment: preflight.HostAssessment): boolean {
   return isHostsDone(assessment) && assessment.toRoll.length + assessment.toApply.length === 0;
 }
 
-function isHostsDone({ request, resumes }: preflight.Assessment): boolean {
+function isHostsDone({ request, resumes }: preflight.HostAssessment): boolean {
   return preflight.isEmpty(request) && !resumes;
 }
 
@@ -238,7 +238,7 @@ export function questionOf(request: Request, addons: number, pools: number): str
 
 async function show(session: KubeadmSession, survey: preflight.Survey): Promise<Shown> {
   const { output, clock } = session;
-  const shown = { survey, assessment: preflight.assess(survey), began: rfc3339(clock.now()) };
+  const shown = { survey, assessment: preflight.assessHosts(survey), began: rfc3339(clock.now()) };
   const { columns } = output.size();
   for (const line of [
     ...planLines(survey, shown.assessment, columns),
@@ -256,11 +256,11 @@ async function show(session: KubeadmSession, survey: preflight.Survey): Promise<
   return shown;
 }
 
-function refusedIn({ findings }: Pick<preflight.Assessment, 'findings'>): Finding[] {
+function refusedIn({ findings }: Pick<preflight.HostAssessment, 'findings'>): Finding[] {
   return findings.filter(({ severity }) => severity !== 'warn');
 }
 
-function stopOn(assessment: Pick<preflight.Assessment, 'findings'>): void {
+function stopOn(assessment: Pick<preflight.HostAssessment, 'findings'>): void {
   const refused = refusedIn(assessment);
   if (refused.length === 0) return;
   throw new RefitError('REFIT_REFUSED', '', {
@@ -338,7 +338,7 @@ async function restore(
 
 export function planLines(
   survey: preflight.Survey,
-  assessment: preflight.Assessment,
+  assessment: preflight.HostAssessment,
   width = Number.POSITIVE_INFINITY,
 ): string[] {
   const { request, resumes, aborted, findings, stays = new Map<string, string>() } = assessment;

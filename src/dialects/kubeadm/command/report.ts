@@ -14,7 +14,7 @@ import type { HostFacts } from '../host/probe.ts';
 import type { Check } from '../host/verify.ts';
 import { reportOn } from '../plan/kubeadm-signal.ts';
 import { sourceOfPlan } from '../plan/plan-object.ts';
-import { type Assessment, hostsOf, type Survey } from '../plan/preflight.ts';
+import { type HostAssessment, hostsOf, type Survey } from '../plan/preflight.ts';
 import type { ClusterState } from './verify.ts';
 
 /** The JSON form of the report. */
@@ -55,7 +55,7 @@ export interface Ended {
   readonly began: string;
   readonly ended: string;
   readonly survey: Survey;
-  readonly assessment: Assessment;
+  readonly assessment: HostAssessment;
   readonly state: ClusterState | undefined;
 }
 

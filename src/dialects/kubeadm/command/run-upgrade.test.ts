@@ -13,7 +13,7 @@ import { systemClock } from '../../../util/clock.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { KUBEONE_LABEL, LABEL_OWNER } from '../plan/kubeone-label.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
-import type { Assessment } from '../plan/preflight.ts';
+import type { HostAssessment } from '../plan/preflight.ts';
 import { carryOut } from './run-upgrade.ts';
 import type { ApplySession } from './upgrade-session.ts';
 
@@ -70,8 +70,13 @@ const request: Request = {
 };
 const ended = newPlan(request, 'then');
 const left = { ...ended, data: { ...ended.data, rollout: '{"phase":"failed"}' } };
-const next = async (): Promise<Assessment> =>
-  await Promise.resolve({ request, resumes: false, continues: false, start: 'now' } as Assessment);
+const next = async (): Promise<HostAssessment> =>
+  await Promise.resolve({
+    request,
+    resumes: false,
+    continues: false,
+    start: 'now',
+  } as HostAssessment);
 
 test('what an ended run has left half done is still known if the next plan cannot be written', async () => {
   const { own, session } = await against(['create configmaps', 'update configmaps']);
@@ -114,7 +119,7 @@ test('the mark of a cordon that another leader sets at that moment stays, and a 
     });
   const nothing = { ...request, certificates: [] };
   const decide = async () =>
-    await Promise.resolve({ request: nothing, resumes: false } as unknown as Assessment);
+    await Promise.resolve({ request: nothing, resumes: false } as unknown as HostAssessment);
   expect(await carryOut(session, decide)).toBe(0);
   const left = (await own.listAll(nodes)).items.map((node) => [
     node.metadata.name,

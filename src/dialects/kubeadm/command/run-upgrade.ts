@@ -1,4 +1,5 @@
 /** Carries out a rollout of kubeadm in the foreground: acquires the lock, runs the controller and shows its progress. */
+
 import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { loadOnce } from '../../../cli/status/load.ts';
@@ -42,8 +43,9 @@ import { kubeadmDialect } from '../plan/kubeadm-dialect.ts';
 import { KUBEONE_LABEL, labelStateOf } from '../plan/kubeone-label.ts';
 import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
-import { type Assessment, hostsOf, isEmpty } from '../plan/preflight.ts';
+import { type HostAssessment, hostsOf, isEmpty } from '../plan/preflight.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
+import { texts } from '../texts.ts';
 import { removeLabels, setLabels } from './kubeone-label.ts';
 import { untilHooksEnded } from './until-hooks-ended.ts';
 import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
@@ -85,7 +87,7 @@ export async function underLock<T>(
  */
 export async function carryOut(
   session: ApplySession,
-  decide: () => Promise<Assessment>,
+  decide: () => Promise<HostAssessment>,
 ): Promise<number> {
   const { client, clock, abort } = session;
   return await underLock(session, async (election) => {
@@ -288,7 +290,13 @@ async function runRollout(
   const running = controller.run(working);
   try {
     const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
-    const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
+    const modules = controller.dialects.map((dialect) => ({
+      ...texts,
+      name: dialect.name,
+      view: async () => await Promise.resolve(dialect),
+      objects: undefined,
+    }));
+    const parts = { modules, clock, output, abort: working, askThrough };
     const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
     // If the controller ends although nothing aborted it, it has failed.
     const code = await Promise.race([shown, running.then(async () => await shown)]);

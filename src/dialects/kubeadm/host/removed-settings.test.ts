@@ -8,7 +8,7 @@ import {
   node,
 } from '../../../../test/support/kubeadm/upgrade-surveys.ts';
 import { describeFinding } from '../../../versions/findings.ts';
-import { assess } from '../plan/preflight.ts';
+import { assessHosts } from '../plan/preflight.ts';
 import type { HostFacts } from './probe.ts';
 import { configuredSettings, type KubeadmDocuments, removedFindings } from './removed-settings.ts';
 
@@ -164,7 +164,7 @@ test('the plan refuses them only for the hosts that it upgrades', () => {
     cluster: { scheduler: { extraArgs: { 'feature-gates': `${GATE}=true` } } },
   });
   const removed = (more: object): string[] =>
-    assess({ ...fresh, hosts, configured, ...more })
+    assessHosts({ ...fresh, hosts, configured, ...more })
       .findings.filter(({ rule }) => rule === 'removed')
       .map(({ message }) => message.split(': Kubernetes')[0] ?? '');
   const inCluster = `feature gate ${GATE} in scheduler.extraArgs of ConfigMap kube-system/kubeadm-config`;

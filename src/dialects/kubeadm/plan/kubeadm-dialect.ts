@@ -1,4 +1,5 @@
 /** Implements the dialect of `refit kubeadm`, which turns the recorded request into a rollout of the engine. */
+
 import { pendingOwner } from '../../../drain/cordon-marks.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
@@ -26,6 +27,7 @@ import { isOlder } from '../../../versions/release-parts.ts';
 import { endpointsOf } from '../../shared/node-endpoints.ts';
 import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
 import type { Part } from '../host/host.ts';
+import { HOST_DEADLINE_MS } from '../host/host-deadline.ts';
 import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './kubeadm-signal.ts';
 import * as planObject from './plan-object.ts';
 
@@ -105,12 +107,6 @@ function stagesOf(request: planObject.Request, now: TurnTime): Stage[] {
   const last = stage('workers', 'worker', workers);
   return request.back ? [last, ...controlPlane] : [...controlPlane, last];
 }
-
-/**
- * The deadline of a host in milliseconds, if no UpgradePolicy sets a deadline. It allows one hour for the drain and one
- * hour for kubeadm, which may wait five minutes for each manifest.
- */
-export const HOST_DEADLINE_MS = 2 * 60 * 60 * 1000;
 
 export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolicy {
   return policy.name === undefined ? { ...policy, targetDeadlineMs: HOST_DEADLINE_MS } : policy;

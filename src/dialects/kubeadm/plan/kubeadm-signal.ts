@@ -1,4 +1,5 @@
 /** Starts the upgrade of a host over SSH, and reads its progress from an annotation of its Node. */
+
 import { z } from 'zod';
 import { withoutCordon } from '../../../drain/cordon-marks.ts';
 import type { DrainDelegation } from '../../../engine/contract/features.ts';
@@ -10,6 +11,7 @@ import { parseJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import type { Part } from '../host/host.ts';
 import { type HostStepsParts, VERIFY_MS } from '../host/host-steps.ts';
+import { PARTS, STEPS } from '../host/step-names.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
@@ -48,15 +50,6 @@ export function reportPatch(report: Report): object {
 /** The stage whose host runs `kubeadm upgrade apply`. */
 export const LEADER = 'leader';
 
-const PARTS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
-/** The names that reports use for the steps: the parts, and the steps before and after the parts. */
-export const STEPS = {
-  ...PARTS,
-  stage: 'Stage',
-  drain: 'Drain',
-  containerd: 'Containerd',
-  verify: 'Verify',
-} as const;
 /** The steps that have deadlines of their own. The other steps have only the deadline of the whole host. */
 const TIMED: Readonly<Record<string, TimedStep>> = {
   [STEPS.stage]: 'download',

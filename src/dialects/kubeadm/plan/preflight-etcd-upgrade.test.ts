@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { ORDINARY } from '../../../../test/support/kubeadm/survey.ts';
 import { parseManifest } from './manifest.ts';
-import { assess } from './preflight.ts';
+import { assessHosts } from './preflight.ts';
 
 const OLD = 'v1.36.2';
 const facts = {
@@ -33,7 +33,13 @@ binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
   };
   const own = { ...facts, leaves, staticPods, missing: [], certificates: [], etcd: undefined };
   const hosts = manifest.hosts.map((host) => ({ ...own, host }));
-  const { findings } = assess({ manifest, hosts, nodes: [], clusterVersion: OLD, ...ORDINARY });
+  const { findings } = assessHosts({
+    manifest,
+    hosts,
+    nodes: [],
+    clusterVersion: OLD,
+    ...ORDINARY,
+  });
   return findings.flatMap(({ rule, severity, message }) =>
     rule === 'etcd' ? [`${severity} ${message}`] : [],
   );

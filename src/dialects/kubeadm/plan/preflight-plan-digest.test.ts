@@ -6,7 +6,7 @@ import { parseFacts } from '../host/probe.ts';
 import type { Pool } from './machine-pools.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan } from './plan-object.ts';
-import { assess, type Survey } from './preflight.ts';
+import { assessHosts, type Survey } from './preflight.ts';
 
 const TEXT = `version: v1.36.3
 hosts:
@@ -61,7 +61,7 @@ function poolNamed(name: string): Pool {
   return { metadata: { name }, spec: { template: { spec: { versions: { kubelet: '1.36.2' } } } } };
 }
 
-const digestOf = (given?: Given): string => assess(surveyOf(given)).digest;
+const digestOf = (given?: Given): string => assessHosts(surveyOf(given)).digest;
 const digest = digestOf();
 
 test('it is a hash', () => expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/));
@@ -109,11 +109,11 @@ test.each<[string, Given]>([
   ['another configuration of the cluster', { configuration: [{ ClusterConfiguration: 'a: 2' }] }],
 ])('%s: another digest', (_, given) => expect(digestOf(given)).not.toBe(digest));
 
-const { request, start } = assess(surveyOf());
+const { request, start } = assessHosts(surveyOf());
 
 test('an upgrade in progress keeps its plan digest when hosts and cluster configuration change', () => {
   const moved = { plan: newPlan(request, start), kubeadm: 'v1.36.3', configuration: [] };
-  expect(assess(surveyOf(moved))).toMatchObject({ resumes: true, digest });
+  expect(assessHosts(surveyOf(moved))).toMatchObject({ resumes: true, digest });
 });
 
 test.each(CHANGES)('%s, amid the upgrade: another digest', (_, given) => {

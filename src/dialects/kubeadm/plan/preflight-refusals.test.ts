@@ -19,7 +19,7 @@ import { describeFinding, hard } from '../../../versions/findings.ts';
 import type { HostFacts } from '../host/probe.ts';
 import type { Manifest } from './manifest.ts';
 import { newPlan } from './plan-object.ts';
-import { assess, type Survey } from './preflight.ts';
+import { assessHosts, type Survey } from './preflight.ts';
 
 const KUBEONE = 'kubeone.io/upgrade-in-progress';
 
@@ -241,7 +241,7 @@ describe('Refit reports the problems of the hosts and the cluster before an upgr
       ],
     ],
   ])('%s', (_name, change, wanted) => {
-    const { findings } = assess({ ...fresh, ...change });
+    const { findings } = assessHosts({ ...fresh, ...change });
     const refusals = findings.filter(({ severity }) => severity !== 'warn').map(describeFinding);
     const remedy =
       /; no setting allows this: \w|; \w[^;]*; no setting allows this$|[^;] allows this$/;
@@ -255,7 +255,7 @@ describe('a worker two minor versions behind', () => {
   const nodes = [node('cp1', NEW), node('cp2', NEW), node('w1', 'v1.34.1')];
   const rules = (more: Partial<Manifest>, change: Partial<Survey> = {}): string[] => {
     const survey = { ...fresh, hosts, nodes, clusterVersion: NEW, ...change };
-    return assess({ ...survey, manifest: { ...manifest, ...more } }).findings.map(
+    return assessHosts({ ...survey, manifest: { ...manifest, ...more } }).findings.map(
       ({ rule }) => rule,
     );
   };
@@ -294,7 +294,7 @@ describe('the container runtime that a Node reports', () => {
     const nodeInfo = { ...w1.status?.nodeInfo, containerRuntimeVersion: reported };
     const containerd =
       wanted === undefined ? {} : { containerd: { version: wanted, binaries: RUNTIME } };
-    const { findings } = assess({
+    const { findings } = assessHosts({
       ...fresh,
       manifest: { ...manifest, version: TARGET, ...containerd },
       hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { containerd: onDisk } })],
@@ -322,7 +322,7 @@ describe('images without a version', () => {
   const DIGEST = 'registry.local/etcd@sha256:0123';
   const { 'kube-apiserver': _, ...others } = facts('cp1').staticPods;
   const judged = (hosts: readonly HostFacts[], allow: Manifest['allow'], version = NEW) =>
-    assess({ ...fresh, manifest: { ...manifest, version, allow }, hosts });
+    assessHosts({ ...fresh, manifest: { ...manifest, version, allow }, hosts });
   const lines = (hosts: readonly HostFacts[], allow: Manifest['allow'] = [], version = NEW) =>
     judged(hosts, allow, version).findings.map((each) => `${each.severity} ${each.message}`);
 

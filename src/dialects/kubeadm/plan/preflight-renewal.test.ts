@@ -8,7 +8,7 @@ import { hard, warn } from '../../../versions/findings.ts';
 import type { HostFacts } from '../host/probe.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan, requestFor } from './plan-object.ts';
-import { assess, type Survey } from './preflight.ts';
+import { assessHosts, type Survey } from './preflight.ts';
 
 const VERSION = 'v1.36.3';
 const NAMES = ['cp1', 'cp2', 'w1'];
@@ -75,7 +75,7 @@ function planWith(phase: string, stages: readonly object[]): ConfigMap {
 
 test('a clock that is off and a kubelet that does not run are told, files of an upgrade not', () => {
   const problems = [warn('clock', 'is off'), hard('kubelet', 'stopped'), hard('host', 'no binary')];
-  const { findings } = assess(surveyOf({ problems }));
+  const { findings } = assessHosts(surveyOf({ problems }));
   const told = ['cp1', 'cp2'].flatMap((name) => [
     warn('clock', `${name}: is off`),
     hard('kubelet', `${name}: stopped`),
@@ -84,13 +84,13 @@ test('a clock that is off and a kubelet that does not run are told, files of an 
 });
 
 test('a worker with the files of a former control plane has none of them renewed', () => {
-  expect(assess(surveyOf({})).request.certificates).toEqual(['cp1', 'cp2']);
+  expect(assessHosts(surveyOf({})).request.certificates).toEqual(['cp1', 'cp2']);
 });
 
 test('a failed renewal leaves no host half upgraded: the next plan checks all as for the first time', () => {
   const nodes = NAMES.map((name) => node(name, name === 'cp1' ? 'False' : 'True'));
   const survey = { ...surveyOf({}), nodes, plan: planWith('failed', [RENEWED]) };
-  const { continues, findings } = assess(survey);
+  const { continues, findings } = assessHosts(survey);
   expect([continues, findings.map(({ rule }) => rule)]).toEqual([false, ['F3']]);
 });
 
@@ -103,15 +103,15 @@ test.each([
   ],
   ['one of which nothing is recorded yet', 'new', []],
 ])('%s goes on where it stopped', (_which, phase, stages) => {
-  expect(assess({ ...surveyOf({}), plan: planWith(phase, stages) }).continues).toBe(true);
+  expect(assessHosts({ ...surveyOf({}), plan: planWith(phase, stages) }).continues).toBe(true);
 });
 
 test('a node that no run will uncordon is told, with the command', () => {
   const owner = writeOwner({ plan: 'uid', attempt: '2026-11-20T08:00:00Z', kind: 'ConfigMap' });
   const survey = surveyOf({});
   const nodes = NAMES.map((name) => (name === 'w1' ? withCordon(node(name), owner) : node(name)));
-  expect(assess({ ...survey, nodes }).findings).toEqual([
-    ...assess(survey).findings,
+  expect(assessHosts({ ...survey, nodes }).findings).toEqual([
+    ...assessHosts(survey).findings,
     warn(
       'cordon',
       'node w1: an earlier run left the node cordoned; when the node works again, run kubectl uncordon w1',
@@ -119,9 +119,11 @@ test('a node that no run will uncordon is told, with the command', () => {
   ]);
   // `kubectl uncordon` does not remove the annotation of Refit from the Node.
   const uncordoned = nodes.map((each) => ({ ...each, spec: {} }));
-  expect(assess({ ...survey, nodes: uncordoned }).findings).toEqual(assess(survey).findings);
+  expect(assessHosts({ ...survey, nodes: uncordoned }).findings).toEqual(
+    assessHosts(survey).findings,
+  );
   const plan = planWith('running', []);
-  expect(assess({ ...survey, nodes, plan }).findings.map(({ rule }) => rule)).not.toContain(
+  expect(assessHosts({ ...survey, nodes, plan }).findings.map(({ rule }) => rule)).not.toContain(
     'cordon',
   );
 });

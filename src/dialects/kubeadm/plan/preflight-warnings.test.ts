@@ -12,7 +12,7 @@ import {
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { describeFinding, warn } from '../../../versions/findings.ts';
-import { assess, type Survey } from './preflight.ts';
+import { assessHosts, type Survey } from './preflight.ts';
 
 describe('a host with cgroup v1', () => {
   const refusal =
@@ -24,7 +24,7 @@ describe('a host with cgroup v1', () => {
     ['that the ConfigMap allows to kubelets', true, wanted],
   ])('%s', (_name, allowsCgroupV1, line) => {
     const hosts = [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { cgroup: 1 } })];
-    const { findings } = assess({ ...fresh, allowsCgroupV1, hosts });
+    const { findings } = assessHosts({ ...fresh, allowsCgroupV1, hosts });
     const told = findings.map((each) => `${each.severity} ${each.rule} ${describeFinding(each)}`);
     expect(told).toEqual([expect.stringContaining(line)]);
   });
@@ -44,13 +44,13 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
     ['w1', { evictable: 2, obstacles: [obstacle], refused: [refused] }],
     ['elsewhere', { evictable: 1, obstacles: [obstacle], refused: [] }],
   ]);
-  const { findings } = assess({ ...fresh, drainPreviews });
+  const { findings } = assessHosts({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
     'warn drain w1 cannot be drained now: default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this',
     'warn drain the drain of w1 may not end: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy. Refit cordons the node, and asks for the evictions for at most 1 h (`deadlines.drain`), because an operator may change the budget. After that, Refit uncordons the node, and the plan stops',
   ]);
   const waits = { ...fresh.policy, drain: { ...fresh.policy.drain, waitsForBudgets: true } };
-  const waiting = assess({ ...fresh, drainPreviews, policy: waits }).findings;
+  const waiting = assessHosts({ ...fresh, drainPreviews, policy: waits }).findings;
   expect(waiting.map(({ message }) => message)).toEqual([
     'w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nothing would create it again; spec.drain.force: true of an UpgradePolicy allows this',
   ]);
@@ -62,7 +62,7 @@ test.each<[string, Partial<Survey>, string, boolean]>([
   ['is upgraded without a drain', { policy: undrained }, 'w1', false],
 ])('a webhook whose only node %s', (_, more, only, matters) => {
   const finding = warn('webhook', `only node ${only} answers`);
-  const { findings } = assess({ ...fresh, ...more, webhooks: [{ finding, only }] });
+  const { findings } = assessHosts({ ...fresh, ...more, webhooks: [{ finding, only }] });
   expect(findings.includes(finding)).toBe(matters);
 });
 
@@ -71,7 +71,7 @@ test('certificates that nobody renews are told of every host; only those of the 
   const hosts = [facts('cp1', NEW, { problems }), facts('cp2', NEW), facts('w1', NEW)];
   const there = { hosts, nodes: NAMES.map((name) => node(name, NEW)), clusterVersion: NEW };
   const kubeconfig = [warn('certificate', 'yours ends')];
-  expect(assess({ ...fresh, ...there, kubeconfig }).findings).toEqual([
+  expect(assessHosts({ ...fresh, ...there, kubeconfig }).findings).toEqual([
     ...kubeconfig,
     warn('certificate', 'cp1: it ends'),
   ]);
@@ -80,7 +80,7 @@ test('certificates that nobody renews are told of every host; only those of the 
 test('a virtual Node is named, and hides no other finding; a policy lets it count as a host', () => {
   const nodes = [...fresh.nodes, node('aci', 'v1.19.10-vk-azure'), node('w2', 'v1.30.0')];
   const messages = (policy: RolloutPolicy): string[] =>
-    assess({ ...fresh, nodes, policy }).findings.map(
+    assessHosts({ ...fresh, nodes, policy }).findings.map(
       ({ severity, message }) => `${severity} ${message}`,
     );
   const told = messages(DEFAULT_POLICY);
@@ -103,7 +103,7 @@ test.each<[string, Node['status']]>([
 ])('a Node that reports %s is named, and hides no other finding', (_name, status) => {
   const mute: Node = { metadata: { name: 'mute' }, ...(status ? { status } : {}) };
   const nodes = [...fresh.nodes, mute, node('w2', 'v1.30.0')];
-  const told = assess({ ...fresh, nodes }).findings.map(
+  const told = assessHosts({ ...fresh, nodes }).findings.map(
     ({ severity, message }) => `${severity} ${message}`,
   );
   expect(told.filter((each) => each.includes('mute'))).toEqual([

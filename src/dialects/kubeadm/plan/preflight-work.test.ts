@@ -18,7 +18,7 @@ import type { ConfigMap } from '../../../kube/resources.ts';
 import { hard, warn } from '../../../versions/findings.ts';
 import type { HostFacts } from '../host/probe.ts';
 import { newPlan, type Request } from './plan-object.ts';
-import { assess, type Survey } from './preflight.ts';
+import { assessHosts, type Survey } from './preflight.ts';
 
 const RENEWING = { toRenew: ['/etc/kubernetes/pki/apiserver.crt ends on 2026-12-01'] };
 
@@ -162,7 +162,7 @@ describe('what is to be done', () => {
       false,
     ],
   ])('%s', (_name, change, request, resumes) => {
-    const assessment = assess({ ...fresh, ...change });
+    const assessment = assessHosts({ ...fresh, ...change });
     expect(assessment).toMatchObject({
       request: { ...REQUEST, ...request },
       resumes,
@@ -174,7 +174,7 @@ describe('what is to be done', () => {
 test('a run that continues shows what hosts warn of, and refuses nothing that a half-done upgrade explains', () => {
   const problems = [hard('host', 'no room'), warn('host', 'a step of an earlier run is at work')];
   const hosts = [facts('cp1'), facts('cp2', OLD, { problems }), facts('w1')];
-  const { findings } = assess({ ...fresh, hosts, plan: planIn('running') });
+  const { findings } = assessHosts({ ...fresh, hosts, plan: planIn('running') });
   expect(findings).toEqual([warn('host', 'cp2: a step of an earlier run is at work')]);
 });
 
@@ -186,11 +186,11 @@ test('a control plane that a person has upgraded in part can be continued, once 
     clusterVersion: MINOR,
   };
   const target = { ...manifest, version: MINOR };
-  const refused = assess({ ...survey, manifest: target }).findings;
+  const refused = assessHosts({ ...survey, manifest: target }).findings;
   expect(refused.filter(({ severity }) => severity !== 'warn').map(({ rule }) => rule)).toEqual([
     'F7',
   ]);
-  const { findings, request } = assess({ ...survey, manifest: { ...target, allow: ['F7'] } });
+  const { findings, request } = assessHosts({ ...survey, manifest: { ...target, allow: ['F7'] } });
   expect(findings.map(({ rule, severity }) => `${severity} ${rule}`)).toEqual([
     'warn F7',
     'warn R3',
@@ -201,17 +201,17 @@ test('a control plane that a person has upgraded in part can be continued, once 
 test('a webhook that nobody answers for matters only where something is to be done', () => {
   const finding = warn('webhook', 'nobody answers');
   const webhooks = [{ finding }];
-  expect(assess({ ...fresh, webhooks }).findings).toContainEqual(finding);
+  expect(assessHosts({ ...fresh, webhooks }).findings).toContainEqual(finding);
   const there = {
     hosts: NAMES.map((name) => facts(name, NEW)),
     nodes: NAMES.map((name) => node(name, NEW)),
   };
-  expect(assess({ ...fresh, ...there, clusterVersion: NEW, webhooks }).findings).toEqual([]);
+  expect(assessHosts({ ...fresh, ...there, clusterVersion: NEW, webhooks }).findings).toEqual([]);
 });
 
 test('once its hosts are done, a plan keeps its digest: the same command goes on with MachineDeployments', () => {
   const pools = { pools: [], rollsPools: true };
-  const whole = assess({ ...fresh, ...pools });
+  const whole = assessHosts({ ...fresh, ...pools });
   const { data, ...plan } = newPlan(whole.request, whole.start);
   const ended = {
     ...plan,
@@ -221,7 +221,7 @@ test('once its hosts are done, a plan keeps its digest: the same command goes on
     hosts: NAMES.map((name) => facts(name, NEW)),
     nodes: NAMES.map((name) => node(name, NEW)),
   };
-  const { request, digest } = assess({
+  const { request, digest } = assessHosts({
     ...fresh,
     ...there,
     ...pools,
@@ -246,12 +246,12 @@ test('an upgrade of hosts is followed by all addons, since kubeadm overwrites; e
     nodes: NAMES.map((name) => node(name, NEW)),
   };
   const namesOf = (more: Partial<Survey>) =>
-    assess({ ...fresh, addons, ...more }).toApply.map(({ name }) => name);
+    assessHosts({ ...fresh, addons, ...more }).toApply.map(({ name }) => name);
   expect([namesOf({}), namesOf({ ...done, clusterVersion: NEW })]).toEqual([
     ['dns', 'net'],
     ['net'],
   ]);
-  const { findings } = assess({ ...fresh, addons: [plan] });
+  const { findings } = assessHosts({ ...fresh, addons: [plan] });
   expect(findings).toContainEqual(
     expect.objectContaining({ severity: 'warn', message: 'dns: it stays' }),
   );

@@ -32,7 +32,7 @@ import {
   requestOf,
 } from './plan-object.ts';
 import { isDone, nodeNamed, runtimeOf, virtualFindings, virtualNodes } from './survey-nodes.ts';
-import { recordFor, targetFinding, type WayBack, wayBackOf } from './way-back.ts';
+import { type GoingBack, goingBackOf, recordFor, targetFinding } from './way-back.ts';
 import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {
@@ -67,7 +67,7 @@ export interface Survey {
   readonly goesBack?: boolean;
 }
 
-export interface Assessment {
+export interface HostAssessment {
   readonly request: Request;
   /** True if a rollout of this request has started and not ended. */
   readonly resumes: boolean;
@@ -91,7 +91,7 @@ export interface Assessment {
 const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
 
-export function assess(survey: Survey): Assessment {
+export function assessHosts(survey: Survey): HostAssessment {
   const { manifest, plan } = survey;
   const open = openRequest(plan);
   const resumes = open !== undefined && open.version === manifest.version;
@@ -101,7 +101,7 @@ export function assess(survey: Survey): Assessment {
     isSame &&
     readRecord(plan).recorded?.phase !== 'done' &&
     (resumes || leftToRenew(plan).length === 0);
-  const back = survey.goesBack === true || (resumes && open.back) ? wayBackOf(survey) : undefined;
+  const back = survey.goesBack === true || (resumes && open.back) ? goingBackOf(survey) : undefined;
   const request = resumes ? open : freshRequest(survey, back);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
@@ -189,7 +189,7 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
 }
 
 /** Returns a request without the hosts whose components all have the target version. */
-function freshRequest(survey: Survey, back: WayBack | undefined): Request {
+function freshRequest(survey: Survey, back: GoingBack | undefined): Request {
   const { manifest, hosts, nodes, clusterVersion, plan } = survey;
   if (back) return back.request;
   const done = new Set(
@@ -313,7 +313,7 @@ function versionFacts(
   survey: Survey,
   { leader }: Request,
   resuming: boolean,
-  back: WayBack | undefined,
+  back: GoingBack | undefined,
 ): VersionFacts {
   const { manifest, hosts, nodes, clusterVersion, policy } = survey;
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');

@@ -12,7 +12,7 @@ import {
 } from '../../../../test/support/kubeadm/upgrade-surveys.ts';
 import type { ConfigMap } from '../../../kube/resources.ts';
 import { type Before, beforeOf, newPlan, type Request } from './plan-object.ts';
-import { assess, type Survey } from './preflight.ts';
+import { assessHosts, type Survey } from './preflight.ts';
 
 const RAN: Before = {
   to: NEW,
@@ -48,7 +48,7 @@ const ran = (hosts: Before['hosts']): Partial<Survey> => ({
   plan: planWith({ to: NEW, hosts: { ...RAN.hosts, ...hosts } }),
 });
 const refusals = (survey: Survey): string[] =>
-  assess(survey)
+  assessHosts(survey)
     .findings.filter(({ severity }) => severity !== 'warn')
     .map(({ rule, message }) => `${rule} ${message}`);
 
@@ -74,7 +74,7 @@ describe('who goes back', () => {
     ],
   ])('%s', (_name, given, expected) => {
     const survey = { ...upgraded, ...given };
-    expect(assess(survey).request).toEqual({ ...back, ...expected });
+    expect(assessHosts(survey).request).toEqual({ ...back, ...expected });
     expect(refusals(survey)).toEqual([]);
   });
 
@@ -84,7 +84,7 @@ describe('who goes back', () => {
       ...ran({ cp1: { version: 'v1.36.1' }, cp2: { version: 'v1.36.1' } }),
     };
     const why = 'ran v1.36.1 before, not v1.36.2';
-    expect(assess(survey).stays).toEqual(
+    expect(assessHosts(survey).stays).toEqual(
       new Map([
         ['cp1', why],
         ['cp2', why],
@@ -94,7 +94,12 @@ describe('who goes back', () => {
 
   test('a way back that has begun goes on without the option', () => {
     const plan = planWith(RAN, 'running', back as Request);
-    const { resumes, request } = assess({ ...upgraded, ...at({ w1: OLD }), plan, goesBack: false });
+    const { resumes, request } = assessHosts({
+      ...upgraded,
+      ...at({ w1: OLD }),
+      plan,
+      goesBack: false,
+    });
     expect({ resumes, request }).toEqual({ resumes: true, request: back });
   });
 });
@@ -172,18 +177,18 @@ describe('what is refused', () => {
 
 describe('the record', () => {
   test('has what each host runs before the upgrade', () => {
-    expect(assess(fresh).before).toEqual(RAN);
+    expect(assessHosts(fresh).before).toEqual(RAN);
   });
 
   test('an upgrade that runs again keeps what hosts ran before it first began', () => {
     const survey = { ...fresh, ...at({ w1: OLD, cp2: OLD }), plan: planWith(RAN, 'failed') };
-    expect(assess(survey).before).toEqual(RAN);
+    expect(assessHosts(survey).before).toEqual(RAN);
   });
 
   test('the way back keeps it, and the next upgrade begins another one', () => {
-    expect(assess(upgraded).before).toEqual(RAN);
+    expect(assessHosts(upgraded).before).toEqual(RAN);
     const next = { ...upgraded, goesBack: false, manifest: { ...manifest, version: 'v1.36.4' } };
-    expect(assess(next).before).toEqual({
+    expect(assessHosts(next).before).toEqual({
       to: 'v1.36.4',
       hosts: Object.fromEntries(NAMES.map((name) => [name, { version: NEW }])),
     });
@@ -192,7 +197,7 @@ describe('the record', () => {
   test('a host with several versions has none', () => {
     const hosts = [facts('cp1', OLD, { kubelet: NEW }), facts('cp2'), facts('w1')];
     const { cp1: _, ...others } = RAN.hosts;
-    expect(assess({ ...fresh, hosts }).before).toEqual({ to: NEW, hosts: others });
+    expect(assessHosts({ ...fresh, hosts }).before).toEqual({ to: NEW, hosts: others });
   });
 
   test.each(['', '{', '{}', '{"to":1,"hosts":{}}', '{"to":"v1.36.3","hosts":{"w1":{}}}'])(

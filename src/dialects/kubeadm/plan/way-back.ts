@@ -33,7 +33,7 @@ interface Survey {
   readonly plan: ConfigMap | undefined;
 }
 
-export interface WayBack {
+export interface GoingBack {
   readonly request: Request;
   /**
    * The hosts that do not go back, although they have another version: the keys are their names, the values are the
@@ -49,7 +49,7 @@ export interface WayBack {
  * Returns the hosts that go back to the version of the manifest, the hosts that stay at their version, and the problems
  * that prevent going back.
  */
-export function wayBackOf(survey: Survey): WayBack {
+export function goingBackOf(survey: Survey): GoingBack {
   const { manifest, hosts, nodes, clusterVersion } = survey;
   const ran = beforeOf(survey.plan);
   const open = hosts.filter((facts) => !isDone(facts, nodes, manifest.version));
@@ -143,7 +143,7 @@ function findingsOf(
  */
 export function targetFinding(
   { manifest, hosts }: Survey,
-  way: WayBack | undefined,
+  way: GoingBack | undefined,
 ): Finding | undefined {
   const to = parseVersion(manifest.version);
   const found = hosts.flatMap(

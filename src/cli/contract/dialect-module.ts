@@ -1,0 +1,26 @@
+/**
+ * The contract between the commands and a dialect. Each dialect has one module, `src/dialects/<product>/module.ts`, and
+ * `src/dialects/modules.ts` lists the modules. Only `src/cmd/` imports this list, and hands the modules to the commands,
+ * so the commands name no dialect.
+ */
+import type { DialectName } from '../../api/refit/upgrade-policy.ts';
+import type { FileKind } from './file-kind.ts';
+import type { PolicyEffects, SelfDrain } from './policy-effects.ts';
+import type { ObjectRollBack, RollBackWay } from './roll-back.ts';
+import type { SessionDialect } from './session-dialect.ts';
+
+/**
+ * One dialect, as the commands see it. A module is light: it loads the code in `plan/` and in `command/` only when this
+ * code is needed. No member is optional, so that a dialect that leaves one out does not compile.
+ */
+export interface DialectModule extends SessionDialect {
+  readonly name: DialectName;
+  /** Loads what `refit validate` accepts. */
+  files(): Promise<readonly FileKind[]>;
+  readonly rollBack: RollBackWay;
+  /** Set if `refit rollback` also takes the objects back for which plans of the dialect are made. */
+  readonly objectRollBack: ObjectRollBack | undefined;
+  readonly policyEffects: PolicyEffects;
+  /** Set if something other than the leader may drain nodes. */
+  readonly selfDrain: SelfDrain | undefined;
+}

@@ -1,0 +1,54 @@
+/**
+ * The contract of the texts about the plans of one dialect: which process carries the plans out, and what the user can do
+ * after a failure.
+ */
+import type { PlanPhase } from '../../engine/model/shown-phases.ts';
+
+/** What the texts need to know about a plan. */
+export interface AdvisedPlan {
+  /** The name of the dialect. */
+  readonly dialect: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  /** The run that the plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
+  readonly rollsBackRun?: string | undefined;
+  /** The name of the UpdateConfig that created the plan; absent if a user created the plan. */
+  readonly updateConfig?: string | undefined;
+}
+
+export interface PlanToLeave extends AdvisedPlan {
+  readonly phase: PlanPhase;
+}
+
+/** No member is optional, so that a dialect that leaves one out does not compile. */
+export interface PlanRunner {
+  readonly name: string;
+  /**
+   * The name by which the output lines about changes refer to the plan. Set only for plans whose object is just a
+   * record. For every other plan, the lines use the kind and the name of the plan's object.
+   */
+  readonly subject: string | undefined;
+  /**
+   * A clause that follows "when" and says when a node in progress fails. It is used for a step
+   * without a deadline of its own.
+   */
+  readonly limit: string;
+  /** Returns a clause that says how the user runs the whole plan again, also after an abort. */
+  startOver(plan: AdvisedPlan): string;
+  /** Returns a clause that says what the user does after fixing the cause of a failure that `refit retry` cannot retry. */
+  again(plan: AdvisedPlan): string;
+  /**
+   * A sentence that says what the user does about a refused plan. Set only for dialects whose plans continue by themselves
+   * once they are corrected.
+   */
+  readonly corrected: string | undefined;
+  /**
+   * Set if `refit retry` can try a failed node again. `causes` is a clause that says where the user finds the cause of
+   * the failure.
+   */
+  readonly retry: { readonly causes: string } | undefined;
+  /** Returns a clause that says how the user takes the upgraded nodes of the plan back to their earlier version. */
+  goBack(plan: PlanToLeave): string;
+  /** True if the process that carries out the plans runs on the same machine as `refit status`. */
+  readonly runsHere: boolean;
+}

@@ -1,0 +1,24 @@
+/** The module of the dialect of k0s Autopilot. */
+
+import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
+import { advice } from './advice.ts';
+import { LEADER_LEASE } from './leader-lease.ts';
+import { policyEffects, selfDrain } from './policy-effects.ts';
+
+export const autopilotModule: DialectModule = {
+  name: 'autopilot',
+  view: async () => (await import('./plan/autopilot-dialect.ts')).autopilot,
+  process: { lease: LEADER_LEASE, eventComponents: ['refit-controller'] },
+  advice,
+  steps: SIGNAL_STEPS,
+  objects: undefined,
+  rollBack: {
+    kind: 'command',
+    load: async () => (await import('./command/roll-back-of-k0s.ts')).rollBackOfK0s,
+  },
+  objectRollBack: undefined,
+  files: async () => (await import('./command/file-kinds.ts')).k0sFiles,
+  policyEffects,
+  selfDrain,
+};

@@ -1,0 +1,29 @@
+/** The module of the dialect of Cluster API. */
+
+import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { NO_EFFECTS } from '../shared/policy-effects.ts';
+import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
+import { advice } from './advice.ts';
+
+export const capiModule: DialectModule = {
+  name: 'capi',
+  view: async () => (await import('./plan/capi-dialect.ts')).capi,
+  process: { lease: undefined, eventComponents: [] },
+  advice,
+  steps: SIGNAL_STEPS,
+  objects: async () => (await import('./command/object-commands.ts')).machineCommands,
+  rollBack: {
+    kind: 'byHand',
+    instead:
+      'run refit rollback machine/NAME -n NAMESPACE with the kubeconfig of the management cluster: it names the object to change, and the version',
+  },
+  objectRollBack: {
+    // The name of a Machine or of its owner. The plan of a Machine is an object of the workload cluster, and has the name
+    // `capi/NAME`.
+    isMeant: (named) => /^(machine|machinedeployment|[a-z0-9]+controlplane)\//i.test(named),
+    load: async () => (await import('./command/roll-back-machines.ts')).rollBackMachines,
+  },
+  files: async () => (await import('./command/file-kinds.ts')).machineFiles,
+  policyEffects: NO_EFFECTS,
+  selfDrain: undefined,
+};

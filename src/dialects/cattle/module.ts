@@ -1,0 +1,26 @@
+/** The module of the dialect of Rancher's system-upgrade-controller. */
+
+import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { advice } from './advice.ts';
+import { policyEffects, selfDrain } from './policy-effects.ts';
+
+export const cattleModule: DialectModule = {
+  name: 'cattle',
+  view: async () => (await import('./plan/cattle-dialect.ts')).cattleView,
+  process: { lease: undefined, eventComponents: [] },
+  advice,
+  // The Job of a Plan reports no steps. If the leader drains the node, this is the step before the Job.
+  steps: new Map([['Drain', 'drain']]),
+  objects: undefined,
+  rollBack: {
+    kind: 'command',
+    load: async () => {
+      const { rollBackCattlePlan } = await import('./command/roll-back-cattle-command.ts');
+      return { plan: rollBackCattlePlan, deleted: () => undefined };
+    },
+  },
+  objectRollBack: undefined,
+  files: async () => (await import('./command/file-kinds.ts')).rancherFiles,
+  policyEffects,
+  selfDrain,
+};

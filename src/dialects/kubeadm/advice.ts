@@ -1,0 +1,19 @@
+/** What people can do about an upgrade by `refit kubeadm apply`. */
+import type { PlanRunner } from '../../cli/contract/plan-runner.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { HOST_DEADLINE_MS } from './host/host-deadline.ts';
+
+const ANEW = 'run `refit kubeadm apply` again: it continues where it stopped';
+
+export const advice: PlanRunner = {
+  name: '`refit kubeadm apply`',
+  subject: 'kubeadm',
+  limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
+  startOver: () => ANEW,
+  again: () => ANEW,
+  corrected: undefined,
+  retry: undefined,
+  goBack: () =>
+    'write the older patch and its binaries into the manifest, then run refit kubeadm apply --back',
+  runsHere: true,
+};

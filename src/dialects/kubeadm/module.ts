@@ -1,0 +1,21 @@
+/** The module of the dialect of kubeadm over SSH. */
+
+import type { DialectModule } from '../../cli/contract/dialect-module.ts';
+import { NO_EFFECTS } from '../shared/policy-effects.ts';
+import { texts } from './texts.ts';
+
+export const kubeadmModule: DialectModule = {
+  name: 'kubeadm',
+  view: async () => (await import('./plan/kubeadm-dialect.ts')).kubeadmView,
+  ...texts,
+  objects: undefined,
+  rollBack: {
+    kind: 'byHand',
+    instead:
+      'write the older patch and its binaries into the manifest, and run refit kubeadm apply --back; an older minor version needs a snapshot of etcd',
+  },
+  objectRollBack: undefined,
+  files: async () => (await import('./command/file-kinds.ts')).manifestFiles,
+  policyEffects: NO_EFFECTS,
+  selfDrain: undefined,
+};

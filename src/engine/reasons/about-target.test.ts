@@ -1,0 +1,72 @@
+/** Tests which target a sentence is about, also for names that are a part of other names. */
+import { describe, expect, test } from 'vitest';
+import { because } from '../model/reasons.ts';
+import {
+  isNamedIn,
+  isPartOf,
+  reasonAbout,
+  retold,
+  saidAbout,
+  tellsFailure,
+  tellsOnly,
+} from './about-target.ts';
+
+test.each<[string, string | undefined]>([
+  ['w1: FailedDownload: 404', 'FailedDownload: 404'],
+  ['w1 did not report within its deadline', 'did not report within its deadline'],
+  ['node w1 is not Ready', 'is not Ready'],
+  ['w10: FailedDownload: 404', undefined],
+  ['the health check w1 of UpgradePolicy nightly fails', undefined],
+])('the message %j says %j about w1', (message, said) => {
+  expect(saidAbout('w1', message)).toBe(said);
+});
+
+test.each<[string, string]>([
+  ['the health check errors fails', 'w1: the health check errors fails'],
+  ['w1: FailedDownload: 404', 'w1: FailedDownload: 404'],
+  ['node w1 is not Ready', 'node w1 is not Ready'],
+  ['w10 is not Ready', 'w1: w10 is not Ready'],
+])('the reason %j names its target once as the reason of a rollout', (message, expected) => {
+  expect(reasonAbout('w1', because('TargetFailed', message)).message).toBe(expected);
+});
+
+/** Names that a Node may have and that look like other words of a sentence. */
+const NAMES = ['w1', 'w10', 'node', 'w1.example.com', 'failed', 'a-b', '1'];
+
+describe('the name of a target is found again in the reason of a rollout,', () => {
+  test.each(NAMES)('for the name %j', (name) => {
+    const { message } = reasonAbout(name, because('TargetFailed', 'the kubelet does not start'));
+    expect(NAMES.filter((other) => saidAbout(other, message) !== undefined)).toEqual([name]);
+    expect(saidAbout(name, message)).toBe('the kubelet does not start');
+  });
+});
+
+test.each<[string, boolean]>([
+  ['w1 waits', true],
+  ['the node w1, which is held', true],
+  ['it waits for w1.', true],
+  ['w10 waits', false],
+  ['w1.example waits', false],
+  ['my-w1 waits', false],
+  ['w1-a and w1 wait', true],
+])('whether %j names w1 is %j', (sentence, expected) => {
+  expect(isNamedIn('w1', sentence)).toBe(expected);
+});
+
+test('a wait for the first target is told again about another target, and about nothing else', () => {
+  const reason = because('EarlierStage', 'w1 waits for c1');
+  expect(retold(reason, 'w1', 'w10').message).toBe('w10 waits for c1');
+  expect(retold(reason, 'w', 'w10')).toBe(reason);
+});
+
+test('a sentence repeats a failure only if it is about the target with this failure', () => {
+  const failure = 'FailedDownload: 404';
+  expect(tellsOnly('w1', failure, 'w1: FailedDownload: 404')).toBe(true);
+  expect(tellsOnly('w1', failure, 'w1: FailedDownload')).toBe(true);
+  expect(tellsOnly('w1', failure, 'w1: FailedDownload: 404, and 3 more')).toBe(false);
+  expect(tellsOnly('w1', failure, 'w10: FailedDownload: 404')).toBe(false);
+  expect(tellsFailure('w1', failure, 'w1: FailedDownload: 404, and 3 more')).toBe(true);
+  expect(tellsFailure('w1', failure, 'w10: FailedDownload: 404')).toBe(false);
+  expect(isPartOf('404', because('Stalled', failure))).toBe(true);
+  expect(isPartOf('w1: 404', because('Stalled', failure))).toBe(false);
+});
