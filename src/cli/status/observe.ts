@@ -13,7 +13,6 @@ import { explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
 import { answerOf } from '../../engine/model/asked.ts';
-import type { Snapshot } from '../../engine/model/decision.ts';
 import { runNameOf } from '../../engine/model/failures.ts';
 import {
   isFinal,
@@ -23,6 +22,7 @@ import {
   withStages,
   withTargets,
 } from '../../engine/model/rollout.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { unresolvedIn } from '../../engine/policy/references.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';

@@ -2,8 +2,8 @@
 import { untilEarlierVersionsAreRead } from '../gates/earlier-versions-read.ts';
 import { type Waiting, wait } from '../gates/types.ts';
 import { untilAsked } from '../model/asked.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { asksForEarlierVersions } from '../model/earlier-versions.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 /** A wait of a whole plan, with the name under which people read it. */
 export interface AdmissionWait extends Waiting {

@@ -12,8 +12,9 @@ import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import { needsOf } from '../assess/needs.ts';
 import { UNASKED } from '../model/asked.ts';
-import type { Snapshot, Wait } from '../model/decision.ts';
+import type { Wait } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { explainToPeople } from './explain.ts';
 

@@ -15,9 +15,10 @@ import { assess } from '../assess/assess.ts';
 import { type Needs, needsOf } from '../assess/needs.ts';
 import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import {
   type Explanation,
   explain,

@@ -7,7 +7,7 @@ import { isRestartDue, lastEndOf } from '../assess/ended.ts';
 import { needsOf } from '../assess/needs.ts';
 import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
 import { factsOf } from '../gates/types.ts';
-import type { NodeAction, Probe, Signalling, Snapshot } from '../model/decision.ts';
+import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -17,6 +17,7 @@ import {
   type Stage,
   type Target,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { dueRetries, type RetryOrder } from '../schedule/awaited-retries.ts';
 import { batchMs } from './batching.ts';
 import { areClaimsDue } from './choose-claims.ts';
