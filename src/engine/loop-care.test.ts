@@ -27,7 +27,7 @@ import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './contract/dialect.ts';
 import type { DrainDelegation } from './contract/features.ts';
 import { createReconciler } from './loop.ts';
-import type { Observation } from './model/decision.ts';
+import type { Observation } from './model/facts.ts';
 import type { Target } from './model/rollout.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import { createReporter } from './report/reporter.ts';

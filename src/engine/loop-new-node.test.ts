@@ -19,7 +19,7 @@ import { later, T0 } from '../../test/support/clock/times.ts';
 import type { DrainState, Drains } from '../drain/running-drains.ts';
 import { type Node, nodes } from '../kube/resources.ts';
 import type { Dialect } from './contract/dialect.ts';
-import type { Observation } from './model/decision.ts';
+import type { Observation } from './model/facts.ts';
 
 const dialect: Dialect<TablePlan> = {
   ...tableDialect,

@@ -26,7 +26,7 @@ import type { World } from './contract/world.ts';
 import { carryOut, type Effects } from './execute/writes.ts';
 import { explain } from './explain/explain.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
-import type { Observation } from './model/decision.ts';
+import type { Observation } from './model/facts.ts';
 import type { Stage, Target } from './model/rollout.ts';
 import type { Reporter } from './report/reporter.ts';
 import { OwnWrites } from './snapshot/world.ts';

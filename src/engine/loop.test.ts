@@ -22,7 +22,7 @@ import type { ReconcileResult } from '../runtime/run-controller.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './contract/dialect.ts';
 import { createReconciler } from './loop.ts';
-import type { Observation } from './model/decision.ts';
+import type { Observation } from './model/facts.ts';
 import type { Role } from './model/rollout.ts';
 import { createReporter } from './report/reporter.ts';
 import { OwnWrites, viewsOf } from './snapshot/world.ts';

@@ -4,7 +4,7 @@
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import type { TargetReport } from '../../src/engine/model/decision.ts';
+import type { TargetReport } from '../../src/engine/model/facts.ts';
 import { type Role, withStages } from '../../src/engine/model/rollout.ts';
 import {
   DEFAULT_POLICY,

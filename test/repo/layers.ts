@@ -149,7 +149,6 @@ const ENGINE_EXCEPTIONS: Readonly<Partial<Record<EngineFolder, readonly EngineFo
   contract: ['model', 'policy'],
   model: ['policy'],
   snapshot: ['gates', 'schedule'],
-  turn: ['explain'],
   execute: ['report'],
 };
 

@@ -1,8 +1,8 @@
 /** Compares what Refit derives from a turn and from the same turn that was written as JSON and read back. */
 import { assess } from '../../src/engine/assess/assess.ts';
 import { explainToPeople } from '../../src/engine/explain/explain.ts';
-import type { Snapshot } from '../../src/engine/model/decision.ts';
 import { withStages } from '../../src/engine/model/rollout.ts';
+import type { Snapshot } from '../../src/engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { fromJson, toJson, withAllFacts } from '../../src/engine/snapshot/turn-json.ts';
 import { commandsFor } from '../../src/engine/turn/commands.ts';

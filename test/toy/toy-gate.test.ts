@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { BEFORE_TARGET } from '../../src/engine/gates/registry.ts';
 import { type Gate, PASS } from '../../src/engine/gates/types.ts';
-import type { TargetFacts } from '../../src/engine/model/decision.ts';
+import type { TargetFacts } from '../../src/engine/model/facts.ts';
 import { because } from '../../src/engine/model/reasons.ts';
 import { filesOf, isTest } from '../repo/tree.ts';
 import { decide } from '../support/builders/decisions.ts';

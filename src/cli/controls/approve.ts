@@ -4,7 +4,6 @@ import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import { type Place, placeOf } from '../../engine/contract/node-rollout-place.ts';
 import { answered } from '../../engine/model/asked.ts';
-import type { Snapshot } from '../../engine/model/decision.ts';
 import {
   acceptanceOf,
   acceptancesIn,
@@ -14,6 +13,7 @@ import {
   runOf,
 } from '../../engine/model/decisions-of-people.ts';
 import { isFinal, targetsIn } from '../../engine/model/rollout.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { wavesOf } from '../../engine/schedule/waves.ts';
 import { isConflict, isNotFound } from '../../kube/status-error.ts';

@@ -2,7 +2,6 @@
 import { isUnsettled } from '../../engine/assess/budget.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
-import type { Snapshot } from '../../engine/model/decision.ts';
 import {
   isUpgradedByLaterStage,
   type Stage,
@@ -10,6 +9,7 @@ import {
   targetsIn,
   withStages,
 } from '../../engine/model/rollout.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';

@@ -3,8 +3,8 @@
  * the result of a check from the user's machine.
  */
 import { answered, type Unanswered, unanswered } from '../../engine/model/asked.ts';
-import type { EndpointHealth } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
+import type { EndpointHealth } from '../../engine/model/snapshot.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { Known } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';

@@ -1,7 +1,7 @@
 /** Says in sentences what people decided about the present run of a plan. */
 import { answerOf } from '../../engine/model/asked.ts';
-import type { Snapshot } from '../../engine/model/decision.ts';
 import { acceptanceOf, approvalOf, runOf } from '../../engine/model/decisions-of-people.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 
 /**

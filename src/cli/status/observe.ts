@@ -3,16 +3,16 @@
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { settle } from '../../engine/assess/advance.ts';
 import { assess } from '../../engine/assess/assess.ts';
+import { needsOf } from '../../engine/assess/needs.ts';
 import { failureOf } from '../../engine/assess/target-failures.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
 import { drainWarnings } from '../../engine/explain/drain-warnings.ts';
-import { explain, explainToPeople } from '../../engine/explain/explain.ts';
+import { explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
 import { answerOf } from '../../engine/model/asked.ts';
-import type { Snapshot } from '../../engine/model/decision.ts';
 import { runNameOf } from '../../engine/model/failures.ts';
 import {
   isFinal,
@@ -22,6 +22,7 @@ import {
   withStages,
   withTargets,
 } from '../../engine/model/rollout.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { unresolvedIn } from '../../engine/policy/references.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
@@ -371,8 +372,11 @@ function questionsOf(
   now: number,
 ): Question[] {
   const assessment = assess(snapshot, policy, now);
-  const explanations = [explainToPeople(assessment), explain(settle(assessment))];
-  const probes = explanations.flatMap((each) => each.probes);
+  const probes = [
+    ...needsOf(assessment).probes,
+    ...explainToPeople(assessment).probes,
+    ...needsOf(settle(assessment)).probes,
+  ];
   const drains = drainsIn(snapshot, policy, now).filter(
     ({ node }) => answers.known.drainOf(node) === undefined,
   );

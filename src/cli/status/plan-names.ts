@@ -1,7 +1,7 @@
 /** Compares plans with the names and filters of a command line. */
 import type { Dialect } from '../../engine/contract/dialect.ts';
-import type { Snapshot } from '../../engine/model/decision.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
 /** Selects plans. Each field that is set must match. */

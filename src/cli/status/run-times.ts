@@ -2,8 +2,8 @@
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { lastMoment, planEndOf } from '../../engine/assess/ended.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import type { Snapshot } from '../../engine/model/decision.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import { endOfRun, type NamedRun, startOfRun } from '../../engine/report/run-times.ts';
 
 export interface Recorded {

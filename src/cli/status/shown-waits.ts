@@ -2,10 +2,11 @@
 import { stepEnd } from '../../engine/assess/evaluate-target.ts';
 import { awaitedHook } from '../../engine/gates/hook-runs.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import type { Snapshot, Wait } from '../../engine/model/decision.ts';
+import type { Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
 import { isFinal, type Rollout, targetsIn } from '../../engine/model/rollout.ts';
 import type { TargetPhase } from '../../engine/model/shown-phases.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { rfc3339 } from '../../util/clock.ts';
 

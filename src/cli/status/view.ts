@@ -12,13 +12,8 @@ import { wayBackOf, wayBackOfRollout } from '../../engine/explain/way-back.ts';
 import { failedPlanHooks } from '../../engine/gates/hook-runs.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../../engine/gates/types.ts';
 import { answerOf } from '../../engine/model/asked.ts';
-import type {
-  Cordoned,
-  Snapshot,
-  TargetFacts,
-  TargetReport,
-  Wait,
-} from '../../engine/model/decision.ts';
+import type { Cordoned, Wait } from '../../engine/model/decision.ts';
+import type { TargetFacts, TargetReport } from '../../engine/model/facts.ts';
 import { type Reason, type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
@@ -31,6 +26,7 @@ import {
   targetsIn,
 } from '../../engine/model/rollout.ts';
 import type { PlanPhase, TargetPhase } from '../../engine/model/shown-phases.ts';
+import type { Snapshot } from '../../engine/model/snapshot.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { failedChecks } from '../../engine/reasons/health-check.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';

@@ -2,12 +2,8 @@
 import type { ForeignWorkFinder } from '../../engine/contract/features.ts';
 import type { Signal } from '../../engine/contract/signal.ts';
 import type { World } from '../../engine/contract/world.ts';
-import type {
-  ForeignWork,
-  Observation,
-  Signalling,
-  UnnamedCordon,
-} from '../../engine/model/decision.ts';
+import type { Signalling } from '../../engine/model/decision.ts';
+import type { Observation, UnnamedCordon } from '../../engine/model/facts.ts';
 import {
   inState,
   type Role,
@@ -15,6 +11,7 @@ import {
   type Stage,
   type Target,
 } from '../../engine/model/rollout.ts';
+import type { ForeignWork } from '../../engine/model/snapshot.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
 import {
   annotated,

@@ -8,9 +8,10 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { admit } from './advance.ts';
 
 const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];

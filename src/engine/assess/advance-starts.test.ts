@@ -8,8 +8,8 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE } from '../../../test/support/clock/times.ts';
-import type { EndpointHealth } from '../model/decision.ts';
 import type { Role, Stage } from '../model/rollout.ts';
+import type { EndpointHealth } from '../model/snapshot.ts';
 
 const c = buildTarget;
 

@@ -10,8 +10,9 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { RecordedState, Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 const OLD = 'v1.34.9+x.0';

@@ -14,7 +14,6 @@ import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput, nodeNameOf } from '../gates/types.ts';
 import { answerOf, isAwaited } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
@@ -29,6 +28,7 @@ import {
   withStages,
   withTargets,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { reasonAbout } from '../reasons/about-target.ts';
 import { payloadProblems } from '../reasons/downloads.ts';

@@ -3,9 +3,9 @@
  * it is computed once.
  */
 import type { DecisionContext } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { activeStage, type Stage, type Target } from '../model/rollout.ts';
 import type { TargetPhase } from '../model/shown-phases.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { awaitedRetries } from '../schedule/awaited-retries.ts';
 import { openSlots } from '../schedule/slots.ts';

@@ -2,7 +2,6 @@
 import { onceForEach } from '../../util/memo.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -12,6 +11,7 @@ import {
   type Target,
   targetsIn,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { failuresAllowed, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { awaitedRetries, holdingRetries } from '../schedule/awaited-retries.ts';
 import { wavesOf } from '../schedule/waves.ts';

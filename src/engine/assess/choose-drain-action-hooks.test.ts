@@ -13,7 +13,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Hook, HookMoment, HookResult, HookState } from '../../hooks/rules.ts';
 import { hookRunOf } from '../gates/hook-runs.ts';
 import { answered } from '../model/asked.ts';
-import type { NodeView, TargetFacts } from '../model/decision.ts';
+import type { NodeView, TargetFacts } from '../model/facts.ts';
 import type { DrainPolicy } from '../policy/rollout-policy.ts';
 import { nodeActionsOf } from '../turn/choose-node-actions.ts';
 import { commandsFor } from '../turn/commands.ts';

@@ -15,7 +15,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { AFTER_TARGET } from '../gates/registry.ts';
 import { type Gate, stop } from '../gates/types.ts';
 import { answered, UNASKED, unanswered } from '../model/asked.ts';
-import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
+import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

@@ -2,7 +2,8 @@
  * Decides which targets need a claim. A plan claims a Node before it starts work on the Node, if other processes may
  * also start work on it.
  */
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /** Returns true if the Node of the target must have the claim of the plan before the target is signalled. */

@@ -5,7 +5,7 @@
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import {
   isFinal,
@@ -17,6 +17,7 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import type { PlanPhase } from '../model/shown-phases.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { isStillUnverified } from '../reasons/downloads.ts';
 import { namesOneOf } from '../reasons/refused-version.ts';

@@ -7,7 +7,7 @@ import { buildFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { answered } from '../model/asked.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import { isLate, timeLeft } from './evaluate-target.ts';
 
 const RESTART: Observation = {

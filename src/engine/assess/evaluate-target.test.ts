@@ -16,8 +16,9 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import type { EndpointHealth, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { RecordedState, Role } from '../model/rollout.ts';
+import type { EndpointHealth } from '../model/snapshot.ts';
 
 const POLICY = buildPolicy();
 const DOWN: EndpointHealth[] = [{ name: 'c2', ready: false, detail: '/readyz says 500' }];

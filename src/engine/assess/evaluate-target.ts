@@ -22,10 +22,11 @@ import {
   type TargetContext,
 } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
-import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { Observation, TargetFacts } from '../model/facts.ts';
 import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
 import type { TargetPhase } from '../model/shown-phases.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { hooksMs, type RolloutPolicy, type TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { isUnsettled } from './budget.ts';

@@ -1,6 +1,7 @@
 /** The result of the evaluation of a target: its phase, the effect, the state to record, and the reason. */
 import type { Waiting } from '../gates/types.ts';
-import type { NodeAction, Observation } from '../model/decision.ts';
+import type { NodeAction } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import type { TargetPhase } from '../model/shown-phases.ts';

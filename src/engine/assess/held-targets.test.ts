@@ -10,8 +10,9 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 const HELD: Partial<TargetFacts> = { hold: { by: 'ada', reason: 'a long job' } };
 const FINISH = buildPolicy({ leavesOutHeld: true });

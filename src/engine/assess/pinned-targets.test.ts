@@ -11,8 +11,9 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import { pinAgainst } from '../gates/pins.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { versionVerdict } from './advance.ts';
 

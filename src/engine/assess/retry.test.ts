@@ -15,9 +15,10 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
-import type { Observation, Snapshot } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import { isUpgradedByLaterStage, type RecordedState, type Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 const w1 = buildTarget('w1', 'failed');

@@ -1,7 +1,6 @@
 /** Carries out the requests of people to retry failed and skipped targets. */
 import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import type { ReasonCode } from '../model/reasons.ts';
 import {
   isUpgradedByLaterStage,
@@ -13,6 +12,7 @@ import {
   withStages,
   withTargets,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 /**
  * The codes of the reasons that a retry removes from the rollout. The targets that caused these reasons start again,

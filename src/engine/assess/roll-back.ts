@@ -2,9 +2,9 @@
 
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { isFinal } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { refusalsOf } from './advance.ts';
 import { describeUsedUpBudget } from './budget.ts';

@@ -10,7 +10,8 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { answered } from '../model/asked.ts';
-import type { NodeView, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { NodeView, TargetFacts } from '../model/facts.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 const NODE: NodeView = {

@@ -1,9 +1,9 @@
 /** Says why targets failed: in one turn, as the leader decides it, and afterwards, as far as it is known. */
 import { factsOf } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { type FailureReasons, rememberedFailure, runNameOf } from '../model/failures.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { saidAbout } from '../reasons/about-target.ts';
 import type { Assessment } from './assess.ts';
 import { FAILURES } from './budget.ts';

@@ -9,7 +9,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Hook } from '../../hooks/rules.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import { type Target, withStages } from '../model/rollout.ts';
 

@@ -1,8 +1,9 @@
 /** The contract of a signal: how a target is signalled, and how its report is read. */
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
-import type { Observation, Signalling } from '../model/decision.ts';
+import type { Signalling } from '../model/decision.ts';
 import type { DownloadState, PrefetchState } from '../model/downloads.ts';
+import type { Observation } from '../model/facts.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/rollout.ts';
 import type { World, WorldObject } from './world.ts';

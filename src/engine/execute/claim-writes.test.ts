@@ -22,7 +22,7 @@ import { later } from '../../../test/support/clock/times.ts';
 import { WHOLE } from '../../../test/support/whole.ts';
 import { annotated, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import type { RolloutPhase, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 

@@ -7,7 +7,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later } from '../../../test/support/clock/times.ts';
 import type { Drains } from '../../drain/running-drains.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import { ownerOf, type Target } from '../model/rollout.ts';
 import { endIdleDrains } from './run-node-actions.ts';
 

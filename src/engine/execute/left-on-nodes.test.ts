@@ -22,7 +22,7 @@ import { LIFECYCLE_REASON } from '../../drain/lifecycle-conditions.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

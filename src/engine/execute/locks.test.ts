@@ -23,7 +23,7 @@ import { createLockKeeper } from '../../coordination/lock-keeper.ts';
 import { daemonSets, type Lease, leases, type Node, nodes } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { OrphanedPlan } from '../contract/features.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 
 const LOOK_MS = 10_000;
 const KURED = 'weave.works/kured-node-lock';

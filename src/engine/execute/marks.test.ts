@@ -16,7 +16,7 @@ import {
 } from '../../../test/support/builders/table-dialect.ts';
 import { later } from '../../../test/support/clock/times.ts';
 import { annotated, nodes } from '../../kube/resources.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 
 const SCALE = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 const DISRUPT = 'karpenter.sh/do-not-disrupt';

@@ -15,7 +15,7 @@ import {
   withAnswer,
 } from '../../../test/support/builders/table-dialect.ts';
 import { nodes } from '../../kube/resources.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 
 const NAMES = ['n1', 'n2'];
 const MISSING = 'User "refit" cannot patch resource "nodes/status" at the cluster scope';

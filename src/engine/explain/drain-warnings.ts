@@ -7,8 +7,8 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { factsOf } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { isFinal, type Target, withStages } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { DrainPolicy, RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /** The parts of a policy that say how long a drain waits for budgets. */

@@ -10,11 +10,13 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
+import { needsOf } from '../assess/needs.ts';
 import { UNASKED } from '../model/asked.ts';
-import type { Snapshot, Wait } from '../model/decision.ts';
+import type { Wait } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { explain, explainToPeople } from './explain.ts';
+import { explainToPeople } from './explain.ts';
 
 const NOW = T0 + MINUTE;
 const moving = buildTarget('w3', 'intended');
@@ -94,7 +96,7 @@ test('read-only commands ask about a few of them, the leader about none', () => 
     w3: { observation: working('Restart') },
   });
   expect(explainToPeople(assess(snapshot, buildPolicy(), NOW)).probes).toHaveLength(10);
-  expect(explain(assess(snapshot, buildPolicy(), NOW)).probes).toEqual([]);
+  expect(needsOf(assess(snapshot, buildPolicy(), NOW)).probes).toEqual([]);
 });
 
 function nodeOf(name: string) {

@@ -12,12 +12,20 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
+import { type Needs, needsOf } from '../assess/needs.ts';
 import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
-import { type Explanation, explain, explainToPeople, groupWaits } from './explain.ts';
+import type { Snapshot } from '../model/snapshot.ts';
+import {
+  type Explanation,
+  explain,
+  explainToPeople,
+  type FullExplanation,
+  groupWaits,
+} from './explain.ts';
 
 const FINISHING = 'the nodes in progress have finished; then the plan ends';
 const SINCE = later(0);
@@ -36,8 +44,10 @@ type Options = {
 function explained(
   rollout: Rollout,
   { facts = atWork, more, policy, how = explain, now = 0 }: Options = {},
-): Explanation {
-  return how(assess({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now));
+): Partial<FullExplanation> & Explanation & { readonly needs: Needs } {
+  const snapshot = { ...buildSnapshot(rollout, facts), ...more };
+  const assessment = assess(snapshot, buildPolicy(policy), T0 + now);
+  return { ...how(assessment), needs: needsOf(assessment) };
 }
 
 const last = (rollout: Rollout, options?: Options): unknown =>
@@ -114,12 +124,12 @@ test('a new plan waits for its preconditions, and for nothing else', () => {
   const unasked = explained(rollout, { more: { preconditions: UNASKED } });
   const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
   expect(unasked.waits).toEqual([{ ...common, reason: checking, ends: 'the API server answers' }]);
-  expect(unasked.probes).toEqual([{ kind: 'preconditions' }]);
+  expect(unasked.needs.probes).toEqual([{ kind: 'preconditions' }]);
   const reason = because('CannotDecide', 'no answer');
   const preconditions = unanswered({ reason, recheckMs: 7 });
   const asked = explained(rollout, { more: { preconditions } });
   expect(asked.waits).toEqual([{ ...common, reason, ends: 'the probe gets an answer' }]);
-  expect(asked.recheckAfterMs).toBe(7);
+  expect(asked.needs.recheckAfterMs).toBe(7);
 });
 
 test.each<[string, Rollout, Partial<Snapshot>]>([
@@ -191,7 +201,7 @@ test.each<[string, 'worker' | 'controller', ReturnType<typeof gated>[], object[]
     [{ target: 'w1', until: later(5) }],
   ],
 ])('waits that are alike are one: %s', (_name, role, waiting, expected) => {
-  const waits = groupWaits(buildStage(role, []), waiting).map(({ wait }) => wait);
+  const waits = groupWaits(buildStage(role, []), waiting);
   const common = { gate: 'toy', reason: because('Paused', 'why'), ends: 'it ends', since: SINCE };
   expect(waits).toStrictEqual(expected.map((each) => ({ ...common, ...each })));
 });

@@ -9,8 +9,10 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess, phaseOf } from '../assess/assess.ts';
-import type { EndpointHealth, Snapshot, TargetFacts, Wait } from '../model/decision.ts';
+import type { Wait } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { type Rollout, withStages } from '../model/rollout.ts';
+import type { EndpointHealth, Snapshot } from '../model/snapshot.ts';
 import { explain } from './explain.ts';
 
 const POLICY = buildPolicy();

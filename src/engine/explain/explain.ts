@@ -1,109 +1,62 @@
 /** Explains a rollout to people: the phase of each target, and what each waiting target waits for. */
 import { rfc3339 } from '../../util/clock.ts';
+import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { counted, listed } from '../../util/phrases.ts';
-import { choose } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
+import { waitBeforeAdmission } from '../assess/before-admission.ts';
 import { budgetOf, describeUsedUpBudget, retriesThatHold } from '../assess/budget.ts';
-import { timeLeft } from '../assess/evaluate-target.ts';
-import { untilEarlierVersionsAreRead } from '../gates/earlier-versions-read.ts';
+import { deadlineOf } from '../assess/needs.ts';
+import { isHeldByFailures, unstartedTargets } from '../assess/unstarted.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
-import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
-import { untilAsked } from '../model/asked.ts';
+import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
-import { type Cordoned, type Probe, type Wait } from '../model/decision.ts';
-import { asksForEarlierVersions } from '../model/earlier-versions.ts';
+import type { Cordoned, Probe, Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
-import { type TargetPhase } from '../model/shown-phases.ts';
+import type { TargetPhase } from '../model/shown-phases.ts';
 import { awaitedRetries, retryReason } from '../schedule/awaited-retries.ts';
 import * as slots from '../schedule/slots.ts';
 import { keptCordons } from './kept-cordons.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
-  /** The probes whose answers the assessment needs but does not have. No watch shows these answers. */
-  readonly probes: readonly Probe[];
-  /**
-   * Milliseconds after which the plan must be assessed again even if no watched object changes; undefined if only a
-   * change of a watched object matters.
-   */
-  readonly recheckAfterMs: number | undefined;
 }
 
 export interface FullExplanation extends Explanation {
+  /** The probes whose answers some of these waits lack, although no decision depends on the answers now. */
+  readonly probes: readonly Probe[];
   /** The nodes that stay cordoned after the upgrade. */
   readonly cordoned: readonly Cordoned[];
 }
 
-/** Returns the explanation of an assessment. It is computed once, because commands, Events, conditions and metrics of a turn ask for it. */
+/** Returns the explanation of an assessment. It is computed once, because Events, conditions and metrics of a turn ask for it. */
 export const explain = onceForEach(
-  (assessment: Assessment): Explanation => explanationOf(assessment, inState),
+  (assessment: Assessment): Explanation => ({ waits: waitsWith(assessment, () => true) }),
 );
 
-/** A function that returns the pending targets of a stage that wait for a free slot. */
-type Counted = (stage: Stage, state: 'pending') => readonly Target[];
+/** Says whether a pending target counts as waiting for a slot or for an earlier stage. */
+type IsCounted = (stage: Stage, target: Target) => boolean;
 
-/** Returns the explanation. `counted` returns the pending targets of a stage that count as waiting for a slot. */
-function explanationOf(assessment: Assessment, counted: Counted): Explanation {
-  const { snapshot, now, stage } = assessment;
+function waitsWith(assessment: Assessment, isCounted: IsCounted): readonly Wait[] {
+  const { snapshot, stage } = assessment;
   const { rollout } = snapshot;
-  if (isFinal(rollout)) return { waits: [], recheckAfterMs: undefined, probes: [] };
-  const first = preconditionsWait(assessment) ?? earlierVersionsWait(assessment);
-  const inFlight = stage && !first ? inFlightWaits(assessment, stage) : [];
-  const all = first
-    ? [first]
-    : [...inFlight, ...retryWaits(assessment), ...pendingWaits(assessment, stage, counted)];
-  const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
-  // A deadline that has passed without an effect needs no recheck.
-  const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
-  const soonest = Math.min(...rechecks, ...deadlines);
-  return {
-    // The targets of a new rollout have no recorded time, so their wait begins when the plan was created.
-    waits: all.map(({ wait }) =>
-      rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait,
-    ),
-    recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
-    probes: all.flatMap(({ probe }) => probe ?? []),
-  };
-}
-
-/** Returns the wait of a new plan that rolls a run back and has not yet read the record of that run. */
-function earlierVersionsWait({ snapshot }: DecisionContext): ExplainedWait | undefined {
-  const { rollout, decisions } = snapshot;
-  if (rollout.phase !== 'new' || !asksForEarlierVersions(snapshot)) return undefined;
-  const { reason, ends, recheckMs, probe } = untilEarlierVersionsAreRead(decisions);
-  return {
-    wait: { gate: 'versions-follow', reason, ends, since: rollout.source.created, ofStage: true },
-    recheckMs,
-    probe,
-  };
-}
-
-function preconditionsWait({
-  snapshot: { rollout, preconditions },
-}: DecisionContext): ExplainedWait | undefined {
-  if (rollout.phase !== 'new') return undefined;
-  if (preconditions.kind === 'answered' || preconditions.kind === 'never') return undefined;
-  const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
-  const { reason, ends, ...next } =
-    preconditions.kind === 'unasked'
-      ? {
-          reason: checking,
-          ends: 'the API server answers',
-          probe: { kind: 'preconditions' } as const,
-        }
-      : untilAsked(preconditions);
-  return {
-    wait: { gate: 'preconditions', reason, ends, since: rollout.source.created, ofStage: true },
-    ...next,
-  };
-}
-
-export interface ExplainedWait extends Pick<Waiting, 'recheckMs' | 'probe'> {
-  readonly wait: Wait;
-  /** The deadline of the target in milliseconds since the epoch; undefined if it has none. */
-  readonly deadline?: number | undefined;
+  if (isFinal(rollout)) return [];
+  const first = waitBeforeAdmission(snapshot);
+  if (first) {
+    const { gate, reason, ends } = first;
+    return [{ gate, reason, ends, since: rollout.source.created, ofStage: true }];
+  }
+  const inFlight = stage ? inFlightWaits(assessment, stage) : [];
+  const all = [
+    ...inFlight,
+    ...retryWaits(assessment),
+    ...pendingWaits(assessment, stage, isCounted),
+  ];
+  // The targets of a new rollout have no recorded time, so their wait begins when the plan was created.
+  return rollout.phase === 'new'
+    ? all.map((wait) => ({ ...wait, since: rollout.source.created }))
+    : all;
 }
 
 const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
@@ -113,50 +66,43 @@ const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
   verifying: 'the node reports that it is done, or that it failed',
 };
 
-function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
-  const { snapshot, policy, now } = assessment;
+function inFlightWaits(assessment: Assessment, stage: Stage): Wait[] {
+  const { snapshot, now } = assessment;
   return inState(stage, 'intended').map((target) => {
-    const evaluation = assessment.of(stage, target);
     const {
       phase,
       reason,
       ends = IN_FLIGHT_ENDS[phase],
       gate,
-      recheckMs,
       until: known,
-      probe,
-    } = evaluation;
+    } = assessment.of(stage, target);
     const facts = factsOf(snapshot, target);
     const { observation } = facts;
-    // The time that the node reports, and the deadline, count only after the target was signalled.
+    // The time that the node reports counts only after the target was signalled.
     const isSignalled = observation.kind !== 'none';
     // The time that the node reports may be in the future, or may be no valid time.
     const latest = now - (facts.watchedMs ?? 0);
     const reported =
       isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
     const since = isSignalled ? reported : target.since;
-    const deadline = now + timeLeft(target, facts, policy, now);
-    const hasDeadline = isSignalled && Number.isFinite(deadline);
-    const until = hasDeadline || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
-    const wait = { target: target.name, gate: gate ?? phase, reason, ends, since, ...until };
-    return { wait, recheckMs, probe, ...(hasDeadline ? { deadline } : {}) };
+    const deadline = deadlineOf(assessment, target);
+    const until = known ?? (deadline === undefined ? undefined : rfc3339(deadline));
+    const wait = { target: target.name, gate: gate ?? phase, reason, ends, since };
+    return { ...wait, ...defined({ until }) };
   });
 }
 
 /** Returns one wait for each failed target that is tried again. */
-function retryWaits({ snapshot, policy, now }: Assessment): ExplainedWait[] {
+function retryWaits({ snapshot, policy }: Assessment): Wait[] {
   return awaitedRetries(snapshot, policy).map((each) => {
     const { target, dueMs, isOrdered } = each;
     const { name, since } = target;
     const reason = retryReason(each);
     const sooner = `or somebody runs refit retry ${name}`;
     const wait = { target: name, gate: 'retry', reason, since };
-    if (isOrdered) return { wait: { ...wait, ends: 'the work of the failed attempt has ended' } };
+    if (isOrdered) return { ...wait, ends: 'the work of the failed attempt has ended' };
     const until = rfc3339(dueMs);
-    return {
-      wait: { ...wait, ends: `the pause is over, at ${until}, ${sooner}`, until },
-      recheckMs: Math.max(0, dueMs - now),
-    };
+    return { ...wait, ends: `the pause is over, at ${until}, ${sooner}`, until };
   });
 }
 
@@ -164,42 +110,26 @@ function retryWaits({ snapshot, policy, now }: Assessment): ExplainedWait[] {
 function pendingWaits(
   assessment: Assessment,
   stage: Stage | undefined,
-  counted: Counted,
-): ExplainedWait[] {
+  isCounted: IsCounted,
+): Wait[] {
   const { rollout } = assessment.snapshot;
   const since = lastProgress(assessment, rollout.stages);
   const ends = 'the record of the plan can be read again';
   if (rollout.unread)
-    return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
-  if (assessment.isStopping) return [{ wait: { ...stopOf(assessment), since, ofStage: true } }];
+    return [{ gate: 'record', reason: rollout.unread, ends, since, ofStage: true }];
+  if (assessment.isStopping) return [{ ...stopOf(assessment), since, ofStage: true }];
   if (!stage) return [];
-  const free = assessment.openSlots;
-  // If a gate blocks every target, the wait names this gate even if no slot is free, because a free slot would not end
-  // that wait.
-  const blocked = free === 0 ? blockedAsOne(assessment, stage) : undefined;
-  const { waiting, chosen } = blocked ?? choose(assessment, stage);
+  const { waiting, queued } = unstartedTargets(assessment);
   const gated = waiting.map((each) => ({
     ...each,
     since: waitingSince(assessment, stage, each) ?? since,
   }));
-  const isBlockedAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
-  // If slots are free and the first targets wait for a gate, the gate was not evaluated for the later targets. These
-  // later targets do not wait for a slot.
-  const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
-  const told = new Set([...chosen, ...waiting.map(({ target }) => target)]);
-  const unslotted =
-    isBlockedAsOne || !isTaken
-      ? 0
-      : counted(stage, 'pending').filter((target) => !told.has(target)).length;
-  const queued = slotWait(assessment, stage, unslotted, since);
-  return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage, counted)];
-}
-
-function blockedAsOne(context: DecisionContext, stage: Stage) {
-  const [first] = inState(stage, 'pending');
-  // The order and the waves are ignored here: while no slot is free, the target waits for nodes in progress anyway.
-  const gated = first && slots.gatedTarget(context, stage, first);
-  return gated?.ofRollout === true && !gated.probe ? { waiting: [gated], chosen: [] } : undefined;
+  const count = queued.filter((target) => isCounted(stage, target)).length;
+  return [
+    ...groupWaits(stage, gated),
+    ...slotWait(assessment, stage, count, since),
+    ...laterWaits(rollout.stages, stage, isCounted),
+  ];
 }
 
 function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
@@ -267,23 +197,23 @@ function slotWait(
   stage: Stage,
   count: number,
   since: string,
-) {
+): Wait[] {
   if (count <= 0) return [];
-  const { maxFailures } = policy;
+  const wait = { since, ofStage: true } as const;
   const queued = `${counted(count, stage.role)} queued`;
   const kept = stage.failedHoldSlots === true ? inState(stage, 'failed') : [];
   const keepers = listed(kept.map(({ name }) => name));
   const retried = 'a failed node is tried again: run refit retry NODE';
-  if (maxFailures > 0 && kept.length > maxFailures) {
+  if (isHeldByFailures(stage, policy)) {
     const message = `${queued}; ${kept.length} failed, more than ${budgetOf(policy)} allows: ${keepers}`;
     const reason = because('FinishingInFlight', message);
     const lifted = `${retried}; or failureBudget of the UpgradePolicy is ${kept.length} or more`;
-    return [
-      { wait: { gate: 'failure-budget', reason, ends: lifted, since, ofStage: true } as const },
-    ];
+    return [{ gate: 'failure-budget', reason, ends: lifted, ...wait }];
   }
-  const atWork = slots.failedInFlightIn(snapshot, now);
-  const names = atWork.map(({ target }) => target.name).join(', ');
+  const names = slots
+    .failedInFlightIn(snapshot, now)
+    .map(({ target }) => target.name)
+    .join(', ');
   const failed =
     names === '' ? '' : `; these failed nodes are still at work and keep a slot: ${names}`;
   const keeping = kept.length === 0 ? '' : `; these failed nodes keep a slot: ${keepers}`;
@@ -291,42 +221,25 @@ function slotWait(
     'NoFreeSlot',
     `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`,
   );
-  const recheckMs = Math.min(...atWork.map(({ leftMs }) => leftMs).filter(Number.isFinite));
   const isAtWork = kept.length === 0 || inState(stage, 'intended').length > 0;
-  const wait = {
-    gate: 'slots',
-    reason,
-    ends: isAtWork ? 'a node in progress is done' : retried,
-    since,
-  } as const;
   return [
-    {
-      wait: { ...wait, ofStage: true as const },
-      ...(Number.isFinite(recheckMs) ? { recheckMs } : {}),
-    },
+    { gate: 'slots', reason, ends: isAtWork ? 'a node in progress is done' : retried, ...wait },
   ];
 }
 
-function laterWaits(stages: readonly Stage[], active: Stage, counted: Counted): ExplainedWait[] {
+function laterWaits(stages: readonly Stage[], active: Stage, isCounted: IsCounted): Wait[] {
   const several = new Set(stages.map(({ command }) => command)).size > 1;
   const titleOf = ({ role, command }: Stage, plural: boolean): string =>
     `${role}${plural ? 's' : ''}${several ? ` of spec.commands[${command}]` : ''}`;
   return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
-    const { length, 0: first } = counted(stage, 'pending');
+    const pending = inState(stage, 'pending').filter((target) => isCounted(stage, target));
+    const { length, 0: first } = pending;
     if (!first) return [];
     const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
     const message = `${who} until the ${titleOf(active, true)} are done`;
     const ends = 'the earlier stage is done';
-    return [
-      {
-        wait: {
-          gate: 'stages',
-          reason: because('EarlierStage', message),
-          ends,
-          since: first.since,
-        },
-      },
-    ];
+    const { since } = first;
+    return [{ gate: 'stages', reason: because('EarlierStage', message), ends, since }];
   });
 }
 
@@ -334,23 +247,11 @@ function laterWaits(stages: readonly Stage[], active: Stage, counted: Counted): 
 export function groupWaits(
   stage: Stage,
   waiting: readonly (slots.GatedTarget & { readonly since: string })[],
-): ExplainedWait[] {
+): Wait[] {
   const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];
-    const {
-      target,
-      gate,
-      reason,
-      ends,
-      since,
-      until,
-      unapproved,
-      uncordon,
-      after,
-      recheckMs,
-      probe,
-    } = first;
+    const { target, gate, reason, ends, since, until, unapproved, uncordon, after } = first;
     // A waiting controller also blocks the controllers after it.
     const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
     const more = {
@@ -360,7 +261,7 @@ export function groupWaits(
       ...(uncordon === undefined ? {} : { uncordon }),
       ...(after === undefined ? {} : { after }),
     };
-    return { wait: { target: target.name, gate, reason, ends, since, ...more }, recheckMs, probe };
+    return [{ target: target.name, gate, reason, ends, since, ...more }];
   });
 }
 
@@ -393,41 +294,44 @@ const MAX_TARGETS = 10;
  * `explain` would have to read each target to know whether it is held.
  */
 export function explainToPeople(assessment: Assessment): FullExplanation {
-  const explanation = explanationOf(assessment, (stage, state) =>
-    inState(stage, state).filter((target) => !isTargetHeld(assessment, stage, target)),
-  );
-  const { waits, probes } = explanation;
+  const { stage } = assessment;
+  const waits = waitsWith(assessment, (of, target) => !isTargetHeld(assessment, of, target));
   const names = new Set(waits.map(({ target }) => target));
   const known = new Set(waits.map(sentenceOf));
-  const more = passedOverWaits(assessment);
-  const added = more.filter(({ wait }) => !names.has(wait.target) && !known.has(sentenceOf(wait)));
+  const passedOver = passedOverTargets(assessment);
+  const more = stage ? groupWaits(stage, passedOver) : [];
   return {
-    ...explanation,
-    waits: [...waits, ...added.map(({ wait }) => wait)],
-    probes: [...probes, ...more.flatMap(({ probe }) => probe ?? [])],
+    waits: [
+      ...waits,
+      ...more.filter((wait) => !names.has(wait.target) && !known.has(sentenceOf(wait))),
+    ],
+    probes: passedOver.flatMap(({ probe }) => probe ?? []),
     cordoned: keptCordons(assessment),
   };
 }
 
 /**
- * Returns the waits of targets that the scheduler has passed over. Such a target is still pending, although a target
- * later in the list has started. The state `skipped` has another meaning.
+ * Returns the targets that the scheduler has passed over, with the wait of each. Such a target is still pending,
+ * although a target later in the list has started. The state `skipped` has another meaning.
  */
-function passedOverWaits(assessment: Assessment): ExplainedWait[] {
+function passedOverTargets(
+  assessment: Assessment,
+): readonly (slots.GatedTarget & { readonly since: string })[] {
   const { snapshot, stage, isStopping } = assessment;
   const { rollout } = snapshot;
   if (!stage || isFinal(rollout) || rollout.unread || isStopping) return [];
   const last = stage.targets.findLastIndex(({ state }) => state !== 'pending');
-  const waiting = inState({ targets: stage.targets.slice(0, Math.max(0, last)) }, 'pending')
-    .slice(0, MAX_TARGETS)
-    .flatMap((target) => slots.chooseTargets(assessment, stage, [target], 1).waiting)
-    // The waits of the whole rollout are left out, because `explain` returns them already.
-    .filter(({ ofRollout }) => ofRollout !== true)
-    .map((refused) => ({
-      ...refused,
-      since: waitingSince(assessment, stage, refused) ?? refused.target.since,
-    }));
-  return groupWaits(stage, waiting);
+  return (
+    inState({ targets: stage.targets.slice(0, Math.max(0, last)) }, 'pending')
+      .slice(0, MAX_TARGETS)
+      .flatMap((target) => slots.chooseTargets(assessment, stage, [target], 1).waiting)
+      // The waits of the whole rollout are left out, because `explain` returns them already.
+      .filter(({ ofRollout }) => ofRollout !== true)
+      .map((refused) => ({
+        ...refused,
+        since: waitingSince(assessment, stage, refused) ?? refused.target.since,
+      }))
+  );
 }
 
 function sentenceOf({ gate, reason }: Wait): string {

@@ -3,8 +3,9 @@
  * pods until somebody uncordons them.
  */
 import { type DecisionContext, factsOf } from '../gates/types.ts';
-import type { Cordoned, Snapshot } from '../model/decision.ts';
+import type { Cordoned } from '../model/decision.ts';
 import { isFinal, type Target, withStages } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**

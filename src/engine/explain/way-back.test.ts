@@ -11,8 +11,8 @@ import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { keptFileUrl } from '../../signal/kept-file.ts';
 import { answered } from '../model/asked.ts';
-import type { TargetFacts } from '../model/decision.ts';
 import type { DecisionsOfPeople } from '../model/decisions-of-people.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { RecordedState, Role, Stage } from '../model/rollout.ts';
 import { pointsOfNoReturn, wayBackOf, wayBackOfRollout } from './way-back.ts';
 

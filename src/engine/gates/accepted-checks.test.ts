@@ -6,9 +6,9 @@ import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts'
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { CheckResult } from '../../health/checks.ts';
 import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { acceptancesIn } from '../model/decisions-of-people.ts';
 import { because } from '../model/reasons.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { healthy, healthyAfter } from './healthy.ts';
 
 const RUN = input('worker').run;

@@ -5,9 +5,11 @@
 import { forDownloads } from '../../signal/prefetch.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { Signalling, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { Signalling } from '../model/decision.ts';
 import type { DownloadState } from '../model/downloads.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { pinAgainst } from './pins.ts';
 

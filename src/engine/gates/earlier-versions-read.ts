@@ -3,7 +3,7 @@
  * ran before that run.
  */
 import { untilAsked } from '../model/asked.ts';
-import type { Snapshot } from '../model/decision.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { type Waiting, wait } from './types.ts';
 
 /** Returns the wait. If the API server did not answer, the leader asks again after a pause. */

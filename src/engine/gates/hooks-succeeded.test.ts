@@ -13,7 +13,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Hook, HookResult, HookState } from '../../hooks/rules.ts';
 import { assess } from '../assess/assess.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { type Target, withStages } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Command, commandsFor } from '../turn/commands.ts';

@@ -6,7 +6,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { Target } from '../model/rollout.ts';
 import { hostsFit } from './hosts-fit.ts';
 import { gateInput } from './types.ts';

@@ -4,7 +4,7 @@
  */
 import { matchesLabels } from '../../kube/selectors.ts';
 import { compareVersionTexts, parseVersion, withPlusSign } from '../../util/version.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
 

@@ -14,7 +14,7 @@ import type { Hook, HookMoment, HookState } from '../../hooks/rules.ts';
 import { assess } from '../assess/assess.ts';
 import { explain } from '../explain/explain.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { RolloutPhase, Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { planHookFailures, planHookMemory } from '../report/failed-plan-hooks.ts';

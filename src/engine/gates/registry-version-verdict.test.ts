@@ -5,9 +5,9 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { uncheckedReason, versionVerdict } from '../assess/advance.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3' });
 const apiServers = [{ name: 'c1', version: 'v1.36.3' }];

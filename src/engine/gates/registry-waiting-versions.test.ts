@@ -4,7 +4,7 @@ import { judged, said } from '../../../test/support/builders/gate-inputs.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import type { Node } from '../../kube/resources.ts';
-import type { Snapshot } from '../model/decision.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import type { GateInput } from './types.ts';
 import { versionsFollow } from './versions-follow.ts';

@@ -1,7 +1,7 @@
 /** Tests which gates are evaluated, and in which order. */
 import { describe, expect, test } from 'vitest';
 import { input } from '../../../test/support/builders/gate-inputs.ts';
-import type { EndpointHealth } from '../model/decision.ts';
+import type { EndpointHealth } from '../model/snapshot.ts';
 import { AFTER_TARGET, BEFORE_ROLLOUT, BEFORE_TARGET, evaluate } from './registry.ts';
 import type { Gate } from './types.ts';
 

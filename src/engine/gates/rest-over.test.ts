@@ -9,7 +9,7 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import type { TargetEvaluation } from '../assess/evaluation.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 
 /**
  * Returns the evaluation of a node that succeeded at T0 and has to settle for one hour. The leader has watched it all

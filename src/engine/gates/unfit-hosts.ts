@@ -3,8 +3,9 @@
  * has started.
  */
 import { onceForEach } from '../../util/memo.ts';
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { pinAgainst } from './pins.ts';
 

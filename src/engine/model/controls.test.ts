@@ -16,7 +16,7 @@ import {
   RETRY_ANNOTATION,
   withRetry,
 } from './controls.ts';
-import type { Observation } from './decision.ts';
+import type { Observation } from './facts.ts';
 import { because } from './reasons.ts';
 import type { Stage } from './rollout.ts';
 

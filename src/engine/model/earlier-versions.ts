@@ -8,8 +8,8 @@ import { isText, recordsIn } from '../../util/json.ts';
 import { isSameMinor, parseVersion } from '../../util/version.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { answerOf, isAwaited } from './asked.ts';
-import type { Snapshot, TargetFacts } from './decision.ts';
 import type { EarlierRun, VersionBefore } from './earlier-runs.ts';
+import type { TargetFacts } from './facts.ts';
 import {
   type Role,
   type Rollout,
@@ -19,6 +19,7 @@ import {
   withKubernetesVersion,
 } from './rollout.ts';
 import { qualifiedRunId } from './runs.ts';
+import type { Snapshot } from './snapshot.ts';
 
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
 export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';

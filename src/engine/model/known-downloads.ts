@@ -4,7 +4,7 @@ import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { isKeptFileUrl } from '../../signal/kept-file.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { answerOf } from './asked.ts';
-import type { Snapshot } from './decision.ts';
+import type { Snapshot } from './snapshot.ts';
 
 export type KnownDownload = NonNullable<NodeRolloutRun['downloads']>[number];
 

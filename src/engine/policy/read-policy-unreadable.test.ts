@@ -13,7 +13,7 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { answered } from '../model/asked.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import { readPolicy } from './read-policy.ts';
 

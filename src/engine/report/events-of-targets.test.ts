@@ -8,7 +8,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import { nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';

@@ -10,7 +10,7 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { type IdleMemory, idleMemory } from './idle-targets.ts';
 
 /**

@@ -24,7 +24,7 @@ import { type PlanEnd, planEndOf, versionAsked } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { wayBackOfRollout } from '../explain/way-back.ts';
 import { planHookRuns } from '../gates/hook-runs.ts';
-import type { Snapshot, Wait } from '../model/decision.ts';
+import type { Wait } from '../model/decision.ts';
 import {
   inState,
   isFinal,
@@ -34,6 +34,7 @@ import {
   targetsIn,
   withStages,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { settledNames } from '../turn/choose-hooks.ts';
 import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';

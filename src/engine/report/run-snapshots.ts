@@ -6,7 +6,8 @@ import { MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Snapshot, TargetReport } from '../model/decision.ts';
+import type { TargetReport } from '../model/facts.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 export type RunSnapshot = NonNullable<NodeRolloutRun['snapshots']>[number];
 type Reported = NonNullable<TargetReport['etcdSnapshot']>;

@@ -4,7 +4,7 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import { runVersions } from './run-versions.ts';
 

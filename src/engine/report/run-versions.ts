@@ -5,8 +5,9 @@
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { isKubernetesPart, mayBePartOf } from '../../versions/release-parts.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Observation, Snapshot } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 export type RunVersions = Pick<NodeRolloutRun, 'before' | 'downloads'>;
 type Downloads = NonNullable<NodeRolloutRun['downloads']>;

@@ -10,9 +10,9 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Role, Rollout, Target } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { commandsFor } from '../turn/commands.ts';
 import { awaitedRetries, dueRetries, retriedRunOf } from './awaited-retries.ts';
 

@@ -7,7 +7,6 @@ import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -17,6 +16,7 @@ import {
   type Target,
   withStages,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RetryRule, RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /** The longest pause between two attempts, in milliseconds. Each attempt doubles the pause up to this limit. */

@@ -5,8 +5,8 @@
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, labelsOf, nodeNameOf, wait } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { isOfControlPlane } from './control-plane.ts';
 

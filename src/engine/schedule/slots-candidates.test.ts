@@ -11,7 +11,7 @@ import { growthOf } from '../../../test/support/growth.ts';
 import { BEFORE_TARGET } from '../gates/registry.ts';
 import { type Gate, PASS, wait } from '../gates/types.ts';
 import { answered } from '../model/asked.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/rollout.ts';
 import { type Choice, chooseTargets } from './slots.ts';

@@ -4,9 +4,9 @@
  */
 import { BEFORE_TARGET, evaluate, type Refusal } from '../gates/registry.ts';
 import * as gating from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { STALE_AFTER_MS } from '../snapshot/gather.ts';
 import { groupsOf, orderCheck } from './order.ts';

@@ -12,9 +12,9 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { approvalsIn, type DecisionsOfPeople, runOf } from '../model/decisions-of-people.ts';
 import { because } from '../model/reasons.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 const CANARY = { selector: { matchLabels: { canary: 'true' } } };
 const canary = { labels: { canary: 'true' } };

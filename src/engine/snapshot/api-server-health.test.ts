@@ -1,6 +1,6 @@
 /** Tests that an API server is ready only if /readyz answers with 2xx, and that any other answer is reported. */
 import { describe, expect, test } from 'vitest';
-import type { EndpointHealth } from '../model/decision.ts';
+import type { EndpointHealth } from '../model/snapshot.ts';
 import { askControlPlane } from './api-server-health.ts';
 
 const answers: Readonly<Record<string, () => Promise<number>>> = {

@@ -1,7 +1,7 @@
 /** Asks API servers whether they are ready. */
 import { messageOf } from '../../util/errors.ts';
 import type { Endpoint } from '../contract/world.ts';
-import type { EndpointHealth } from '../model/decision.ts';
+import type { EndpointHealth } from '../model/snapshot.ts';
 
 /**
  * Asks the API server of a controller whether it is ready. Resolves with the HTTP status of `/readyz`; rejects if no answer comes in

@@ -4,8 +4,8 @@
  */
 import type { HealthMonitor } from '../../health/monitor.ts';
 import { factsOf, nodeNameOf } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { isFinal, targetsIn } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**

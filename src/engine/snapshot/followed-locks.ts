@@ -4,8 +4,8 @@ import type { KubeObject } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { OrphanedPlan } from '../contract/features.ts';
 import type { World } from '../contract/world.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { isFinal, targetsIn } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**

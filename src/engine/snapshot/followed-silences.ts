@@ -1,8 +1,8 @@
 /** Tells the keeper of silences which nodes of a plan are in progress. */
 import type { SilenceKeeper } from '../../silences/keeper.ts';
 import { factsOf, nodeNameOf } from '../gates/types.ts';
-import type { Snapshot } from '../model/decision.ts';
 import { isFinal, targetsIn } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**

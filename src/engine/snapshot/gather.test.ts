@@ -13,7 +13,7 @@ import { growthOf } from '../../../test/support/growth.ts';
 import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { World } from '../contract/world.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import { type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import { gather, platformOf } from './gather.ts';

@@ -26,15 +26,8 @@ import type { World, WorldObject } from '../contract/world.ts';
 import { ABSENT } from '../gates/types.ts';
 import { type Asked, answered, type FailedRequest, NEVER, UNASKED } from '../model/asked.ts';
 import { controlsOn } from '../model/controls.ts';
-import type {
-  ForeignWork,
-  NodeView,
-  Observation,
-  ObservedForeignWork,
-  Snapshot,
-  TargetFacts,
-} from '../model/decision.ts';
 import { ROLLS_BACK_ANNOTATION } from '../model/earlier-versions.ts';
+import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import {
   hasStarted,
   isFinal,
@@ -46,6 +39,7 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import { qualifiedRunId } from '../model/runs.ts';
+import type { ForeignWork, ObservedForeignWork, Snapshot } from '../model/snapshot.ts';
 import { generationOfEnd, generationSeen } from '../model/written-conditions.ts';
 import { type OwnFacts, withLazyFacts } from './lazy-facts.ts';
 import { possibleRollBack } from './possible-roll-back.ts';

@@ -7,7 +7,7 @@ import { otherWorkOn } from '../../coordination/tools.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
-import type { TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import type { Rollout, Stage, Target } from '../model/rollout.ts';
 
 /**

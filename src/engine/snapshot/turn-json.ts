@@ -1,6 +1,7 @@
 /** Writes a snapshot as JSON, and reads it back. A turn with the copy has the same assessment and the same commands. */
-import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { withStages } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 /** Returns the snapshot with the facts of all targets. An assessment of a large rollout does not collect them all. */
 export function withAllFacts(snapshot: Snapshot): Snapshot {

@@ -5,7 +5,7 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE } from '../../../test/support/clock/times.ts';
-import type { Observation } from '../model/decision.ts';
+import type { Observation } from '../model/facts.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { targetTimes, watchTimes } from './watch-times.ts';
 

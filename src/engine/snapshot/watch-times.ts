@@ -5,8 +5,9 @@
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { MonotonicClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { ForeignWork, Observation, TargetFacts } from '../model/decision.ts';
+import type { Observation, TargetFacts } from '../model/facts.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
+import type { ForeignWork } from '../model/snapshot.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 

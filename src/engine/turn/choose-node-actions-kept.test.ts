@@ -20,9 +20,10 @@ import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { NodeView, Observation, Snapshot, TargetFacts } from '../model/decision.ts';
+import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
 
 const node = (name: string, more: Partial<NodeView> = {}): NodeView => ({

@@ -19,7 +19,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
-import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
+import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Role, RolloutPhase, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

@@ -7,12 +7,8 @@ import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
-import {
-  type NodeAction,
-  type NodeView,
-  type Snapshot,
-  type TargetFacts,
-} from '../model/decision.ts';
+import type { NodeAction } from '../model/decision.ts';
+import type { NodeView, TargetFacts } from '../model/facts.ts';
 import type { Reason } from '../model/reasons.ts';
 import {
   activeStage,
@@ -24,6 +20,7 @@ import {
   type Target,
   targetsIn,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { saidAbout } from '../reasons/about-target.ts';
 import { announcementsOf } from './lifecycle-conditions.ts';

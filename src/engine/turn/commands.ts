@@ -4,10 +4,10 @@ import { ownMember } from '../../util/own-member.ts';
 import { settle } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { isRestartDue, lastEndOf } from '../assess/ended.ts';
+import { needsOf } from '../assess/needs.ts';
 import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
-import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
-import type { NodeAction, Probe, Signalling, Snapshot } from '../model/decision.ts';
+import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 import {
   inState,
@@ -17,6 +17,7 @@ import {
   type Stage,
   type Target,
 } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { dueRetries, type RetryOrder } from '../schedule/awaited-retries.ts';
 import { batchMs } from './batching.ts';
 import { areClaimsDue } from './choose-claims.ts';
@@ -68,7 +69,7 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   if (back?.kind === 'ask') return [{ kind: 'probe', probe: { kind: 'decisions' } }];
   if (back?.kind === 'due') return [{ kind: 'roll-back', plan: back.plan, reason: back.reason }];
   const settled = settle(assessment);
-  const { probes, recheckAfterMs } = explain(settled);
+  const { probes, recheckAfterMs } = needsOf(settled);
   if (probes.length > 0) return probes.map((probe) => ({ kind: 'probe', probe }));
   const next = settled.snapshot.rollout;
   const isRecorded = next === rollout;

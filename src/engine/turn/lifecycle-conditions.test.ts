@@ -12,7 +12,7 @@ import type { LifecycleCondition } from '../../drain/lifecycle-conditions.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { assess } from '../assess/assess.ts';
 import { answered } from '../model/asked.ts';
-import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
+import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

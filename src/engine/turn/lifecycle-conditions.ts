@@ -10,7 +10,8 @@ import { onceForEach } from '../../util/memo.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import { factsOf } from '../gates/types.ts';
-import type { NodeAction, NodeView, TargetFacts } from '../model/decision.ts';
+import type { NodeAction } from '../model/decision.ts';
+import type { NodeView, TargetFacts } from '../model/facts.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 

@@ -8,10 +8,11 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
-import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import type { PrefetchState } from '../model/downloads.ts';
+import type { Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { prefetchesOf } from './prefetch.ts';
 

@@ -1,6 +1,6 @@
 /** The smallest dialects that do not signal objects. One creates Jobs, the other starts work elsewhere. */
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
-import type { Observation } from '../../../src/engine/model/decision.ts';
+import type { Observation } from '../../../src/engine/model/facts.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
 import { jobs, type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';

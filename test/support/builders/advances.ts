@@ -1,7 +1,8 @@
 /** Checks for tests what one pass of the leader changes in one rollout. */
 import { expect, test } from 'vitest';
-import type { EndpointHealth, TargetFacts } from '../../../src/engine/model/decision.ts';
+import type { TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { Rollout, Stage } from '../../../src/engine/model/rollout.ts';
+import type { EndpointHealth } from '../../../src/engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { MINUTE, T0 } from '../clock/times.ts';
 import { decide } from './decisions.ts';

@@ -6,9 +6,10 @@
 import * as fc from 'fast-check';
 import { answered, UNASKED, unanswered } from '../../../src/engine/model/asked.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
-import type { Observation, Snapshot, TargetFacts } from '../../../src/engine/model/decision.ts';
+import type { Observation, TargetFacts } from '../../../src/engine/model/facts.ts';
 import { because } from '../../../src/engine/model/reasons.ts';
 import type { Role, Rollout, Stage, Target } from '../../../src/engine/model/rollout.ts';
+import type { Snapshot } from '../../../src/engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { HOUR, later, MINUTE, T0 } from '../clock/times.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';

@@ -8,7 +8,7 @@ import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialec
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { World } from '../../../src/engine/contract/world.ts';
 import { answered } from '../../../src/engine/model/asked.ts';
-import type { EndpointHealth, Snapshot } from '../../../src/engine/model/decision.ts';
+import type { EndpointHealth, Snapshot } from '../../../src/engine/model/snapshot.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../../src/engine/snapshot/gather.ts';
 import { MINUTE, T0 } from '../clock/times.ts';

@@ -5,13 +5,10 @@
 import { censusOf, type GateInput, type Verdict } from '../../../src/engine/gates/types.ts';
 import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
-import type {
-  EndpointHealth,
-  ObservedForeignWork,
-  TargetFacts,
-} from '../../../src/engine/model/decision.ts';
 import type { DownloadState } from '../../../src/engine/model/downloads.ts';
+import type { TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { Role } from '../../../src/engine/model/rollout.ts';
+import type { EndpointHealth, ObservedForeignWork } from '../../../src/engine/model/snapshot.ts';
 import type { Hold } from '../../../src/signal/holds.ts';
 import { later, T0 } from '../clock/times.ts';
 import { buildNode } from './nodes.ts';

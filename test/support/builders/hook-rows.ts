@@ -11,7 +11,7 @@ import {
 import { planHooksBefore } from '../../../src/engine/gates/plan-hooks.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { answered, UNASKED } from '../../../src/engine/model/asked.ts';
-import type { TargetFacts } from '../../../src/engine/model/decision.ts';
+import type { TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { DrainPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import type { Hook, HookMoment, HookState } from '../../../src/hooks/rules.ts';
 import { T0 } from '../clock/times.ts';

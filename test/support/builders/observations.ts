@@ -2,7 +2,7 @@
  * Observations of signals on nodes, for tests. By default the attempt begins, and the node answers, at the time
  * `later(0)`.
  */
-import type { Observation } from '../../../src/engine/model/decision.ts';
+import type { Observation } from '../../../src/engine/model/facts.ts';
 import { later } from '../clock/times.ts';
 
 export const NONE: Observation = { kind: 'none' };

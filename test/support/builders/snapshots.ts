@@ -3,8 +3,9 @@
 import { ABSENT } from '../../../src/engine/gates/types.ts';
 import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
-import type { EndpointHealth, Snapshot, TargetFacts } from '../../../src/engine/model/decision.ts';
+import type { TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
+import type { EndpointHealth, Snapshot } from '../../../src/engine/model/snapshot.ts';
 import { NONE } from './observations.ts';
 
 export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];

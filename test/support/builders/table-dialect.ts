@@ -1,6 +1,6 @@
 /** A minimal dialect for tests of the engine. The plan stores its rollout, and the object stores its observation. */
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
-import type { Observation } from '../../../src/engine/model/decision.ts';
+import type { Observation } from '../../../src/engine/model/facts.ts';
 import type { Role, Rollout } from '../../../src/engine/model/rollout.ts';
 import { isRelevant } from '../../../src/engine/snapshot/predicates.ts';
 import { type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';

@@ -1,7 +1,7 @@
 /** The answers of the gate about the version of a kubelet after an upgrade, as rows for the table of all gates. */
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { versionReached } from '../../../src/engine/gates/version-reached.ts';
-import type { TargetFacts } from '../../../src/engine/model/decision.ts';
+import type { TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { T0 } from '../clock/times.ts';
 import { resting } from './gate-inputs.ts';

@@ -13,7 +13,7 @@ import { capi } from '../../../src/dialects/capi/plan/capi-dialect.ts';
 import { machineRules } from '../../../src/dialects/capi/plan/machine-rules.ts';
 import { stuckMachines } from '../../../src/dialects/capi/plan/stuck-machines.ts';
 import { createReconciler } from '../../../src/engine/loop.ts';
-import type { EndpointHealth } from '../../../src/engine/model/decision.ts';
+import type { EndpointHealth } from '../../../src/engine/model/snapshot.ts';
 import { policyOfPlan } from '../../../src/engine/policy/choose-policy.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import { viewsOf } from '../../../src/engine/snapshot/world.ts';

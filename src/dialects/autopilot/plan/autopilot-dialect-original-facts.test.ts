@@ -16,7 +16,7 @@ import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { later } from '../../../../test/support/clock/times.ts';
 import type { CommandStatus, Plan, PlanCommand, TargetSpec } from '../../../api/autopilot/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { EndpointHealth } from '../../../engine/model/decision.ts';
+import type { EndpointHealth } from '../../../engine/model/snapshot.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 
 interface Pass {

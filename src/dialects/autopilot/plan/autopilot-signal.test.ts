@@ -11,7 +11,7 @@ import { buildTarget } from '../../../../test/support/builders/targets.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { later } from '../../../../test/support/clock/times.ts';
 import { recordedObjects } from '../../../../test/support/recordings.ts';
-import type { Observation } from '../../../engine/model/decision.ts';
+import type { Observation } from '../../../engine/model/facts.ts';
 import type { RecordedState, Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 import { encodeAgentPolicy, encodeReport } from '../../../signal/annotations.ts';

@@ -2,8 +2,8 @@
 import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { ForeignWork } from '../../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
+import type { ForeignWork } from '../../../engine/model/snapshot.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
 import { kubeletVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';

@@ -8,12 +8,14 @@ import { isDrained } from '../../../drain/drain-node.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { settle } from '../../../engine/assess/advance.ts';
 import { assess } from '../../../engine/assess/assess.ts';
+import { needsOf } from '../../../engine/assess/needs.ts';
 import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { explain } from '../../../engine/explain/explain.ts';
 import { answered, UNASKED } from '../../../engine/model/asked.ts';
-import type { EndpointHealth, Snapshot, Wait } from '../../../engine/model/decision.ts';
+import type { Wait } from '../../../engine/model/decision.ts';
 import { isUnasked } from '../../../engine/model/reasons.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
+import type { EndpointHealth, Snapshot } from '../../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../../engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../../engine/snapshot/world.ts';
@@ -117,7 +119,7 @@ async function look(
     const kind = isDrained(progress) ? 'drained' : 'draining';
     return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
   }
-  const { probes } = explain(settle(assess(snapshot, policy, now)));
+  const { probes } = needsOf(settle(assess(snapshot, policy, now)));
   if (!probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
   return seeing({
     drainPreviews: new Map([

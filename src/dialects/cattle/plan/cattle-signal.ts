@@ -3,7 +3,7 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withoutAnyCordon } from '../../../drain/cordon-marks.ts';
 import type { Instruction, Signal } from '../../../engine/contract/signal.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { UnnamedCordon } from '../../../engine/model/decision.ts';
+import type { UnnamedCordon } from '../../../engine/model/facts.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import { type Job, jobs, type Node, nodes } from '../../../kube/resources.ts';
 import { claimOf, withoutClaim } from '../../../signal/at-work.ts';

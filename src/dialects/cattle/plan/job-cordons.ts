@@ -3,7 +3,7 @@
  * cordon by a Job is removed.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import type { UnnamedCordon } from '../../../engine/model/decision.ts';
+import type { UnnamedCordon } from '../../../engine/model/facts.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, withoutAnnotations } from '../../../kube/resources.ts';
 import { ownMember } from '../../../util/own-member.ts';

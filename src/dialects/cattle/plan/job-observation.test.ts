@@ -15,7 +15,7 @@ import { buildStage } from '../../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../../test/support/builders/targets.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { HOUR, later, MINUTE } from '../../../../test/support/clock/times.ts';
-import type { Observation } from '../../../engine/model/decision.ts';
+import type { Observation } from '../../../engine/model/facts.ts';
 import type { RecordedState, Rollout } from '../../../engine/model/rollout.ts';
 import {
   annotated,

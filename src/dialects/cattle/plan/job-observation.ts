@@ -1,7 +1,7 @@
 /** Determines from the Job of a target, and from its Node, which state the upgrade of the target has reached. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { Observation } from '../../../engine/model/decision.ts';
+import type { Observation } from '../../../engine/model/facts.ts';
 import { isFinal, type Rollout, type Stage, type Target } from '../../../engine/model/rollout.ts';
 import { lackOfPods } from '../../../kube/podless-jobs.ts';
 import { type Condition, type Job, type Node, nodes } from '../../../kube/resources.ts';

@@ -4,7 +4,7 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { Obstacle } from '../../../engine/model/decision.ts';
+import type { Obstacle } from '../../../engine/model/facts.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import { type Job, type Node, nodes } from '../../../kube/resources.ts';
 import { otherClaimantOn, signallerOf } from '../../../signal/at-work.ts';

@@ -4,7 +4,7 @@ import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { CORDON_ANNOTATION } from '../../../drain/cordon-marks.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { Observation } from '../../../engine/model/decision.ts';
+import type { Observation } from '../../../engine/model/facts.ts';
 import { because } from '../../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import type { ConfigMap, Node } from '../../../kube/resources.ts';
