@@ -1,10 +1,10 @@
 /** Finds out when the present run of a plan started and ended, for `refit status` and everything that is made from its view. */
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { lastMoment, planEndOf } from '../../engine/assess/ended.ts';
+import { endOfRun, type NamedRun, startOfRun } from '../../engine/explain/run-times.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { Snapshot } from '../../engine/model/snapshot.ts';
-import { endOfRun, type NamedRun, startOfRun } from '../../engine/report/run-times.ts';
 
 export interface Recorded {
   readonly snapshot: Snapshot;
