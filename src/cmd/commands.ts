@@ -10,7 +10,6 @@ import { standardOutput } from '../cli/output.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import type { WhyFlags } from '../cli/why/why-command.ts';
-import { MODULES } from '../dialects/modules.ts';
 import { RefitError } from '../util/errors.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
 import { type DialectCall, type DialectSpec, partsOf, withModules } from './dialect-call.ts';
@@ -272,6 +271,3 @@ export async function commandsOf(modules: DialectCall['modules']): Promise<reado
   ];
   return commands;
 }
-
-/** The commands with all dialects of this release. */
-export const COMMANDS = await commandsOf(MODULES);

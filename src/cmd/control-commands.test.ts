@@ -1,7 +1,7 @@
 /** Shows how the controls read the name of a plan, and what they refuse before they ask the API server. */
 import { expect, test } from 'vitest';
+import { COMMANDS } from '../../test/support/commands.ts';
 import { runProgram } from '../cli/program.ts';
-import { COMMANDS } from './commands.ts';
 
 async function errorOf(line: string): Promise<string> {
   return await errorOfWords(line.split(' '));

@@ -9,7 +9,6 @@ import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-ser
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { type CommandSpec, runProgram } from '../../src/cli/program.ts';
-import { COMMANDS } from '../../src/cmd/commands.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leaderIdentity } from '../../src/kube/election/lease-record.ts';
 import type { KubeObject, Resource } from '../../src/kube/resources.ts';
@@ -18,6 +17,7 @@ import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { messageOf, RefitError } from '../../src/util/errors.ts';
 import { FakeClock, settle } from '../support/clock/fake-clock.ts';
 import { T0 } from '../support/clock/times.ts';
+import { COMMANDS } from '../support/commands.ts';
 import { compactJson } from './compact-json.ts';
 import { type LeaderJournal, newJournal } from './leader-journal.ts';
 import { tableText } from './table-text.ts';
