@@ -49,7 +49,7 @@ export function measurePlan(
     phases,
     targets,
     waits: heldBy,
-    checks: snapshot.health?.map(({ name, state }) => ({ check: name, state })),
+    checks: snapshot.outside.health?.map(({ name, state }) => ({ check: name, state })),
     percent,
     etaSeconds,
   });

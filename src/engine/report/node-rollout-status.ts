@@ -160,8 +160,8 @@ export function viewOf(
     eta: etaOf(assessment, waits),
     waits,
     failures: failuresOf(snapshot),
-    checks: isOver ? undefined : checksShown(snapshot.health),
-    hooks: hooksShown(snapshot.hooks),
+    checks: isOver ? undefined : checksShown(snapshot.outside.health),
+    hooks: hooksShown(snapshot.outside.hooks),
     settled: () => [...settledNames(rollout), ...unsucceededPlanRuns(assessment)],
     wayBack: shownWayBack(assessment),
     outside,
@@ -189,7 +189,7 @@ function rolledBackIn({ rollsBack, rollsBackReason }: Rollout): NodeRolloutRun['
 /** Returns the names of the runs of hooks for the whole plan that have not succeeded, as far as this leader knows. */
 function unsucceededPlanRuns({ snapshot, policy }: Turn['assessment']): string[] {
   const good = new Set(
-    snapshot.hooks?.flatMap(({ id, state }) => (state === 'succeeded' ? [id] : [])),
+    snapshot.outside.hooks?.flatMap(({ id, state }) => (state === 'succeeded' ? [id] : [])),
   );
   const runs = planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan');
   return runs.map(({ id }) => id).filter((id) => !good.has(id));
@@ -225,13 +225,17 @@ export function percentOf({ total, done }: Pick<Counts, 'total' | 'done'>): numb
  */
 export function etaOf(assessment: Assessment, waits: readonly Wait[]): Eta | undefined {
   const { snapshot, now, isStopping } = assessment;
-  const { rollout, paceMs, usualMs, fastMs } = snapshot;
+  const { rollout, pace } = snapshot;
   if (rollout.phase !== 'running' || isStopping || waits.some(isRemarkable)) return undefined;
-  if (paceMs === undefined || usualMs === undefined || fastMs === undefined) return undefined;
+  if (pace.kind !== 'measured') return undefined;
   const rounds = rollout.stages.reduce((sum, stage) => sum + roundsOf(stage), 0);
   if (rounds === 0) return undefined;
   const after = (ms: number): string => rfc3339(now + rounds * ms);
-  return { at: after(usualMs), earliest: after(fastMs), latest: after(paceMs) };
+  return {
+    at: after(pace.usualMs),
+    earliest: after(pace.fastMs),
+    latest: after(pace.mostMs),
+  };
 }
 
 /** Returns how many times the slots of the stage must still be filled until all its targets have ended. */
