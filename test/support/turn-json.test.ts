@@ -25,6 +25,6 @@ test('what JSON lacks comes back: maps, sets and numbers without end', () => {
   };
   const again = turnFromJson(turnToJson({ snapshot, policy, now: T0 }));
   expect(again.policy).toEqual(policy);
-  expect(again.snapshot.controls).toEqual(snapshot.controls);
+  expect(again.snapshot.plan.controls).toEqual(snapshot.plan.controls);
   expect(['w1', 'w2'].map((name) => again.snapshot.observable?.has(name))).toEqual([false, true]);
 });

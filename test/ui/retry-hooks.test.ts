@@ -51,7 +51,7 @@ async function startClusterWithFailedHook() {
   const rollout = { source: { uid: plan.metadata.uid }, id: 'id1', stages: [] } as unknown;
   const read = { hooks: [{ name: 'freeze', when: 'beforePlan' }] } as unknown;
   const [run] = planHookRuns(
-    { rollout: rollout as Rollout, controls: controlsOn(plan) },
+    { rollout: rollout as Rollout, plan: { controls: controlsOn(plan) } },
     read as RolloutPolicy,
     'beforePlan',
   );

@@ -113,7 +113,7 @@ async function planFor(session: Session, named: string | undefined, now: number)
   const plan = choosePlan(await inspectPlans(session, named, now), named);
   const { snapshot } = plan;
   const view = viewAt(plan, now);
-  const { abort } = snapshot.controls;
+  const { abort } = snapshot.plan.controls;
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
   const isOver = isFinal(snapshot.rollout) && !maybeContinued(plan);
   if (abort !== undefined || isOver)
@@ -210,7 +210,8 @@ function effects(plan: Inspection, spec: Partial<Spec>, now: number): string[] {
           `The plan has failed, and starts no node by itself. To continue it: refit retry ${first.name}`,
         ];
   }
-  const snapshot = { ...plan.snapshot, decisions: answered(decisions) };
+  const known = { ...plan.snapshot.plan, decisions: answered(decisions) };
+  const snapshot = { ...plan.snapshot, plan: known };
   const { next } = viewAt({ ...plan, snapshot }, now);
   return next.length > 0 ? [`Next: ${listed(next)}.`] : [];
 }

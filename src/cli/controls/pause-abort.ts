@@ -28,7 +28,7 @@ import { applyControl, type ControlFlags } from './control-command.ts';
 export function pause(plan: ControlledPlan, now: number): PlanChange {
   const { snapshot, view } = plan;
   const title = titleOf(view);
-  const { paused, abort } = snapshot.controls;
+  const { paused, abort } = snapshot.plan.controls;
   const isOver = isFinal(snapshot.rollout) && view.texts.advice.corrected === undefined;
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
   if (abort !== undefined || isOver)
@@ -48,7 +48,7 @@ export function pause(plan: ControlledPlan, now: number): PlanChange {
 export function resume(plan: ControlledPlan, now: number): PlanChange {
   const { snapshot, policy, view } = plan;
   const title = titleOf(view);
-  const { paused, abort } = snapshot.controls;
+  const { paused, abort } = snapshot.plan.controls;
   if (abort !== undefined) {
     const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${view.texts.advice.startOver(view)}`;
     throw new RefitError('REFIT_CONTROL', message);
@@ -65,7 +65,8 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
     );
   if (isFinal(snapshot.rollout))
     return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
-  const resumed = { ...snapshot, controls: { ...snapshot.controls, paused: false } };
+  const controls = { ...snapshot.plan.controls, paused: false };
+  const resumed = { ...snapshot, plan: { ...snapshot.plan, controls } };
   const { next, waits } = viewAt({ ...plan, snapshot: resumed }, now);
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
@@ -95,13 +96,14 @@ export function abort(reason: string): Control {
   return (plan, now) => {
     const { snapshot, view } = plan;
     const title = titleOf(view);
-    const { abort: before } = snapshot.controls;
+    const { abort: before } = snapshot.plan.controls;
     if (isFinal(snapshot.rollout)) {
       if (before !== undefined)
         return { said: [`${title} was already aborted (${before}) and has ended.`] };
       throw new RefitError('REFIT_CONTROL', `${title} ${stateOf(view)}: nothing is left to abort`);
     }
-    const aborted = { ...snapshot, controls: { ...snapshot.controls, abort: before ?? reason } };
+    const controls = { ...snapshot.plan.controls, abort: before ?? reason };
+    const aborted = { ...snapshot, plan: { ...snapshot.plan, controls } };
     const effects = effectsOf({ ...plan, snapshot: aborted }, now);
     if (before !== undefined)
       return { said: [`${title} is already being aborted (${before}).`, ...effects] };

@@ -1,6 +1,8 @@
 /** Shows what `refit retry PLAN` and `refit why` do with failed hooks of a whole plan. */
+
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { buildViewParts, recorded, statusOf } from '../../../test/support/builders/views.ts';
@@ -50,7 +52,9 @@ async function inspected(given: Case): Promise<Inspection> {
   const first = await inspect(at, plan, buildViewParts({}, [policy]), NOW);
   const { snapshot, policy: read } = first;
   const named = given.isOld
-    ? { ...snapshot, controls: { ...snapshot.controls, hooksRetried: later(0) } }
+    ? withParts(snapshot, {
+        plan: { controls: { ...snapshot.plan.controls, hooksRetried: later(0) } },
+      })
     : snapshot;
   const results = planHookRuns(named, read, 'beforePlan', 'afterPlan').map(
     ({ id }): HookResult => ({ id, hook: 'freeze', state, message: SAID, since: T0 + 2 * MINUTE }),

@@ -23,7 +23,7 @@ export function retryPlanHooks(controlled: ControlledPlan, now: number): PlanCha
   if (planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan').length === 0) return undefined;
   const refuse = failing('REFIT_CONTROL');
   const title = titleOf(view);
-  const { abort, hooksRetried } = snapshot.controls;
+  const { abort, hooksRetried } = snapshot.plan.controls;
   if (abort !== undefined)
     return refuse(
       `${title} was aborted, so its hooks cannot run again; to start again: ${view.texts.advice.startOver(view)}`,

@@ -17,7 +17,7 @@ const takeUp: Control = (controlled, now) => {
   const targets = skippedOf(controlled);
   const due = targets.flatMap((target) => {
     const at = momentOf([target], snapshot);
-    const before = snapshot.controls.retries.get(target.name);
+    const before = snapshot.plan.controls.retries.get(target.name);
     return before !== undefined && before >= at ? [] : [{ name: target.name, at }];
   });
   const names = listed(

@@ -31,7 +31,7 @@ export function retry(name: string): Control {
     }
     const at = momentOf(failedOf(name, controlled), snapshot);
     const said = effectsOf(name, controlled);
-    const before = snapshot.controls.retries.get(name);
+    const before = snapshot.plan.controls.retries.get(name);
     if (before !== undefined && before >= at)
       return { said: [`${name} already has a retry.`, ...said] };
     return {
@@ -53,7 +53,7 @@ export function retriesOn({
 
 /** Throws REFIT_CONTROL if the plan was aborted, because nothing can be retried in an aborted plan. */
 export function refuseIfAborted({ snapshot, view }: ControlledPlan): void {
-  if (snapshot.controls.abort === undefined) return;
+  if (snapshot.plan.controls.abort === undefined) return;
   failing('REFIT_CONTROL')(
     `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${view.texts.advice.startOver(view)}`,
   );

@@ -44,7 +44,12 @@ const MAX_TRIES = 10;
 const refuse = failing('REFIT_CONTROL');
 
 /** Throws REFIT_CONTROL unless the plan has ended. */
-export function refuseOpenPlan({ snapshot: { rollout, controls } }: Inspection): void {
+export function refuseOpenPlan({
+  snapshot: {
+    rollout,
+    plan: { controls },
+  },
+}: Inspection): void {
   if (isFinal(rollout)) return;
   refuse(
     controls.abort === undefined

@@ -38,7 +38,7 @@ export function openWindow(
   return (plan, now) => {
     const { snapshot, policy, view } = plan;
     const title = titleOf(view);
-    const { abort } = snapshot.controls;
+    const { abort } = snapshot.plan.controls;
     const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
     if (abort !== undefined || isFinal(snapshot.rollout))
       throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to start`);
@@ -60,8 +60,9 @@ export function openWindow(
       ...(reason?.trim() ? { reason: reason.trim() } : {}),
       ...(blackouts === true ? { blackouts } : {}),
     };
-    const controls = { ...snapshot.controls, openWindow: opening };
-    const { next, waits } = viewAt({ ...plan, snapshot: { ...snapshot, controls } }, now);
+    const controls = { ...snapshot.plan.controls, openWindow: opening };
+    const opened = { ...snapshot, plan: { ...snapshot.plan, controls } };
+    const { next, waits } = viewAt({ ...plan, snapshot: opened }, now);
     const holding = waits.filter(({ ofStage, gate }) => ofStage === true && gate !== 'slots');
     const isOpenAnyway = isTimetableOpen(policy, now);
     return {

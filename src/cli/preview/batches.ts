@@ -191,7 +191,12 @@ interface Fit {
  */
 function fitInto(
   batches: readonly TimedBatch[],
-  { policy, snapshot: { controls } }: Inspection,
+  {
+    policy,
+    snapshot: {
+      plan: { controls },
+    },
+  }: Inspection,
   now: number,
 ): Fit {
   const of = batches.reduce((sum, { nodes }) => sum + nodes, 0);

@@ -44,7 +44,7 @@ export function policyRule(
  * the pods could not be counted.
  */
 export function orderSentence({ snapshot, policy }: Inspection): string | undefined {
-  const isCounted = answerOf(snapshot.budgetPods)?.byNode !== undefined;
+  const isCounted = answerOf(snapshot.outside.budgetPods)?.byNode !== undefined;
   if (!isCounted || !needsBudgetPods(snapshot, policy)) return undefined;
   return `among the workers that may start next, those with the fewest pods covered by a PodDisruptionBudget now start first (\`drain.startWith\` of UpgradePolicy ${policy.name})`;
 }

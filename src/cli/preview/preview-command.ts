@@ -143,7 +143,7 @@ export async function previewNew(
   const before = present && gather(dialect, present, world, now, { isReadOnly: true });
   const preview = await previewAt(inspection, parts, now, before && planEndOf(before, now).phase);
   // An aborted plan stays aborted, even if the policy lets an edit start a new rollout.
-  const restarts = inspection.policy.restartsEdited && before?.controls.abort === undefined;
+  const restarts = inspection.policy.restartsEdited && before?.plan.controls.abort === undefined;
   const isIgnored = before && isFinal(before.rollout) && dialect.reruns !== undefined && !restarts;
   return isIgnored ? { ...preview, first: removalOf(before.rollout) } : preview;
 }

@@ -10,7 +10,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
  * that the name comes from the entry.
  */
 export function decidedIn(
-  { decisions: asked, rollout }: Snapshot,
+  { plan: { decisions: asked }, rollout }: Snapshot,
   { waves = [], health }: RolloutPolicy,
   now: number,
 ): string[] {

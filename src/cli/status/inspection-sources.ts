@@ -56,11 +56,11 @@ export interface Sources {
    * Resolves with the results of the health checks, as the leader published them last; undefined if it has published no
    * results.
    */
-  readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['health']>;
+  readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['outside']['health']>;
   /**
    * Resolves with the states of the hooks, as the leader published them last; undefined if it has published no states.
    */
-  readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['hooks']>;
+  readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['outside']['hooks']>;
   /**
    * Resolves with the state of the silences of the plan, as the leader published it last; undefined if the leader has
    * published no such state.
@@ -71,7 +71,7 @@ export interface Sources {
     dialect: Dialect,
     plan: KubeObject,
     run: string,
-  ) => Promise<Snapshot['failures']>;
+  ) => Promise<Snapshot['term']['failures']>;
   /** Resolves with the runs that the leader recorded, the newest first; undefined if there is no NodeRollout. */
   readonly runs: (
     dialect: Dialect,

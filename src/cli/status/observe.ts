@@ -346,14 +346,14 @@ export function viewOfSeen(
   const assessment = assess(snapshot, policy, now);
   const upcoming = settle(assessment).snapshot.rollout;
   const explanation = explainToPeople(assessment);
-  const opening = openingFor(policy, snapshot.controls, now);
+  const opening = openingFor(policy, snapshot.plan.controls, now);
   const opened =
     opening === undefined
       ? []
       : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
   const decided = decidedIn(snapshot, policy, now);
   // The condition of the policy may contain the same sentence. It is shown once.
-  const missing = (snapshot.locks ?? [])
+  const missing = (snapshot.outside.locks ?? [])
     .flatMap(({ notFound }) => notFound ?? [])
     .filter((sentence) => !warnings.some((warning) => warning.includes(sentence)));
   const said = [...opened, ...drainWarnings(snapshot, policy), ...missing, ...warnings];

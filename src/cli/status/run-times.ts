@@ -28,7 +28,8 @@ export function startOf(recorded: Recorded): string | undefined {
  */
 export function endOf(recorded: Recorded): string | undefined {
   const { snapshot, runs = [] } = recorded;
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   if (!isFinal(rollout)) return undefined;
   const targets = rollout.stages.flatMap((stage) => stage.targets);
   const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');

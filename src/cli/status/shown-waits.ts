@@ -52,7 +52,7 @@ function isVague({ gate, reason, target }: Wait, inProgress: ReadonlySet<string>
  * `wait` if no such hook runs. The leader has passed all gates before the hook, although this machine may not have the
  * answers that these gates need.
  */
-function hookWait({ hooks = [] }: Snapshot, policy: RolloutPolicy, wait: Wait): Wait {
+function hookWait({ outside: { hooks = [] } }: Snapshot, policy: RolloutPolicy, wait: Wait): Wait {
   for (const { hook, target, state, message, since } of hooks) {
     const known = policy.hooks?.find(({ name }) => name === hook);
     if (state !== 'running' || known === undefined) continue;

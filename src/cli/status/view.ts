@@ -242,7 +242,8 @@ const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']
 export function viewOf(dialect: string, texts: PlanTexts, look: ViewInput): PlanView {
   const { snapshot, policy, decided, warnings, unseen } = look;
   const { cordoned } = look.explanation;
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   const { kind, name, uid, created } = rollout.source;
   const end = planEndOf(snapshot, look.now);
   // The reason in the state that the controller would record next is used, too, because the controller may be about to
@@ -287,9 +288,11 @@ export function viewOf(dialect: string, texts: PlanTexts, look: ViewInput): Plan
     // An ended plan has no warnings, because warnings are about its future, such as another plan for the same nodes.
     warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     joined: joinedViews(look),
-    checks: checksShown(snapshot.health)?.map(({ at: _at, nodes: _nodes, ...check }) => check),
+    checks: checksShown(snapshot.outside.health)?.map(
+      ({ at: _at, nodes: _nodes, ...check }) => check,
+    ),
     failedChecks: failedChecksOf(look, stages),
-    hooks: hooksShown(snapshot.hooks)?.map(({ id: _id, ...hook }) => hook),
+    hooks: hooksShown(snapshot.outside.hooks)?.map(({ id: _id, ...hook }) => hook),
     retryableHooks: retryableHooksOf(look),
     silencing: silencingView(look),
     unseen: unseen.length === 0 ? undefined : unseen,
@@ -316,7 +319,8 @@ function unapprovedIn(look: ViewInput): number[] | undefined {
  * plan cannot run again.
  */
 function retryableHooksOf({ snapshot, policy }: ViewInput): string[] | undefined {
-  const failed = snapshot.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [];
+  const failed =
+    snapshot.plan.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [];
   return failed.length === 0 ? undefined : failed;
 }
 
@@ -348,7 +352,8 @@ function silencingView({ silencing, snapshot }: ViewInput): SilencingView | unde
  */
 function joinedViews(look: ViewInput): readonly JoinedView[] | undefined {
   const { snapshot } = look;
-  const { rollout, joined } = snapshot;
+  const { rollout } = snapshot;
+  const { joined } = snapshot.plan;
   const start = Date.parse(startOf(look) ?? '');
   if (joined === undefined || rollout.phase !== 'running') return undefined;
   const takenUp = [...targetsIn(rollout, 'pending'), ...targetsIn(rollout, 'intended')]

@@ -1,6 +1,7 @@
 /** Tests the first decision: a rollout is started as a whole, or is refused with all reasons. */
 
 import { describe, expect, test } from 'vitest';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -65,14 +66,14 @@ test('without targets it starts, and ends with the next move', () => {
   expect(admitted({}, buildRollout([], { phase: 'new' })).phase).toBe('running');
 });
 
-test.each<[string, Partial<Snapshot>]>([
-  ['its preconditions are not asked', { preconditions: UNASKED }],
+test.each<[string, SnapshotChanges]>([
+  ['its preconditions are not asked', { plan: { preconditions: UNASKED } }],
   [
     'its preconditions got no answer',
-    { preconditions: unanswered({ reason: because('CannotDecide', 'x'), recheckMs: 1 }) },
+    { plan: { preconditions: unanswered({ reason: because('CannotDecide', 'x'), recheckMs: 1 }) } },
   ],
 ])('nothing is decided while %s', (_why, more) => {
-  const snapshot = { ...buildSnapshot(NEW), ...more };
+  const snapshot = withParts(buildSnapshot(NEW), more);
   expect(admit({ snapshot, policy: buildPolicy(), now: T0 })).toBe(NEW);
 });
 
@@ -82,18 +83,22 @@ test('nothing is decided while the policy cannot be read', () => {
 });
 
 test('preconditions that are met let it run', () => {
-  const snapshot: Snapshot = { ...buildSnapshot(NEW), preconditions: answered([]) };
+  const snapshot: Snapshot = withParts(buildSnapshot(NEW), {
+    plan: { preconditions: answered([]) },
+  });
   expect(admit({ snapshot, policy: buildPolicy(), now: T0 }).phase).toBe('running');
 });
 
-test.each<[string, Partial<Snapshot>, Parameters<typeof buildPolicy>[0], object]>([
+test.each<[string, SnapshotChanges, Parameters<typeof buildPolicy>[0], object]>([
   [
     'all preconditions that are not met',
     {
-      preconditions: answered([
-        because('InvalidPlan', 'no etcd'),
-        because('InvalidPlan', 'no quorum'),
-      ]),
+      plan: {
+        preconditions: answered([
+          because('InvalidPlan', 'no etcd'),
+          because('InvalidPlan', 'no quorum'),
+        ]),
+      },
     },
     {},
     { code: 'InvalidPlan', message: 'no etcd; no quorum' },
@@ -106,19 +111,21 @@ test.each<[string, Partial<Snapshot>, Parameters<typeof buildPolicy>[0], object]
   ],
   [
     'a version that an API server would be behind',
-    { apiServers: [{ name: 'c9', version: 'v1.30.1' }] },
+    { cluster: { apiServers: [{ name: 'c9', version: 'v1.30.1' }] } },
     {},
     { code: 'KubeletAhead', message: expect.stringContaining('c9') as string },
   ],
 ])('a plan is refused for %s', (_name, more, policy, reason) => {
-  const snapshot = { ...buildSnapshot(more.rollout ?? NEW), ...more };
+  const snapshot = withParts(buildSnapshot(more.rollout ?? NEW), more);
   const { stages: _, ...refused } = admit({ snapshot, policy: buildPolicy(policy), now: T0 });
   expect(refused).toMatchObject({ phase: 'invalid', reason });
 });
 
 test('an abort needs neither an answer nor a policy that can be read', () => {
   const controls = { ...NO_CONTROLS, abort: 'wrong version' };
-  const snapshot: Snapshot = { ...buildSnapshot(NEW), controls, preconditions: UNASKED };
+  const snapshot: Snapshot = withParts(buildSnapshot(NEW), {
+    plan: { controls, preconditions: UNASKED },
+  });
   const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
   expect(admit({ snapshot, policy, now: T0 })).toMatchObject({
     phase: 'failed',

@@ -1,8 +1,10 @@
 /** Tests which slots failed targets keep or free, and how a rollout ends. */
+
 import { describe, expect, test } from 'vitest';
 import { check, NOW, POLICY, running } from '../../../test/support/builders/advances.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -253,7 +255,7 @@ test('an abort ends a rollout as failed, and does not change one that has nothin
   const controls = { ...NO_CONTROLS, abort: 'wrong' };
   const endOf = (...targets: Target[]): object | undefined => {
     const rollout = buildRollout([buildStage('worker', targets)], { blocked: true });
-    return decide({ ...buildSnapshot(rollout), controls }, POLICY, NOW).record;
+    return decide(withParts(buildSnapshot(rollout), { plan: { controls } }), POLICY, NOW).record;
   };
   const reason = { code: 'Aborted', message: 'the plan was aborted: wrong' };
   expect(endOf(c('w1', 'done'), c('w2'))).toMatchObject({

@@ -1,8 +1,10 @@
 /** Tests a running rollout whose versions change: that it breaks no version rule, and how it ends. */
+
 import { expect, test } from 'vitest';
 import type { Decision } from '../../../test/support/builders/decisions.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { succeeded, working } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -29,7 +31,9 @@ interface Situation {
 }
 
 function decided({ stages, facts, apiServers = SERVERS, policy }: Situation): [Snapshot, Decision] {
-  const snapshot = { ...buildSnapshot(buildRollout(stages), facts), apiServers };
+  const snapshot = withParts(buildSnapshot(buildRollout(stages), facts), {
+    cluster: { apiServers },
+  });
   return [snapshot, decide(snapshot, buildPolicy(policy), LATER)];
 }
 

@@ -54,7 +54,9 @@ export function advance(assessment: Assessment): Rollout {
 function withRuleForEdits({ snapshot, policy }: Assessment, rollout: Rollout): Rollout {
   if (rollout.unread) return rollout;
   const isWanted =
-    rollout.phase === 'running' && policy.ignoresEdits === true && snapshot.canIgnoreEdits === true;
+    rollout.phase === 'running' &&
+    policy.ignoresEdits === true &&
+    snapshot.abilities.canIgnoreEdits;
   if (isWanted === (rollout.ignoresEdits === true)) return rollout;
   return { ...rollout, ignoresEdits: isWanted ? true : undefined };
 }
@@ -113,7 +115,7 @@ function follow(assessment: Assessment, stage: Stage): Rollout {
 
 /** Returns the state to record for a target whose attempt is under way, but is not recorded; undefined for any other target. */
 function unrecordedAttempt(snapshot: Snapshot, target: Target): 'intended' | undefined {
-  if (target.lacksAttempt !== true || snapshot.controls.abort !== undefined) return undefined;
+  if (target.lacksAttempt !== true || snapshot.plan.controls.abort !== undefined) return undefined;
   const { observation, refusal } = factsOf(snapshot, target);
   return observation.kind !== 'none' && !refusal ? 'intended' : undefined;
 }
@@ -134,7 +136,8 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
 }
 
 function conclude({ snapshot, policy, stage, isOverBudget }: Assessment): Rollout | undefined {
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   const abort = stage && controls.abort;
   // If the policy pauses the rollout on failure, the rollout ends only when no stage is left.
   const isPausing = policy.pausesOnFailure === true && stage !== undefined;
@@ -208,7 +211,8 @@ function refusedPhase({ code }: Reason): RolloutPhase {
 /** Admits a rollout. If the plan cannot be completed, it is refused before any node is changed. */
 export function admit(context: DecisionContext): Rollout {
   const { snapshot, policy, now } = context;
-  const { rollout, preconditions, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { preconditions, controls } = snapshot.plan;
   const problem = together(rollout.problems);
   if (problem) return { ...rollout, phase: 'invalid', reason: problem };
   if (controls.abort !== undefined)
@@ -246,7 +250,8 @@ export function admit(context: DecisionContext): Rollout {
  */
 export function refusalsOf(context: DecisionContext): Reason[] {
   const { snapshot, policy } = context;
-  const { rollout, preconditions } = snapshot;
+  const { rollout } = snapshot;
+  const { preconditions } = snapshot.plan;
   const unmet = answerOf(preconditions) ?? [];
   return [
     ...rollout.problems,
@@ -311,9 +316,11 @@ function together(reasons: readonly Reason[]): Reason | undefined {
  */
 export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): VersionVerdict {
   const { allow, countsVirtual = false } = policy;
-  const { rollout, apiServers, waitsForVersions } = snapshot;
+  const { rollout } = snapshot;
+  const { apiServers } = snapshot.cluster;
+  const { waitsForVersions } = snapshot.abilities;
   // The gates check each target before it starts.
-  if (!apiServers || waitsForVersions === true) return { problems: [], unchecked: [] };
+  if (!apiServers || waitsForVersions) return { problems: [], unchecked: [] };
   const stages = rollout.stages
     .filter(({ keepsVersion }) => keepsVersion !== true)
     .map((stage) => ({
@@ -342,7 +349,9 @@ export function versionVerdict(snapshot: Snapshot, policy: RolloutPolicy): Versi
  * controller gets its version together with the API server of the controller.
  */
 function lagOf(snapshot: Snapshot, countsVirtual: boolean): KubeletLag | undefined {
-  const { rollout, fleet = [], apiServers = [], mostBehind } = snapshot;
+  const { rollout } = snapshot;
+  const { fleet = [], apiServers = [] } = snapshot.cluster;
+  const { mostBehind } = snapshot.abilities;
   if (mostBehind === undefined) return undefined;
   const ofControllers = new Set([
     ...apiServers.map(({ name }) => name),

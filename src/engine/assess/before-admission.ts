@@ -19,10 +19,10 @@ export function waitBeforeAdmission(snapshot: Snapshot): AdmissionWait | undefin
   const unchecked = untilPreconditionsAreChecked(snapshot);
   if (unchecked) return { gate: 'preconditions', ...unchecked };
   if (!asksForEarlierVersions(snapshot)) return undefined;
-  return { gate: 'versions-follow', ...untilEarlierVersionsAreRead(snapshot.decisions) };
+  return { gate: 'versions-follow', ...untilEarlierVersionsAreRead(snapshot.plan.decisions) };
 }
 
-function untilPreconditionsAreChecked({ preconditions }: Snapshot): Waiting | undefined {
+function untilPreconditionsAreChecked({ plan: { preconditions } }: Snapshot): Waiting | undefined {
   switch (preconditions.kind) {
     case 'unasked':
       return wait(

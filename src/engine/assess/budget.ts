@@ -27,7 +27,8 @@ export function isStopping(
   policy: RolloutPolicy,
   overBudget = isOverBudget(snapshot, policy),
 ): boolean {
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   if (controls.abort !== undefined || overBudget || rollout.problems.length > 0) return true;
   return retriesThatHold(snapshot, policy).length > 0;
 }
@@ -234,7 +235,8 @@ function describeLimit(limit: UsedUpLimit, policy: RolloutPolicy) {
  * rollout.
  */
 export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): string | undefined {
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   // A target that never started because of the limit is still pending.
   const names = targetsIn(rollout, 'pending').map(({ name }) => name);
   const isAborted = controls.abort !== undefined || rollout.reason?.code === 'Aborted';

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -79,7 +80,7 @@ function scene({ hooks = BOTH, results = {}, facts, drain, now = MINUTE }: Scene
     drain: { ...buildPolicy().drain, ...drain },
   });
   return {
-    assessment: assess({ ...snapshot, hooks: known }, policy, T0 + now),
+    assessment: assess(withParts(snapshot, { outside: { hooks: known } }), policy, T0 + now),
     stage,
     target,
   };

@@ -5,6 +5,7 @@
 
 import { expect, onTestFinished, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -450,7 +451,9 @@ test('an unsignalled intent counts its own slot as room', () => {
     since: later(0),
     leftMs: HOUR,
   } as const;
-  const snapshot = { ...buildSnapshot(buildRollout([stage])), foreignWork: [foreign] };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage])), {
+    outside: { foreignWork: [foreign] },
+  });
   expect(decide(snapshot, buildPolicy(), T0).signals).toHaveLength(1);
   const one = { ...snapshot, rollout: buildRollout([{ ...stage, maxInFlight: 1 }]) };
   expect(decide(one, buildPolicy(), T0).signals).toEqual([]);

@@ -20,7 +20,7 @@ export function needsClaim(
  * newer claims of other plans.
  */
 export function isUnclaimed(
-  { claim }: Pick<Snapshot, 'claim'>,
+  { plan: { claim } }: Pick<Snapshot, 'plan'>,
   facts: TargetFacts,
   policy: RolloutPolicy,
 ): boolean {

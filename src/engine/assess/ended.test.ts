@@ -1,5 +1,7 @@
 /** Proves that the record of an ended rollout is not trusted if the plan or the nodes contradict it. */
+
 import { expect, test } from 'vitest';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -120,7 +122,7 @@ const MIXED = 'it was edited while it ran, and installed v1.36.5 on w1, and v1.3
 
 test('a plan that was edited while it ran was not edited after its end: it names the versions that it installed', () => {
   const edits = { isAfterEnd: false, isNew: true };
-  expect(planEndOf({ ...editedWhileRunning('done'), edits }, T0)).toEqual({
+  expect(planEndOf(withParts(editedWhileRunning('done'), { plan: { edits } }), T0)).toEqual({
     phase: 'differs',
     reason: because('MixedVersions', `the plan has ended: ${MIXED}`),
   });
@@ -128,9 +130,9 @@ test('a plan that was edited while it ran was not edited after its end: it names
 
 test('an abort that came when every node had started is told with the versions', () => {
   const snapshot = editedWhileRunning('done');
-  const controls = { ...snapshot.controls, abort: 'wrong version' };
+  const controls = { ...snapshot.plan.controls, abort: 'wrong version' };
   const edits = { isAfterEnd: false, isNew: true };
-  expect(planEndOf({ ...snapshot, controls, edits }, T0).reason?.message).toBe(
+  expect(planEndOf(withParts(snapshot, { plan: { controls, edits } }), T0).reason?.message).toBe(
     `the plan has ended and somebody aborted it (wrong version): ${MIXED}`,
   );
 });
@@ -138,7 +140,9 @@ test('an abort that came when every node had started is told with the versions',
 test('a plan that was edited while it ran and then failed keeps its reason, and names the versions', () => {
   const reason = because('Aborted', 'aborted: wrong version');
   const edits = { isAfterEnd: false, isNew: true };
-  expect(planEndOf({ ...editedWhileRunning('failed', { reason }), edits }, T0)).toEqual({
+  expect(
+    planEndOf(withParts(editedWhileRunning('failed', { reason }), { plan: { edits } }), T0),
+  ).toEqual({
     phase: 'failed',
     reason: because('Aborted', `aborted: wrong version; the plan is mixed: ${MIXED}`),
   });
@@ -159,15 +163,17 @@ test.each([
   }));
   const edits = { isAfterEnd: false, isNew: true };
   const rollout = { ...snapshot.rollout, stages };
-  expect(planEndOf({ ...snapshot, rollout, edits }, T0).reason?.message).toBe(
-    `w3: no space left; it was edited while it ran${installed}`,
-  );
+  expect(
+    planEndOf(withParts({ ...snapshot, rollout }, { plan: { edits } }), T0).reason?.message,
+  ).toBe(`w3: no space left; it was edited while it ran${installed}`);
 });
 
 test.each([undefined, true])(
   'a plan counts as edited after its end if the edit was not seen before it: %s',
   (isAfterEnd) => {
     const edits = { isAfterEnd, isNew: true };
-    expect(planEndOf({ ...editedWhileRunning('done'), edits }, T0).phase).toBe('edited');
+    expect(planEndOf(withParts(editedWhileRunning('done'), { plan: { edits } }), T0).phase).toBe(
+      'edited',
+    );
   },
 );

@@ -60,7 +60,7 @@ function endOf(snapshot: Snapshot, now: number): PlanEnd {
   const { phase, reason, stages } = rollout;
   if (!isFinal(rollout) || rollout.unread) return { phase, reason };
   const ofVersion = editedVersion(snapshot);
-  const wasRunning = ofVersion !== undefined && snapshot.edits?.isAfterEnd === false;
+  const wasRunning = ofVersion !== undefined && snapshot.plan.edits?.isAfterEnd === false;
   const edit =
     rollout.edit ??
     (wasRunning ? undefined : ofVersion) ??
@@ -99,13 +99,13 @@ export function isRestartDue(
 ): boolean {
   return (
     restartsEdited &&
-    snapshot.edits?.isNew === true &&
-    snapshot.controls.abort === undefined &&
+    snapshot.plan.edits?.isNew === true &&
+    snapshot.plan.controls.abort === undefined &&
     planEndOf(snapshot, now).phase === 'edited'
   );
 }
 
-function changedSpec({ edits }: Snapshot): string | undefined {
+function changedSpec({ plan: { edits } }: Snapshot): string | undefined {
   return edits?.isAfterEnd === true ? 'its spec has changed since' : undefined;
 }
 
@@ -113,7 +113,7 @@ function changedSpec({ edits }: Snapshot): string | undefined {
  * Returns the end of a rollout whose version was edited while it ran. The nodes that were done before the edit keep the
  * version that the plan named then.
  */
-function endWithMixedVersions({ rollout, facts, controls }: Snapshot): PlanEnd {
+function endWithMixedVersions({ rollout, facts, plan: { controls } }: Snapshot): PlanEnd {
   const { phase, reason } = rollout;
   const upgraded = withStages(rollout).flatMap(({ stage, target }) => {
     return target.state === 'done'

@@ -8,6 +8,7 @@ import {
   succeeded,
   working,
 } from '../../../test/support/builders/observations.ts';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -27,7 +28,7 @@ import type { TargetEvaluation } from './evaluation.ts';
 interface Situation {
   readonly state?: RecordedState;
   readonly facts?: Partial<TargetFacts>;
-  readonly more?: Partial<Snapshot>;
+  readonly more?: SnapshotChanges;
   readonly problems?: Snapshot['rollout']['problems'];
   readonly now?: number;
   readonly restMs?: number;
@@ -43,10 +44,10 @@ function evaluationsOf({
 }: Situation) {
   const resting = restMs === undefined ? {} : { restMs };
   const stage = buildStage('worker', [buildTarget('w1', state)], resting);
-  const snapshot = {
-    ...buildSnapshot(buildRollout([stage], { problems }), { w1: facts }),
-    ...more,
-  };
+  const snapshot = withParts(
+    buildSnapshot(buildRollout([stage], { problems }), { w1: facts }),
+    more,
+  );
   const [target = buildTarget('w1')] = stage.targets;
   const assessment = assess(snapshot, buildPolicy(), T0 + now);
   return { assessment, stage, target };
@@ -90,7 +91,7 @@ test.each<[string, Situation, object]>([
     'is half done by a process that has ended: no gate, pause or abort keeps it so',
     {
       facts: { observation: { kind: 'none', begun: true }, ready: false },
-      more: { controls: { ...NO_CONTROLS, paused: true, abort: 'wrong' } },
+      more: { plan: { controls: { ...NO_CONTROLS, paused: true, abort: 'wrong' } } },
     },
     {
       phase: 'intended',
@@ -105,7 +106,7 @@ test.each<[string, Situation, object]>([
   ],
   [
     'was not signalled when the rollout was aborted',
-    { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } },
+    { more: { plan: { controls: { ...NO_CONTROLS, abort: 'wrong' } } } },
     { ...INTENDED, next: 'pending', reason: because('Aborted', 'w1 was not started') },
   ],
   [

@@ -1,4 +1,5 @@
 /** Tests how time affects the evaluation of a target: deadlines, an absent leader, and old intents. */
+
 import { describe, expect, test } from 'vitest';
 import type { Decision } from '../../../test/support/builders/decisions.ts';
 import { decide } from '../../../test/support/builders/decisions.ts';
@@ -10,6 +11,7 @@ import {
   succeeded,
   working,
 } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -290,7 +292,7 @@ test('nodes whose intents are not sent do not wait for each other where maxUnava
     ...['w1', 'w2', 'w3'].map((name) => buildNode(name)),
     buildNode('down', {}, 'False'),
   ];
-  const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage])), { cluster: { fleet } });
   const { signals, waits } = decide(
     snapshot,
     { ...POLICY, name: 'careful', maxUnavailable: { nodes: 2 } },

@@ -115,7 +115,7 @@ export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
 function withSkip(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
   const { snapshot, stage, policy } = context;
   const isTooLong = evaluation.next === 'failed' && evaluation.reason.code === 'DrainTooLong';
-  const isAllowed = policy.drain.onDeadline === 'skipNode' && snapshot.canSkip === true;
+  const isAllowed = policy.drain.onDeadline === 'skipNode' && snapshot.abilities.canSkip;
   const maySkip = isAllowed && stage.role === 'worker';
   return isTooLong && maySkip ? { ...evaluation, phase: 'skipped', next: 'skipped' } : evaluation;
 }
@@ -138,15 +138,17 @@ export function isAtRest(
  * Returns each stage with the targets that must be checked in a turn. A target that is done, or that is pending without
  * work, is omitted if its node has no cordon or taint of Refit.
  */
-export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
-  const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
-  const names = new Set(marked.map(({ metadata }) => metadata.name));
-  const isAsBefore = ({ state, name }: Target): boolean =>
-    state === 'done' || (state === 'pending' && observable?.has(name) === false);
-  const isTouched = (target: Target): boolean =>
-    !observable || names.has(target.name) || !isAsBefore(target);
-  return rollout.stages.map((stage) => ({ stage, targets: stage.targets.filter(isTouched) }));
-});
+export const touchedIn = onceForEach(
+  ({ rollout, observable, cluster: { fleet = [] } }: Snapshot) => {
+    const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
+    const names = new Set(marked.map(({ metadata }) => metadata.name));
+    const isAsBefore = ({ state, name }: Target): boolean =>
+      state === 'done' || (state === 'pending' && observable?.has(name) === false);
+    const isTouched = (target: Target): boolean =>
+      !observable || names.has(target.name) || !isAsBefore(target);
+    return rollout.stages.map((stage) => ({ stage, targets: stage.targets.filter(isTouched) }));
+  },
+);
 
 function evaluation(context: EvaluationContext): TargetEvaluation {
   const { snapshot, target, policy, now } = context;
@@ -237,7 +239,7 @@ function intend(context: TargetContext): TargetEvaluation {
   const facts = factsOf(snapshot, target);
   const phase = 'intended';
   const isBegun = facts.observation.kind === 'none' && facts.observation.begun === true;
-  if (!isBegun && snapshot.controls.abort !== undefined)
+  if (!isBegun && snapshot.plan.controls.abort !== undefined)
     return {
       phase,
       effect: 'none',
@@ -270,7 +272,7 @@ function intend(context: TargetContext): TargetEvaluation {
     // The claim makes no difference for a cordoned node, because such a node counts as unavailable in any case. The
     // cordon may come from a deleted Job.
     const isClaimed =
-      facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
+      facts.node?.unschedulable === false && facts.node.claim === (snapshot.plan.claim ?? '');
     const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe, hookRun } = verdict;
     // Other plans wait because of the claim of this target. So if the gates do not let the target start, its intent and
     // its claim are removed, except in the cases below.
@@ -307,7 +309,7 @@ function intend(context: TargetContext): TargetEvaluation {
  */
 function mustGiveWay(
   { census, ...input }: GateInput,
-  { claim = '', fleet = [] }: Snapshot,
+  { plan: { claim = '' }, cluster: { fleet = [] } }: Snapshot,
 ): boolean {
   const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim);
   if ((input.facts.followedMs ?? 0) > INTENT_FRESH_MS * new Set(later.map(claimOn)).size)

@@ -2,8 +2,10 @@
  * Tests that a plan continues with other nodes while a node is held, and ends without the held nodes if the policy
  * allows it.
  */
+
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -18,7 +20,7 @@ const HELD: Partial<TargetFacts> = { hold: { by: 'ada', reason: 'a long job' } }
 const FINISH = buildPolicy({ leavesOutHeld: true });
 
 function snapshotOf(stages: readonly Stage[], facts: Record<string, Partial<TargetFacts>>) {
-  return { ...buildSnapshot(buildRollout(stages), facts), canSkip: true };
+  return withParts(buildSnapshot(buildRollout(stages), facts), { abilities: { canSkip: true } });
 }
 
 function statesAfter(snapshot: Snapshot, policy = buildPolicy(), now = T0): string[] {
@@ -95,13 +97,15 @@ describe('the end', () => {
   });
 
   test('waits where the record cannot keep that a target was skipped', () => {
-    const snapshot = { ...snapshotOf([workers], { w2: HELD }), canSkip: undefined };
+    const snapshot = withParts(snapshotOf([workers], { w2: HELD }), {
+      abilities: { canSkip: false },
+    });
     expect(statesAfter(snapshot, FINISH)).toEqual(['w1 done', 'w2 pending']);
   });
 
   test('does not come while the plan is paused', () => {
     const controls = { paused: true, retries: new Map() };
-    const snapshot = { ...snapshotOf([workers], { w2: HELD }), controls };
+    const snapshot = withParts(snapshotOf([workers], { w2: HELD }), { plan: { controls } });
     expect(statesAfter(snapshot, FINISH)).toEqual(['w1 done', 'w2 pending']);
   });
 

@@ -1,5 +1,7 @@
 /** Tests nodes that join after their plan began: which nodes are included, which nodes are left out, and why. */
+
 import { describe, expect, test } from 'vitest';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -10,7 +12,6 @@ import { growthOf } from '../../../test/support/growth.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import { inState, type RecordedState, type Role, type Rollout } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { planEvents } from '../report/events.ts';
 import { settle } from './advance.ts';
@@ -28,7 +29,7 @@ interface Scene {
   readonly stage?: string;
   readonly facts?: Partial<TargetFacts>;
   readonly obstacle?: string;
-  readonly more?: Partial<Snapshot>;
+  readonly more?: SnapshotChanges;
 }
 
 function assessmentOf(scene: Scene) {
@@ -50,7 +51,8 @@ function assessmentOf(scene: Scene) {
     ),
     [target.key, buildFacts(scene.facts)] as const,
   ]);
-  return assess({ ...snapshot, facts, joined: [joined], ...scene.more }, buildPolicy(policy), T0);
+  const changed = withParts(snapshot, { facts, plan: { joined: [joined] } }, scene.more);
+  return assess(changed, buildPolicy(policy), T0);
 }
 
 function namesAfter(scene: Scene): string[] {
@@ -167,7 +169,7 @@ test('to judge many joined nodes costs no more for each of them than to judge fe
       return { stage: stages[0]?.id ?? '', role: 'worker', target };
     });
     const facts = new Map(joined.map(({ target }) => [target.key, buildFacts()]));
-    const snapshot = { ...buildSnapshot(buildRollout(stages)), facts, joined };
+    const snapshot = withParts(buildSnapshot(buildRollout(stages)), { facts, plan: { joined } });
     const nodes = joinedNodes(assess(snapshot, buildPolicy(INCLUDE), T0));
     expect(nodes.filter(({ isIncluded }) => isIncluded)).toHaveLength(count);
   };

@@ -21,7 +21,8 @@ export interface JoinedNode {
 
 /** Returns the nodes that match the running plan, need its version and are not in its record. */
 export function joinedNodes(context: DecisionContext): readonly JoinedNode[] {
-  const { rollout, joined = [] } = context.snapshot;
+  const { rollout } = context.snapshot;
+  const { joined = [] } = context.snapshot.plan;
   if (joined.length === 0 || rollout.phase !== 'running' || rollout.unread) return [];
   const known = new Set(rollout.stages.flatMap(({ targets }) => targets.map(({ key }) => key)));
   const missing = joined.filter(({ target }) => !known.has(target.key));

@@ -2,8 +2,10 @@
  * Tests which gates release the intent of a target whose Node is claimed. A claim makes other plans wait, so most gates
  * release the intent of a target that has to wait.
  */
+
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -12,7 +14,6 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
-import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 const REFUSAL = {
@@ -26,7 +27,7 @@ const LEASING: Partial<RolloutPolicy> = { coordinate: ['DisruptionLease'] };
 function stateOfClaimed(
   facts: Partial<TargetFacts>,
   policy: Partial<RolloutPolicy> = {},
-  more: Partial<Snapshot> = {},
+  more: SnapshotChanges = {},
 ): string | undefined {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
   const node = {
@@ -36,13 +37,10 @@ function stateOfClaimed(
     cordonOwner: undefined,
     taintOwner: undefined,
   };
-  const snapshot = {
-    ...buildSnapshot(buildRollout([stage], { phase: 'running' }), {
-      w1: { ...facts, node },
-    }),
-    claim: 'plan',
-    ...more,
-  };
+  const built = buildSnapshot(buildRollout([stage], { phase: 'running' }), {
+    w1: { ...facts, node },
+  });
+  const snapshot = withParts(built, { plan: { claim: 'plan' } }, more);
   const { stages } = decide(snapshot, buildPolicy(policy), T0).record ?? snapshot.rollout;
   return stages[0]?.targets[0]?.state;
 }
@@ -57,12 +55,12 @@ test.each([
 ])(
   'a lock that %s keeps the intent, because only an intent makes the leader take it',
   (_name, lock) => {
-    expect(stateOfClaimed({}, LEASING, { locks: [lock] })).toBe('intended');
+    expect(stateOfClaimed({}, LEASING, { outside: { locks: [lock] } })).toBe('intended');
   },
 );
 
 test('a lock of somebody else gives the intent back', () => {
   const other = { tool: 'DisruptionLease', message: 'somebody holds it', ends: 'x' } as const;
   const locks = [{ ...LEASE, others: [other] }];
-  expect(stateOfClaimed({}, LEASING, { locks })).toBe('pending');
+  expect(stateOfClaimed({}, LEASING, { outside: { locks } })).toBe('pending');
 });

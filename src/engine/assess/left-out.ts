@@ -21,7 +21,7 @@ export function targetsToLeaveOut(
   waiting: readonly GatedTarget[],
 ): Target[] {
   const { snapshot, policy, now, isStopping } = assessment;
-  const mayLeave = snapshot.canSkip === true && stage.role === 'worker' && !isStopping;
+  const mayLeave = snapshot.abilities.canSkip && stage.role === 'worker' && !isStopping;
   if (!mayLeave || inState(stage, 'intended').length > 0) return [];
   // Targets that wait for the gate `order` are ignored, because they wait only for targets that are left out.
   const asked = waiting.filter(({ gate }) => gate !== 'order');

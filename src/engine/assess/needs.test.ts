@@ -1,6 +1,8 @@
 /** Tests which probes a turn sends, and when the next turn is if no watch shows a change. */
+
 import { expect, test } from 'vitest';
 import { NONE, succeeded, working } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -56,7 +58,9 @@ test('a probe without an answer is not due now, and the next turn is when it is 
 
 test('a new plan needs only the check of its preconditions', () => {
   const rollout = buildRollout([controllers], { phase: 'new' });
-  const snapshot = { ...buildSnapshot(rollout, {}, 'unasked'), preconditions: UNASKED };
+  const snapshot = withParts(buildSnapshot(rollout, {}, 'unasked'), {
+    plan: { preconditions: UNASKED },
+  });
   expect(needs(snapshot).probes).toEqual([{ kind: 'preconditions' }]);
 });
 

@@ -2,8 +2,10 @@
  * Tests pinned nodes: the plan continues with other nodes, ends without the pinned nodes if the policy allows it, and
  * does not apply its rules to them.
  */
+
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -24,7 +26,7 @@ const PINNED = buildPolicy({ name: 'prod', pins: [PIN] });
 
 function snapshotOf(stage: Stage, facts: Record<string, Partial<TargetFacts>>): Snapshot {
   const rollout = buildRollout([{ ...stage, version: VERSION }], { phase: 'running' });
-  return { ...buildSnapshot(rollout, facts), canSkip: true };
+  return withParts(buildSnapshot(rollout, facts), { abilities: { canSkip: true } });
 }
 
 function statesAfter(snapshot: Snapshot, policy: RolloutPolicy): string[] {
@@ -100,15 +102,17 @@ test('the next group of the order does not wait for a pinned worker', () => {
 test('a version rule does not refuse the plan because of a pinned node', () => {
   const facts = { w1: { ...GPU, version: 'v1.28.0+build.1' } };
   const apiServers = [{ name: 'c1', version: VERSION }];
-  const snapshot = { ...snapshotOf(buildStage('worker', ['w1', 'w2']), facts), apiServers };
+  const snapshot = withParts(snapshotOf(buildStage('worker', ['w1', 'w2']), facts), {
+    cluster: { apiServers },
+  });
   expect(versionVerdict(snapshot, buildPolicy()).problems).toHaveLength(1);
   expect(versionVerdict(snapshot, PINNED).problems).toEqual([]);
-  const started = {
-    ...snapshotOf(buildStage('worker', ['w2', 'w1']), {
+  const started = withParts(
+    snapshotOf(buildStage('worker', ['w2', 'w1']), {
       ...facts,
       w2: { version: 'v1.31.0+build.1' },
     }),
-    apiServers,
-  };
+    { cluster: { apiServers } },
+  );
   expect(statesAfter(started, PINNED)).toEqual(['w2 intended', 'w1 pending']);
 });

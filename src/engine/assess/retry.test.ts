@@ -1,4 +1,5 @@
 /** Tests which failed targets are tried again, from when on, and which reports belong to the earlier attempt. */
+
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import {
@@ -8,6 +9,7 @@ import {
   succeeded,
   working,
 } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -37,7 +39,9 @@ function snapshotWith(
     Object.entries(observations).map(([name, observation]) => [name, { observation }]),
   );
   const rollout = buildRollout(stages, { phase: 'failed', reason });
-  return { ...buildSnapshot(rollout, facts), controls: { ...NO_CONTROLS, ...controls } };
+  return withParts(buildSnapshot(rollout, facts), {
+    plan: { controls: { ...NO_CONTROLS, ...controls } },
+  });
 }
 
 test.each([
@@ -204,7 +208,9 @@ test.each<[string, RecordedState, Observation, boolean]>([
     const [own] = snapshot.rollout.stages[0]?.targets ?? [];
     expect(isSupersededByRetry(snapshot, own ?? target)).toBe(expected);
     expect(isSupersededByRetry({ ...snapshot, facts: new Map() }, own ?? target)).toBe(false);
-    expect(isSupersededByRetry({ ...snapshot, controls: NO_CONTROLS }, own ?? target)).toBe(false);
+    expect(
+      isSupersededByRetry(withParts(snapshot, { plan: { controls: NO_CONTROLS } }), own ?? target),
+    ).toBe(false);
   },
 );
 
@@ -217,7 +223,7 @@ test('an object that is gone reports nothing of an attempt', () => {
 
 test('the next attempt is named after the order, also by a clock that is behind', () => {
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', ORDERED]]) };
-  expect(momentOf({ controls }, w1, T0)).toBe(later(MINUTE + 1000));
-  expect(momentOf({ controls }, w1, NOW)).toBe(later(HOUR));
-  expect(momentOf({ controls }, w2, T0)).toBe(later(0));
+  expect(momentOf({ plan: { controls } }, w1, T0)).toBe(later(MINUTE + 1000));
+  expect(momentOf({ plan: { controls } }, w1, NOW)).toBe(later(HOUR));
+  expect(momentOf({ plan: { controls } }, w2, T0)).toBe(later(0));
 });

@@ -12,7 +12,7 @@ import {
   withStages,
   withTargets,
 } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
+import type { PlanFacts, Snapshot } from '../model/snapshot.ts';
 
 /**
  * The codes of the reasons that a retry removes from the rollout. The targets that caused these reasons start again,
@@ -29,7 +29,8 @@ const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
  * nothing to retry. A target whose work has not ended yet is retried after the end of its work.
  */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   if (controls.retries.size === 0 || controls.abort !== undefined) return rollout;
   const again = withStages(rollout)
     .filter(
@@ -59,7 +60,7 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
  */
 export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean {
   const { exists, observation, versionGap } = factsOf(snapshot, target);
-  const ordered = snapshot.controls.retries.get(target.name);
+  const ordered = snapshot.plan.controls.retries.get(target.name);
   if (!exists || ordered === undefined || observation.kind === 'none') return false;
   const isOld = Date.parse(observation.attempt) <= ordered;
   // The work succeeded, but did not bring the version, so it must be done again. An attempt that began before the
@@ -78,7 +79,7 @@ export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean
  * the name of the next attempt differs from the name of the previous attempt.
  */
 export function momentOf(
-  { controls }: Pick<Snapshot, 'controls'>,
+  { plan: { controls } }: { readonly plan: Pick<PlanFacts, 'controls'> },
   { name }: Target,
   now: number,
 ): string {
@@ -87,7 +88,7 @@ export function momentOf(
 
 function isDue(snapshot: Snapshot, target: Target): boolean {
   if (target.state !== 'failed' && target.state !== 'skipped') return false;
-  const ordered = snapshot.controls.retries.get(target.name);
+  const ordered = snapshot.plan.controls.retries.get(target.name);
   if (ordered === undefined || Date.parse(target.since) > ordered) return false;
   const { kind } = factsOf(snapshot, target).observation;
   return kind !== 'sent' && kind !== 'working';

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPlan } from '../../../test/support/builders/plans.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -35,18 +36,15 @@ interface Row {
   readonly rollout?: Partial<Rollout>;
   readonly policy?: Partial<RolloutPolicy>;
   readonly controls?: Partial<Controls>;
-  readonly decisions?: Snapshot['decisions'];
+  readonly decisions?: Snapshot['plan']['decisions'];
   readonly rollBack?: PossibleRollBack;
 }
 
 function sceneOf({ rollout, policy, controls, decisions = READ, rollBack = BACK }: Row) {
   const made = buildRollout([buildStage('worker', TARGETS)]);
-  const snapshot = {
-    ...buildSnapshot({ ...made, phase: 'failed', ...rollout }),
-    controls: { ...NO_CONTROLS, ...controls },
-    decisions,
-    rollBack,
-  };
+  const snapshot = withParts(buildSnapshot({ ...made, phase: 'failed', ...rollout }), {
+    plan: { controls: { ...NO_CONTROLS, ...controls }, decisions, rollBack },
+  });
   return { snapshot, policy: buildPolicy({ ...POLICY, ...policy }) };
 }
 
@@ -157,7 +155,9 @@ test('a roll-back that the leader would refuse is refused with the words of the 
   const { snapshot, policy } = sceneOf({});
   const problem = because('Downgrade', 'w1 would go down');
   const back = buildSnapshot({ ...snapshot.rollout, phase: 'new', problems: [problem] });
-  expect(rollBackVerdict({ ...snapshot, ofRollBack: () => back }, policy, T0)).toEqual({
+  expect(
+    rollBackVerdict(withParts(snapshot, { plan: { ofRollBack: () => back } }), policy, T0),
+  ).toEqual({
     kind: 'refused',
     reason: because(
       'RollBackRefused',

@@ -33,7 +33,8 @@ export function rollBackVerdict(
   policy: RolloutPolicy,
   now: number,
 ): RollBackVerdict | undefined {
-  const { rollout, controls, rollBack, decisions } = snapshot;
+  const { rollout } = snapshot;
+  const { controls, rollBack, decisions } = snapshot.plan;
   if (policy.rollsBackOnFailure !== true || controls.abort !== undefined) return undefined;
   const isOver = isFinal(rollout);
   if (isOver && !endedByFailures(snapshot, policy, now)) return undefined;
@@ -47,8 +48,8 @@ export function rollBackVerdict(
     return { kind: 'wait' };
   if ('awaits' in rollBack) return { kind: 'delayed', ...rollBack };
   if ('obstacle' in rollBack) return refused(policy, rollBack.obstacle);
-  const refusals = snapshot.ofRollBack
-    ? refusalsOf({ snapshot: snapshot.ofRollBack(), policy, now })
+  const refusals = snapshot.plan.ofRollBack
+    ? refusalsOf({ snapshot: snapshot.plan.ofRollBack(), policy, now })
     : [];
   if (refusals.length > 0) return refused(policy, refusalSentence(refusals));
   const why = describeUsedUpBudget(snapshot, policy)?.message ?? 'the plan failed';

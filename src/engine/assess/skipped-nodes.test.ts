@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { working } from '../../../test/support/builders/observations.ts';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -36,12 +37,13 @@ const BLOCKED: Partial<TargetFacts> = {
   } as never,
 };
 
-function draining(more: Partial<Snapshot> = {}): Snapshot {
+function draining(more: SnapshotChanges = {}): Snapshot {
   const stage = buildStage('worker', [
     buildTarget('w1', 'intended', { since: later(0) }),
     buildTarget('w2'),
   ]);
-  return { ...buildSnapshot(buildRollout([stage]), { w1: BLOCKED }), canSkip: true, ...more };
+  const snapshot = buildSnapshot(buildRollout([stage]), { w1: BLOCKED });
+  return withParts(snapshot, { abilities: { canSkip: true } }, more);
 }
 
 function states(snapshot: Snapshot, policy: RolloutPolicy, now: number): string[] {
@@ -56,13 +58,13 @@ test('at the deadline of the drain the node is skipped, and keeps its slot until
 
 test('the next node starts once the work on the skipped one has ended', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'skipped'), buildTarget('w2')]);
-  const ended = { ...buildSnapshot(buildRollout([stage])), canSkip: true };
+  const ended = withParts(buildSnapshot(buildRollout([stage])), { abilities: { canSkip: true } });
   expect(states(ended, POLICY, T0 + HOUR)).toEqual(['skipped', 'intended']);
 });
 
 test('a record that cannot hold it keeps a failure', () => {
   const policy = { ...POLICY, maxFailures: 1 };
-  expect(states(draining({ canSkip: undefined }), policy, T0 + HOUR)).toEqual([
+  expect(states(draining({ abilities: { canSkip: false } }), policy, T0 + HOUR)).toEqual([
     'failed',
     'pending',
   ]);
@@ -70,14 +72,18 @@ test('a record that cannot hold it keeps a failure', () => {
 
 test('the work on a skipped node is cancelled, which uncordons it', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'skipped'), buildTarget('w2', 'pending')]);
-  const snapshot = { ...buildSnapshot(buildRollout([stage]), { w1: BLOCKED }), canSkip: true };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage]), { w1: BLOCKED }), {
+    abilities: { canSkip: true },
+  });
   const { nodeActions } = decide(snapshot, POLICY, T0 + HOUR);
   expect(nodeActions).toContainEqual(expect.objectContaining({ kind: 'cancel', node: 'w1' }));
 });
 
 test('more skipped nodes than maxBlockedNodes stop the plan, and the reason says so', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'skipped'), buildTarget('w2')]);
-  const snapshot = { ...buildSnapshot(buildRollout([stage])), canSkip: true };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage])), {
+    abilities: { canSkip: true },
+  });
   const end = decide(snapshot, { ...POLICY, maxBlocked: 0 }, T0).record;
   expect([end?.phase, end?.stages[0]?.targets[1]?.state]).toEqual(['incomplete', 'pending']);
   expect(states(snapshot, { ...POLICY, maxBlocked: 1 }, T0)).toEqual(['skipped', 'intended']);
@@ -92,11 +98,12 @@ const BLOCKED_PREVIEW: Partial<TargetFacts> = {
   }),
 };
 
-function hopeless(count: number, blockedMs: number, more: Partial<Snapshot> = {}): Snapshot {
+function hopeless(count: number, blockedMs: number, more: SnapshotChanges = {}): Snapshot {
   const names = Array.from({ length: count }, (_, index) => `w${index}`);
   const facts = Object.fromEntries(names.map((name) => [name, { ...BLOCKED_PREVIEW, blockedMs }]));
   const stage = buildStage('worker', names, { maxInFlight: 1 });
-  return { ...buildSnapshot(buildRollout([stage]), facts), canSkip: true, ...more };
+  const snapshot = buildSnapshot(buildRollout([stage]), facts);
+  return withParts(snapshot, { abilities: { canSkip: true } }, more);
 }
 
 test('a node whose drain stays blocked for the whole deadline is skipped before it starts', () => {
@@ -110,7 +117,7 @@ test('a node whose drain stays blocked for the whole deadline is skipped before 
 
 test('a paused plan skips nobody', () => {
   const controls = { paused: true, retries: new Map() };
-  expect(states(hopeless(1, HOUR, { controls }), POLICY, T0)).toEqual(['pending']);
+  expect(states(hopeless(1, HOUR, { plan: { controls } }), POLICY, T0)).toEqual(['pending']);
 });
 
 test('a crowd of blocked nodes ends the plan, although only some are asked in one decision', () => {
@@ -134,7 +141,9 @@ test('a controller whose drain takes too long fails and stops the plan', () => {
     buildTarget('w1', 'intended', { since: later(0) }),
   ]);
   const rollout = buildRollout([controllers, buildStage('worker', ['w2'])]);
-  const snapshot = { ...buildSnapshot(rollout, { w1: BLOCKED }), canSkip: true };
+  const snapshot = withParts(buildSnapshot(rollout, { w1: BLOCKED }), {
+    abilities: { canSkip: true },
+  });
   expect(states(snapshot, POLICY, T0 + HOUR)).toEqual(['failed', 'pending']);
 });
 
@@ -142,7 +151,10 @@ test('a retry takes a skipped node up, and the plan runs again', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'skipped', { since: later(0) })]);
   const rollout = buildRollout([stage], { phase: 'done' });
   const controls = { paused: false, retries: new Map([['w1', T0 + MINUTE]]) };
-  const snapshot = { ...buildSnapshot(rollout), controls, canSkip: true };
+  const snapshot = withParts(buildSnapshot(rollout), {
+    plan: { controls },
+    abilities: { canSkip: true },
+  });
   const { record } = decide(snapshot, POLICY, T0 + MINUTE);
   expect([record?.phase, record?.stages[0]?.targets[0]?.state]).toEqual(['running', 'intended']);
 });

@@ -1,6 +1,8 @@
 /** Tests which reason each failed target has: that of its node, that of the rollout, or that which was remembered. */
+
 import { expect, test } from 'vitest';
 import { failed, succeeded } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -26,10 +28,9 @@ function snapshotOf(
   const stage = buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w10', 'failed')]);
   const rollout = buildRollout([stage], { phase: 'failed', reason });
   const remembered = { run: runNameOf(rollout), reasons: { w1: TOO_MANY }, ...failures };
-  return {
-    ...buildSnapshot(rollout, { w1: { observation: succeeded(), ...facts } }),
-    failures: remembered,
-  };
+  return withParts(buildSnapshot(rollout, { w1: { observation: succeeded(), ...facts } }), {
+    term: { failures: remembered },
+  });
 }
 
 const OTHER = because('DeadlineExceeded', 'w10 did not report within its deadline');

@@ -28,7 +28,8 @@ export function failuresDecided(assessment: Assessment): FailureReasons {
  * is about this target, and then the reason that was remembered when the target failed.
  */
 export function failureOf(snapshot: Snapshot, target: Target): Reason | undefined {
-  const { rollout, failures } = snapshot;
+  const { rollout } = snapshot;
+  const { failures } = snapshot.term;
   const facts = factsOf(snapshot, target);
   const { observation } = facts;
   const known = saidByRollout(rollout, target) ?? rememberedFailure(failures, rollout, target.name);

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -31,7 +32,7 @@ const HOOK: Hook = { name: 'backup', when: 'beforeDrain', action, timeoutMs: MIN
 
 function decided(facts: Partial<TargetFacts> = {}) {
   const rollout = buildRollout([buildStage('worker', [UNRECORDED])], { phase: 'running' });
-  const snapshot = { ...buildSnapshot(rollout, { w1: facts }), hooks: [] };
+  const snapshot = withParts(buildSnapshot(rollout, { w1: facts }), { outside: { hooks: [] } });
   return decide(snapshot, buildPolicy({ hooks: [HOOK] }), NOW);
 }
 

@@ -9,11 +9,10 @@ import type { Clock } from '../../util/clock.ts';
 import { settleAll } from '../../util/waits.ts';
 import { assess } from '../assess/assess.ts';
 import type { OrphanedPlan } from '../contract/features.ts';
-import { NO_CONTROLS } from '../model/controls.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Reporter } from '../report/reporter.ts';
 import { followLocksOfOrphans } from '../snapshot/followed-locks.ts';
-import { gatherFacts, type Known } from '../snapshot/gather.ts';
+import { gatherOrphaned, type Known } from '../snapshot/gather.ts';
 import { type RefusedWrites, refusedPartOf } from '../snapshot/refused-writes.ts';
 import type { View } from '../snapshot/world.ts';
 import { commandsFor } from '../turn/commands.ts';
@@ -104,10 +103,7 @@ function nodeActionsFor(
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     refusalOf: (of, target, part) => refusals.of(of, target, part),
   };
-  const snapshot = {
-    ...gatherFacts({ dialect, plan, rollout, world, known }, now),
-    controls: NO_CONTROLS,
-  };
+  const snapshot = gatherOrphaned({ dialect, plan, rollout, world, known }, now);
   const commands = commandsFor(assess(snapshot, DEFAULT_POLICY, now));
   const nodeActions = commands.flatMap((each) =>
     each.kind === 'node-action' ? [each.nodeAction] : [],

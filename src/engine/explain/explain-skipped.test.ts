@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { working } from '../../../test/support/builders/observations.ts';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -14,7 +15,6 @@ import { needsOf } from '../assess/needs.ts';
 import { UNASKED } from '../model/asked.ts';
 import type { Wait } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { explainToPeople } from './explain.ts';
 
@@ -25,7 +25,7 @@ const sick = { ready: false, readySince: later(0) };
 interface Situation {
   readonly stages?: readonly Stage[];
   readonly facts?: Parameters<typeof buildSnapshot>[1];
-  readonly more?: Partial<Snapshot>;
+  readonly more?: SnapshotChanges;
   readonly policy?: Partial<RolloutPolicy>;
 }
 
@@ -40,7 +40,7 @@ function told({
   policy,
 }: Situation): string[] {
   const w3 = { observation: working('Restart') };
-  const snapshot = { ...buildSnapshot(buildRollout(stages), { w3, ...facts }), ...more };
+  const snapshot = withParts(buildSnapshot(buildRollout(stages), { w3, ...facts }), more);
   const line = ({ target = '', gate, ofStage }: Wait): string =>
     `${target} ${gate}${ofStage ? '*' : ''}`.trim();
   return explainToPeople(assess(snapshot, buildPolicy(policy), NOW)).waits.map(line);
@@ -66,13 +66,13 @@ test.each<[string, Situation, string[]]>([
   ],
   [
     'a node that does not tell yet what an earlier command brought',
-    { stages: follow, facts: { w1: { version: OLD } }, more: { apiServers: [] } },
+    { stages: follow, facts: { w1: { version: OLD } }, more: { cluster: { apiServers: [] } } },
     [MOVING, SLOT, 'w1 versions-follow'],
   ],
   [
     'as many nodes as may be are unavailable: once, of all that it holds',
     {
-      more: { fleet: ['w1', 'w2', 'w3', 'w4'].map((name) => buildNode(name)) },
+      more: { cluster: { fleet: ['w1', 'w2', 'w3', 'w4'].map((name) => buildNode(name)) } },
       policy: { name: 'careful', maxUnavailable: { nodes: 1 } },
     },
     [MOVING, SLOT, 'w1 nodes-available*'],

@@ -5,6 +5,7 @@
 
 import { expect, test } from 'vitest';
 import { NONE, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -18,7 +19,6 @@ import { NO_CONTROLS } from '../model/controls.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
 import {
   type Explanation,
   explain,
@@ -35,7 +35,7 @@ const atWork = { w2: { observation: working('Restart') } };
 
 type Options = {
   readonly facts?: Record<string, Partial<TargetFacts>>;
-  readonly more?: Partial<Snapshot>;
+  readonly more?: SnapshotChanges;
   readonly policy?: Parameters<typeof buildPolicy>[0];
   readonly how?: typeof explain;
   readonly now?: number;
@@ -45,7 +45,7 @@ function explained(
   rollout: Rollout,
   { facts = atWork, more, policy, how = explain, now = 0 }: Options = {},
 ): Partial<FullExplanation> & Explanation & { readonly needs: Needs } {
-  const snapshot = { ...buildSnapshot(rollout, facts), ...more };
+  const snapshot = withParts(buildSnapshot(rollout, facts), more);
   const assessment = assess(snapshot, buildPolicy(policy), T0 + now);
   return { ...how(assessment), needs: needsOf(assessment) };
 }
@@ -56,7 +56,10 @@ const last = (rollout: Rollout, options?: Options): unknown =>
 test.each<[string, () => unknown, object]>([
   [
     'an abort',
-    () => last(buildRollout([STAGE]), { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }),
+    () =>
+      last(buildRollout([STAGE]), {
+        more: { plan: { controls: { ...NO_CONTROLS, abort: 'wrong' } } },
+      }),
     {
       gate: 'not-aborted',
       reason: because(
@@ -121,20 +124,24 @@ test('a later stage: for the one before it', () => {
 test('a new plan waits for its preconditions, and for nothing else', () => {
   const rollout = buildRollout([STAGE], { phase: 'new' });
   const common = { gate: 'preconditions', since: SINCE, ofStage: true };
-  const unasked = explained(rollout, { more: { preconditions: UNASKED } });
+  const unasked = explained(rollout, { more: { plan: { preconditions: UNASKED } } });
   const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
   expect(unasked.waits).toEqual([{ ...common, reason: checking, ends: 'the API server answers' }]);
   expect(unasked.needs.probes).toEqual([{ kind: 'preconditions' }]);
   const reason = because('CannotDecide', 'no answer');
   const preconditions = unanswered({ reason, recheckMs: 7 });
-  const asked = explained(rollout, { more: { preconditions } });
+  const asked = explained(rollout, { more: { plan: { preconditions } } });
   expect(asked.waits).toEqual([{ ...common, reason, ends: 'the probe gets an answer' }]);
   expect(asked.needs.recheckAfterMs).toBe(7);
 });
 
-test.each<[string, Rollout, Partial<Snapshot>]>([
-  ['runs already', buildRollout([STAGE]), { preconditions: UNASKED }],
-  ['has its answer', buildRollout([STAGE], { phase: 'new' }), { preconditions: answered([]) }],
+test.each<[string, Rollout, SnapshotChanges]>([
+  ['runs already', buildRollout([STAGE]), { plan: { preconditions: UNASKED } }],
+  [
+    'has its answer',
+    buildRollout([STAGE], { phase: 'new' }),
+    { plan: { preconditions: answered([]) } },
+  ],
 ])('a plan that %s does not wait for its preconditions', (_name, rollout, more) => {
   expect(explained(rollout, { more }).waits.map(({ gate }) => gate)).not.toContain('preconditions');
 });
@@ -241,7 +248,7 @@ test('people do not read twice what a target with a free slot waits for', () => 
 test.each<[string, Partial<Rollout>, Options]>([
   ['over', { phase: 'done' }, {}],
   ['unreadable', { unread: because('CannotDecide', 'x') }, {}],
-  ['aborted', {}, { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }],
+  ['aborted', {}, { more: { plan: { controls: { ...NO_CONTROLS, abort: 'wrong' } } } }],
 ])('in a rollout that is %s nobody is let past', (_name, rollout, options) => {
   const stage = buildStage('worker', ['w1', moving]);
   const facts = { w1: sick, w2: { observation: NONE } };

@@ -133,7 +133,8 @@ function pendingWaits(
 }
 
 function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   const { problems, reason } = rollout;
   if (controls.abort !== undefined) {
     const { code, message } = abortReason(controls.abort);

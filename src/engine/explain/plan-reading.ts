@@ -110,8 +110,8 @@ export function readPlan(assessment: Assessment, { waits, generation }: ReadingI
     waits,
     findings: {
       failures: failuresIn(snapshot),
-      checks: snapshot.health ?? [],
-      hooks: snapshot.hooks ?? [],
+      checks: snapshot.outside.health ?? [],
+      hooks: snapshot.outside.hooks ?? [],
       settled: () => [...settledNames(rollout), ...unsucceededPlanRuns(assessment)],
     },
     wayBack: wayBackOfRollout(assessment),
@@ -143,7 +143,7 @@ function failuresIn(snapshot: Snapshot): FailedTarget[] {
 /** Returns the names of the runs of hooks for the whole plan that have not succeeded, as far as the reader knows. */
 function unsucceededPlanRuns({ snapshot, policy }: Assessment): string[] {
   const good = new Set(
-    snapshot.hooks?.flatMap(({ id, state }) => (state === 'succeeded' ? [id] : [])),
+    snapshot.outside.hooks?.flatMap(({ id, state }) => (state === 'succeeded' ? [id] : [])),
   );
   const runs = planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan');
   return runs.map(({ id }) => id).filter((id) => !good.has(id));

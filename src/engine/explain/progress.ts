@@ -44,13 +44,13 @@ export function percentOf({ total, done }: Pick<Counts, 'total' | 'done'>): numb
  */
 export function etaOf(assessment: Assessment, waits: readonly Wait[]): Eta | undefined {
   const { snapshot, now, isStopping } = assessment;
-  const { rollout, paceMs, usualMs, fastMs } = snapshot;
+  const { rollout, pace } = snapshot;
   if (rollout.phase !== 'running' || isStopping || waits.some(isRemarkable)) return undefined;
-  if (paceMs === undefined || usualMs === undefined || fastMs === undefined) return undefined;
+  if (pace.kind !== 'measured') return undefined;
   const rounds = rollout.stages.reduce((sum, stage) => sum + roundsOf(stage), 0);
   if (rounds === 0) return undefined;
   const after = (ms: number): string => rfc3339(now + rounds * ms);
-  return { at: after(usualMs), earliest: after(fastMs), latest: after(paceMs) };
+  return { at: after(pace.usualMs), earliest: after(pace.fastMs), latest: after(pace.mostMs) };
 }
 
 /** Returns how many times the slots of the stage must still be filled until all its targets have ended. */

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -83,10 +84,12 @@ function snapshotOf(situations: readonly Partial<Situation>[]) {
   const gathered = buildSnapshot(buildRollout(stages), Object.fromEntries(facts));
   const { servers, recorded: url } = all[0] ?? {};
   const snapshot =
-    url === undefined ? gathered : { ...gathered, decisions: answered(recordOf(url)) };
+    url === undefined
+      ? gathered
+      : withParts(gathered, { plan: { decisions: answered(recordOf(url)) } });
   if (servers === undefined) return snapshot;
   const apiServers = servers.map((version, index) => ({ name: `c${index}`, version }));
-  return { ...snapshot, apiServers };
+  return withParts(snapshot, { cluster: { apiServers } });
 }
 
 function recordOf(url: string): DecisionsOfPeople {

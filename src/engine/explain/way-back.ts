@@ -66,20 +66,21 @@ function upgradedNode(
 
 /** Returns true if agents report what a target needs to go back. Where targets wait for the version rules, no agent reports. */
 function recordsWayBack({ snapshot }: Pick<Context, 'snapshot'>): boolean {
-  return snapshot.apiServers !== undefined && snapshot.waitsForVersions !== true;
+  const { apiServers } = snapshot.cluster;
+  return apiServers !== undefined && !snapshot.abilities.waitsForVersions;
 }
 
-function wayOf(
-  { snapshot: { apiServers = [], mostBehind }, now }: Context,
-  node: UpgradedNode,
-): WayBack {
+function wayOf({ snapshot, now }: Context, node: UpgradedNode): WayBack {
+  const { apiServers = [] } = snapshot.cluster;
+  const { mostBehind } = snapshot.abilities;
   const servers = apiServers.map(({ version }) => version);
   return wayBackOfNode(node, servers, now, mostBehind);
 }
 
 /** Returns sentences about the steps that cannot be undone and that have not begun yet. */
 export function pointsOfNoReturn({ snapshot }: Pick<Context, 'snapshot'>): string[] {
-  if (!snapshot.apiServers) return [];
+  const { apiServers } = snapshot.cluster;
+  if (!apiServers) return [];
   const sentences = snapshot.rollout.stages
     .filter(({ role, keepsVersion }) => role === 'controller' && keepsVersion !== true)
     .flatMap((stage) =>

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { input, resting } from '../../../test/support/builders/gate-inputs.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { CheckResult } from '../../health/checks.ts';
@@ -26,7 +27,13 @@ function verdictWith(accepted: unknown, health: readonly CheckResult[] = FAILING
     approvals: [],
     accepted: acceptancesIn(accepted),
   });
-  return healthy.evaluate({ ...input('worker'), policy, health, decisions });
+  return healthy.evaluate(
+    withParts(input('worker'), {
+      policy,
+      outside: { health },
+      plan: { decisions },
+    }),
+  );
 }
 
 describe('a failing check', () => {
@@ -64,18 +71,25 @@ test('a check without an answer can be accepted, too', () => {
 test('the verifier after an upgrade takes an accepted check as passing', () => {
   const place = { plan: 'table/plan', place: 'ns/table-plan', exists: true, approvals: [] };
   const decisions = answered({ ...place, accepted: [entry] });
-  const verdict = healthyAfter.evaluate({
-    ...resting(undefined, T0),
-    policy,
-    health: FAILING,
-    decisions,
-  });
+  const verdict = healthyAfter.evaluate(
+    withParts(resting(undefined, T0), {
+      policy,
+      outside: { health: FAILING },
+      plan: { decisions },
+    }),
+  );
   expect(verdict.kind).toBe('pass');
 });
 
 test('nothing fails for good before the acceptances are read, and without them the check counts', () => {
-  const asked = (decisions: Snapshot['decisions']) =>
-    healthy.evaluate({ ...input('worker'), policy, health: FAILING, decisions });
+  const asked = (decisions: Snapshot['plan']['decisions']) =>
+    healthy.evaluate(
+      withParts(input('worker'), {
+        policy,
+        outside: { health: FAILING },
+        plan: { decisions },
+      }),
+    );
   expect(asked(UNASKED)).toMatchObject({ probe: { kind: 'decisions' }, since: undefined });
   const denied = unanswered({ reason: because('CannotDecide', 'forbidden'), recheckMs: 1 });
   expect(asked(denied)).toEqual(asked(NEVER));

@@ -7,7 +7,7 @@ const RECHECK_MS = 10_000;
 
 /** Returns the wait for a check that does not pass; undefined if somebody has accepted that the check fails. */
 export function unlessAccepted(
-  { decisions, run, now }: Pick<GateInput, 'decisions' | 'run' | 'now'>,
+  { plan: { decisions }, run, now }: Pick<GateInput, 'plan' | 'run' | 'now'>,
   check: string,
   verdict: Waiting,
 ): Waiting | undefined {

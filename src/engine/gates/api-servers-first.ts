@@ -15,7 +15,8 @@ export const apiServersFirst: Gate = {
   name: 'api-servers-first',
   ofRollout: true,
   evaluate(input) {
-    const { target, facts, earlier, apiServers, policy, now } = input;
+    const { target, facts, earlier, policy, now } = input;
+    const { apiServers } = input.cluster;
     const { name } = target;
     const { allow } = policy;
     const stage = withKubernetesVersion(input.stage);
@@ -45,7 +46,7 @@ export const apiServersFirst: Gate = {
       reason,
       ends: 'those API servers are upgraded, or the plan is corrected',
       ...moment,
-      ...(input.waitsForVersions === true && servers.some(({ isOfKubelet }) => !isOfKubelet)
+      ...(input.abilities.waitsForVersions && servers.some(({ isOfKubelet }) => !isOfKubelet)
         ? { recheckMs: RECHECK_MS }
         : {}),
     };
@@ -54,7 +55,11 @@ export const apiServersFirst: Gate = {
 
 /** Returns a wait while a kubelet of another Node would be newer than the API server of the target. */
 function kubeletsFirst(
-  { target: { name }, apiServers = [], fleet = [], policy: { allow, countsVirtual } }: GateInput,
+  {
+    target: { name },
+    cluster: { apiServers = [], fleet = [] },
+    policy: { allow, countsVirtual },
+  }: GateInput,
   version: string,
 ): Verdict {
   const servers = new Set(apiServers.map((server) => server.name));

@@ -5,6 +5,7 @@
 
 import { expect, test } from 'vitest';
 import { DOWN, input } from '../../../test/support/builders/gate-inputs.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { unanswered } from '../model/asked.ts';
 import { because } from '../model/reasons.ts';
@@ -36,7 +37,7 @@ test.each<[string, GateInput, object]>([
   ],
   [
     'waits with such a policy if nobody can tell',
-    { ...withEnd(input('controller')), controlPlane: SILENT },
+    withParts(withEnd(input('controller')), { cluster: { controlPlane: SILENT } }),
     { kind: 'wait', reason: { code: 'CannotDecide' } },
   ],
   ['lets workers start', withEnd(input('worker', {}, [DOWN])), { kind: 'pass' }],

@@ -11,7 +11,7 @@ const ENDS = 'every API server answers that it is ready';
 
 export const apiServersReady: Gate = {
   name: 'api-servers-ready',
-  evaluate({ stage, controlPlane }) {
+  evaluate({ stage, cluster: { controlPlane } }) {
     if (stage.role !== 'controller' || controlPlane.kind === 'never') return PASS;
     if (controlPlane.kind === 'unasked')
       return wait('ControlPlaneUnknown', 'asking every API server', ENDS, {

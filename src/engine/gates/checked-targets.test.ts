@@ -2,7 +2,9 @@
  * Tests for which targets the download is checked before the first target starts: for some targets, for all targets, or
  * for no target.
  */
+
 import { expect, test } from 'vitest';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -119,8 +121,8 @@ test('a node of two commands is asked once', () => {
   expect(targetsToCheck(snapshot)(buildPolicy())).toHaveLength(1);
 });
 
-function asked(given: Given, more: Partial<Snapshot> = {}): string[] {
-  const snapshot = { ...snapshotOf(given), ...more };
+function asked(given: Given, more: SnapshotChanges = {}): string[] {
+  const snapshot = withParts(snapshotOf(given), more);
   return downloadChecksOf(assess(snapshot, buildPolicy(given.policy), T0)).map(
     ({ target }) => target.name,
   );
@@ -137,9 +139,9 @@ test('only those that were not asked yet, while the plan is to go on', () => {
   expect(asked({ facts: { ...facts, ...older } })).toEqual(['w1']);
   const { rollout } = snapshotOf({});
   expect([
-    asked({}, { controls: { ...NO_CONTROLS, abort: 'wrong' } }),
+    asked({}, { plan: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }),
     asked({}, { rollout: { ...rollout, phase: 'new' } }),
     asked({ policy: { problems: [because('PolicyUnreadable', 'no')] } }),
   ]).toEqual([[], [], []]);
-  expect(asked({}, { controls: { ...NO_CONTROLS, paused: true } })).toHaveLength(4);
+  expect(asked({}, { plan: { controls: { ...NO_CONTROLS, paused: true } } })).toHaveLength(4);
 });

@@ -16,7 +16,7 @@ test.each([
   ['which the controller may not read, keep no target waiting', true, 'pass'],
 ])('Leases of the components %s', (_title, isForbidden, kind) => {
   const components = answered({ states: [], problem: 'no route', isForbidden });
-  const input = { components, stage: { role: 'controller' }, facts: {}, now: 0 };
+  const input = { cluster: { components }, stage: { role: 'controller' }, facts: {}, now: 0 };
   for (const gate of [componentsWork, componentsWorkAfter])
     expect(gate.evaluate(input as unknown as GateInput)).toMatchObject({ kind });
 });

@@ -17,13 +17,14 @@ const RECHECK_MS = 2000;
 export const componentsWork: Gate = {
   name: 'components-work',
   ofRollout: true,
-  evaluate: ({ components }) => verdictOn(components, ({ state }) => state === 'working'),
+  evaluate: ({ cluster: { components } }) =>
+    verdictOn(components, ({ state }) => state === 'working'),
 };
 
 /** After the upgrade of a controller: each component has renewed its Lease since. */
 export const componentsWorkAfter: Gate = {
   name: 'components-work',
-  evaluate({ stage, components, facts, now }) {
+  evaluate({ stage, cluster: { components }, facts, now }) {
     if (stage.role !== 'controller') return PASS;
     const since = now - (facts.watchedMs ?? 0);
     return verdictOn(
@@ -35,7 +36,7 @@ export const componentsWorkAfter: Gate = {
 };
 
 function verdictOn(
-  components: GateInput['components'],
+  components: GateInput['cluster']['components'],
   isGood: (component: ComponentState) => boolean,
 ): Verdict {
   if (components.kind === 'never') return PASS;

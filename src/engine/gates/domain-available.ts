@@ -13,7 +13,7 @@ import {
   waitForNodes,
 } from './types.ts';
 
-type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'fleet'>;
+type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'cluster'>;
 
 /**
  * Three maps whose keys are the values of the label: the names of all Nodes that count, of the unavailable Nodes, and
@@ -43,7 +43,7 @@ function namesByValue(nodes: readonly Readonly<Record<'name' | 'value', string>>
 
 export const domainAvailable = {
   name: 'domain-available',
-  evaluate({ target, facts, policy, census, fleet = [] }: Input): Verdict {
+  evaluate({ target, facts, policy, census, cluster: { fleet = [] } }: Input): Verdict {
     const { perDomain, name } = policy;
     const node = nodeNameOf(target, facts);
     // A target whose node is already unavailable does not raise the count. A target that is not a Node makes no Node

@@ -19,7 +19,7 @@ const DELAY_MS = 300_000;
 export const downloadsPossible: Gate = {
   name: 'downloads-possible',
   ofRollout: true,
-  evaluate({ checked, payloadsWatchedMs }) {
+  evaluate({ checked, term: { payloadsWatchedMs } }) {
     const texts = checked.flatMap(({ target, downloads: { answer, problem } }) =>
       answer === 'impossible' ? [`${target.name} cannot download ${problem}`] : [],
     );

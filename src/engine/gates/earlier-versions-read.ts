@@ -7,7 +7,7 @@ import type { Snapshot } from '../model/snapshot.ts';
 import { type Waiting, wait } from './types.ts';
 
 /** Returns the wait. If the API server did not answer, the leader asks again after a pause. */
-export function untilEarlierVersionsAreRead(decisions: Snapshot['decisions']): Waiting {
+export function untilEarlierVersionsAreRead(decisions: Snapshot['plan']['decisions']): Waiting {
   if (decisions.kind === 'unanswered') return { kind: 'wait', ...untilAsked(decisions) };
   return wait(
     'PreconditionsUnknown',

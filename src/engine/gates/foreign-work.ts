@@ -3,7 +3,7 @@ import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
   name: 'foreign-work',
-  evaluate({ stage, target, facts, foreignWork, room }) {
+  evaluate({ stage, target, facts, outside: { foreignWork }, room }) {
     const occupant = facts.occupant;
     if (typeof occupant === 'object') return wait('ForeignWork', occupant.message, occupant.ends);
     if (occupant !== undefined)

@@ -1,6 +1,8 @@
 /** Tests the health checks of a policy: they prevent targets from starting, and make an upgraded target keep its slot. */
+
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -32,10 +34,9 @@ interface Scene {
 function assessed({ state = 'pending', health, rules, policy, watchedMs = 0 }: Scene) {
   const stage = buildStage('worker', [buildTarget('w1', state)]);
   const observation = state === 'pending' ? {} : { observation: succeeded(), watchedMs };
-  const snapshot = {
-    ...buildSnapshot(buildRollout([stage]), { w1: observation }),
-    health,
-  };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage]), { w1: observation }), {
+    outside: { health },
+  });
   const rulesOfPolicy = { checks: [CHECK], ...rules };
   const settings = { name: 'careful', health: rulesOfPolicy, ...policy };
   return assess(snapshot, buildPolicy(settings), NOW);

@@ -45,7 +45,8 @@ function firstWait(
   input: GateInput,
   judged: (result: CheckResult) => CheckResult | undefined,
 ): Verdict {
-  const { health, policy, now } = input;
+  const { policy, now } = input;
+  const { health } = input.outside;
   if (health === undefined) return PASS;
   const { checks = [], ignoresUnknown } = policy.health ?? {};
   for (const check of checks) {

@@ -7,13 +7,18 @@ import { formatDuration } from '../../util/duration.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { type Stage, type Target } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
+import type { OutsideFacts, PlanFacts, Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { titleOfHook } from '../reasons/hook.ts';
 import { factsOf, nodeNameOf, type Waiting, wait } from './types.ts';
 
+/** The parts of a snapshot that name the runs of hooks. */
+interface Named extends Pick<Snapshot, 'rollout'> {
+  readonly plan: Pick<PlanFacts, 'controls'>;
+}
+
 interface Of {
-  readonly snapshot: Pick<Snapshot, 'rollout' | 'facts' | 'controls'>;
+  readonly snapshot: Named & Pick<Snapshot, 'facts'>;
   readonly stage: Stage;
   readonly target: Target;
 }
@@ -26,7 +31,8 @@ const HASH_CHARACTERS = 20;
 
 /** Returns the run of the hook for the present attempt of the target. */
 export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun {
-  const { rollout, controls } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
   const { source, id, run = 0 } = rollout;
   const facts = factsOf(snapshot, target);
   const attempt = attemptOf(target, controls.retries.get(target.name));
@@ -53,7 +59,7 @@ export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun 
 
 /** Returns the runs of the hooks of this moment for the whole plan, in the order of the policy. */
 export function planHookRuns(
-  { rollout, controls }: Pick<Snapshot, 'rollout' | 'controls'>,
+  { rollout, plan: { controls } }: Named,
   { hooks = [] }: Pick<RolloutPolicy, 'hooks'>,
   ...moments: readonly HookMoment[]
 ): HookRun[] {
@@ -82,12 +88,12 @@ export function planHookRuns(
  * be tried again.
  */
 export function failedPlanHooks(
-  snapshot: Pick<Snapshot, 'rollout' | 'controls' | 'hooks'>,
+  snapshot: Named & { readonly outside: Pick<OutsideFacts, 'hooks'> },
   policy: Pick<RolloutPolicy, 'hooks'>,
 ): string[] {
   const moment = snapshot.rollout.phase === 'done' ? 'afterPlan' : 'beforePlan';
   return planHookRuns(snapshot, policy, moment).flatMap(({ id, hook }) => {
-    const result = snapshot.hooks?.find((each) => each.id === id);
+    const result = snapshot.outside.hooks?.find((each) => each.id === id);
     return result?.state === 'failed' && hook.ignoresFailure !== true ? [hook.name] : [];
   });
 }

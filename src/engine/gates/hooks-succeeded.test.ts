@@ -2,8 +2,10 @@
  * Tests the hooks of a policy: which runs are due, what a target reports while it waits, and the effects of their
  * results.
  */
+
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -54,7 +56,7 @@ function scene({ targets = [INTENDED], isLeader = true, ...given }: Scene) {
   const { hooks = [hook('backup')], facts = { w1: {} }, results = {}, policy } = given;
   const rollout = buildRollout([buildStage('worker', targets, { maxInFlight: 2 })]);
   const controls = { ...NO_CONTROLS, retries: given.retries ?? new Map<string, number>() };
-  const snapshot = { ...buildSnapshot(rollout, facts), controls };
+  const snapshot = withParts(buildSnapshot(rollout, facts), { plan: { controls } });
   const [{ stage, target } = { stage: EMPTY, target: INTENDED }] = withStages(rollout);
   const known = hooks.flatMap((each): HookResult[] => {
     const state = results[each.name];
@@ -63,7 +65,11 @@ function scene({ targets = [INTENDED], isLeader = true, ...given }: Scene) {
     return state ? [{ ...found, state, message: `it is ${state}` }] : [];
   });
   const settings = buildPolicy({ name: 'careful', hooks, ...policy });
-  const assessment = assess({ ...snapshot, hooks: isLeader ? known : undefined }, settings, NOW);
+  const assessment = assess(
+    withParts(snapshot, { outside: { hooks: isLeader ? known : undefined } }),
+    settings,
+    NOW,
+  );
   return { assessment, stage, target };
 }
 

@@ -50,10 +50,10 @@ function firstUnmet(input: GateInput, when: HookMoment): Verdict {
 }
 
 function verdictOf(input: GateInput, hook: Hook): Verdict {
-  const { policy, target, rollout, facts, controls, stage, hooks } = input;
-  const snapshot = { rollout, controls, facts: new Map([[target.key, facts]]) };
+  const { policy, target, rollout, facts, plan, stage, outside } = input;
+  const snapshot = { rollout, plan, facts: new Map([[target.key, facts]]) };
   const run = hookRunOf({ snapshot, stage, target }, hook);
-  const result = hooks?.find(({ id }) => id === run.id);
+  const result = outside.hooks?.find(({ id }) => id === run.id);
   if (result?.state === 'succeeded') return PASS;
   if (result?.state === 'failed') {
     if (hook.ignoresFailure === true) return PASS;

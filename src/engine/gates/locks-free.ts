@@ -9,7 +9,7 @@ import { type Gate, PASS, type Verdict, wait } from './types.ts';
 export const locksFree: Gate = {
   name: 'locks-free',
   ofRollout: true,
-  evaluate({ policy: { coordinate }, locks, now }) {
+  evaluate({ policy: { coordinate }, outside: { locks }, now }) {
     if (locks === undefined) return PASS;
     for (const { tool, title } of locksOf(coordinate)) {
       const known = locks.find((each) => each.tool === tool);

@@ -8,7 +8,7 @@ import { type Gate, PASS, wait } from './types.ts';
 export const locksTaken: Gate = {
   name: 'locks-taken',
   ofRollout: true,
-  evaluate({ policy: { coordinate }, locks }) {
+  evaluate({ policy: { coordinate }, outside: { locks } }) {
     if (locks === undefined) return PASS;
     for (const { tool, title, taking } of locksOf(coordinate)) {
       const known = locks.find((each) => each.tool === tool);

@@ -1,6 +1,7 @@
 /** Gate: limits how many nodes of the cluster are unavailable at once, for any reason. */
 import { listed } from '../../util/phrases.ts';
 import type { AwaitedPlan } from '../model/awaited-plan.ts';
+import type { PlanFacts } from '../model/snapshot.ts';
 import {
   type GateInput,
   nodeNameOf,
@@ -11,7 +12,9 @@ import {
   waitForNodes,
 } from './types.ts';
 
-type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'awaits'>;
+interface Input extends Pick<GateInput, 'target' | 'facts' | 'policy' | 'census'> {
+  readonly plan: Pick<PlanFacts, 'awaits'>;
+}
 
 /** The wait ends only if a person acts, if the plan that it waits for does not exist. */
 function untilOver(name: string, { plan, fault }: AwaitedPlan): Verdict {
@@ -24,7 +27,7 @@ function untilOver(name: string, { plan, fault }: AwaitedPlan): Verdict {
 
 export const nodesAvailable = {
   name: 'nodes-available',
-  evaluate({ target, facts, policy, census, awaits }: Input): Verdict {
+  evaluate({ target, facts, policy, census, plan: { awaits } }: Input): Verdict {
     const { maxUnavailable, name } = policy;
     if (!maxUnavailable || !census) return PASS;
     if (awaits !== undefined) return untilOver(target.name, awaits);

@@ -1,13 +1,15 @@
 /** Gate: no target starts while the plan or its policy is paused. Nodes in progress finish. */
+import type { PlanFacts } from '../model/snapshot.ts';
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
+
+interface Input extends Pick<GateInput, 'policy'> {
+  readonly plan: Pick<PlanFacts, 'controls'>;
+}
 
 export const notPaused = {
   name: 'not-paused',
   ofRollout: true,
-  evaluate({
-    policy: { paused, name, heldBy },
-    controls,
-  }: Pick<GateInput, 'policy' | 'controls'>): Verdict {
+  evaluate({ policy: { paused, name, heldBy }, plan: { controls } }: Input): Verdict {
     if (heldBy !== undefined)
       return wait('Paused', `${heldBy} is paused: nothing new starts`, `${heldBy} is resumed`);
     if (controls.paused) {

@@ -2,8 +2,10 @@
  * Tests hooks for the whole plan: which runs are due before its first node and after its end, and the effects of their
  * results.
  */
+
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -57,13 +59,13 @@ function scene({
   const known = Object.fromEntries(targets.map(({ name }) => [name, facts[name] ?? {}]));
   const controls = { ...NO_CONTROLS, ...given.controls };
   const settings = buildPolicy({ name: 'careful', hooks, ...policy });
-  const snapshot = { ...buildSnapshot(rollout, known), controls };
+  const snapshot = withParts(buildSnapshot(rollout, known), { plan: { controls } });
   const runs = planHookRuns(snapshot, settings, 'beforePlan', 'afterPlan');
   const found = runs.flatMap(({ id, hook: { name } }) => {
     const state = results[name];
     return state ? [{ id, hook: name, state, message: `it is ${state}`, since: T0 }] : [];
   });
-  return assess({ ...snapshot, hooks: found }, settings, now);
+  return assess(withParts(snapshot, { outside: { hooks: found } }), settings, now);
 }
 
 /**

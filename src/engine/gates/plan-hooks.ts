@@ -20,7 +20,7 @@ export const planHooksBefore: Gate = {
 };
 
 function verdictOf(
-  { policy, hooks, rollout }: GateInput,
+  { policy, outside: { hooks }, rollout }: GateInput,
   run: ReturnType<typeof planHookRuns>[number],
 ): Verdict {
   const { id, hook } = run;

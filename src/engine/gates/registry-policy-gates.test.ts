@@ -1,7 +1,9 @@
 /** Tests the gates of a policy and their messages. */
+
 import { expect, test } from 'vitest';
 import { said } from '../../../test/support/builders/gate-inputs.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -19,13 +21,20 @@ import { policyReadable } from './policy-readable.ts';
 import { censusFor, censusOf } from './types.ts';
 import { windowOpen } from './window-open.ts';
 
+/** The input of the gate for windows, without a policy and a time. */
+const ofWindow = {
+  target: buildTarget('w1'),
+  plan: { controls: NO_CONTROLS },
+  pace: { kind: 'unknown' },
+} as const;
+
 function policy(more: Partial<RolloutPolicy> = {}): RolloutPolicy {
   return { ...DEFAULT_POLICY, name: 'nightly', ...more };
 }
 
 test('a valid policy that is not paused blocks nothing', () => {
   expect(policyReadable.evaluate({ policy: DEFAULT_POLICY })).toEqual({ kind: 'pass' });
-  expect(notPaused.evaluate({ policy: DEFAULT_POLICY, controls: NO_CONTROLS })).toEqual({
+  expect(notPaused.evaluate({ policy: DEFAULT_POLICY, plan: { controls: NO_CONTROLS } })).toEqual({
     kind: 'pass',
   });
 });
@@ -42,14 +51,14 @@ test('an invalid policy blocks everything and names every field', () => {
 
 test('a paused policy is named', () => {
   expect(
-    said(notPaused.evaluate({ policy: policy({ paused: true }), controls: NO_CONTROLS })),
+    said(notPaused.evaluate({ policy: policy({ paused: true }), plan: { controls: NO_CONTROLS } })),
   ).toBe('wait Paused: UpgradePolicy nightly has spec.paused: nothing new starts');
 });
 
 test('whoever holds up the plan is named', () => {
   const evaluated = notPaused.evaluate({
     policy: policy({ heldBy: 'Machine default/m1' }),
-    controls: NO_CONTROLS,
+    plan: { controls: NO_CONTROLS },
   });
   expect(said(evaluated)).toBe('wait Paused: Machine default/m1 is paused: nothing new starts');
 });
@@ -161,7 +170,7 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
   ],
 ])('window-open: %s', (_, more, now, expectedMs, answer, recheckMs) => {
   const verdict = windowOpen.evaluate({
-    target: buildTarget('w1'),
+    ...ofWindow,
     policy: policy(more),
     now,
     expectedMs,
@@ -202,7 +211,7 @@ test.each<[string, Partial<RolloutPolicy>, number, number, string]>([
   ],
 ])('what ends the wait for %s, and when', (_, more, now, expectedMs, ends) => {
   const verdict = windowOpen.evaluate({
-    target: buildTarget('w1'),
+    ...ofWindow,
     policy: policy(more),
     now,
     expectedMs,
@@ -219,10 +228,10 @@ test.each<[string, Partial<RolloutPolicy>, object, number, string]>([
 ])('window-open: a person opened the window, %s', (_, more, opening, after, answer) => {
   const openWindow = { until: rfc3339(T0 + 3 * HOUR), ...opening };
   const verdict = windowOpen.evaluate({
-    target: buildTarget('w1'),
+    ...ofWindow,
     policy: policy(more),
     now: T0 + after,
-    controls: { ...NO_CONTROLS, openWindow },
+    plan: { controls: { ...NO_CONTROLS, openWindow } },
     expectedMs: 5 * HOUR,
   });
   expect(said(verdict).split(':')[0]).toBe(answer);
@@ -230,7 +239,7 @@ test.each<[string, Partial<RolloutPolicy>, object, number, string]>([
 
 test('a node that takes longer than every window waits for a longer one, not for the end of this one', () => {
   const given = {
-    target: buildTarget('w1'),
+    ...ofWindow,
     policy: policy({ windows: [WINDOW] }),
     now: T0,
     expectedMs: 3 * HOUR,
@@ -339,6 +348,7 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
     facts: buildFacts(),
     policy: given,
     census: census(seen),
+    plan: { awaits: undefined },
   });
   expect(said(verdict)).toBe(answer);
 });
@@ -355,37 +365,41 @@ test.each<[string, Node['status']]>([
 test('nodes are counted only where the policy limits them and the leader watches them', () => {
   const snapshot = buildSnapshot(buildRollout([]));
   const fleet = [buildNode('w1')];
-  expect(censusFor({ ...snapshot, fleet }, policy())).toBeUndefined();
+  expect(censusFor(withParts(snapshot, { cluster: { fleet } }), policy())).toBeUndefined();
   expect(censusFor(snapshot, policy({ maxUnavailable: TWO }))).toBeUndefined();
-  expect(censusFor({ ...snapshot, fleet }, policy({ maxUnavailable: TWO }))?.all.size).toBe(1);
+  expect(
+    censusFor(withParts(snapshot, { cluster: { fleet } }), policy({ maxUnavailable: TWO }))?.all
+      .size,
+  ).toBe(1);
 });
 
 test('a controller with another name than its Node counts by its Node', () => {
   const node = { name: 'w1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
-  const input = { target: buildTarget('a'), facts: buildFacts({ node }) };
+  const input = {
+    target: buildTarget('a'),
+    facts: buildFacts({ node }),
+    plan: { awaits: undefined },
+  };
   const given = policy({ maxUnavailable: { nodes: 1 } });
   expect(
     nodesAvailable.evaluate({ ...input, policy: given, census: census({ notReady: ['w2'] }) }).kind,
   ).toBe('wait');
   const rollout = buildRollout([buildStage('controller', [buildTarget('a', 'intended')])]);
   const fleet = [buildNode('w1')];
-  const snapshot = { ...buildSnapshot(rollout, { a: { node } }), fleet };
+  const snapshot = withParts(buildSnapshot(rollout, { a: { node } }), { cluster: { fleet } });
   expect([...(censusFor(snapshot, given)?.busy ?? [])]).toEqual(['w1']);
 });
 
 test('a target whose work would only wait for another plan takes no place of a limit', () => {
-  const input = {
-    target: buildTarget('a'),
-    facts: buildFacts(),
-    awaits: { plan: 'Plan upgrades/b' },
-  };
+  const awaits = { plan: 'Plan upgrades/b' };
+  const input = { target: buildTarget('a'), facts: buildFacts(), plan: { awaits } };
   const given = { ...input, census: census({}) };
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy({ maxUnavailable: TWO }) }))).toBe(
     'wait ForeignWork: a would count against maxUnavailable while it waits for Plan upgrades/b',
   );
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy() }))).toBe('pass');
   const fault = { why: 'which does not exist', remedy: 'create it' };
-  const endless = { ...given, awaits: { ...input.awaits, fault } };
+  const endless = { ...given, plan: { awaits: { ...awaits, fault } } };
   expect(nodesAvailable.evaluate({ ...endless, policy: policy({ maxUnavailable: TWO }) })).toEqual(
     expect.objectContaining({
       reason: expect.objectContaining({
@@ -412,7 +426,7 @@ test('virtual Nodes are in no percentage, unless a plan works on them or the pol
   expect(namesIn(censusOf(fleet, []))).toEqual([['w1'], [], []]);
   expect(namesIn(censusOf(fleet, ['v1']))).toEqual([['w1', 'v1'], ['v1'], ['v1']]);
   const stage = buildStage('worker', ['w1'], {});
-  const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage])), { cluster: { fleet } });
   const sizeWith = (more: Partial<RolloutPolicy>): number | undefined =>
     censusFor(snapshot, policy({ maxUnavailable: TWO, ...more }))?.all.size;
   expect(sizeWith({})).toBe(1);

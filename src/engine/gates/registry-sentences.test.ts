@@ -18,6 +18,7 @@ import {
 } from '../../../test/support/builders/gate-inputs.ts';
 import { HEALTH_ROWS } from '../../../test/support/builders/health-rows.ts';
 import { HOOK_ROWS } from '../../../test/support/builders/hook-rows.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { PIN_ROWS } from '../../../test/support/builders/pin-rows.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildFacts } from '../../../test/support/builders/snapshots.ts';
@@ -332,7 +333,7 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     notPaused,
     'somebody paused the plan',
-    { ...input('worker'), controls: { ...NO_CONTROLS, paused: true } },
+    withParts(input('worker'), { plan: { controls: { ...NO_CONTROLS, paused: true } } }),
     'wait Paused: the plan is paused: nothing new starts until it is resumed',
   ],
   [
@@ -362,10 +363,11 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     apiServersReady,
     'nobody can tell',
-    {
-      ...input('controller'),
-      controlPlane: unanswered({ reason: because('CannotDecide', 'no answer'), recheckMs: 2000 }),
-    },
+    withParts(input('controller'), {
+      cluster: {
+        controlPlane: unanswered({ reason: because('CannotDecide', 'no answer'), recheckMs: 2000 }),
+      },
+    }),
     'wait CannotDecide: no answer',
   ],
   [versionsFollow, 'the minor version before', judged('v1.35.9'), 'pass'],

@@ -3,12 +3,11 @@
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildFacts, NOTHING_ASKED } from '../../../test/support/builders/snapshots.ts';
+import { buildFacts, NOTHING_KNOWN } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
-import { NO_CONTROLS } from '../model/controls.ts';
 import type { Stage } from '../model/rollout.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import type { GateInput, Verdict } from './types.ts';
@@ -56,7 +55,10 @@ function input({
 }: Given): GateInput {
   const facts = buildFacts({ version: has, node: hasNode === true ? NODE : undefined });
   const named = servers === 'unchecked' ? undefined : Object.entries(servers);
+  const apiServers = named?.map(([name, version]) => ({ name, version }));
   return {
+    ...NOTHING_KNOWN,
+    cluster: { ...NOTHING_KNOWN.cluster, apiServers },
     stage,
     target: buildTarget('n1'),
     rollout: buildRollout([stage]),
@@ -64,10 +66,6 @@ function input({
     run: 'plan-uid/id1',
     earlier,
     isBegun: false,
-    apiServers: named?.map(([name, version]) => ({ name, version })),
-    ...NOTHING_ASKED,
-    foreignWork: [],
-    controls: NO_CONTROLS,
     room: 1,
     policy: buildPolicy({ allow: new Set(allow) }),
     census: undefined,

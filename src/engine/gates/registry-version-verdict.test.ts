@@ -1,5 +1,7 @@
 /** Tests that versions which could not be checked are reported when the plan starts. */
+
 import { expect, test } from 'vitest';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -7,41 +9,40 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { uncheckedReason, versionVerdict } from '../assess/advance.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
 
 const stage = buildStage('worker', ['w1', 'w2'], { version: 'v1.36.3' });
 const apiServers = [{ name: 'c1', version: 'v1.36.3' }];
 
-test.each<[string, Partial<Snapshot>, readonly (string | undefined)[], string | undefined]>([
-  ['every version is known', { apiServers }, ['v1.35.1', 'v1.35.1'], undefined],
+test.each<[string, SnapshotChanges, readonly (string | undefined)[], string | undefined]>([
+  ['every version is known', { cluster: { apiServers } }, ['v1.35.1', 'v1.35.1'], undefined],
   [
     'one is not',
-    { apiServers },
+    { cluster: { apiServers } },
     ['v1.35.1', undefined],
     'upgraded without a check of the version rules: w2: its version is unknown',
   ],
   [
     'two of one kind are not',
-    { apiServers },
+    { cluster: { apiServers } },
     [undefined, undefined],
     'upgraded without a check of the version rules: w1, w2: its version is unknown',
   ],
   [
     'two for different reasons',
-    { apiServers },
+    { cluster: { apiServers } },
     ['soon', undefined],
     'upgraded without a check of the version rules: w1: its version soon is unreadable; w2: its version is unknown',
   ],
   ['nobody judges versions', {}, [undefined, undefined], undefined],
   [
     'bundles keep the version',
-    { apiServers, rollout: buildRollout([{ ...stage, keepsVersion: true }]) },
+    { cluster: { apiServers }, rollout: buildRollout([{ ...stage, keepsVersion: true }]) },
     [],
     undefined,
   ],
 ])('%s', (_name, more, [first, second], message) => {
   const facts = { w1: { version: first }, w2: { version: second } };
-  const snapshot = { ...buildSnapshot(more.rollout ?? buildRollout([stage]), facts), ...more };
+  const snapshot = withParts(buildSnapshot(more.rollout ?? buildRollout([stage]), facts), more);
   const reason = message === undefined ? undefined : because('VersionUnchecked', message);
   expect(uncheckedReason(snapshot, buildPolicy())).toEqual(reason);
 });
@@ -58,10 +59,9 @@ test.each<[string, Role, boolean, string[]]>([
       ? { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined }
       : undefined;
     const facts = { n1: { version: 'v1.35.1', node } };
-    const snapshot = {
-      ...buildSnapshot(rollout, facts),
-      apiServers: [{ name: 'c9', version: 'v1.35.1' }],
-    };
+    const snapshot = withParts(buildSnapshot(rollout, facts), {
+      cluster: { apiServers: [{ name: 'c9', version: 'v1.35.1' }] },
+    });
     expect(versionVerdict(snapshot, buildPolicy()).problems.map(({ code }) => code)).toEqual(codes);
   },
 );
@@ -71,7 +71,9 @@ test('a virtual Node breaks no rule and is named; a policy lets it count as a ho
     w1: { version: 'v1.35.1' },
     w2: { version: 'v1.19.10-vk-azure', virtual: 'kubelet version v1.19.10-vk-azure' },
   };
-  const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), apiServers };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage]), facts), {
+    cluster: { apiServers },
+  });
   expect(versionVerdict(snapshot, buildPolicy())).toEqual({
     problems: [],
     unchecked: ['w2: a virtual Node, because it has the kubelet version v1.19.10-vk-azure'],

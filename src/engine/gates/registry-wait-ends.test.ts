@@ -17,6 +17,7 @@ import {
   resting,
   waitingForBudgets,
 } from '../../../test/support/builders/gate-inputs.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { PAYLOAD } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -142,7 +143,7 @@ test.each<[Gate, string, GateInput, object]>([
   [
     notPaused,
     'the plan',
-    { ...input('worker'), controls: paused },
+    withParts(input('worker'), { plan: { controls: paused } }),
     {
       ends: 'the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)',
       since: later(0),

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { judged, said } from '../../../test/support/builders/gate-inputs.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { type PartChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { Snapshot } from '../model/snapshot.ts';
@@ -13,12 +14,12 @@ import { versionsFollow } from './versions-follow.ts';
 function waiting(
   has: string,
   kubernetesVersion?: string,
-  more: Partial<GateInput> = {},
+  more: PartChanges<GateInput> = {},
 ): GateInput {
   const given = judged(has);
   const stage =
     kubernetesVersion === undefined ? given.stage : { ...given.stage, kubernetesVersion };
-  return { ...given, stage, waitsForVersions: true, ...more };
+  return withParts(given, { stage, abilities: { waitsForVersions: true } }, more);
 }
 
 function nodeAt(name: string, version: string): Node {
@@ -39,9 +40,14 @@ test('a target that breaks a version rule waits until the plan or a policy chang
 });
 
 test('a plan whose targets wait for the version rules is never refused as a whole', () => {
-  const { apiServers = [] } = judged('v1.36.3');
+  const {
+    cluster: { apiServers = [] },
+  } = judged('v1.36.3');
   const asked = (waitsForVersions?: boolean): boolean | undefined =>
-    versionsFollow.mayRefusePlan?.({ apiServers, waitsForVersions } as Snapshot);
+    versionsFollow.mayRefusePlan?.({
+      cluster: { apiServers },
+      abilities: { waitsForVersions },
+    } as Snapshot);
   expect([asked(), asked(true)]).toEqual([true, false]);
 });
 
@@ -57,19 +63,24 @@ test('the Kubernetes version of the stage counts before its own version', () => 
 test('an API server that no Node shows is asked again after a minute', () => {
   expect(apiServersFirst.evaluate(waiting('v1.35.9'))).toMatchObject({ recheckMs: 60_000 });
   const apiServers = [{ name: 'c1', version: 'v1.35.9', isOfKubelet: true }];
-  const shown = apiServersFirst.evaluate(waiting('v1.35.9', undefined, { apiServers }));
+  const shown = apiServersFirst.evaluate(
+    waiting('v1.35.9', undefined, { cluster: { apiServers } }),
+  );
   expect(shown).toMatchObject({ kind: 'wait' });
   expect(shown).not.toHaveProperty('recheckMs');
 });
 
 test('a server moves its API server together with its kubelet, so it does not wait for itself', () => {
-  const more = { apiServers: OWN, fleet: [nodeAt('n1', 'v1.36.3'), nodeAt('a1', 'v1.36.3')] };
+  const fleet = [nodeAt('n1', 'v1.36.3'), nodeAt('a1', 'v1.36.3')];
+  const more = { cluster: { apiServers: OWN, fleet } };
   expect(said(apiServersFirst.evaluate(waiting('v1.36.3', 'v1.37.0', more)))).toBe('pass');
 });
 
 test('a server does not go to an older minor version than the kubelet of another Node', () => {
   const fleet = [nodeAt('n1', 'v1.36.3'), nodeAt('a1', 'v1.36.3'), nodeAt('a2', 'v1.35.1')];
-  const back = apiServersFirst.evaluate(waiting('v1.36.3', 'v1.35.9', { apiServers: OWN, fleet }));
+  const back = apiServersFirst.evaluate(
+    waiting('v1.36.3', 'v1.35.9', { cluster: { apiServers: OWN, fleet } }),
+  );
   expect(said(back)).toBe(
     'wait KubeletAhead: a1 would still have a kubelet of v1.36.3 when the API server of n1 has v1.35.9: kubelets must go back first (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy allows it)',
   );
@@ -78,11 +89,11 @@ test('a server does not go to an older minor version than the kubelet of another
     ...nodeAt('v1', 'v1.36.3'),
     metadata: { name: 'v1', labels: { type: 'virtual-kubelet' } },
   };
-  const beside = waiting('v1.36.3', 'v1.35.9', { apiServers: OWN, fleet: [virtual] });
+  const beside = waiting('v1.36.3', 'v1.35.9', { cluster: { apiServers: OWN, fleet: [virtual] } });
   expect(said(apiServersFirst.evaluate(beside))).toBe('pass');
-  const patch = waiting('v1.36.3', 'v1.36.1', { apiServers: OWN, fleet });
+  const patch = waiting('v1.36.3', 'v1.36.1', { cluster: { apiServers: OWN, fleet } });
   expect(said(apiServersFirst.evaluate(patch))).toBe('pass');
   const policy = buildPolicy({ allow: new Set(['KubeletAhead']) });
-  const allowed = waiting('v1.36.3', 'v1.35.9', { apiServers: OWN, fleet, policy });
+  const allowed = waiting('v1.36.3', 'v1.35.9', { cluster: { apiServers: OWN, fleet }, policy });
   expect(said(apiServersFirst.evaluate(allowed))).toBe('pass');
 });

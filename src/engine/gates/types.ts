@@ -14,31 +14,14 @@ import { runOf } from '../model/decisions-of-people.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import { type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
+import type { Pace, Snapshot } from '../model/snapshot.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 import { unfitHosts } from './unfit-hosts.ts';
 
 export interface GateInput
   extends Omit<TargetContext, 'snapshot'>,
-    Pick<
-      Snapshot,
-      | 'controlPlane'
-      | 'components'
-      | 'apiServers'
-      | 'waitsForVersions'
-      | 'foreignWork'
-      | 'controls'
-      | 'payloadsWatchedMs'
-      | 'awaits'
-      | 'fleet'
-      | 'health'
-      | 'decisions'
-      | 'paceMs'
-      | 'rollout'
-      | 'locks'
-      | 'hooks'
-    > {
+    Pick<Snapshot, 'cluster' | 'abilities' | 'outside' | 'plan' | 'term' | 'pace' | 'rollout'> {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
   /** The name of the run of the plan. Approvals and acceptances by people contain the name of their run. */
@@ -191,7 +174,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   const checked = targetsToCheck(snapshot)(policy);
   const unfit = unfitHosts(snapshot)(policy);
   // A target that takes longer than its deadline fails, so no target is expected to take longer.
-  const took = snapshot.paceMs ?? facts.earlierMs ?? ownMember(snapshot.earlierMs, stage.id);
+  const took = mostMsOf(snapshot.pace, facts, stage);
   const expectedMs = took && Math.min(took, policy.targetDeadlineMs);
   return {
     ...snapshot,
@@ -209,6 +192,18 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
     unfit,
     expectedMs,
   };
+}
+
+/** Returns the duration within which such a target is usually done; undefined if no duration is known. */
+function mostMsOf(pace: Pace, { earlierMs }: TargetFacts, { id }: Stage): number | undefined {
+  switch (pace.kind) {
+    case 'measured':
+      return pace.mostMs;
+    case 'earlier':
+      return earlierMs ?? ownMember(pace.mostMsByStage, id);
+    case 'unknown':
+      return earlierMs;
+  }
 }
 
 function hasHookBeforePlan({ hooks = [] }: RolloutPolicy): boolean {
@@ -249,9 +244,9 @@ export function censusOfIntent({ snapshot, stage: { targets }, target, policy }:
   const names = targets.slice(targets.indexOf(target) + 1).flatMap((each) => {
     if (each.state !== 'intended') return [];
     const facts = factsOf(snapshot, each);
-    const { observation, node: { claim = snapshot.claim } = {} } = facts;
+    const { observation, node: { claim = snapshot.plan.claim } = {} } = facts;
     const isUnsent = observation.kind === 'none' && observation.begun !== true;
-    return isUnsent && claim === snapshot.claim ? nodeNameOf(each, facts) : [];
+    return isUnsent && claim === snapshot.plan.claim ? nodeNameOf(each, facts) : [];
   });
   return { ...census, busy: census.busy.difference(new Set(names)).union(census.unavailable) };
 }
@@ -267,7 +262,10 @@ export function nodeNameOf(target: Target, { node }: TargetFacts): string {
 function censusIn(snapshot: Snapshot, countsVirtual: boolean): NodeCensus | undefined {
   const intended = targetsIn(snapshot.rollout, 'intended');
   const inFlight = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
-  return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim, countsVirtual);
+  return (
+    snapshot.cluster.fleet &&
+    censusOf(snapshot.cluster.fleet, inFlight, snapshot.plan.claim, countsVirtual)
+  );
 }
 
 /** Each census is computed once per snapshot, because it reads every Node and each target in progress needs it. */

@@ -17,19 +17,20 @@ import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {
   name: 'versions-follow',
-  mayRefusePlan: ({ apiServers, waitsForVersions }) =>
-    apiServers !== undefined && waitsForVersions !== true,
+  mayRefusePlan: ({ cluster: { apiServers }, abilities: { waitsForVersions } }) =>
+    apiServers !== undefined && !waitsForVersions,
   evaluate(input) {
-    const { stage, target, facts, earlier, apiServers, policy, now, rollout, decisions } = input;
+    const { stage, target, facts, earlier, policy, now } = input;
+    const { apiServers } = input.cluster;
+    const { decisions } = input.plan;
     const { name } = target;
     const { allow, countsVirtual = false } = policy;
     if (!apiServers || stage.keepsVersion === true) return PASS;
     if (facts.virtual !== undefined && !countsVirtual) return PASS;
     // A pin keeps the target at its version, so the plan does not move it.
     if (pinAgainst(policy, stage, facts) !== undefined) return PASS;
-    if (asksForEarlierVersions({ rollout, decisions }))
-      return untilEarlierVersionsAreRead(decisions);
-    const isBack = goesBack({ rollout, decisions }, stage, target, facts);
+    if (asksForEarlierVersions(input)) return untilEarlierVersionsAreRead(decisions);
+    const isBack = goesBack(input, stage, target, facts);
     const judge = (current: string | undefined): Reason | undefined =>
       judgePlan(
         [
@@ -43,7 +44,7 @@ export const versionsFollow: Gate = {
       ).problems[0];
     const reason = judge(facts.version);
     if (!reason) return PASS;
-    if (input.waitsForVersions === true)
+    if (input.abilities.waitsForVersions)
       return {
         kind: 'wait',
         reason,

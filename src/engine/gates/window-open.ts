@@ -14,17 +14,19 @@ import {
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Controls, type OpenWindow, openingAt } from '../model/controls.ts';
 import type { ReasonCode } from '../model/reasons.ts';
+import type { PlanFacts } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict, type Waiting, wait } from './types.ts';
 
-type WindowInput = Pick<GateInput, 'target' | 'policy' | 'now'> &
-  Partial<Pick<GateInput, 'expectedMs' | 'paceMs' | 'controls'>>;
+interface WindowInput extends Pick<GateInput, 'target' | 'policy' | 'now' | 'expectedMs' | 'pace'> {
+  readonly plan: Pick<PlanFacts, 'controls'>;
+}
 
 export const windowOpen = {
   name: 'window-open',
   ofRollout: true,
-  evaluate({ target, policy, now, controls, paceMs, expectedMs = 0 }: WindowInput): Verdict {
-    if (controls !== undefined && openingFor(policy, controls, now) !== undefined) return PASS;
+  evaluate({ target, policy, now, plan, pace, expectedMs = 0 }: WindowInput): Verdict {
+    if (openingFor(policy, plan.controls, now) !== undefined) return PASS;
     const opening = openAt(policy, now);
     if (!opening.open) return closed(policy, now, opening.opensAt);
     // The plan's own window limits only when targets start. Targets may end after this window has closed.
@@ -47,7 +49,7 @@ export const windowOpen = {
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
     // Until it is known how long the nodes of this plan take, the expected duration is the duration of the last upgrade
     // of this target. So only this target waits, not the others.
-    const ofWhom = paceMs === undefined ? { isOfThisTarget: true as const } : {};
+    const ofWhom = pace.kind === 'measured' ? {} : { isOfThisTarget: true as const };
     const verdict =
       start === undefined
         ? wait('WindowTooShort', message, longer, { recheckMs: opening.until - now })

@@ -2,8 +2,10 @@
  * Tests that a roll-back never moves a controller below the version of a worker, even if the plan does not list that
  * worker.
  */
+
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSignal, type OriginalSignal } from '../../../test/support/builders/signals.ts';
@@ -27,7 +29,9 @@ function verdictOn(
   const target = buildTarget('c1');
   const controllers = buildStage('controller', [target], { version: OLD });
   const fleet = [buildNode('c1'), buildNode('w1', { annotations: buildSignal(signal) })];
-  const snapshot = { ...buildSnapshot({ ...buildRollout([controllers]), ...way }), fleet };
+  const snapshot = withParts(buildSnapshot({ ...buildRollout([controllers]), ...way }), {
+    cluster: { fleet },
+  });
   const context = { snapshot, stage: controllers, target, now: T0 };
   return workersFirst.evaluate(gateInput({ ...context, policy: buildPolicy(policy) }, 1));
 }

@@ -15,7 +15,7 @@ export const workersFirst: Gate = {
   name: 'workers-first',
   ofRollout: true,
   mayRefusePlan: ({ rollout }) => rollout.stages.some((stage) => isBack(rollout, stage)),
-  evaluate({ rollout, stage, earlier, fleet = [], policy: { allow } }) {
+  evaluate({ rollout, stage, earlier, cluster: { fleet = [] }, policy: { allow } }) {
     if (stage.role !== 'controller' || !isBack(rollout, stage)) return PASS;
     const workers = earlier.filter(({ role }) => role === 'worker');
     const left = workers.flatMap((each) =>

@@ -1,7 +1,9 @@
 /** Tests that pause, abort and retry are read from a plan, and that a retry clears only earlier failures. */
+
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, succeeded, working } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -89,7 +91,8 @@ test.each<[string, number, Observation, object]>([
   });
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0 + ordered]]) };
   const after =
-    decide({ ...snapshot, controls }, buildPolicy(), T0 + 2 * MINUTE).record ?? snapshot.rollout;
+    decide(withParts(snapshot, { plan: { controls } }), buildPolicy(), T0 + 2 * MINUTE).record ??
+    snapshot.rollout;
   expect({ phase: after.phase, state: after.stages[0]?.targets[0]?.state }).toEqual(wanted);
 });
 
@@ -104,7 +107,9 @@ test('nothing is retried while part of the record is unread', () => {
   const unread = because('RecordUnread', 'a status shard is missing');
   const snapshot = buildSnapshot(buildRollout([stage], { phase: 'failed', unread }));
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
-  expect(decide({ ...snapshot, controls }, buildPolicy(), T0 + MINUTE).record).toBeUndefined();
+  expect(
+    decide(withParts(snapshot, { plan: { controls } }), buildPolicy(), T0 + MINUTE).record,
+  ).toBeUndefined();
 });
 
 /** Times are recorded with a precision of one second. Everything in this test happens within one second. */
@@ -118,7 +123,7 @@ test('a retry in the second of the failure is a new attempt', () => {
       reason,
     });
     return decide(
-      { ...buildSnapshot(rollout, { w1: { observation } }), controls },
+      withParts(buildSnapshot(rollout, { w1: { observation } }), { plan: { controls } }),
       buildPolicy(),
       T0 + 10,
     );
@@ -136,7 +141,11 @@ test('an old intent of a retry gets a new name, not that of the failed attempt',
   const stage = buildStage('worker', [buildTarget('w1', 'intended', { since: later(1000) })]);
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
   const snapshot = buildSnapshot(buildRollout([stage]), { w1: { observation: failed('404') } });
-  const { record } = decide({ ...snapshot, controls }, buildPolicy(), T0 + 2 * MINUTE);
+  const { record } = decide(
+    withParts(snapshot, { plan: { controls } }),
+    buildPolicy(),
+    T0 + 2 * MINUTE,
+  );
   expect(record?.stages[0]?.targets[0]).toMatchObject({
     state: 'intended',
     since: later(2 * MINUTE),
@@ -149,10 +158,9 @@ test('an upgraded target that is not Ready fails once, also in the second of the
   const facts = {
     w1: { observation: succeeded(later(-3 * HOUR)), ready: false, watchedMs: 3 * HOUR },
   };
-  const snapshot = {
-    ...buildSnapshot(buildRollout([stage], { phase: 'failed' }), facts),
-    controls,
-  };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage], { phase: 'failed' }), facts), {
+    plan: { controls },
+  });
   expect(decide(snapshot, buildPolicy(), T0 + 10).record).toMatchObject({
     phase: 'failed',
     stages: [{ targets: [{ state: 'failed', since: later(1000) }] }],
@@ -166,7 +174,7 @@ describe('a retry of a worker that failed in the first of two commands', () => {
     const rollout = buildRollout([failedFirst, second]);
     const isMoving = second.targets[0]?.state === 'intended';
     const facts = isMoving ? { c1: { observation: working('Restart') } } : {};
-    const snapshot = { ...buildSnapshot(rollout, facts), controls };
+    const snapshot = withParts(buildSnapshot(rollout, facts), { plan: { controls } });
     const after = decide(snapshot, buildPolicy({ maxFailures: 1 }), T0 + MINUTE).record ?? rollout;
     return after.stages[0]?.targets[0]?.state;
   };

@@ -62,10 +62,10 @@ test.each<[string, string, Case, boolean]>([
   const place = { plan: '', place: '', exists: true };
   const decisions = answered({ ...place, approvals: [], accepted: [], earlierRuns });
   const facts = { version: NEW, signalledBy };
-  expect(goesBack({ rollout, decisions }, own, { name }, facts)).toBe(expected);
-  expect(goesBack({ rollout, decisions: UNASKED }, own, { name }, facts)).toBe(false);
+  expect(goesBack({ rollout, plan: { decisions } }, own, { name }, facts)).toBe(expected);
+  expect(goesBack({ rollout, plan: { decisions: UNASKED } }, own, { name }, facts)).toBe(false);
   const without = { ...rollout, rollsBack: undefined };
-  expect(goesBack({ rollout: without, decisions }, own, { name }, facts)).toBe(false);
+  expect(goesBack({ rollout: without, plan: { decisions } }, own, { name }, facts)).toBe(false);
 });
 
 test.each([

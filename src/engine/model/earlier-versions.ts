@@ -19,7 +19,7 @@ import {
   withKubernetesVersion,
 } from './rollout.ts';
 import { qualifiedRunId } from './runs.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { PlanFacts } from './snapshot.ts';
 
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
 export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';
@@ -77,24 +77,27 @@ export function versionBefore(
   return isMember ? own.find(({ others }) => others)?.version : undefined;
 }
 
+interface Asking {
+  readonly rollout: Pick<Rollout, 'rollsBack'>;
+  readonly plan: Pick<PlanFacts, 'decisions'>;
+}
+
 /** Returns true while the plan says that it rolls a run back, and the leader has not read yet which versions nodes ran before that run. */
-export function asksForEarlierVersions({
-  rollout,
-  decisions,
-}: Pick<Snapshot, 'rollout' | 'decisions'>): boolean {
+export function asksForEarlierVersions({ rollout, plan: { decisions } }: Asking): boolean {
   return rollout.rollsBack !== undefined && isAwaited(decisions);
 }
 
-type Proof = Pick<Snapshot, 'decisions'> & {
+interface Proof {
   readonly rollout: Pick<Rollout, 'rollsBack' | 'stages' | 'source'>;
-};
+  readonly plan: Pick<PlanFacts, 'decisions'>;
+}
 
 /**
  * Returns true if the record proves that the target goes back to exactly the version that it ran before. A controller goes back only
  * within its minor version, and only after all workers of the plan.
  */
 export function goesBack(
-  { rollout, decisions }: Proof,
+  { rollout, plan: { decisions } }: Proof,
   stage: Stage,
   { name }: Pick<Target, 'name'>,
   { version: current, signalledBy }: Pick<TargetFacts, 'version' | 'signalledBy'>,

@@ -27,7 +27,7 @@ export function isDownloadOf({ version }: Pick<KnownDownload, 'version'>, wanted
 
 /** Returns true if a recorded run downloaded the version for the platform. */
 export function hasDownloadOf(
-  { decisions }: Pick<Snapshot, 'decisions'>,
+  { plan: { decisions } }: Pick<Snapshot, 'plan'>,
   version: string | undefined,
   platform: string | undefined,
 ): boolean {

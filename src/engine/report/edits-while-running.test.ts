@@ -2,7 +2,9 @@
  * Proves that each edit of a running plan is reported once. The report says which part of the edit takes effect and for
  * which targets.
  */
+
 import { expect, test } from 'vitest';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -28,8 +30,8 @@ function running(stage: Partial<Stage> = {}, more: Partial<Rollout> = {}): Rollo
   return buildRollout(stages, { phase: 'running', ...more });
 }
 
-function turnOf(rollout: Rollout, generation: number, canIgnoreEdits?: true): Turn {
-  const snapshot = { ...buildSnapshot(rollout), canIgnoreEdits };
+function turnOf(rollout: Rollout, generation: number, canIgnoreEdits = false): Turn {
+  const snapshot = withParts(buildSnapshot(rollout), { abilities: { canIgnoreEdits } });
   const plan = { apiVersion: 'v1', kind: 'Plan', metadata: { name: 'plan', generation } };
   return { plan, assessment: assess(snapshot, buildPolicy(), T0) };
 }
@@ -81,9 +83,9 @@ test('an edit after every node has started changes none of them', () => {
   );
 });
 
-test.each<[string, Rollout, true | undefined]>([
+test.each<[string, Rollout, boolean]>([
   ['that has ended', running({}, { phase: 'done' }), true],
-  ['of a dialect whose plans may be edited', running({ version: 'v1.36.4' }), undefined],
+  ['of a dialect whose plans may be edited', running({ version: 'v1.36.4' }), false],
 ])('of a plan %s, nothing is reported', (_title, after, can) => {
   const edits = editMemory();
   edits.at('plan', turnOf(running(), 1, can));

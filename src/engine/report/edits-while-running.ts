@@ -22,9 +22,10 @@ export function editMemory() {
   return {
     /** Returns what the edit changes; undefined if the plan was not edited since it was seen last. */
     at(key: string, { plan, assessment: { snapshot } }: Turn): Reason | undefined {
-      const { rollout, canIgnoreEdits } = snapshot;
+      const { rollout } = snapshot;
+      const { canIgnoreEdits } = snapshot.abilities;
       const before = seen.get(key);
-      if (rollout.phase !== 'running' || canIgnoreEdits !== true) {
+      if (rollout.phase !== 'running' || !canIgnoreEdits) {
         seen.delete(key);
         return undefined;
       }

@@ -177,7 +177,7 @@ export function openingEvents(
   { snapshot, policy, now }: Assessment,
   after: Rollout,
 ): ReportedEvent[] {
-  const opening = openingFor(policy, snapshot.controls, now);
+  const opening = openingFor(policy, snapshot.plan.controls, now);
   if (opening === undefined || isTimetableOpen(policy, now)) return [];
   const names = stateChanges(snapshot.rollout, after)
     .filter(({ target }) => target.state === 'intended')

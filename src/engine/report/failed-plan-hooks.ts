@@ -10,7 +10,7 @@ export function planHookFailures({
   policy,
 }: Pick<Assessment, 'snapshot' | 'policy'>): { readonly id: string; readonly reason: Reason }[] {
   return planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan').flatMap(({ id, hook }) => {
-    const result = snapshot.hooks?.find((each) => each.id === id);
+    const result = snapshot.outside.hooks?.find((each) => each.id === id);
     if (result?.state !== 'failed') return [];
     const message = hookFailed(hook, policy, result.message);
     return [{ id, reason: because('PlanHookFailed', message) }];

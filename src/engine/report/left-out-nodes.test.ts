@@ -1,5 +1,7 @@
 /** Tests that each node that is left out is reported once, and again if the reason changes. */
+
 import { expect, test } from 'vitest';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -18,7 +20,11 @@ function assessmentOf(names: readonly string[], policy: Partial<RolloutPolicy> =
     target: buildTarget(name),
   }));
   const facts = { get: () => buildFacts({ platform: 'linux-s390x' }) };
-  return assess({ ...buildSnapshot(rollout), facts, joined }, buildPolicy(policy), T0);
+  return assess(
+    withParts(buildSnapshot(rollout), { facts, plan: { joined } }),
+    buildPolicy(policy),
+    T0,
+  );
 }
 
 test('a node is reported once, and again for another reason or after it was away', () => {

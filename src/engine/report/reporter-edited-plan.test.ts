@@ -1,8 +1,10 @@
 /** Proves that the reporter writes one Event when a running plan is edited, and forgets a plan that was deleted. */
+
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
 import { buildLog } from '../../../test/support/builders/logs.ts';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -32,7 +34,7 @@ function scene() {
   const decided = async (generation: number): Promise<void> => {
     const plan = { ...table, metadata: { ...table.metadata, generation } };
     const rollout = buildRollout([buildStage('worker', ['w1'])]);
-    const snapshot = { ...buildSnapshot(rollout), canIgnoreEdits: true };
+    const snapshot = withParts(buildSnapshot(rollout), { abilities: { canIgnoreEdits: true } });
     await reporter.decided({ plan, assessment: assess(snapshot, buildPolicy(), T0) });
   };
   return { events, decided, gone: () => reporter.gone('plan') };

@@ -1,7 +1,9 @@
 /** Tests which failed targets are retried automatically, when, and what their failures block until then. */
+
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, working } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -39,7 +41,10 @@ function snapshotOf(
       : { attempts: { run: retriedRunOf(rollout), counts: { [key]: attempts } } };
   const observation = failed('404', later(0));
   const snapshot = buildSnapshot(rollout, { w1: { observation } });
-  return { ...snapshot, canRetry, controls: { ...NO_CONTROLS, ...counted, ...controls } };
+  return withParts(snapshot, {
+    abilities: { canRetry },
+    plan: { controls: { ...NO_CONTROLS, ...counted, ...controls } },
+  });
 }
 
 test.each<[string, number | undefined, [attempt: number, minutes: number] | undefined]>([
@@ -143,7 +148,9 @@ test('a later stage does not start before the attempts of an earlier one', () =>
     buildStage('worker', ['w2'], { id: 'second' }),
   ];
   const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }));
-  expect(decide({ ...snapshot, canRetry: true }, POLICY, T0).record).toBeUndefined();
+  expect(
+    decide(withParts(snapshot, { abilities: { canRetry: true } }), POLICY, T0).record,
+  ).toBeUndefined();
 });
 
 test('a group of the order waits for the attempts of the group before', () => {

@@ -45,9 +45,11 @@ export function awaitedRetries(
   snapshot: Snapshot,
   { retry }: Pick<RolloutPolicy, 'retry'>,
 ): readonly AwaitedRetry[] {
-  const { rollout, controls, canRetry } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
+  const { canRetry } = snapshot.abilities;
   const isOpen = rollout.phase === 'running' && controls.abort === undefined;
-  return retry !== undefined && canRetry === true && isOpen ? awaited(snapshot)(retry) : [];
+  return retry !== undefined && canRetry && isOpen ? awaited(snapshot)(retry) : [];
 }
 
 /** The list is made once for each snapshot, because every candidate of a decision asks for it. */
@@ -75,7 +77,7 @@ function awaitedRetry(
   const known = ownMember(counts, target.key);
   const begun = known ?? 1;
   const failedMs = Date.parse(target.since);
-  const orderedMs = snapshot.controls.retries.get(target.name);
+  const orderedMs = snapshot.plan.controls.retries.get(target.name);
   const of = rule.attempts;
   if (orderedMs !== undefined && orderedMs >= failedMs)
     return { stage, target, attempt: begun, of, dueMs: orderedMs, isOrdered: true };
@@ -99,8 +101,10 @@ export function retriedRunOf({ source, id }: Pick<Rollout, 'source' | 'id'>): st
  */
 export function attemptsOf({
   rollout,
-  controls: { attempts },
-}: Pick<Snapshot, 'rollout' | 'controls'>): Readonly<Record<string, number>> {
+  plan: {
+    controls: { attempts },
+  },
+}: Pick<Snapshot, 'rollout' | 'plan'>): Readonly<Record<string, number>> {
   return attempts?.run === retriedRunOf(rollout) ? attempts.counts : {};
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -33,7 +34,7 @@ const NUMBERS = { w1: 3, w2: 2, w3: 2, w4: 1 };
 interface Scene {
   readonly policy?: Partial<RolloutPolicy>;
   readonly numbers?: Readonly<Record<string, number>>;
-  readonly budgetPods?: Snapshot['budgetPods'];
+  readonly budgetPods?: Snapshot['outside']['budgetPods'];
   readonly labels?: Readonly<Record<string, Record<string, string>>>;
   readonly role?: Role;
 }
@@ -45,7 +46,9 @@ function contextOf({ policy = {}, numbers = NUMBERS, labels = LABELS, ...more }:
   const facts = Object.fromEntries(
     Object.entries(labels).map(([name, own]) => [name, { labels: own }]),
   );
-  const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), budgetPods };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage]), facts), {
+    outside: { budgetPods },
+  });
   const rules = buildPolicy({ name: 'careful', ...ASKS, ...policy });
   return { stage, context: { snapshot, policy: rules, now: T0 } };
 }
@@ -151,7 +154,7 @@ test('the wait for the first numbers passes, and says what it is for', () => {
 test('a turn that was written as JSON has the same order', () => {
   const { stage, context } = contextOf({});
   const back = turnFromJson(turnToJson(context));
-  expect(back.snapshot.budgetPods).toEqual(context.snapshot.budgetPods);
+  expect(back.snapshot.outside.budgetPods).toEqual(context.snapshot.outside.budgetPods);
   expect(groupsOf(back, stage, stage.targets)).toEqual(groupsOf(context, stage, stage.targets));
 });
 

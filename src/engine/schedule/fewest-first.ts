@@ -29,7 +29,7 @@ export function fewestFirst(
   stage: Stage,
   targets: readonly Target[],
 ): readonly Target[] {
-  const { budgetPods } = snapshot;
+  const { budgetPods } = snapshot.outside;
   if (policy.drain.startsWithFewest !== true || stage.role === 'controller') return targets;
   const byNode = answerOf(budgetPods)?.byNode;
   if (byNode === undefined) return targets;
@@ -62,7 +62,7 @@ export function uncountedWait(
   stage: Stage,
 ): (target: Target) => Refusal | undefined {
   const isUncounted =
-    policy.drain.startsWithFewest === true && snapshot.budgetPods.kind === 'unasked';
+    policy.drain.startsWithFewest === true && snapshot.outside.budgetPods.kind === 'unasked';
   if (!isUncounted || stage.role === 'controller') return () => undefined;
   return (target) => {
     if (isOfControlPlane(objectOf(snapshot, target))) return undefined;

@@ -2,6 +2,7 @@
 
 import { expect, onTestFinished, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -14,6 +15,7 @@ import { answered } from '../model/asked.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/rollout.ts';
+import type { Pace } from '../model/snapshot.ts';
 import { type Choice, chooseTargets } from './slots.ts';
 
 const sick = { ready: false };
@@ -62,7 +64,7 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
 test('each chosen node counts against maxUnavailable for the next ones', () => {
   const stage = buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 9 });
   const fleet = ['w1', 'w2', 'w3', 'w4'].map((name) => buildNode(name));
-  const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage])), { cluster: { fleet } });
   const policy = buildPolicy({ name: 'careful', maxUnavailable: { percent: 50 } });
   const { chosen, waiting } = chooseTargets({ snapshot, policy, now: T0 }, stage, stage.targets, 9);
   expect(chosen.map(({ name }) => name)).toEqual(['w1', 'w2']);
@@ -75,7 +77,11 @@ test('a waiting controller blocks the ones behind it', () => {
   const stage = buildStage('controller', ['c1', 'c2'], { maxInFlight: 1 });
   const snapshot = buildSnapshot(buildRollout([stage]), { c1: sick });
   const { chosen, waiting } = chooseTargets(
-    { snapshot: { ...snapshot, controlPlane: answered([]) }, policy: buildPolicy(), now: T0 },
+    {
+      snapshot: withParts(snapshot, { cluster: { controlPlane: answered([]) } }),
+      policy: buildPolicy(),
+      now: T0,
+    },
     stage,
     stage.targets,
     1,
@@ -122,7 +128,9 @@ test('each chosen target takes room that foreign work leaves', () => {
     since: later(0),
     leftMs: 60_000,
   } as const;
-  const snapshot = { ...buildSnapshot(buildRollout([stage])), foreignWork: [foreign] };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage])), {
+    outside: { foreignWork: [foreign] },
+  });
   const choice = chooseTargets(
     { snapshot, policy: buildPolicy(), now: T0 },
     stage,
@@ -218,22 +226,22 @@ const WINDOW = {
   timeZone: 'UTC',
 };
 
-test.each<[string, number | undefined, Record<string, Partial<TargetFacts>>, object]>([
+test.each<[string, Pace, Record<string, Partial<TargetFacts>>, object]>([
   [
     'a node waits for its own last upgrade, and the others start',
-    undefined,
+    { kind: 'unknown' },
     { w3: { earlierMs: 2 * HOUR }, w1: { earlierMs: MINUTE } },
     { chosen: ['w1', 'w2'], waiting: ['w3'] },
   ],
   [
     'the nodes of this plan decide for all',
-    2 * HOUR,
+    { kind: 'measured', mostMs: 2 * HOUR, usualMs: HOUR, fastMs: HOUR },
     { w1: { earlierMs: MINUTE } },
     { chosen: [], waiting: ['w3'] },
   ],
-])('before a window closes: %s', (_, paceMs, facts, wanted) => {
+])('before a window closes: %s', (_, pace, facts, wanted) => {
   const stage = buildStage('worker', ['w3', 'w1', 'w2'], { maxInFlight: 3 });
-  const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), paceMs };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage]), facts), { pace });
   const policy = buildPolicy({ windows: [WINDOW], targetDeadlineMs: 3 * HOUR });
   const choice = chooseTargets({ snapshot, policy, now: T0 }, stage, stage.targets, 3);
   expect({

@@ -5,6 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -39,8 +40,8 @@ function decisionsWith(approvals: unknown, more: Partial<DecisionsOfPeople> = {}
   return { ...place, approvals: approvalsIn(approvals), accepted: [], ...more };
 }
 
-function snapshotWith(decisions: Snapshot['decisions'], facts = {}): Snapshot {
-  return { ...buildSnapshot(ROLLOUT, { w1: canary, ...facts }), decisions };
+function snapshotWith(decisions: Snapshot['plan']['decisions'], facts = {}): Snapshot {
+  return withParts(buildSnapshot(ROLLOUT, { w1: canary, ...facts }), { plan: { decisions } });
 }
 
 function started(snapshot: Snapshot, by = policy, now = T0): string[] {
@@ -98,7 +99,7 @@ test('a worker with the label of the control plane is in no wave and needs no ap
 });
 
 describe('what the plan says', () => {
-  const waitIn = (decisions: Snapshot['decisions'], by = policy) =>
+  const waitIn = (decisions: Snapshot['plan']['decisions'], by = policy) =>
     decide(snapshotWith(decisions), by, T0).waits.find(({ gate }) => gate === 'waves');
 
   test('the command that approves the wave', () => {

@@ -38,7 +38,8 @@ export function approvalWait(
   index: number,
 ): Waiting | undefined {
   if (policy.waves?.[index]?.needsApproval !== true) return undefined;
-  const { decisions, rollout } = snapshot;
+  const { rollout } = snapshot;
+  const { decisions } = snapshot.plan;
   const wave = index + 1;
   const needs = needsApproval(wave, policy.name);
   const asking = 'somebody approves the wave with `refit approve`';

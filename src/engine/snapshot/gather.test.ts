@@ -97,23 +97,18 @@ test.each([
   ['not counted where they are not watched', [], undefined],
 ])('nodes are %s', (_name, watched, names) => {
   const dialect = { ...tableDialect, watched };
-  const { fleet } = gather(
-    dialect,
-    buildTablePlan({ workers: ['w1'] }),
-    buildWorld([], [node]),
-    T0,
-  );
+  const {
+    cluster: { fleet },
+  } = gather(dialect, buildTablePlan({ workers: ['w1'] }), buildWorld([], [node]), T0);
   expect(fleet?.map(({ metadata }) => metadata.name)).toEqual(names);
 });
 
-test.each<[string, Readonly<Record<string, number>>, Readonly<Record<string, number>> | undefined]>(
-  [
-    ['one node alone proves nothing', { w1: 5 }, {}],
-    ['the longest time does not count', { w1: 5, w2: 9 }, { '0/workers': 5 }],
-    ['of three nodes, the second', { w1: 5, w2: 9, w3: 7 }, { '0/workers': 7 }],
-    ['no node has any', {}, {}],
-  ],
-)('what is known of earlier upgrades of a stage: %s', (_, times, expected) => {
+test.each<[string, Readonly<Record<string, number>>, Readonly<Record<string, number>>]>([
+  ['one node alone proves nothing', { w1: 5 }, {}],
+  ['the longest time does not count', { w1: 5, w2: 9 }, { '0/workers': 5 }],
+  ['of three nodes, the second', { w1: 5, w2: 9, w3: 7 }, { '0/workers': 7 }],
+  ['no node has any', {}, {}],
+])('what is known of earlier upgrades of a stage: %s', (_, times, expected) => {
   const workers = ['w1', 'w2', 'w3'];
   const dialect = {
     ...tableDialect,
@@ -127,7 +122,7 @@ test.each<[string, Readonly<Record<string, number>>, Readonly<Record<string, num
     [],
     workers.map((name) => buildNode(name)),
   );
-  const { earlierMs, facts } = gather(dialect, buildTablePlan({ workers }), world, T0);
-  expect(earlierMs).toEqual(expected);
+  const { pace, facts } = gather(dialect, buildTablePlan({ workers }), world, T0);
+  expect(pace).toEqual({ kind: 'earlier', mostMsByStage: expected });
   expect(facts.get('0/worker/w1')?.earlierMs).toBe(times['w1']);
 });

@@ -25,7 +25,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { World, WorldObject } from '../contract/world.ts';
 import { ABSENT } from '../gates/types.ts';
 import { type Asked, answered, type FailedRequest, NEVER, UNASKED } from '../model/asked.ts';
-import { controlsOn } from '../model/controls.ts';
+import { controlsOn, NO_CONTROLS } from '../model/controls.ts';
 import { ROLLS_BACK_ANNOTATION } from '../model/earlier-versions.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import {
@@ -39,7 +39,13 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import { qualifiedRunId } from '../model/runs.ts';
-import type { ForeignWork, ObservedForeignWork, Snapshot } from '../model/snapshot.ts';
+import type {
+  ClusterFacts,
+  ForeignWork,
+  ObservedForeignWork,
+  Pace,
+  Snapshot,
+} from '../model/snapshot.ts';
 import { generationOfEnd, generationSeen } from '../model/written-conditions.ts';
 import { type OwnFacts, withLazyFacts } from './lazy-facts.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
@@ -53,19 +59,19 @@ import { kindOf } from './world.ts';
  */
 export interface Known {
   /** Undefined as long as this process has not asked. */
-  readonly controlPlane?: Snapshot['controlPlane'] | undefined;
+  readonly controlPlane?: Snapshot['cluster']['controlPlane'] | undefined;
   /** Undefined as long as this process has not asked. */
-  readonly preconditions?: Snapshot['preconditions'] | undefined;
+  readonly preconditions?: Snapshot['plan']['preconditions'] | undefined;
   /** Undefined if this process does not watch the components. */
-  readonly components?: Snapshot['components'] | undefined;
+  readonly components?: Snapshot['cluster']['components'] | undefined;
   readonly health?: readonly CheckResult[] | undefined;
   /** Undefined if this process does not read the decisions of people. */
-  readonly decisions?: Snapshot['decisions'] | undefined;
-  readonly locks?: Snapshot['locks'];
+  readonly decisions?: Snapshot['plan']['decisions'] | undefined;
+  readonly locks?: Snapshot['outside']['locks'];
   /** Undefined if this process does not count these pods. */
-  readonly budgetPods?: Snapshot['budgetPods'] | undefined;
+  readonly budgetPods?: Snapshot['outside']['budgetPods'] | undefined;
   readonly hooks?: readonly HookResult[] | undefined;
-  readonly failures?: Snapshot['failures'];
+  readonly failures?: Snapshot['term']['failures'];
   /** The drain previews by name of the node; undefined if this process previews no drains. */
   readonly drainPreviews?: ReadonlyMap<string, Asked<DrainPreview>> | undefined;
   /** Returns for how many milliseconds this process has found the drain of the node blocked; undefined if it is not blocked. */
@@ -101,23 +107,21 @@ export function gather(
   const list = onceForEach((kind: WorldObject['resource']) => views.list(kind)) as World['list'];
   const world = { ...views, list };
   const rollout = dialect.resolve(plan, world, now);
-  const { decisions = NEVER } = known;
-  const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
-  const edits = dialect.reruns && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
-  const controls = controlsOn(plan, dialect.planObjects?.controlPrefix);
-  const canIgnoreEdits = dialect.reruns ? true : undefined;
+  const snapshot = gatherOrphaned({ dialect, plan, rollout, world, known }, now);
+  const { decisions } = snapshot.plan;
   const rollBack = possibleRollBack({ dialect, plan, rollout, world, decisions }, now);
   return {
-    ...facts,
-    controls,
-    edits,
-    canIgnoreEdits,
-    rollBack,
-    ofRollBack:
-      typeof rollBack === 'object' && 'plan' in rollBack
-        ? () => gatherPlanned(dialect, begun(dialect, rollBack.plan, rollout), world, now, known)
-        : undefined,
-    hasRecorded: known.hasRecorded,
+    ...snapshot,
+    plan: {
+      ...snapshot.plan,
+      controls: controlsOn(plan, dialect.planObjects?.controlPrefix),
+      edits: dialect.reruns && isFinal(rollout) ? editsOf(plan, rollout) : undefined,
+      rollBack,
+      ofRollBack:
+        typeof rollBack === 'object' && 'plan' in rollBack
+          ? () => gatherPlanned(dialect, begun(dialect, rollBack.plan, rollout), world, now, known)
+          : undefined,
+    },
   };
 }
 
@@ -146,7 +150,7 @@ function begun({ reruns }: Dialect, plan: KubeObject, { source, id }: Rollout): 
  * Returns how the spec of an ended rollout was edited. The generation grows with each change of the spec, but also when the plan is
  * deleted.
  */
-function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['edits'] {
+function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['plan']['edits'] {
   const { generation, deletionTimestamp } = plan.metadata;
   if (generation === undefined || deletionTimestamp !== undefined) return undefined;
   // The leader may not have written its conditions since the end. Then an edit that the leader saw before is no later
@@ -167,12 +171,13 @@ interface Scene {
 }
 
 /**
- * Returns the facts of a snapshot for a rollout that is resolved already. `now` is in milliseconds.
+ * Returns the snapshot of a plan that was deleted, and whose rollout is resolved already. Nobody controls or edits such a
+ * plan any more, and it is not rolled back. `now` is in milliseconds since the Unix epoch.
  */
-export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
-  const { dialect, rollout, world } = scene;
+export function gatherOrphaned(scene: Scene, now: number): Snapshot {
+  const { dialect, plan, rollout, world, known } = scene;
   const facts = new Map<string, TargetFacts | undefined>();
-  const joined = dialect.joinedTargets?.(scene.plan, world, now);
+  const joined = dialect.joinedTargets?.(plan, world, now);
   const joinedByKey = new Map(joined?.map((each) => [each.target.key, each]));
   const placeOf = (key: string): [Stage, Target] | undefined => {
     for (const stage of rollout.stages.toReversed()) {
@@ -197,51 +202,59 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     const place = placeOf(key);
     return place && dialect.drainDelegation?.nodeOf(...place, world)?.metadata.name;
   };
-  const asksFirst = dialect.preconditions !== undefined && scene.known.isReadOnly !== true;
-  const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
+  const asksFirst = dialect.preconditions !== undefined && known.isReadOnly !== true;
+  const { skewRules } = dialect.versions ?? {};
   return {
     rollout,
-    joined,
+    plan: {
+      controls: NO_CONTROLS,
+      edits: undefined,
+      joined,
+      claim: dialect.nodeSharing?.claims && claimOf(dialect.name, plan),
+      markOwner: claimOf(dialect.name, plan),
+      awaits: dialect.nodeSharing?.awaits?.(plan, world),
+      decisions: known.decisions ?? NEVER,
+      preconditions: known.preconditions ?? (asksFirst ? UNASKED : NEVER),
+      rollBack: undefined,
+      ofRollBack: undefined,
+    },
+    abilities: {
+      canIgnoreEdits: dialect.reruns !== undefined,
+      canSkip: dialect.recordsSkips === true,
+      canRetry: dialect.ordersRetries === true,
+      waitsForVersions: skewRules?.isWait === true,
+      mostBehind: skewRules?.mostBehind,
+    },
+    cluster: clusterFacts(scene),
+    outside: {
+      health: known.health,
+      locks: known.locks,
+      hooks: known.hooks,
+      budgetPods: known.budgetPods ?? NEVER,
+      foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
+        freshWork(work, known, now),
+      ),
+    },
+    pace: paceOf(scene),
+    term: {
+      failures: known.failures,
+      payloadsWatchedMs: hasStarted(rollout) ? undefined : known.watchPayloads?.(rollout),
+      hasRecorded: known.hasRecorded === true,
+    },
     facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf, nodeNameOf },
     observable: dialect.signal.observable?.(world),
-    canSkip: dialect.recordsSkips,
-    canRetry: dialect.ordersRetries,
-    claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
-    markOwner: claimOf(dialect.name, scene.plan),
-    awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
-    controlPlane: scene.known.controlPlane ?? UNASKED,
-    preconditions: scene.known.preconditions ?? (asksFirst ? UNASKED : NEVER),
-    components: (dialect.hasComponentLeases === true && scene.known.components) || NEVER,
-    health: scene.known.health,
-    decisions: scene.known.decisions ?? NEVER,
-    locks: scene.known.locks,
-    budgetPods: scene.known.budgetPods ?? NEVER,
-    hooks: scene.known.hooks,
-    failures: scene.known.failures,
-    foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
-      freshWork(work, scene.known, now),
-    ),
-    fleet: watchesNodes ? world.list(nodes) : undefined,
-    ...skewFacts(scene),
-    ...paceOf(scene),
-    payloadsWatchedMs: hasStarted(rollout) ? undefined : scene.known.watchPayloads?.(rollout),
   };
 }
 
-/** Returns the API servers, if the version skew rules apply to the plan, and what a target does that breaks a rule. */
-function skewFacts({
-  dialect,
-  plan,
-  world,
-}: Scene): Pick<Snapshot, 'apiServers' | 'mostBehind' | 'waitsForVersions'> {
+function clusterFacts({ dialect, plan, world, known }: Scene): ClusterFacts {
   const rules = dialect.versions?.skewRules;
-  if (!rules) return {};
-  const apiServers = rules.apiServers ? rules.apiServers(plan, world) : dialect.endpoints(world);
-  const { mostBehind, isWait } = rules;
+  const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
-    apiServers,
-    ...defined({ mostBehind }),
-    ...(isWait === true ? { waitsForVersions: true } : {}),
+    controlPlane: known.controlPlane ?? UNASKED,
+    components: (dialect.hasComponentLeases === true && known.components) || NEVER,
+    apiServers:
+      rules && (rules.apiServers ? rules.apiServers(plan, world) : dialect.endpoints(world)),
+    fleet: watchesNodes ? world.list(nodes) : undefined,
   };
 }
 
@@ -377,8 +390,6 @@ const viewOf = onceForEach(
   }),
 );
 
-type Pace = Pick<Snapshot, 'paceMs' | 'usualMs' | 'fastMs' | 'earlierMs'>;
-
 /**
  * Returns the 90th, the 50th and the 10th percentile of the milliseconds that finished targets took, as their agents report. Before
  * two targets are done, returns what is known of earlier upgrades instead.
@@ -386,22 +397,25 @@ type Pace = Pick<Snapshot, 'paceMs' | 'usualMs' | 'fastMs' | 'earlierMs'>;
 function paceOf(scene: Scene): Pace {
   const { dialect, plan, world, rollout } = scene;
   // If the signal of a dialect is observable, its targets report no times.
-  if (dialect.signal.observable) return {};
+  if (dialect.signal.observable) return { kind: 'unknown' };
   const spent = withStages(rollout).flatMap(({ stage, target }) => {
     if (target.state !== 'done') return [];
     const observation = dialect.signal.read(world, rollout, stage, target, plan);
     const times = observation.kind === 'none' ? undefined : observation.report?.spent;
     return times ? Object.values(times).reduce((sum, ms) => sum + ms, 0) : [];
   });
-  const paceMs = within(spent, 0.9);
-  if (paceMs === undefined) return { earlierMs: earlierPaces(scene) };
-  return { paceMs, usualMs: within(spent, 0.5), fastMs: within(spent, 0.1) };
+  const mostMs = within(spent, 0.9);
+  const usualMs = within(spent, 0.5);
+  const fastMs = within(spent, 0.1);
+  if (mostMs === undefined || usualMs === undefined || fastMs === undefined)
+    return earlierPaces(scene);
+  return { kind: 'measured', mostMs, usualMs, fastMs };
 }
 
-/** Returns the 90th percentile of the earlier times of each stage; undefined if the dialect knows none or the rollout is over. */
-function earlierPaces({ dialect, world, rollout }: Scene): Snapshot['earlierMs'] {
+/** Returns the 90th percentile of the earlier times of each stage, as far as the dialect knows them and the rollout is not over. */
+function earlierPaces({ dialect, world, rollout }: Scene): Pace {
   const { signal } = dialect;
-  if (signal.earlierMs === undefined || isFinal(rollout)) return undefined;
+  if (signal.earlierMs === undefined || isFinal(rollout)) return { kind: 'unknown' };
   const paces = rollout.stages.flatMap((stage) => {
     const times = stage.targets.flatMap(
       (target) => signal.earlierMs?.(world, rollout, stage, target) ?? [],
@@ -409,7 +423,7 @@ function earlierPaces({ dialect, world, rollout }: Scene): Snapshot['earlierMs']
     const pace = within(times, 0.9);
     return pace === undefined ? [] : [[stage.id, pace] as const];
   });
-  return Object.fromEntries(paces);
+  return { kind: 'earlier', mostMsByStage: Object.fromEntries(paces) };
 }
 
 /**

@@ -14,6 +14,7 @@ import { needsBudgetPods } from '../schedule/fewest-first.ts';
 import { followHealth } from './followed-health.ts';
 import { followLocks } from './followed-locks.ts';
 import { followSilences } from './followed-silences.ts';
+import type { Known } from './gather.ts';
 
 /** Each part is undefined if this process does not do that work. */
 export interface OutsideParts {
@@ -35,7 +36,7 @@ export interface OutsideParts {
 export function outsideResults(
   { health, locks, hooks, budgetPods, components }: OutsideParts,
   plan: string,
-): Pick<Snapshot, 'health' | 'locks' | 'hooks' | 'budgetPods' | 'components'> {
+): Pick<Known, 'health' | 'locks' | 'hooks' | 'budgetPods' | 'components'> {
   return {
     components: askedOf(components),
     health: health?.resultsOf(plan),
@@ -64,7 +65,10 @@ export function followOutsideWork(
   now: number,
 ): void {
   followHealth(health, plan, snapshot, policy, now);
-  components?.follow(plan, snapshot.components.kind !== 'never' && !isFinal(snapshot.rollout));
+  components?.follow(
+    plan,
+    snapshot.cluster.components.kind !== 'never' && !isFinal(snapshot.rollout),
+  );
   followLocks(locks, plan, snapshot, policy);
   budgetPods?.follow(plan, needsBudgetPods(snapshot, policy));
   followSilences(silences, plan, snapshot, policy);

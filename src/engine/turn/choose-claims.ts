@@ -8,7 +8,8 @@ import { inState, type Stage, type Target } from '../model/rollout.ts';
 /** Returns true if a target could be signalled as soon as its Node has the claim of the plan. */
 export function areClaimsDue(assessment: Assessment): boolean {
   const { snapshot, policy } = assessment;
-  const { rollout, claim: own = '', awaits } = snapshot;
+  const { rollout } = snapshot;
+  const { claim: own = '', awaits } = snapshot.plan;
   if (rollout.phase !== 'running') return false;
   // This plan waits for the plan that `awaits` names. That plan needs the Nodes that may still become unavailable under
   // `maxUnavailable`, so this plan claims no Node.

@@ -11,6 +11,7 @@ import {
   succeeded,
   working,
 } from '../../../test/support/builders/observations.ts';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -23,7 +24,6 @@ import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
 
 const node = (name: string, more: Partial<NodeView> = {}): NodeView => ({
@@ -48,18 +48,18 @@ const asking = (waitsFor: 'drain' | 'uncordon', more: object = {}): Observation 
 type Facts = Record<string, Partial<TargetFacts>>;
 interface Options {
   readonly rollout?: Partial<Rollout>;
-  readonly more?: Partial<Snapshot>;
+  readonly more?: SnapshotChanges;
 }
 
 function actionsOf(stages: readonly Stage[], facts: Facts, { rollout, more }: Options = {}) {
-  const snapshot = { ...buildSnapshot(buildRollout(stages, rollout), facts), ...more };
+  const snapshot = withParts(buildSnapshot(buildRollout(stages, rollout), facts), more);
   return nodeActionsOf(assess(snapshot, buildPolicy({ maxFailures: 9 }), T0));
 }
 
 const linesOf = (actions: ReturnType<typeof actionsOf>): string[] =>
   actions.map(({ kind, target }) => `${kind} ${target.name}`);
 const one = (state: RecordedState): Stage[] => [buildStage('worker', [buildTarget('w1', state)])];
-const aborted = { controls: { ...NO_CONTROLS, abort: 'wrong' } };
+const aborted = { plan: { controls: { ...NO_CONTROLS, abort: 'wrong' } } };
 
 test.each<[string, RecordedState, Observation, Partial<TargetFacts>, Options, string[]]>([
   ['a failed target that works still keeps its cordon', 'failed', working('Restart'), {}, {}, []],

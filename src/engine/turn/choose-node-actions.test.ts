@@ -10,6 +10,7 @@ import {
   succeeded,
   working,
 } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -87,7 +88,7 @@ function decisionOn(situation: Situation): Decision {
     w1: { drainDelegation: answered(true), node: NODE, ...facts },
   });
   return decide(
-    { ...snapshot, controls: { ...NO_CONTROLS, ...controls } },
+    withParts(snapshot, { plan: { controls: { ...NO_CONTROLS, ...controls } } }),
     buildPolicy(policy),
     T0 + now,
   );

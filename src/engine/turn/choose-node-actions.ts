@@ -104,7 +104,7 @@ function keepOf(
  * Returns true for a failed or skipped target. Returns true for a target that is not done if the rollout is over, and
  * for a target in progress if the rollout is aborted.
  */
-function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
+function mustStop({ rollout, plan: { controls } }: Snapshot, { state }: Target): boolean {
   if (state === 'done') return false;
   const isGivenUp = state === 'failed' || state === 'skipped';
   const isAborted = controls.abort !== undefined && state === 'intended';
@@ -116,7 +116,8 @@ function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
  * target, returns a reason that is specific to this target.
  */
 function stopReason(context: TargetContext, facts: TargetFacts): Reason {
-  const { rollout, controls } = context.snapshot;
+  const { rollout } = context.snapshot;
+  const { controls } = context.snapshot.plan;
   if (controls.abort !== undefined) return abortReason(controls.abort);
   const { reason } = rollout;
   const isAbout = ({ name }: Pick<Target, 'name'>): boolean =>
@@ -177,7 +178,7 @@ function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
   const isEvicting = stage.targets.some(
     (each) => each.state === 'intended' && evicts(factsOf(snapshot, each)),
   );
-  if (snapshot.controls.abort !== undefined || !isEvicting) return [];
+  if (snapshot.plan.controls.abort !== undefined || !isEvicting) return [];
   return stage.targets
     .flatMap((target): NodeAction[] => {
       const { node } = factsOf(snapshot, target);

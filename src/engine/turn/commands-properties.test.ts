@@ -192,7 +192,7 @@ describe('what starts', () => {
 
   property('is healthy: it exists, has a payload, and its gates pass', (situation, decision) => {
     const { snapshot } = situation;
-    const { controlPlane } = snapshot;
+    const { controlPlane } = snapshot.cluster;
     const servers = answerOf(controlPlane);
     for (const { stage, target } of [...startedBy(situation, decision), ...decision.signals]) {
       const { exists, platform, ready } = factsOf(snapshot, target);

@@ -73,7 +73,7 @@ export function commandsFor(assessment: Assessment): readonly Command[] {
   if (probes.length > 0) return probes.map((probe) => ({ kind: 'probe', probe }));
   const next = settled.snapshot.rollout;
   const isRecorded = next === rollout;
-  const dueMs = isRecorded ? 0 : batchMs(rollout, next, now, snapshot.hasRecorded === true);
+  const dueMs = isRecorded ? 0 : batchMs(rollout, next, now, snapshot.term.hasRecorded);
   if (!isRecorded && dueMs === 0) return [{ kind: 'record', rollout: next }];
   const order = isRecorded ? dueRetries(snapshot, policy, now) : undefined;
   if (order) return [{ kind: 'retry', order }];

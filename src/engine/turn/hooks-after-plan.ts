@@ -27,7 +27,9 @@ export function dueAfterPlan({
   policy,
   now,
 }: Pick<Assessment, 'snapshot' | 'policy' | 'now'>): HookRun[] {
-  const { rollout, controls, hooks = [] } = snapshot;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
+  const { hooks = [] } = snapshot.outside;
   if (rollout.phase !== 'done') return [];
   const runs = planHookRuns(snapshot, policy, 'afterPlan');
   if (runs.length === 0) return [];

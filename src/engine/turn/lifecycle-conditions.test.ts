@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { NONE, sent, succeeded } from '../../../test/support/builders/observations.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -59,7 +60,9 @@ function assessmentOf({ state = 'intended', policy = {}, facts = {}, ...at }: Ca
   } as const;
   const known = drain && states[drain];
   const w1 = { drainDelegation: answered(true), node, observation, drain: known, ...facts };
-  const snapshot = { ...buildSnapshot(buildRollout([stage]), { w1 }), markOwner: OWNER };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage]), { w1 }), {
+    plan: { markOwner: OWNER },
+  });
   return assess(snapshot, buildPolicy({ ...ON, ...policy }), T0);
 }
 
@@ -221,7 +224,7 @@ test('a policy that was switched off clears what is left', () => {
     message,
   };
   const fleet = [{ metadata: { name: 'n1' }, status: { conditions: [condition] } }];
-  const assessment = assess({ ...snapshot, fleet }, buildPolicy(), now);
+  const assessment = assess(withParts(snapshot, { cluster: { fleet } }), buildPolicy(), now);
   expect(announcementsOf(assessment).map(({ change }) => change)).toEqual([
     { set: [], clear: ['MaintenanceInProgress'] },
   ]);
@@ -251,7 +254,7 @@ test('of a large plan, 20 Nodes are announced in one turn, after those at work',
     names.map((name) => [name, { node: { ...nodeWith(false), name } }]),
   );
   const rollout = buildRollout([buildStage('worker', targets)]);
-  const snapshot = { ...buildSnapshot(rollout, facts), markOwner: OWNER };
+  const snapshot = withParts(buildSnapshot(rollout, facts), { plan: { markOwner: OWNER } });
   const announced = announcementsOf(assess(snapshot, buildPolicy(ON), T0));
   expect(announced.map(({ node }) => node)).toEqual(['w29', ...names.slice(0, 20)]);
 });

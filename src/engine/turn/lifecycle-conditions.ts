@@ -27,7 +27,7 @@ const PLANNED_AT_ONCE = 20;
  */
 export const announcementsOf = onceForEach((assessment: Assessment): readonly Announcement[] => {
   const { snapshot } = assessment;
-  const { markOwner: owner } = snapshot;
+  const { markOwner: owner } = snapshot.plan;
   if (owner === undefined || !isConcerned(assessment, owner)) return [];
   const announcements = Array.from(wishesOf(assessment)).flatMap(
     ([node, { stage, target, wanted, shown, isRefused }]): Announcement[] => {
@@ -45,7 +45,8 @@ export const announcementsOf = onceForEach((assessment: Assessment): readonly An
 
 /** Returns true if the policy asks for conditions, or if Nodes still have conditions of the plan. */
 function isConcerned({ snapshot, policy }: Assessment, owner: string): boolean {
-  const { rollout, fleet } = snapshot;
+  const { rollout } = snapshot;
+  const { fleet } = snapshot.cluster;
   if (rollout.unread || rollout.phase === 'new') return false;
   const isWanted = policy.nodeConditions === true && !isFinal(rollout);
   return isWanted || (fleet !== undefined && ownersAmong(fleet).has(owner));
@@ -107,7 +108,7 @@ function conditionsFor(
   if (policy.nodeConditions !== true) return [];
   const { kind } = facts.observation;
   const isAtWork = kind === 'sent' || kind === 'working';
-  const isStopped = isFinal(snapshot.rollout) || snapshot.controls.abort !== undefined;
+  const isStopped = isFinal(snapshot.rollout) || snapshot.plan.controls.abort !== undefined;
   const isPlanned = (): boolean => !isStopped && !isTargetHeld(assessment, stage, target);
   switch (target.state) {
     case 'pending':

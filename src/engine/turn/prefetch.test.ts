@@ -1,5 +1,7 @@
 /** Tests which waiting targets are asked to prefetch: never more than the limit, and no target that will not start. */
+
 import { expect, test } from 'vitest';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -12,13 +14,12 @@ import type { PrefetchState } from '../model/downloads.ts';
 import type { Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { prefetchesOf } from './prefetch.ts';
 
 interface Options {
   readonly rollout?: Partial<Rollout>;
-  readonly more?: Partial<Snapshot>;
+  readonly more?: SnapshotChanges;
   readonly policy?: Partial<RolloutPolicy>;
 }
 
@@ -59,7 +60,7 @@ function lines(
     return [name, { prefetch, ...restarts, ...facts }];
   });
   const built = buildRollout(stagesOf(words), { phase: 'running', ...rollout });
-  const snapshot = { ...buildSnapshot(built, Object.fromEntries(given)), ...more };
+  const snapshot = withParts(buildSnapshot(built, Object.fromEntries(given)), more);
   const actions = prefetchesOf(assess(snapshot, buildPolicy(policy), T0));
   return actions.map(({ kind, target }) => `${kind} ${target.name}`);
 }
@@ -101,7 +102,7 @@ test.each<[string, Words, Options, string[]]>([
   [
     'none of a plan that is paused',
     LAST,
-    { more: { controls: { ...NO_CONTROLS, paused: true } } },
+    { more: { plan: { controls: { ...NO_CONTROLS, paused: true } } } },
     [],
   ],
   ['none by a paused policy', LAST, { policy: { paused: true } }, []],
@@ -199,8 +200,8 @@ test('a node at the version already, and one that cannot, are not asked', () => 
 
 const WAITING = { w1: 'intended', w2: 'pending asked' };
 test.each<[string, Options]>([
-  ['paused', { more: { controls: { ...NO_CONTROLS, paused: true } } }],
-  ['aborted', { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }],
+  ['paused', { more: { plan: { controls: { ...NO_CONTROLS, paused: true } } } }],
+  ['aborted', { more: { plan: { controls: { ...NO_CONTROLS, abort: 'wrong' } } } }],
   ['over', { rollout: { phase: 'failed' } }],
   ['not to be carried out any more', { rollout: { problems: [because('InvalidPlan', 'no')] } }],
   [

@@ -74,7 +74,7 @@ export function downloadChecksOf({ snapshot, policy, isStopping }: Assessment): 
 
 function mayPrefetch({ snapshot, policy, isStopping }: Assessment): boolean {
   const isOpen = !isFinal(snapshot.rollout) && !isStopping && policy.problems.length === 0;
-  const isPaused = policy.paused || snapshot.controls.paused;
+  const isPaused = policy.paused || snapshot.plan.controls.paused;
   return policy.prefetch !== 'none' && isOpen && !isPaused;
 }
 

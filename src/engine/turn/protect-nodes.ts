@@ -28,7 +28,7 @@ export function protectionOf(
   target: Target,
 ): Protection | undefined {
   const { snapshot, policy } = assessment;
-  const { markOwner } = snapshot;
+  const { markOwner } = snapshot.plan;
   const { coordinate = [] } = policy;
   const { node: { name, marks = [] } = {}, observation } = factsOf(snapshot, target);
   if (coordinate.length === 0 || name === undefined || markOwner === undefined) return undefined;

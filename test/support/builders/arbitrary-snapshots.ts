@@ -5,7 +5,6 @@
 
 import * as fc from 'fast-check';
 import { answered, UNASKED, unanswered } from '../../../src/engine/model/asked.ts';
-import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type { Observation, TargetFacts } from '../../../src/engine/model/facts.ts';
 import { because } from '../../../src/engine/model/reasons.ts';
 import type { Role, Rollout, Stage, Target } from '../../../src/engine/model/rollout.ts';
@@ -15,7 +14,7 @@ import { HOUR, later, MINUTE, T0 } from '../clock/times.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildRollout } from './rollouts.ts';
-import { buildFacts, NOTHING_ASKED } from './snapshots.ts';
+import { buildFacts, NOTHING_KNOWN } from './snapshots.ts';
 import { buildStage } from './stages.ts';
 import { buildTarget } from './targets.ts';
 
@@ -158,11 +157,9 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
         return {
           snapshot: {
             rollout: made,
-            ...NOTHING_ASKED,
+            ...NOTHING_KNOWN,
+            cluster: { ...NOTHING_KNOWN.cluster, controlPlane },
             facts: byKey,
-            controlPlane,
-            foreignWork: [],
-            controls: NO_CONTROLS,
           },
           policy: buildPolicy({ maxFailures, targetDeadlineMs }),
           now,

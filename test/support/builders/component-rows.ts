@@ -7,6 +7,7 @@ import type { Role } from '../../../src/engine/model/rollout.ts';
 import type { ComponentState } from '../../../src/health/component-monitor.ts';
 import { MINUTE, T0 } from '../clock/times.ts';
 import { input } from './gate-inputs.ts';
+import { withParts } from './parts.ts';
 
 const WORKING: ComponentState = {
   name: 'kube-scheduler',
@@ -27,12 +28,13 @@ const UNKNOWN =
 const NOT_YET =
   'wait ComponentNotWorking: it is not known yet whether kube-scheduler works: Refit waits until its Lease kube-system/kube-scheduler is renewed';
 
-const inputOf = (role: Role, components: GateInput['components'], watchedMs = 0): GateInput => ({
-  ...input(role, { watchedMs }),
-  components,
-});
+const inputOf = (
+  role: Role,
+  components: GateInput['cluster']['components'],
+  watchedMs = 0,
+): GateInput => withParts(input(role, { watchedMs }), { cluster: { components } });
 
-const BEFORE: readonly [string, GateInput['components'], string][] = [
+const BEFORE: readonly [string, GateInput['cluster']['components'], string][] = [
   ['nobody looks at the components', NEVER, 'pass'],
   ['no component has a Lease', answered({ states: [] }), 'pass'],
   [

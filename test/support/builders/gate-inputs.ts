@@ -3,8 +3,7 @@
  */
 
 import { censusOf, type GateInput, type Verdict } from '../../../src/engine/gates/types.ts';
-import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
-import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
+import { answered, UNASKED } from '../../../src/engine/model/asked.ts';
 import type { DownloadState } from '../../../src/engine/model/downloads.ts';
 import type { TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { Role } from '../../../src/engine/model/rollout.ts';
@@ -12,9 +11,10 @@ import type { EndpointHealth, ObservedForeignWork } from '../../../src/engine/mo
 import type { Hold } from '../../../src/signal/holds.ts';
 import { later, T0 } from '../clock/times.ts';
 import { buildNode } from './nodes.ts';
+import { withParts } from './parts.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildRollout } from './rollouts.ts';
-import { buildFacts } from './snapshots.ts';
+import { buildFacts, NOTHING_KNOWN } from './snapshots.ts';
 import { buildStage, PAYLOAD } from './stages.ts';
 import { buildTarget } from './targets.ts';
 
@@ -49,14 +49,12 @@ export function input(
   facts: Partial<TargetFacts> = {},
   controlPlane?: readonly EndpointHealth[],
   payloads: GateInput['stage']['payloads'] = TWO,
-  more: Partial<Pick<GateInput, 'foreignWork' | 'room'>> = {},
 ): GateInput {
   const stage = buildStage(role, ['n1'], { payloads });
-  const asked = { components: NEVER, decisions: NEVER };
   const health = controlPlane ? answered(controlPlane) : UNASKED;
-  const common = { controlPlane: health, foreignWork: [], controls: NO_CONTROLS, room: 1 };
-  const context = { policy: buildPolicy(), now: T0 };
   return {
+    ...NOTHING_KNOWN,
+    cluster: { ...NOTHING_KNOWN.cluster, controlPlane: health },
     stage,
     target: buildTarget('n1'),
     rollout: buildRollout([stage]),
@@ -64,14 +62,13 @@ export function input(
     run: 'plan-uid/id1',
     earlier: [],
     isBegun: false,
-    ...asked,
-    ...common,
-    ...context,
+    room: 1,
+    policy: buildPolicy(),
+    now: T0,
     census: undefined,
     checked: [],
     unfit: new Map(),
     expectedMs: undefined,
-    ...more,
   };
 }
 
@@ -88,7 +85,7 @@ export const other = (name: string, role: Role, since = later(0)): ObservedForei
   leftMs: 60_000,
 });
 export const among = (role: Role, others: readonly ObservedForeignWork[], room = 1): GateInput =>
-  input(role, {}, undefined, TWO, { foreignWork: others, room });
+  withParts(input(role), { outside: { foreignWork: others }, room });
 
 /** Returns the input for a target that has succeeded at `since`, which is T0 by default. */
 export function resting(restMs: number | undefined, now: number, since = later(0)): GateInput {
@@ -96,10 +93,10 @@ export function resting(restMs: number | undefined, now: number, since = later(0
   return { ...given, now, stage: { ...given.stage, ...(restMs === undefined ? {} : { restMs }) } };
 }
 
-export const judged = (version: string): GateInput => ({
-  ...input('worker', { version }),
-  apiServers: [{ name: 'c1', version: version }],
-});
+export const judged = (version: string): GateInput =>
+  withParts(input('worker', { version }), {
+    cluster: { apiServers: [{ name: 'c1', version: version }] },
+  });
 
 type Answer = Exclude<DownloadState['answer'], 'impossible'> | { readonly problem: string };
 
@@ -115,7 +112,7 @@ export function saying(
       typeof answer === 'string' ? { answer } : { answer: 'impossible' as const, ...answer };
     return { stage, target, downloads };
   });
-  return { ...input('worker'), checked, payloadsWatchedMs };
+  return withParts(input('worker'), { checked, term: { payloadsWatchedMs } });
 }
 
 export const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
@@ -144,7 +141,13 @@ export function inZones(
   const target = buildTarget('w1');
   const policy = buildPolicy({ name: 'zones', perDomain: { label: 'zone', limit: { nodes: 1 } } });
   const facts = buildFacts({ labels: { zone: zones['w1'] ?? '' } });
-  return { ...input('worker'), target, policy, facts, fleet, census: censusOf(fleet, []) };
+  return withParts(input('worker'), {
+    target,
+    policy,
+    facts,
+    cluster: { fleet },
+    census: censusOf(fleet, []),
+  });
 }
 
 /** Returns the input of a worker under a limit of one node, while the Node n2 is away. */

@@ -5,6 +5,7 @@ import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
 import { T0 } from '../clock/times.ts';
 import { COMPONENT_ROWS } from './component-rows.ts';
 import { input, resting } from './gate-inputs.ts';
+import { withParts } from './parts.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { VERSION_ROWS } from './version-rows.ts';
 
@@ -21,8 +22,28 @@ const DONE = resting(undefined, T0);
 export const HEALTH_ROWS: readonly [Gate, string, GateInput, string][] = [
   ...COMPONENT_ROWS,
   ...VERSION_ROWS,
-  [healthy, 'a check that passes', { ...input('worker'), policy, health: [PASSING] }, 'pass'],
-  [healthy, 'a check that fails', { ...input('worker'), policy, health: [FAILING] }, SAID],
-  [healthyAfter, 'a check that passes', { ...DONE, policy, health: [PASSING] }, 'pass'],
-  [healthyAfter, 'a check that fails', { ...DONE, policy, health: [FAILING] }, SAID],
+  [
+    healthy,
+    'a check that passes',
+    withParts(input('worker'), { policy, outside: { health: [PASSING] } }),
+    'pass',
+  ],
+  [
+    healthy,
+    'a check that fails',
+    withParts(input('worker'), { policy, outside: { health: [FAILING] } }),
+    SAID,
+  ],
+  [
+    healthyAfter,
+    'a check that passes',
+    withParts(DONE, { policy, outside: { health: [PASSING] } }),
+    'pass',
+  ],
+  [
+    healthyAfter,
+    'a check that fails',
+    withParts(DONE, { policy, outside: { health: [FAILING] } }),
+    SAID,
+  ],
 ];

@@ -16,6 +16,7 @@ import type { DrainPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import type { Hook, HookMoment, HookState } from '../../../src/hooks/rules.ts';
 import { T0 } from '../clock/times.ts';
 import { input, resting } from './gate-inputs.ts';
+import { withParts } from './parts.ts';
 import { buildPolicy } from './rollout-policies.ts';
 
 function hook(when: HookMoment): Hook {
@@ -26,12 +27,15 @@ function hook(when: HookMoment): Hook {
 
 /** Returns the input with a policy that has one hook, whose run is in this state. */
 function given(of: GateInput, when: HookMoment, state: HookState): GateInput {
-  const { rollout, controls, stage, target, facts } = of;
-  const snapshot = { rollout, controls, facts: new Map([[target.key, facts]]) };
+  const { rollout, plan, stage, target, facts } = of;
+  const snapshot = { rollout, plan, facts: new Map([[target.key, facts]]) };
   const { id } = hookRunOf({ snapshot, stage, target }, hook(when));
   const policy = buildPolicy({ name: 'careful', hooks: [hook(when)] });
   const found = { id, hook: 'backup', target: target.name, since: T0 };
-  return { ...of, policy, hooks: [{ ...found, state, message: 'Job hooks/x runs' }] };
+  return withParts(of, {
+    policy,
+    outside: { hooks: [{ ...found, state, message: 'Job hooks/x runs' }] },
+  });
 }
 
 /** Returns the input with a policy that has one hook before the plan, whose run is in this state. */
@@ -39,7 +43,7 @@ function ofPlan(state: HookState, more: Partial<Hook> = {}): GateInput {
   const policy = buildPolicy({ name: 'careful', hooks: [{ ...hook('beforePlan'), ...more }] });
   const found = planHookRuns(START, policy, 'beforePlan').map(({ id }) => ({ id, hook: 'backup' }));
   const known = found.map((each) => ({ ...each, since: T0, state, message: 'Job hooks/x runs' }));
-  return { ...START, policy, hooks: known };
+  return withParts(START, { policy, outside: { hooks: known } });
 }
 
 const NAME = 'the hook backup of UpgradePolicy careful';

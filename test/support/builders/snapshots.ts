@@ -15,14 +15,38 @@ export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
   return { ...healthy, observation: NONE, ...more };
 }
 
-/** The answers of a process that asks nothing but the API servers. */
-export const NOTHING_ASKED = {
-  controlPlane: UNASKED,
-  components: NEVER,
-  decisions: NEVER,
-  budgetPods: NEVER,
-  preconditions: NEVER,
-} as const;
+/** The parts of the snapshot of a process that asks only the API servers, and that has not asked them yet. */
+export const NOTHING_KNOWN: Omit<Snapshot, 'rollout' | 'facts'> = {
+  plan: {
+    controls: NO_CONTROLS,
+    edits: undefined,
+    joined: undefined,
+    claim: undefined,
+    markOwner: undefined,
+    awaits: undefined,
+    decisions: NEVER,
+    preconditions: NEVER,
+    rollBack: undefined,
+    ofRollBack: undefined,
+  },
+  abilities: {
+    canIgnoreEdits: false,
+    canSkip: false,
+    canRetry: false,
+    waitsForVersions: false,
+    mostBehind: undefined,
+  },
+  cluster: { controlPlane: UNASKED, components: NEVER, apiServers: undefined, fleet: undefined },
+  outside: {
+    health: undefined,
+    locks: undefined,
+    hooks: undefined,
+    budgetPods: NEVER,
+    foreignWork: [],
+  },
+  pace: { kind: 'unknown' },
+  term: { failures: undefined, payloadsWatchedMs: undefined, hasRecorded: false },
+};
 
 /**
  * Returns a snapshot. `facts` has the differences from a healthy node without a signal, by the key of a target, or by
@@ -34,12 +58,11 @@ export function buildSnapshot(
   controlPlane: readonly EndpointHealth[] | 'unasked' = HEALTHY,
 ): Snapshot {
   const all = rollout.stages.flatMap(({ targets }) => targets);
+  const health = controlPlane === 'unasked' ? UNASKED : answered(controlPlane);
   return {
     rollout,
+    ...NOTHING_KNOWN,
+    cluster: { ...NOTHING_KNOWN.cluster, controlPlane: health },
     facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
-    ...NOTHING_ASKED,
-    controlPlane: controlPlane === 'unasked' ? UNASKED : answered(controlPlane),
-    foreignWork: [],
-    controls: NO_CONTROLS,
   };
 }

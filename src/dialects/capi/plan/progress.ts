@@ -15,7 +15,7 @@ import { answered, UNASKED } from '../../../engine/model/asked.ts';
 import type { Wait } from '../../../engine/model/decision.ts';
 import { isUnasked } from '../../../engine/model/reasons.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
-import type { EndpointHealth, Snapshot } from '../../../engine/model/snapshot.ts';
+import type { ClusterFacts, EndpointHealth, Snapshot } from '../../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../../engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../../engine/snapshot/world.ts';
@@ -146,9 +146,13 @@ async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutP
   const waitIn = (seen: Snapshot): Wait | undefined =>
     explain(settle(assess(seen, policy, clock.now()))).waits[0];
   const wait = waitIn(snapshot);
-  const unasked = waitIn({ ...snapshot, controlPlane: UNASKED });
+  const withHealth = (controlPlane: ClusterFacts['controlPlane']): Snapshot => ({
+    ...snapshot,
+    cluster: { ...snapshot.cluster, controlPlane },
+  });
+  const unasked = waitIn(withHealth(UNASKED));
   if (isGate(wait) || !unasked || !isUnasked(unasked.reason)) return wait;
   const { items } = await listNodes(workload, { labelSelector: CONTROL_PLANE, abort });
   const health = await askApiServers(items.map(endpointOf), abort);
-  return waitIn({ ...snapshot, controlPlane: answered(health) });
+  return waitIn(withHealth(answered(health)));
 }

@@ -66,7 +66,7 @@ export async function rollBackCattlePlan(
     [keyOf(ROLLS_BACK_ANNOTATION)]: qualifiedRunId(run),
     [keyOf(ROLLS_BACK_REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
     // The abort annotation is removed, because the controller starts no Job for an aborted Plan.
-    ...(old.snapshot.controls.abort === undefined
+    ...(old.snapshot.plan.controls.abort === undefined
       ? {}
       : { [keyOf(ABORT_ANNOTATION)]: null, [ABORT_ANNOTATION]: null }),
   };
@@ -114,7 +114,7 @@ function shown({ plan, snapshot }: Inspection, way: CattleWayBack): string[] {
     `Plan ${namespace}/${name} goes back to ${way.version}, ${counted((plan as CattlePlan).spec?.concurrency ?? 0, 'node')} at a time. Plans of workers go back before the Plan of the servers.`,
     ...table(['NODE', 'ROLE', 'FROM', 'TO'], rows, Number.POSITIVE_INFINITY),
     ...way.left.map((sentence) => `not rolled back: ${sentence}`),
-    ...(snapshot.controls.abort === undefined ? [] : ['The abort of the Plan is removed.']),
+    ...(snapshot.plan.controls.abort === undefined ? [] : ['The abort of the Plan is removed.']),
     ...way.notes,
   ];
 }

@@ -2,6 +2,7 @@
  * Proves how a held Job and its node end: after a drain, an abort, a failure, the deletion of the Plan, and a change of
  * the setting.
  */
+
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,
@@ -15,10 +16,9 @@ import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withCordon, writeOwner } from '../../../drain/cordon-marks.ts';
-import { NO_CONTROLS } from '../../../engine/model/controls.ts';
 import { ownerOf, withStages } from '../../../engine/model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
-import { gather, gatherFacts } from '../../../engine/snapshot/gather.ts';
+import { gather, gatherOrphaned } from '../../../engine/snapshot/gather.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
@@ -346,8 +346,8 @@ function leftOver(
   const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
   const dialect = cattle(config);
   return (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap(({ rollout, plan }) => {
-    const facts = gatherFacts({ dialect, plan, rollout, world, known: {} }, T0);
-    const { nodeActions } = decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, T0);
+    const snapshot = gatherOrphaned({ dialect, plan, rollout, world, known: {} }, T0);
+    const { nodeActions } = decide(snapshot, DEFAULT_POLICY, T0);
     return nodeActions.map(({ kind }) => kind);
   });
 }

@@ -29,7 +29,7 @@ async function waited(phase: RolloutPhase, states: readonly [number, HookState][
   const rollout = buildRollout([buildStage('worker', [target])], { phase });
   const plan = { ...buildTablePlan({}), status: rollout };
   const policy = buildPolicy({ name: 'careful', hooks: [hook('tell')] });
-  const [run] = planHookRuns({ rollout, controls: NO_CONTROLS }, policy, 'afterPlan');
+  const [run] = planHookRuns({ rollout, plan: { controls: NO_CONTROLS } }, policy, 'afterPlan');
   const listAll = async ({ kind }: { readonly kind: string }): Promise<object> =>
     await Promise.resolve({ items: kind === 'Plan' ? [plan] : [], metadata: {} });
   const said: string[] = [];

@@ -38,7 +38,8 @@ export async function untilHooksEnded(
       // change.
       const ended = gather(dialect, plan, loaded.world, clock.now(), { isReadOnly: true });
       const now = () => {
-        const snapshot = { ...ended, hooks: controller.hooksOf(dialect, plan) };
+        const hooks = controller.hooksOf(dialect, plan);
+        const snapshot = { ...ended, outside: { ...ended.outside, hooks } };
         return { snapshot, policy, now: clock.now() };
       };
       let awaited: { readonly id: string; readonly until: number } | undefined;

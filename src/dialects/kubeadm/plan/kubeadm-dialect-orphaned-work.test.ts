@@ -5,9 +5,8 @@ import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { PENDING_TAINT } from '../../../drain/cordon-marks.ts';
-import { NO_CONTROLS } from '../../../engine/model/controls.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
-import { gatherFacts } from '../../../engine/snapshot/gather.ts';
+import { gatherOrphaned } from '../../../engine/snapshot/gather.ts';
 import type { ConfigMap } from '../../../kube/resources.ts';
 import { kubeadmDialect } from './kubeadm-dialect.ts';
 import { PLACE } from './plan-object.ts';
@@ -38,8 +37,8 @@ test.each<[string, string, readonly ConfigMap[], string[]]>([
   const dialect = kubeadmDialect(undefined);
   const world = buildWorld([], [node]);
   const nodeActions = (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap((left) => {
-    const facts = gatherFacts({ dialect, ...left, world, known: {} }, 0);
-    return decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, 0).nodeActions;
+    const snapshot = gatherOrphaned({ dialect, ...left, world, known: {} }, 0);
+    return decide(snapshot, DEFAULT_POLICY, 0).nodeActions;
   });
   expect(nodeActions.map((nodeAction) => `${nodeAction.kind} ${nodeAction.node}`)).toEqual(wanted);
 });
