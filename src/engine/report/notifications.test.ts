@@ -77,6 +77,13 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     {},
     ['Started table//plan: the upgrade to v1.36.3+x.2 has started; 2 nodes'],
   ],
+  ['a run without a target', undefined, { states: [] }, []],
+  [
+    'a run that rolls another run back',
+    undefined,
+    { more: { rollsBack: 'uid/id1' } },
+    ['Started table//plan: the roll-back to v1.36.3+x.2 has started; 2 nodes'],
+  ],
   ['the same again', RUNNING, {}, []],
   [
     'another run',

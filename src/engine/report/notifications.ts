@@ -74,8 +74,9 @@ export function standingOf(plan: string, reading: PlanReading): Standing {
   };
 }
 
+/** Returns the waves to tell. A plan without targets has none. */
 function wavesIn(reading: PlanReading): Pick<Standing, 'wavesDone' | 'plannedWaves'> {
-  const waves = reading.waves();
+  const waves = reading.counts.total === 0 ? [] : reading.waves();
   const wavesDone = waves.flatMap(({ planned, ended }) =>
     Array.from({ length: ended }, (_, index) => `wave ${index + 1} of ${planned}`),
   );
@@ -127,12 +128,8 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   const notes: Notification[] = [];
   const tell = (event: NotifiedEvent, mark: string | number, text: string): number =>
     notes.push(noteOf(after, event, String(mark), text));
-  if (!isSameRun && after.run !== '' && phase !== 'invalid')
-    tell(
-      'Started',
-      '',
-      `the upgrade${toVersion(reading)} has started; ${nodes(reading.counts.total)}`,
-    );
+  if (!isSameRun && after.run !== '' && phase !== 'invalid' && reading.counts.total > 0)
+    tell('Started', '', `${workOf(reading)} has started; ${nodes(reading.counts.total)}`);
   wavesDone.slice(told.waves).forEach((wave, index) => {
     tell('WaveDone', told.waves + index + 1, `${wave} has ended; ${progressOf(reading)}`);
   });
@@ -147,7 +144,7 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   if (hasEnded && phase === 'done' && reason?.code === 'NoTargets')
     tell('Done', phase, `ended without an upgrade: ${reason.message}`);
   else if (hasEnded && phase === 'done')
-    tell('Done', phase, `the upgrade${toVersion(reading)} is done; ${progressOf(reading)}`);
+    tell('Done', phase, `${workOf(reading)} is done; ${progressOf(reading)}`);
   else if (hasEnded)
     tell('Failed', phase, `ended as ${phase}: ${reason?.message ?? failuresIn(reading)}`);
   else if (is.failed > told.failed)
@@ -197,9 +194,11 @@ function nodes(count: number): string {
   return count === 1 ? '1 node' : `${count} nodes`;
 }
 
-function toVersion(reading: PlanReading): string {
+/** Returns what the run does, with the version. */
+function workOf(reading: PlanReading): string {
+  const work = reading.run?.rollsBack === undefined ? 'the upgrade' : 'the roll-back';
   const version = shownVersion(reading);
-  return version === '' ? '' : ` to ${version}`;
+  return version === '' ? work : `${work} to ${version}`;
 }
 
 function progressOf({ counts: { done, total, failed } }: PlanReading): string {
