@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { DashboardState, NodeState, PlanState } from '../../src/cli/dashboard/state.ts';
+import type { DashboardState, NodeState, PagePlan } from '../../src/cli/dashboard/state.ts';
 import type {
   PlanJson,
   StageJson,
@@ -145,7 +145,7 @@ const PAGE_FIELDS = {
   history: true,
   traceId: true,
   report: true,
-} as const satisfies Readonly<Record<keyof PlanState, true>>;
+} as const satisfies Readonly<Record<keyof PagePlan, true>>;
 
 const NODE_FIELDS = {
   name: true,
@@ -175,7 +175,7 @@ test.each([
   { kind: 'PlanJson', fields: PLAN_FIELDS, shown: PLANS, missing: NO_CHANNELS },
   { kind: 'StageJson', fields: STAGE_FIELDS, shown: STAGES, missing: [] },
   { kind: 'TargetJson', fields: TARGET_FIELDS, shown: TARGETS, missing: ['delay'] },
-  { kind: 'PlanState', fields: PAGE_FIELDS, shown: SHOWN_PLANS, missing: NEVER_ON_PAGES },
+  { kind: 'PagePlan', fields: PAGE_FIELDS, shown: SHOWN_PLANS, missing: NEVER_ON_PAGES },
   // The page asks the server for the explanation of a node.
   { kind: 'NodeState', fields: NODE_FIELDS, shown: SHOWN_NODES, missing: ['why'] },
 ])('the scenes show each field of $kind except those listed here', ({ fields, shown, missing }) => {

@@ -1,4 +1,4 @@
-/** Makes the state of the user interface from the view of `refit status`, with the texts of `refit why`. */
+/** Makes the state of the user interface from the plans of `refit status`, which have one reading each, with the texts of `refit why`. */
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { causesOf, historyOf, type PlanHistory } from '../history/history.ts';
@@ -7,7 +7,7 @@ import { segmentsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
 import { chiefLine, nodeSections, notStarted, planSections } from '../why/why-command.ts';
-import type { DashboardState, NodeState, PlanState, RunState, Said } from './state.ts';
+import type { DashboardState, NodeState, PagePlan, RunState, Said } from './state.ts';
 
 export interface Seen {
   readonly status: ShownStatus;
@@ -21,7 +21,7 @@ export function stateOf({ status, rollouts, missing }: Seen, now: number): Dashb
     silentSince: status.silentSince,
     notes: notesOf(status),
     missing,
-    plans: status.plans.map((plan) => planState(status, plan, rollouts, now)),
+    plans: status.plans.map((plan) => pagePlan(status, plan, rollouts, now)),
   };
 }
 
@@ -56,12 +56,12 @@ function saidIn({ heading, lines }: text.Section): Said[] {
   return lines.length === 0 ? [] : [{ heading, lines }];
 }
 
-function planState(
+function pagePlan(
   status: ShownStatus,
   plan: ShownPlan,
   rollouts: readonly NodeRollout[],
   now: number,
-): PlanState {
+): PagePlan {
   const targets = sentences.targetsOf(plan);
   const rollout = rollouts.find((each) => isOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};

@@ -8,7 +8,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { printable } from '../../util/printable.ts';
 import { explainNode, keyOf, runsOf, type Seen, stateOf } from '../dashboard/make-state.ts';
-import type { NodeState, PlanState, Said } from '../dashboard/state.ts';
+import type { NodeState, PagePlan, Said } from '../dashboard/state.ts';
 import { historyOf, type PlanHistory } from '../history/history.ts';
 import { fullNameOf } from '../status/text.ts';
 
@@ -16,7 +16,7 @@ import { fullNameOf } from '../status/text.ts';
 export interface Report {
   /** RFC 3339 time at which the cluster was read. */
   readonly at: string;
-  readonly plan: PlanState;
+  readonly plan: PagePlan;
   /** The id of the trace of the last run; absent if no trace was sent. */
   readonly traceId?: string;
   readonly versions: readonly VersionChange[];
