@@ -4,7 +4,7 @@ import type { Wait } from '../../engine/model/decision.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { isNamedIn, retold } from '../../engine/reasons/about-target.ts';
-import { approvalEnds, needsApproval } from '../../engine/schedule/wave-approval.ts';
+import { approvalEnds, needsApproval } from '../../engine/reasons/wave-approval.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { ShownPlan, StageJson, TargetJson } from '../status/json-form.ts';
 import * as sentences from '../status/sentences.ts';
