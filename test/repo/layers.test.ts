@@ -113,7 +113,7 @@ test('the commands that show plans import no code that decides, because the read
   expect(importsBesideReading(files)).toEqual([]);
 });
 
-test('a command that judges a target itself, and a gate as a type: found', () => {
+test('the check of these commands finds an import of the assessment, and an import of only a type of a gate', () => {
   const text =
     "import { phaseOf } from '../../engine/assess/assess.ts';\nimport type { Gate } from '../../engine/gates/types.ts';\nimport { readPlan } from '../../engine/explain/plan-reading.ts';";
   expect(importsBesideReading([sourceFile('src/cli/why/a.ts', text)])).toEqual([

@@ -62,7 +62,6 @@ function pagePlan(
   rollouts: readonly NodeRollout[],
   now: number,
 ): PagePlan {
-  const targets = sentences.targetsOf(plan);
   const rollout = rollouts.find((each) => isOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};
   const recorded = recordedRun(plan, rollout);
@@ -72,8 +71,7 @@ function pagePlan(
     phase: plan.phase,
     isOpen: text.isOpen(plan),
     versions: text.versionsOf(plan),
-    done: targets.filter(({ phase }) => phase === 'done').length,
-    total: targets.length,
+    ...sentences.progressIn(sentences.targetsOf(plan)),
     percent: sentences.percentOf(plan),
     paused: plan.paused,
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,

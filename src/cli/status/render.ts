@@ -6,7 +6,7 @@ import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { jsonOf, type ShownPlan, type ShownStatus, type StatusJson } from './json-form.ts';
-import { isRoutine, percentOf, toldOnce, withoutReports } from './sentences.ts';
+import { isRoutine, percentOf, progressIn, toldOnce, withoutReports } from './sentences.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
@@ -119,9 +119,8 @@ function subjectOf(plan: ShownPlan): string {
  */
 function sumsOf({ stages }: ShownPlan): string[] {
   return [...Map.groupBy(stages, ({ role }) => role)].flatMap(([role, own]) => {
-    const targets = own.flatMap((stage) => stage.targets);
-    const done = targets.filter(({ phase }) => phase === 'done').length;
-    return targets.length === 0 ? [] : [`has ${done} of ${targets.length} ${role}s done`];
+    const { done, total } = progressIn(own.flatMap((stage) => stage.targets));
+    return total === 0 ? [] : [`has ${done} of ${total} ${role}s done`];
   });
 }
 

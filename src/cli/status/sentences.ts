@@ -1,5 +1,6 @@
 /** Describes targets and waits. If there are few targets, each has a row of its own; otherwise there is one row for each state. */
 
+import { type Counts, percentOf as percentDone } from '../../engine/explain/progress.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { isPartOf, tellsOnly } from '../../engine/reasons/about-target.ts';
@@ -322,11 +323,19 @@ function byAge(a: { readonly since: string }, b: { readonly since: string }): nu
   return Date.parse(a.since) - Date.parse(b.since);
 }
 
-export function percentOf(plan: ShownPlan): number {
-  const targets = targetsOf(plan);
-  if (targets.length === 0) return 0;
-  const done = targets.filter(({ phase }) => phase === 'done').length;
-  return Math.floor((100 * done) / targets.length);
+/** Returns how many targets there are, and how many of them are done, as people see them now. */
+export function progressIn(
+  targets: readonly Pick<TargetJson, 'phase'>[],
+): Pick<Counts, 'total' | 'done'> {
+  return {
+    done: targets.filter(({ phase }) => phase === 'done').length,
+    total: targets.length,
+  };
+}
+
+/** Returns the percentage of the targets that are done. */
+export function percentOf(plan: Pick<ShownPlan, 'stages'>): number {
+  return percentDone(progressIn(targetsOf(plan)));
 }
 
 /**

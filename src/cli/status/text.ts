@@ -185,9 +185,8 @@ export function versionsOf(plan: ShownPlan): string {
 }
 
 function stateAndCounts(plan: ShownPlan): string {
-  const targets = sentences.targetsOf(plan);
-  const done = targets.filter((target) => target.phase === 'done').length;
-  return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
+  const { done, total } = sentences.progressIn(sentences.targetsOf(plan));
+  return total === 0 ? plan.phase : `${plan.phase} ${done}/${total}`;
 }
 
 function styleOf(plan: ShownPlan): Style {
