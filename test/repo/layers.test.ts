@@ -7,6 +7,7 @@ import {
   ENGINE_ORDER,
   importCycles,
   importsAgainstTurn,
+  importsBesideReading,
   loadedWith,
   packagesOfAgent,
   quotedDialects,
@@ -175,6 +176,20 @@ test('a snapshot that imports the commands of a turn: found', () => {
   expect(importsAgainstTurn([planted])).toEqual([
     'src/engine/snapshot/a.ts imports src/engine/turn/b.ts',
   ]);
+});
+
+test('the commands that show plans import no code that decides, because the reading of a plan has everything', () => {
+  expect(importsBesideReading(files)).toEqual([]);
+});
+
+test('the check of these commands finds an import of the assessment, and an import of only a type of a gate', () => {
+  const text =
+    "import { phaseOf } from '../../engine/assess/assess.ts';\nimport type { Gate } from '../../engine/gates/types.ts';\nimport { readPlan } from '../../engine/explain/plan-reading.ts';";
+  expect(importsBesideReading([sourceFile('src/cli/why/a.ts', text)])).toEqual([
+    'src/cli/why/a.ts imports src/engine/assess/assess.ts',
+    'src/cli/why/a.ts imports src/engine/gates/types.ts',
+  ]);
+  expect(importsBesideReading([sourceFile('src/cli/preview/a.ts', text)])).toEqual([]);
 });
 
 test('no file imports itself through others', () => {

@@ -174,6 +174,24 @@ function engineFolderOf(path: string): EngineFolder | undefined {
   return ENGINE_ORDER.find((folder) => path.startsWith(`src/engine/${folder}/`));
 }
 
+/** The commands that show plans. They show the reading of a plan, so they compute nothing about it themselves. */
+const SHOWS_READINGS = ['why', 'dashboard', 'report', 'history', 'status'];
+/** The folders of the engine that decide. */
+const DECIDES = ['assess', 'gates', 'schedule'];
+
+/** Returns the imports of deciding code by a command that only shows the reading of a plan, one import per line. */
+export function importsBesideReading(files: readonly SourceFile[]): string[] {
+  const isIn = (path: string, folder: string, names: readonly string[]): boolean =>
+    names.some((name) => path.startsWith(`${folder}/${name}/`));
+  return files
+    .filter(({ path }) => isIn(path, 'src/cli', SHOWS_READINGS))
+    .flatMap(({ path, imports }) =>
+      pathsOf(imports)
+        .filter((to) => isIn(to, 'src/engine', DECIDES))
+        .map((to) => `${path} imports ${to}`),
+    );
+}
+
 interface Place {
   /** The folder at the top of the repository. */
   readonly top: string;

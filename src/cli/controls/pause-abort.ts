@@ -15,7 +15,7 @@ import { nodeActionsOf } from '../../engine/turn/choose-node-actions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { viewAt } from '../status/observe.ts';
+import { shownAt } from '../status/observe.ts';
 import { shownRefOf } from '../status/plan-names.ts';
 import { isMoving } from '../status/sentences.ts';
 import type { SessionParts } from '../status/status-session.ts';
@@ -67,7 +67,7 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
     return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const controls = { ...snapshot.plan.controls, paused: false };
   const resumed = { ...snapshot, plan: { ...snapshot.plan, controls } };
-  const { next, waits } = viewAt({ ...plan, snapshot: resumed }, now);
+  const { next, waits } = shownAt({ ...plan, snapshot: resumed }, now);
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
   const ends = waits.find(

@@ -5,6 +5,7 @@
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
+import { editedClause } from '../model/edited-clause.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import {
@@ -81,11 +82,6 @@ export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothin
 function edited(rollout: Rollout, edit: string): Reason {
   const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : REMEDY;
   return because('EditedAfterEnd', `${editedClause(edit)}; ${remedy}`);
-}
-
-/** Returns a clause that says only how the plan was edited, for outputs that give the advice elsewhere. */
-export function editedClause(edit: string): string {
-  return `the plan was edited after it ended (${edit})`;
 }
 
 /**

@@ -20,7 +20,6 @@ import { printable } from '../../util/printable.ts';
 import type { FailedTarget, PlanReading } from '../explain/plan-reading.ts';
 import { type Eta, percentOf } from '../explain/progress.ts';
 import { holdingOf } from '../explain/remarkable-waits.ts';
-import type { RunReading } from '../explain/run-reading.ts';
 import { endOpenRuns, startOfRun } from '../explain/run-times.ts';
 import type { Target } from '../model/rollout.ts';
 import { conditionsOf } from './conditions.ts';
@@ -260,7 +259,7 @@ function historyOf(
     counts,
     traceId: outside.traceId ?? before?.traceId,
     before: hasEnded ? versionsBefore : run.versionsSince(versionsBefore),
-    rollsBack: rolledBackBy(run),
+    rollsBack: rolledBackBy(reading),
     snapshots: run.snapshotsSince(before?.snapshots),
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),
     failures:
@@ -271,7 +270,7 @@ function historyOf(
   return [entry, ...others].slice(0, MOST.runs);
 }
 
-function rolledBackBy({ rollsBack }: RunReading): NodeRolloutRun['rollsBack'] {
+function rolledBackBy({ plan: { rollsBack } }: PlanReading): NodeRolloutRun['rollsBack'] {
   if (rollsBack === undefined) return undefined;
   const reason = rollsBack.reason && clipped(rollsBack.reason);
   return { run: clipped(rollsBack.run, LONGEST_NAMED_RUN), ...defined({ reason }) };

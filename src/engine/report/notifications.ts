@@ -196,7 +196,7 @@ function nodes(count: number): string {
 
 /** Returns what the run does, with the version. */
 function workOf(reading: PlanReading): string {
-  const work = reading.run?.rollsBack === undefined ? 'the upgrade' : 'the roll-back';
+  const work = reading.plan.rollsBack === undefined ? 'the upgrade' : 'the roll-back';
   const version = shownVersion(reading);
   return version === '' ? work : `${work} to ${version}`;
 }
