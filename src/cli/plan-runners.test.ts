@@ -10,8 +10,7 @@ const HOOK = 'the hook detach of UpgradePolicy nightly failed: Job a/b failed';
 const BAD = 'the health check errors fails: the value is 0.1, above max 0.05';
 
 test.each<[string, object, string]>([
-  ['that an agent reports', { failure: HOOK }, 'Repair what the hook reports'],
-  ['that the leader recorded', { failure: 'x', failureReason: 'HookFailed' }, 'Repair what'],
+  ['of the node', { failure: HOOK, failureReason: 'HookFailed' }, 'Repair what the hook reports'],
   ['of another node', { failure: 'no space left' }, 'Fix the cause'],
 ])('a hook that failed %s', (_when, failure, remedy) => {
   const stages = [{ targets: [{ name: 'w1', phase: 'failed', ...failure }] }];

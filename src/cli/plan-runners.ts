@@ -1,7 +1,6 @@
 /** Says what the user can do about a plan that failed, was refused or was aborted, in the words of its dialect. */
 import { planReference } from '../engine/model/plan-reference.ts';
 import { actBeforeRetry, type ReasonCode } from '../engine/model/reasons.ts';
-import { isHookFailure } from '../engine/reasons/hook.ts';
 import { listed } from '../util/phrases.ts';
 import type { ShownPlan, TargetJson } from './status/json-form.ts';
 
@@ -140,17 +139,12 @@ export function fixOf(plan: ShownPlan): string {
  * if only the node itself knows the cause.
  */
 function repairOf(failed: readonly TargetJson[]): string | undefined {
-  const codes = new Set(failed.map(causeOf));
+  const codes = new Set(failed.map(({ failureReason }) => failureReason));
   const [code] = codes;
   // The agent or the Job reported this failure, so the dialect says where the user finds the cause.
   if (codes.size !== 1 || code === undefined || code === 'TargetFailed') return undefined;
   const act = actBeforeRetry(code);
   return act && `${act.charAt(0).toUpperCase()}${act.slice(1)}`;
-}
-
-/** Returns the code of the reason why the target failed. Only the text of a record may say that a hook was the reason. */
-function causeOf({ failure = '', failureReason }: TargetJson): ReasonCode | undefined {
-  return isHookFailure(failure) ? 'HookFailed' : failureReason;
 }
 
 /** Returns a clause that says how the user tries the failed targets again. */

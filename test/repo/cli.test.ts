@@ -246,7 +246,7 @@ const EVERYTHING: Complete<StatusJson> = {
         {
           target: '',
           gate: '',
-          reason: { code: 'InFlight', message: '' },
+          reason: { code: 'InFlight', message: '', details: { policy: '', check: '', hook: '' } },
           ends: '',
           since: '',
           until: '',
@@ -342,7 +342,7 @@ const EVERY_PREVIEW: Complete<PreviewJson> = {
         {
           target: '',
           gate: '',
-          reason: { code: 'InFlight', message: '' },
+          reason: { code: 'InFlight', message: '', details: { policy: '', check: '', hook: '' } },
           ends: '',
           since: '',
           until: '',

@@ -9,6 +9,7 @@ import { placeOf } from '../../engine/contract/node-rollout-place.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { failedChecks } from '../../engine/reasons/health-check.ts';
+import { causeIn } from '../../engine/report/shown-failures.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, isConflict } from '../../kube/status-error.ts';
 import { failing, RefitError, unlessError } from '../../util/errors.ts';
@@ -119,7 +120,7 @@ export function checksOf(
   policy: Pick<RolloutPolicy, 'name' | 'health'>,
 ): string[] {
   return failedChecks(
-    failures.flatMap(({ message }) => message ?? []),
+    failures.flatMap((failure) => causeIn(failure) ?? []),
     policy,
   );
 }

@@ -151,7 +151,11 @@ test('after a failure the target fails, and its work is cancelled before it has 
   const { assessment, stage, target } = scene({ results: { detach: 'failed' } });
   const message = 'w1: the hook detach of UpgradePolicy careful failed: it is failed';
   const { next, reason } = assessment.of(stage, target);
-  expect({ next, reason }).toEqual({ next: 'failed', reason: { code: 'HookFailed', message } });
+  const details = { policy: 'careful', hook: 'detach' };
+  expect({ next, reason }).toEqual({
+    next: 'failed',
+    reason: { code: 'HookFailed', message, details },
+  });
 
   const failed = { ...target, state: 'failed' } as const;
   const rollout = buildRollout([{ ...stage, targets: [failed] }]);

@@ -18,7 +18,10 @@ import { advance } from './advance.ts';
 import { assess } from './assess.ts';
 import { failureOf, failuresDecided } from './target-failures.ts';
 
-const TOO_MANY = because('HealthCheckFailing', 'the health check errors fails: 0.1, above 0.05');
+const TOO_MANY = because('HealthCheckFailing', 'the health check errors fails: 0.1, above 0.05', {
+  policy: 'p',
+  check: 'errors',
+});
 
 function snapshotOf(
   reason?: Reason,
@@ -40,6 +43,13 @@ test.each<[string, Snapshot, string | undefined]>([
     'the words of its node come first',
     snapshotOf(OTHER, { observation: failed('FailedDownload: 404') }),
     'TargetFailed: FailedDownload: 404',
+  ],
+  [
+    'its node says that a hook failed, because the leader cancelled its work',
+    snapshotOf(undefined, {
+      observation: failed('the hook detach of UpgradePolicy nightly failed: Job a/b failed'),
+    }),
+    'HookFailed: the hook detach of UpgradePolicy nightly failed: Job a/b failed',
   ],
   [
     'the leader gave the target up, and wrote its reason there',

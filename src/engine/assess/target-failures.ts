@@ -5,6 +5,7 @@ import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import { saidAbout } from '../reasons/about-target.ts';
+import { recordedReason } from '../reasons/recorded.ts';
 import type { Assessment } from './assess.ts';
 import { FAILURES } from './budget.ts';
 import { failureReason, isAtRest } from './evaluate-target.ts';
@@ -37,10 +38,10 @@ export function failureOf(snapshot: Snapshot, target: Target): Reason | undefine
     const { message } = observation;
     const said = withoutName(target, { ...failureReason(target, facts, 'failed'), message });
     // A leader that gives a target up writes its reason into the object of the target, which has no room for the code.
-    return known?.message === said.message ? known : said;
+    return recordedReason(known?.message === said.message ? known : said);
   }
-  if (!FAILURES.includes(target.state)) return undefined;
-  return known;
+  if (known === undefined || !FAILURES.includes(target.state)) return undefined;
+  return recordedReason(known);
 }
 
 function saidByRollout({ reason }: Rollout, { name }: Target): Reason | undefined {

@@ -183,7 +183,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
       hooks: snapshot.outside.hooks ?? [],
       cordoned: input.cordoned ?? [],
       settled: () => [...settledNames(rollout), ...unsucceededPlanRuns(assessment)],
-      failedChecks: () => failedChecks(failureTexts(stages()), policy),
+      failedChecks: () => failedChecks(causesIn(stages()), policy),
       retryableHooks: () =>
         snapshot.plan.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [],
     },
@@ -240,8 +240,8 @@ function failuresIn(snapshot: Snapshot): FailedTarget[] {
     }));
 }
 
-function failureTexts(stages: readonly StageReading[]): string[] {
-  return stages.flatMap(({ targets }) => targets.flatMap(({ cause }) => cause?.message ?? []));
+function causesIn(stages: readonly StageReading[]): Reason[] {
+  return stages.flatMap(({ targets }) => targets.flatMap(({ cause }) => cause ?? []));
 }
 
 /** Returns the names of the runs of hooks for the whole plan that have not succeeded, as far as the reader knows. */

@@ -6,9 +6,18 @@
 import type { CheckResult, HealthCheck } from '../../health/checks.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { because } from '../model/reasons.ts';
 import { titleOfCheck } from '../reasons/health-check.ts';
 import { unlessAccepted } from './accepted-checks.ts';
-import { type Gate, type GateInput, nodeNameOf, PASS, type Verdict, wait } from './types.ts';
+import {
+  type Gate,
+  type GateInput,
+  nodeNameOf,
+  PASS,
+  type Verdict,
+  wait,
+  waitFor,
+} from './types.ts';
 
 /** Milliseconds after which the sentence about a failing check is updated. */
 const RECHECK_MS = 60_000;
@@ -91,13 +100,23 @@ function verdictOf(
     return wait('HealthUnknown', `${check} got no answer: ${message}`, ends, more);
   }
   if (state === 'failing')
-    return wait('HealthCheckFailing', `${check} fails: ${message}`, 'the check passes again', more);
+    return waitFor(
+      because('HealthCheckFailing', `${check} fails: ${message}`, {
+        policy: policy.name,
+        check: name,
+      }),
+      'the check passes again',
+      more,
+    );
   const leftMs = result.since + forMs - now;
   if (leftMs <= 0) return PASS;
   const period = formatDuration(forMs);
-  return wait(
-    'HealthCheckFailing',
-    `${check} passes, but has not passed for ${period} yet: ${message}`,
+  return waitFor(
+    because(
+      'HealthCheckFailing',
+      `${check} passes, but has not passed for ${period} yet: ${message}`,
+      { policy: policy.name, check: name },
+    ),
     `the check has passed for ${period}`,
     { since, until: rfc3339(now + leftMs), recheckMs: leftMs },
   );

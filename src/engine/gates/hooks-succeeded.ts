@@ -57,7 +57,8 @@ function verdictOf(input: GateInput, hook: Hook): Verdict {
   if (result?.state === 'succeeded') return PASS;
   if (result?.state === 'failed') {
     if (hook.ignoresFailure === true) return PASS;
-    return stop('HookFailed', `${target.name}: ${hookFailed(hook, policy, result.message)}`);
+    const message = `${target.name}: ${hookFailed(hook, policy, result.message)}`;
+    return stop('HookFailed', message, { policy: policy.name, hook: hook.name });
   }
   // Only the leader knows the state of a run. For other processes the message at least names the Job or the server that carries the run
   // out.

@@ -1,10 +1,11 @@
 /** Gate: the hooks of the policy for the whole plan must succeed before the first target of a run starts. */
 
 import { rfc3339 } from '../../util/clock.ts';
+import { because } from '../model/reasons.ts';
 import { hookFailed } from '../reasons/hook.ts';
 import { awaitedHook, planHookRuns } from './hook-runs.ts';
 import { whereOf } from './hooks-succeeded.ts';
-import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
+import { type Gate, type GateInput, PASS, type Verdict, waitFor } from './types.ts';
 
 export const planHooksBefore: Gate = {
   name: 'hooks-before-plan',
@@ -31,7 +32,8 @@ function verdictOf(
     if (hook.ignoresFailure === true) return PASS;
     const again = `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or somebody removes the hook from the policy`;
     const message = `no node starts, because ${hookFailed(hook, policy, result.message)}`;
-    return wait('PlanHookFailed', message, again, since);
+    const reason = because('PlanHookFailed', message, { policy: policy.name, hook: hook.name });
+    return waitFor(reason, again, since);
   }
   const said = result?.message ?? whereOf(run);
   return { ...awaitedHook(policy, hook, undefined, said), hookRun: run, ...since };

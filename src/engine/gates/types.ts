@@ -12,7 +12,13 @@ import { NEVER } from '../model/asked.ts';
 import type { Probe } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import type { TargetFacts } from '../model/facts.ts';
-import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
+import {
+  because,
+  type DetailsFor,
+  type PlainCode,
+  type Reason,
+  type ReasonCode,
+} from '../model/reasons.ts';
 import { type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
 import type { Pace, Snapshot } from '../model/snapshot.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -111,19 +117,28 @@ export const PASS: Verdict = { kind: 'pass' };
  * Returns a verdict that waits. `message` is one sentence, and `ends` a clause that follows "when".
  */
 export function wait(
-  code: ReasonCode,
+  code: PlainCode,
   message: string,
   ends: string,
   more: Partial<Waiting> = {},
 ): Waiting {
-  return { ...more, kind: 'wait', reason: because(code, message), ends };
+  return waitFor(because(code, message), ends, more);
+}
+
+/** Returns a verdict that makes the target wait for this reason. */
+export function waitFor(reason: Reason, ends: string, more: Partial<Waiting> = {}): Waiting {
+  return { ...more, kind: 'wait', reason, ends };
 }
 
 /**
  * Returns a verdict that stops the target, because waiting cannot help. `message` is one sentence.
  */
-export function stop(code: ReasonCode, message: string): Verdict {
-  return { kind: 'stop', reason: because(code, message) };
+export function stop<Code extends ReasonCode>(
+  code: Code,
+  message: string,
+  ...details: DetailsFor<Code>
+): Verdict {
+  return { kind: 'stop', reason: because(code, message, ...details) };
 }
 
 /** The facts of a target that does not exist. */
@@ -320,7 +335,7 @@ export function censusOf(
  * uncordon. `limit` is the field of the policy that people can raise.
  */
 export function waitForNodes(
-  code: ReasonCode,
+  code: PlainCode,
   message: string,
   { cordoned }: NodeCensus,
   { counted, limit }: { readonly counted: readonly string[]; readonly limit: string },

@@ -13,7 +13,7 @@ import {
 } from '../../util/maintenance-windows.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Controls, type OpenWindow, openingAt } from '../model/controls.ts';
-import type { ReasonCode } from '../model/reasons.ts';
+import type { PlainCode } from '../model/reasons.ts';
 import type { PlanFacts } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict, type Waiting, wait } from './types.ts';
@@ -145,7 +145,7 @@ function outsideOf(whose: string, opensAt: number, windows: Timetable['windows']
 }
 
 function waiting(
-  code: ReasonCode,
+  code: PlainCode,
   message: string,
   ends: string,
   now: number,

@@ -374,10 +374,22 @@ function sentence(clause: string): string {
   return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
 }
 
+/** The parts of a sentence that code reads, for each code whose sentence has such parts. */
+export interface ReasonDetails {
+  readonly HealthCheckFailing: { readonly policy: string | undefined; readonly check: string };
+  readonly HookFailed: { readonly policy: string | undefined; readonly hook: string };
+  readonly PlanHookFailed: { readonly policy: string | undefined; readonly hook: string };
+}
+
 export interface Reason {
   readonly code: ReasonCode;
   /** One sentence for people. It says which field or target is meant, what was found, and what to do. */
   readonly message: string;
+  /**
+   * What the sentence is about. Code reads these details, and never the sentence. A record has only the sentence, so the
+   * folder `reasons/` reads the details again where a record is read.
+   */
+  readonly details?: ReasonDetails[keyof ReasonDetails] | undefined;
 }
 
 export interface ReportedEvent {
@@ -386,9 +398,21 @@ export interface ReportedEvent {
   readonly reason: Pick<Reason, 'message'> & { readonly code: string };
 }
 
-/** Returns a reason. `message` is one sentence for people. */
-export function because(code: ReasonCode, message: string): Reason {
-  return { code, message };
+/** A code whose reason is only a sentence. */
+export type PlainCode = Exclude<ReasonCode, keyof ReasonDetails>;
+
+/** The details that a code needs, as the last arguments of a call. */
+export type DetailsFor<Code extends ReasonCode> = Code extends keyof ReasonDetails
+  ? [details: ReasonDetails[Code]]
+  : [];
+
+/** Returns a reason. `message` is one sentence for people. A code whose sentence has details needs them, too. */
+export function because<Code extends ReasonCode>(
+  code: Code,
+  message: string,
+  ...[details]: DetailsFor<Code>
+): Reason {
+  return details === undefined ? { code, message } : { code, message, details };
 }
 
 const UNASKED: readonly ReasonCode[] = [

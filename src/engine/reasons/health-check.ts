@@ -1,4 +1,5 @@
-/** Names the health checks of a policy in sentences, and finds them again in the reasons of failures. */
+/** Names the health checks of a policy in sentences, and finds them again in the records of failures. */
+import { because, type Reason } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /** Returns the subject of every sentence about the check. */
@@ -6,16 +7,28 @@ export function titleOfCheck(check: string, { name }: Pick<RolloutPolicy, 'name'
   return `the health check ${check} of UpgradePolicy ${name}`;
 }
 
-/** Returns the names of the checks of the policy because of which targets failed. `messages` are the reasons of the failures. */
+/** Matches the subject of a sentence about a check. */
+const CHECK = /\bthe health check (\S+) of UpgradePolicy (\S+) /;
+
+/**
+ * Returns the recorded reason with the name of the check that it is about; undefined if the sentence is about no check.
+ * A record of another tool may have only the sentence, and no code.
+ */
+export function readCheckFailure({ message }: Pick<Reason, 'message'>): Reason | undefined {
+  const [, check, policy] = CHECK.exec(message) ?? [];
+  if (check === undefined || policy === undefined) return undefined;
+  return because('HealthCheckFailing', message, { policy, check });
+}
+
+/** Returns the names of the checks of the policy because of which targets failed. `causes` are the reasons of the failures. */
 export function failedChecks(
-  messages: readonly string[],
-  policy: Pick<RolloutPolicy, 'name' | 'health'>,
+  causes: readonly Reason[],
+  { name: policy, health }: Pick<RolloutPolicy, 'name' | 'health'>,
 ): string[] {
-  const { checks = [] } = policy.health ?? {};
-  return checks
-    .map(({ name }) => name)
-    .filter((name) => {
-      const subject = `${titleOfCheck(name, policy)} `;
-      return messages.some((message) => message.includes(subject));
-    });
+  const found = new Set(
+    causes.flatMap(({ details }) =>
+      details !== undefined && 'check' in details && details.policy === policy ? details.check : [],
+    ),
+  );
+  return (health?.checks ?? []).map(({ name }) => name).filter((name) => found.has(name));
 }

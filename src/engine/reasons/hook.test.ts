@@ -1,6 +1,6 @@
 /** Tests that the sentence about a failed hook is found again, and no other sentence. */
 import { expect, test } from 'vitest';
-import { hookFailed, isHookFailure, titleOfHook } from './hook.ts';
+import { hookFailed, readHookFailure, titleOfHook } from './hook.ts';
 
 const hook = { name: 'check-disk' };
 const policy = { name: 'nightly' };
@@ -8,7 +8,9 @@ const policy = { name: 'nightly' };
 test.each(['', 'w1: ', 'the work was cancelled: '])(
   'the failure of a hook is found after %j',
   (before) => {
-    expect(isHookFailure(`${before}${hookFailed(hook, policy, 'exit code 1')}`)).toBe(true);
+    const message = `${before}${hookFailed(hook, policy, 'exit code 1')}`;
+    const details = { policy: 'nightly', hook: 'check-disk' };
+    expect(readHookFailure({ message })).toEqual({ code: 'HookFailed', message, details });
   },
 );
 
@@ -18,5 +20,5 @@ test.each([
   'the hook failed: x',
   '',
 ])('%j is not the failure of a hook', (sentence) => {
-  expect(isHookFailure(sentence)).toBe(false);
+  expect(readHookFailure({ message: sentence })).toBeUndefined();
 });

@@ -13,7 +13,9 @@ export function planHookFailures({
     const result = snapshot.outside.hooks?.find((each) => each.id === id);
     if (result?.state !== 'failed') return [];
     const message = hookFailed(hook, policy, result.message);
-    return [{ id, reason: because('PlanHookFailed', message) }];
+    return [
+      { id, reason: because('PlanHookFailed', message, { policy: policy.name, hook: hook.name }) },
+    ];
   });
 }
 

@@ -156,7 +156,10 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
 });
 
 test('the reason of a failure stays in the history when a new leader does not know it', () => {
-  const reason = because('HealthCheckFailing', 'w1: too many errors');
+  const reason = because('HealthCheckFailing', 'w1: too many errors', {
+    policy: 'p',
+    check: 'errors',
+  });
   const first = statusAfter(turnOf(rolloutOf(['failed', 'pending'], { reason })), []);
   const shown = [{ node: 'w1', reason: 'HealthCheckFailing', message: 'too many errors' }];
   expect(first.history?.[0]?.failures).toEqual(shown);
