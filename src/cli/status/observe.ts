@@ -394,11 +394,15 @@ function keyOf(question: Question): string {
  * question uses the time of the node's report, which is close to that time. If the drain would then seem to have
  * exceeded its deadline, a later time is used.
  */
-function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: number): DrainProbe[] {
+function drainsIn(
+  { rollout, targets }: Snapshot,
+  policy: RolloutPolicy,
+  now: number,
+): DrainProbe[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
   const earliest = now - policy.stepDeadlines.drain + 1000;
   return targetsIn(rollout, 'intended').flatMap((target): DrainProbe[] => {
-    const { observation, drainDelegation, node } = factsOf({ facts }, target);
+    const { observation, drainDelegation, node } = factsOf({ targets }, target);
     const isDrained =
       observation.kind === 'working' &&
       observation.waitsFor === 'drain' &&

@@ -109,6 +109,14 @@ test('a replay names each line that the other release said, and each line that o
   expect(text).toMatch(/^\+ Plan /m);
 });
 
+test('the file of an earlier release, whose snapshot had no parts, leads to the commands of that release', async () => {
+  const file = join(import.meta.dirname, '../../../test/fixtures/turns/flat-snapshot.json');
+  const text = await replayed(file);
+  expect(text).toMatch(/^Plan autopilot \(id1\): \{"kind":"record"/m);
+  expect(text).not.toMatch(/^[-+] Plan autopilot \(id1\): \{/m);
+  expect(text).toContain('w3    Downloading  4 min 58 s');
+});
+
 test.each([
   ['no JSON', '{', 'is not JSON'],
   ['another document', '{"kind":"Plan"}', 'contains no turn of Refit'],

@@ -4,7 +4,7 @@
  */
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
-import { factsOf } from '../gates/types.ts';
+import { factsOf, type WithFacts } from '../gates/types.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import {
@@ -113,11 +113,11 @@ function changedSpec({ plan: { edits } }: Snapshot): string | undefined {
  * Returns the end of a rollout whose version was edited while it ran. The nodes that were done before the edit keep the
  * version that the plan named then.
  */
-function endWithMixedVersions({ rollout, facts, plan: { controls } }: Snapshot): PlanEnd {
+function endWithMixedVersions({ rollout, targets, plan: { controls } }: Snapshot): PlanEnd {
   const { phase, reason } = rollout;
   const signalled = withStages(rollout).flatMap(({ stage, target }) => {
     const isOver = target.state === 'done' || target.state === 'failed';
-    return isOver ? [{ name: target.name, asked: versionAsked({ facts }, stage, target) }] : [];
+    return isOver ? [{ name: target.name, asked: versionAsked({ targets }, stage, target) }] : [];
   });
   const byVersion = Map.groupBy(signalled, ({ asked }) => asked);
   const lists = [...byVersion].map(
@@ -153,11 +153,7 @@ function editedVersion(snapshot: Snapshot): string | undefined {
 }
 
 /** Returns the version that the target was signalled with, or else the version that the plan asks for now. */
-export function versionAsked(
-  snapshot: Pick<Snapshot, 'facts'>,
-  stage: Stage,
-  target: Target,
-): string {
+export function versionAsked(snapshot: WithFacts, stage: Stage, target: Target): string {
   return factsOf(snapshot, target).asked ?? stage.version;
 }
 

@@ -23,7 +23,7 @@ export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
  */
 const MOST_CHECKED = 2;
 
-export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
+export const targetsToCheck = onceForEach(({ rollout, targets }: Snapshot) =>
   onceForEach((policy: RolloutPolicy): CheckedTarget[] => {
     const { prefetch, planWindows, agent } = policy;
     if (hasStarted(rollout) || prefetch === 'none') return [];
@@ -31,7 +31,7 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
     const able = withStages(rollout).flatMap(
       ({ stage, target }): (CheckedTarget & { place: string })[] => {
-        const known: Partial<TargetFacts> = facts.get(target.key) ?? {};
+        const known: Partial<TargetFacts> = targets.get(target.key) ?? {};
         const { downloads: said, isThere, platform } = known;
         // A node that already runs the version, or that is pinned to another version, downloads nothing.
         if (said === undefined || isThere === true) return [];

@@ -14,12 +14,12 @@ import { pinAgainst } from './pins.ts';
  * first target has started, because then each host itself refuses the work. Targets that are pinned to another version
  * do not count, because the plan does not upgrade them.
  */
-export const unfitHosts = onceForEach(({ rollout, facts }: Snapshot) =>
+export const unfitHosts = onceForEach(({ rollout, targets }: Snapshot) =>
   onceForEach((policy: RolloutPolicy): ReadonlyMap<string, ReadonlySet<string>> => {
     const found = new Map<string, Set<string>>();
     if (hasStarted(rollout)) return found;
     for (const { stage, target } of withStages(rollout)) {
-      const known: Partial<TargetFacts> = facts.get(target.key) ?? {};
+      const known: Partial<TargetFacts> = targets.get(target.key) ?? {};
       const { unfit, isThere } = known;
       if (unfit === undefined || isThere === true) continue;
       if (pinAgainst(policy, stage, known) !== undefined) continue;

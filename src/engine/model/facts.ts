@@ -132,8 +132,6 @@ export interface TargetFacts {
    * earlier writes of other processes.
    */
   readonly isNodeOutdated?: boolean | undefined;
-  /** Says who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
-  readonly unnamedCordon?: UnnamedCordon | 'unknown' | undefined;
   /** Whether the target lets the leader drain its node. `never`: the target has no node to drain, or does not exist. */
   readonly drainDelegation: Asked<boolean>;
   /** The preview of the target's drain. `never`: there is nothing to drain, or this process previews no drains. */
@@ -152,17 +150,10 @@ export interface TargetFacts {
    * reason is known.
    */
   readonly unfit?: string | undefined;
-  /**
-   * The plan that works on the node, as people name it, or another obstacle that keeps the target from starting; undefined if there is
-   * none.
-   */
-  readonly occupant?: string | Obstacle | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
   /** The hold by which a person keeps plans from starting on the target; undefined if there is none. The hold may be over already. */
   readonly hold?: Hold | undefined;
-  /** What other tools do to the Node, as far as the Node shows it; undefined if the Node is unknown. */
-  readonly otherWork?: readonly OtherWork[] | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
   readonly refusal?: FailedRequest | undefined;
   /**
@@ -170,12 +161,25 @@ export interface TargetFacts {
    * next try.
    */
   readonly announcementRefusal?: FailedRequest | undefined;
+  readonly observation: Observation;
+}
+
+/** Facts about a target that depend on more objects than its own. Each of them is computed only when a decision needs it. */
+export interface LateFacts {
+  /**
+   * The plan that works on the node, as people name it, or another obstacle that keeps the target from starting; undefined if there is
+   * none.
+   */
+  readonly occupant: string | Obstacle | undefined;
+  /** What other tools do to the Node, as far as the Node shows it. */
+  readonly otherWork: readonly OtherWork[];
+  /** Says who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
+  readonly unnamedCordon: UnnamedCordon | 'unknown' | undefined;
   /**
    * The duration of the last successful upgrade of the target by an earlier stage or plan, in milliseconds; undefined
    * if it is unknown.
    */
-  readonly earlierMs?: number | undefined;
-  readonly observation: Observation;
+  readonly earlierMs: number | undefined;
 }
 
 /** Something that keeps a target from starting. `ends` is a clause that says when the target may start. */

@@ -35,7 +35,6 @@ import {
   type Rollout,
   type Stage,
   type Target,
-  targetIn,
   withStages,
 } from '../model/rollout.ts';
 import { qualifiedRunId } from '../model/runs.ts';
@@ -47,9 +46,9 @@ import type {
   Snapshot,
 } from '../model/snapshot.ts';
 import { generationOfEnd, generationSeen } from '../model/written-conditions.ts';
-import { type OwnFacts, withLazyFacts } from './lazy-facts.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
 import type { RefusedPart } from './refused-writes.ts';
+import { targetLookup } from './target-lookup.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -176,32 +175,7 @@ interface Scene {
  */
 export function gatherOrphaned(scene: Scene, now: number): Snapshot {
   const { dialect, plan, rollout, world, known } = scene;
-  const facts = new Map<string, TargetFacts | undefined>();
   const joined = dialect.joinedTargets?.(plan, world, now);
-  const joinedByKey = new Map(joined?.map((each) => [each.target.key, each]));
-  const placeOf = (key: string): [Stage, Target] | undefined => {
-    for (const stage of rollout.stages.toReversed()) {
-      const target = targetIn(stage, key);
-      if (target) return [stage, target];
-    }
-    const found = joinedByKey.get(key);
-    const stage = rollout.stages.find(({ id }) => id === found?.stage);
-    return found && stage && [stage, found.target];
-  };
-  // The facts of a target are gathered on first use, because most targets may be done, and most decisions do not need
-  // the facts of all other targets.
-  const find = (key: string): TargetFacts | undefined => {
-    const place = placeOf(key);
-    return place && gatherTargetFacts(scene, ...place);
-  };
-  const labelsOf = (key: string): Record<string, string> | undefined => {
-    const place = placeOf(key);
-    return place && dialect.objectOf(...place, world)?.metadata.labels;
-  };
-  const nodeNameOf = (key: string): string | undefined => {
-    const place = placeOf(key);
-    return place && dialect.drainDelegation?.nodeOf(...place, world)?.metadata.name;
-  };
   const asksFirst = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const { skewRules } = dialect.versions ?? {};
   return {
@@ -241,8 +215,14 @@ export function gatherOrphaned(scene: Scene, now: number): Snapshot {
       payloadsWatchedMs: hasStarted(rollout) ? undefined : known.watchPayloads?.(rollout),
       hasRecorded: known.hasRecorded === true,
     },
-    facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf, nodeNameOf },
-    observable: dialect.signal.observable?.(world),
+    targets: targetLookup({
+      dialect,
+      plan,
+      rollout,
+      world,
+      joined: joined ?? [],
+      gatherFacts: (stage, target) => gatherTargetFacts(scene, stage, target),
+    }),
   };
 }
 
@@ -283,7 +263,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const { downloads } = dialect.signal;
   // A target that is done has no deadline.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
-  const own: OwnFacts = {
+  return {
     ...ownFacts(object),
     version: skewRules ? skewRules.versionOf(object) : kubeletVersionOf(object),
     earlierVersion: dialect.versions?.earlierVersionOf?.(object, rollout, plan),
@@ -317,8 +297,6 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     announcementRefusal: known.refusalOf?.(rollout, target, 'announcement'),
     observation,
   };
-  // The object may be a Node that the leader must not cordon.
-  return withLazyFacts(scene, own, { stage, target, cordoned: node ?? object });
 }
 
 /**
