@@ -7,7 +7,7 @@ import type {
   ActionRequest,
   ActionResult,
   NodeState,
-  PlanState,
+  PagePlan,
 } from '../src/cli/dashboard/state.ts';
 import { post } from './post.ts';
 
@@ -37,7 +37,7 @@ async function send(request: ActionRequest): Promise<ActionResult> {
   return await post('api/act', 'application/json', JSON.stringify(request));
 }
 
-export function PlanActions({ plan }: { readonly plan: PlanState }) {
+export function PlanActions({ plan }: { readonly plan: PagePlan }) {
   const { act, isBusy, result } = useActions(plan.key);
   const [isAsking, ask] = useState(false);
   const { key, paused, unapproved, failedHooks } = plan;
@@ -96,7 +96,7 @@ export function PlanActions({ plan }: { readonly plan: PlanState }) {
 }
 
 interface NodeActionsProps {
-  readonly plan: PlanState;
+  readonly plan: PagePlan;
   readonly node: NodeState;
 }
 

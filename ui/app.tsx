@@ -3,7 +3,7 @@
  * never HTML.
  */
 import { useEffect, useState } from 'preact/hooks';
-import type { DashboardState, PlanState } from '../src/cli/dashboard/state.ts';
+import type { DashboardState, PagePlan } from '../src/cli/dashboard/state.ts';
 import { PlanActions } from './actions.tsx';
 import { Lanes } from './lanes.tsx';
 import { NodePanel } from './node-panel.tsx';
@@ -156,7 +156,7 @@ function Notes({ state, isLost }: { readonly state: DashboardState; readonly isL
 }
 
 interface OverviewProps {
-  readonly plans: readonly PlanState[];
+  readonly plans: readonly PagePlan[];
   readonly chosen: string | undefined;
   readonly choose: (key: string) => void;
 }
@@ -196,7 +196,7 @@ function Overview({ plans, chosen, choose }: OverviewProps) {
 }
 
 interface PlanProps {
-  readonly plan: PlanState;
+  readonly plan: PagePlan;
   readonly node: string | undefined;
   readonly allowsActions: boolean;
   readonly open: (node: string) => void;

@@ -1,12 +1,12 @@
 /** Shows one node: its steps over time, why it waits or failed, and what to do. */
 import { useEffect, useState } from 'preact/hooks';
-import type { PlanState, Said } from '../src/cli/dashboard/state.ts';
+import type { PagePlan, Said } from '../src/cli/dashboard/state.ts';
 import { NodeActions } from './actions.tsx';
 import { Axis, Bar, Legend, spanOf } from './bars.tsx';
 import { Sentences } from './sentences.tsx';
 
 interface NodePanelProps {
-  readonly plan: PlanState;
+  readonly plan: PagePlan;
   readonly name: string;
   /** False in a report, which has no server to ask. */
   readonly isServed: boolean;

@@ -6,7 +6,7 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
 import { fixOf } from '../../src/cli/plan-runners.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
+import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
@@ -179,7 +179,7 @@ interface Shown {
   readonly version: string;
   readonly concurrent: number;
   /** Returns lines for the end of the summary. */
-  readonly ending?: (last: PlanView) => readonly string[];
+  readonly ending?: (last: ShownPlan) => readonly string[];
 }
 
 /** Applies a Plan, shows its progress and ends with a summary, to which `ending` may add lines. */

@@ -3,8 +3,8 @@
  * alone makes that decision.
  */
 import type { UpgradePolicy } from '../../src/api/refit/upgrade-policy.ts';
+import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import { targetsOf } from '../../src/cli/status/sentences.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
 import { counted, listed } from '../../src/util/phrases.ts';
 import { ERROR_RATE } from './shop.ts';
 
@@ -37,7 +37,7 @@ export const CANARY_LINES: readonly string[] = [
 ];
 
 /** Returns the last lines: the wave that stopped, why each of its nodes failed, and the nodes that were not touched. */
-export function canarySummary(view: PlanView): string[] {
+export function canarySummary(view: ShownPlan): string[] {
   const workers = view.stages
     .filter(({ role }) => role === 'worker')
     .flatMap(({ targets }) => targets);

@@ -1,6 +1,6 @@
 /** Demonstrates Cluster API's in-place updates: Machines on hosts with agents, updated through the hooks. */
 import { table } from '../../src/cli/phrases.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
+import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import { namespaces, nodes } from '../../src/kube/resources.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
@@ -118,7 +118,7 @@ async function untilAccepted(manager: ManagerOptions, wanted: Wanted): Promise<s
 
 async function showEnd(
   { client, hosts }: Cluster,
-  views: readonly PlanView[],
+  views: readonly ShownPlan[],
   { say }: Ground,
 ): Promise<void> {
   const rows = await Promise.all(

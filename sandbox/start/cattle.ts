@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { table } from '../../src/cli/phrases.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
+import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
@@ -188,7 +188,7 @@ function examplePlan(name: string, own: Partial<CattlePlan['spec']>): CattlePlan
 /** Reads the result from the Nodes and Jobs. */
 async function summarize(
   client: KubeClient,
-  views: readonly PlanView[],
+  views: readonly ShownPlan[],
   waits: readonly string[],
 ): Promise<string[]> {
   const { items } = await client.listAll(jobs, { namespace: NAMESPACE });

@@ -1,7 +1,7 @@
 /** Shows `refit status -w` during a demonstration, and returns the last state. */
 import { standardOutput } from '../../src/cli/output.ts';
+import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import { showStatus } from '../../src/cli/status/status-command.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
 import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { Ground } from './demonstration.ts';
@@ -11,9 +11,9 @@ export interface Followed {
   /** The exit code of `refit status -w`. */
   readonly code: number;
   /** The last state of the first plan; undefined if there was no plan. */
-  readonly last: PlanView | undefined;
+  readonly last: ShownPlan | undefined;
   /** The last state of all plans. */
-  readonly views: readonly PlanView[];
+  readonly views: readonly ShownPlan[];
   /** The waits, the longest first. */
   readonly waits: readonly string[];
 }
@@ -25,8 +25,8 @@ export async function follow(
   apiPort?: number,
 ): Promise<Followed> {
   const waits = new WaitLog();
-  let views: readonly PlanView[] = [];
-  const onView = (seen: readonly PlanView[]): void => {
+  let views: readonly ShownPlan[] = [];
+  const onView = (seen: readonly ShownPlan[]): void => {
     views = seen;
     const [first] = seen;
     if (first) waits.note(first, systemClock.monotonic());

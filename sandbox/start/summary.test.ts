@@ -5,7 +5,7 @@
 
 import { expect, test } from 'vitest';
 import { mediumOf } from '../../src/cli/output.ts';
-import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
+import type { ShownPlan, TargetJson } from '../../src/cli/status/json-form.ts';
 import { textsOf } from '../../test/support/builders/dialects.ts';
 import { later } from '../../test/support/clock/times.ts';
 import { summarize } from './summary.ts';
@@ -13,7 +13,7 @@ import { summarize } from './summary.ts';
 const S = 1000;
 const SHA = 'a'.repeat(64);
 const spent = { Downloading: 2 * S, ApplyingUpdate: S, Restart: 5 * S };
-const targets: readonly TargetView[] = [
+const targets: readonly TargetJson[] = [
   { name: 'worker1', phase: 'done', began: later(0), since: later(8 * S), from: 'v1', spent },
   {
     name: 'worker2',
@@ -40,7 +40,7 @@ const plan = {
   id: 'i',
   created: later(0),
 } as const;
-const view: PlanView = { ...plan, phase: 'failed', stages: [stage], waits: [], next: [] };
+const view: ShownPlan = { ...plan, phase: 'failed', stages: [stage], waits: [], next: [] };
 const versions = new Map([
   ['worker1', 'v2'],
   ['worker2', 'v1'],

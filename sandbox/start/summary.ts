@@ -1,9 +1,9 @@
 /** The summary at the end of `npm start`: what every node runs now, a picture of the run, and the waits. */
 import type { Medium } from '../../src/cli/output.ts';
 import { wrapped } from '../../src/cli/phrases.ts';
+import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import { picture } from '../../src/cli/status/picture.ts';
 import { targetsOf } from '../../src/cli/status/sentences.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
 import { counted, listed } from '../../src/util/phrases.ts';
 
 /** As wide as terminals are by default; a pipe has no width. */
@@ -12,7 +12,7 @@ const MOST_NAMES = 5;
 
 /** `versions` contains the version that each node runs now, as the node itself reports it. */
 export function summarize(
-  view: PlanView,
+  view: ShownPlan,
   versions: ReadonlyMap<string, string>,
   waits: readonly string[],
   { width, paint }: Medium,
@@ -35,7 +35,7 @@ function fitted(line: string, width: number): string[] {
 }
 
 /** One line for each version that runs. */
-function versionLines(view: PlanView, versions: ReadonlyMap<string, string>): string[] {
+function versionLines(view: ShownPlan, versions: ReadonlyMap<string, string>): string[] {
   const targets = [...new Map(targetsOf(view).map((target) => [target.name, target])).values()];
   const byVersion = Map.groupBy(targets, ({ name }) => versions.get(name) ?? 'an unknown version');
   return [...byVersion].map(([version, members]) => {
@@ -51,7 +51,7 @@ function versionLines(view: PlanView, versions: ReadonlyMap<string, string>): st
   });
 }
 
-function failures(view: PlanView): string[] {
+function failures(view: ShownPlan): string[] {
   const failed = targetsOf(view).filter(({ phase }) => phase === 'failed');
   return failed.map(
     ({ name, failure }) => `${name} failed: ${failure ?? view.reason ?? 'no reason was given'}`,

@@ -1,6 +1,7 @@
 /** Records the waits of one run, and the duration of each wait. */
+
+import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import { withoutReports } from '../../src/cli/status/sentences.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
 import { formatDuration } from '../../src/util/duration.ts';
 
 /** The reasons that mean work in progress. They are not waits. */
@@ -12,7 +13,7 @@ export class WaitLog {
   #since = 0;
 
   /** Records the waits at `now` (monotonic milliseconds). Each wait lasts until the next call. */
-  note(view: PlanView, now: number): void {
+  note(view: ShownPlan, now: number): void {
     for (const wait of this.#open)
       this.#total.set(wait, (this.#total.get(wait) ?? 0) + now - this.#since);
     this.#since = now;
@@ -28,7 +29,7 @@ export class WaitLog {
   }
 }
 
-function describeWait({ target, gate, reason }: PlanView['waits'][number]): string {
+function describeWait({ target, gate, reason }: ShownPlan['waits'][number]): string {
   if (gate === 'slots') return `${reason.message.replace(/^\d+ more /, '')} (${gate})`;
   return `${target === undefined ? '' : `${target}: `}${reason.message} (${gate})`;
 }

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { COMMANDS } from '../cmd/commands.ts';
+import { COMMANDS } from '../../test/support/commands.ts';
 import { completionOf, SHELLS, type Shell } from './completion.ts';
 
 /**

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { withTexts } from '../../test/support/builders/dialects.ts';
 import { fixOf } from './plan-runners.ts';
-import type { PlanView } from './status/view.ts';
+import type { ShownPlan } from './status/json-form.ts';
 
 const HOOK = 'the hook detach of UpgradePolicy nightly failed: Job a/b failed';
 
@@ -16,7 +16,7 @@ test.each<[string, object, string]>([
 ])('a hook that failed %s', (_when, failure, remedy) => {
   const stages = [{ targets: [{ name: 'w1', phase: 'failed', ...failure }] }];
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages };
-  const fix = fixOf(withTexts(plan) as unknown as PlanView);
+  const fix = fixOf(withTexts(plan) as unknown as ShownPlan);
   expect(fix).toContain(`Failed. ${remedy}`);
   expect(fix).toContain('run: refit retry w1');
 });
@@ -34,7 +34,7 @@ test.each<[string, string | undefined, string]>([
 
 test('an edited Plan that goes back: the record says where to go', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'edited', stages: [] };
-  expect(fixOf(withTexts({ ...plan, rollsBackRun: 'id1' }) as unknown as PlanView)).toBe(
+  expect(fixOf(withTexts({ ...plan, rollsBackRun: 'id1' }) as unknown as ShownPlan)).toBe(
     'The edit is not carried out, because the plan had ended. To go back as recorded: run refit rollback autopilot --run id1 --reason TEXT, which replaces this Plan by another one.',
   );
 });
@@ -53,13 +53,32 @@ function fixFor(dialect: string, failures: readonly Failure[], more: object = {}
   }));
   const stages = [{ targets: [...targets, { name: 'w9', phase: 'pending' }] }];
   const plan = { dialect, name: 'agents', phase: 'failed', stages, ...more };
-  return fixOf(withTexts(plan) as unknown as PlanView);
+  return fixOf(withTexts(plan) as unknown as ShownPlan);
 }
 
 const REFUSED = { isThere: true, failureReason: 'HealthCheckFailing' };
+const DRAIN = { isThere: false, failureReason: 'DrainTooLong' };
 const LATE = { isThere: true, failureReason: 'DeadlineExceeded' };
 
 test.each<[string, string, readonly Failure[], string, object?]>([
+  [
+    'a node of k0s whose drain took too long',
+    'autopilot',
+    [DRAIN],
+    'Failed. Remove what blocked the drain, or raise `deadlines.drain` in the policy, then run: refit retry w1',
+  ],
+  [
+    'a node whose agent refused the signal',
+    'capi',
+    [{ isThere: false, failureReason: 'TargetRefused' }],
+    'Failed. Change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server, then run: refit retry w1',
+  ],
+  [
+    'two nodes that failed for different reasons',
+    'autopilot',
+    [DRAIN, { isThere: false, failureReason: 'TargetFailed' }],
+    'Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run for each of w1, w2: refit retry NODE',
+  ],
   [
     'a node of k0s that a health check refused',
     'autopilot',
@@ -153,9 +172,9 @@ test.each<[string, object]>([
   'a Plan of an UpdateConfig %s is applied again only if the UpdateConfig was deleted',
   (_state, scene) => {
     const plan = { dialect: 'autopilot', name: 'autopilot', ...scene };
-    const ofUser = fixOf(withTexts(plan) as unknown as PlanView);
+    const ofUser = fixOf(withTexts(plan) as unknown as ShownPlan);
     expect(ofUser).toMatch(/apply (?:it again|one)/);
-    const fix = fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as PlanView);
+    const fix = fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan);
     const anew = 'apply it again only if UpdateConfig stable does not exist any more';
     expect(fix).toContain(anew);
     expect(fix.replaceAll(anew, '')).not.toMatch(/apply/);
@@ -164,7 +183,7 @@ test.each<[string, object]>([
 
 test('the way back from a release of an UpdateConfig begins with the UpdateConfig, which would install it again', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', reasonCode: 'MixedVersions', stages: [] };
-  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as PlanView)).toContain(
+  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan)).toContain(
     'To go back: delete UpdateConfig stable, if it still exists, then run refit rollback autopilot',
   );
 });
@@ -173,7 +192,7 @@ test('the way back from a plan that still runs begins with its abort', () => {
   const targets = [{ name: 'w1', phase: 'failed', isThere: true }];
   const stages = [{ targets }, { targets: [{ name: 'w2', phase: 'pending' }] }];
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'running', stages };
-  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as PlanView)).toContain(
+  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan)).toContain(
     'If the release is bad: run refit abort autopilot and wait until the nodes in progress have finished, then delete UpdateConfig stable, if it still exists, then run refit rollback autopilot --reason TEXT.',
   );
 });

@@ -1,11 +1,11 @@
 /** Says what the user can do about a plan that failed, was refused or was aborted, in the words of its dialect. */
 import { planReference } from '../engine/model/plan-reference.ts';
-import type { ReasonCode } from '../engine/model/reasons.ts';
+import { actBeforeRetry, type ReasonCode } from '../engine/model/reasons.ts';
 import { isHookFailure } from '../engine/reasons/hook.ts';
 import { listed } from '../util/phrases.ts';
-import type { PlanView, TargetView } from './status/view.ts';
+import type { ShownPlan, TargetJson } from './status/json-form.ts';
 
-type NamedPlan = Pick<PlanView, 'dialect' | 'namespace' | 'name'>;
+type NamedPlan = Pick<ShownPlan, 'dialect' | 'namespace' | 'name'>;
 
 /** Returns the name by which a command finds the plan. */
 function nameFor(plan: NamedPlan): string {
@@ -23,7 +23,7 @@ export function awaitedChecks(plan: NamedPlan, checks: readonly string[]): strin
   );
 }
 
-function fixOfEdited(plan: PlanView): string {
+function fixOfEdited(plan: ShownPlan): string {
   const { advice } = plan.texts;
   if (plan.rollsBackRun !== undefined)
     return `The edit is not carried out, because the plan had ended. To go back as recorded: ${advice.again(plan)}.`;
@@ -39,11 +39,6 @@ function fixOfEdited(plan: PlanView): string {
   return `The edit is not carried out, because the plan had ended. To continue with the edit, run: ${command}. To run it for all nodes: ${advice.startOver(plan)}.`;
 }
 
-/** Returns true if the target failed because of a hook. */
-function failedByHook({ failure = '', failureReason }: TargetView): boolean {
-  return failureReason === 'HookFailed' || isHookFailure(failure);
-}
-
 /**
  * The reasons of a failure that is over once the node runs the version. Such a node was too slow, or somebody else has
  * upgraded it since.
@@ -57,7 +52,7 @@ const OVER_ONCE_THERE: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
 ]);
 
 /** Returns true for a failed target that needs nothing, because it runs the version now and no check refused it. */
-export function isMended({ phase, isThere, failureReason }: TargetView): boolean {
+export function isMended({ phase, isThere, failureReason }: TargetJson): boolean {
   if (phase !== 'failed' || isThere !== true || failureReason === undefined) return false;
   return OVER_ONCE_THERE.has(failureReason);
 }
@@ -67,7 +62,7 @@ export function isMended({ phase, isThere, failureReason }: TargetView): boolean
  * was not good afterwards. So the release may be bad. If it is not known why the target failed, it counts as such a
  * target.
  */
-function failedAfterUpgrade(target: TargetView): boolean {
+function failedAfterUpgrade(target: TargetJson): boolean {
   return target.phase === 'failed' && target.isThere === true && !isMended(target);
 }
 
@@ -75,7 +70,7 @@ function failedAfterUpgrade(target: TargetView): boolean {
  * Returns what the user can do about an aborted plan. If something refused upgraded nodes, the release may be bad, so
  * the user learns how to leave it.
  */
-function fixOfAborted(plan: PlanView): string {
+function fixOfAborted(plan: ShownPlan): string {
   const anew = `Aborted. To start again: ${plan.texts.advice.startOver(plan)}.`;
   const targets = plan.stages.flatMap((stage) => stage.targets);
   const isLeft = plan.phase !== 'running' && plan.rollsBackRun === undefined;
@@ -85,7 +80,7 @@ function fixOfAborted(plan: PlanView): string {
 }
 
 /** Returns how the user takes the upgraded nodes back: a clause, a full stop, and sentences about the checks that then wait. */
-function goBackOf(plan: PlanView): string {
+function goBackOf(plan: ShownPlan): string {
   const clause = `${plan.texts.advice.goBack(plan)}.`;
   return [clause, ...awaitedChecks(plan, plan.failedChecks ?? []).map((line) => `${line}.`)].join(
     ' ',
@@ -96,7 +91,7 @@ function goBackOf(plan: PlanView): string {
  * Returns what the user can do about a plan that was aborted, failed or refused, or that no longer
  * matches its nodes.
  */
-export function fixOf(plan: PlanView): string {
+export function fixOf(plan: ShownPlan): string {
   const { phase, abort, stages, remedy = 'Fix the cause.' } = plan;
   const { advice } = plan.texts;
   const { corrected, retry } = advice;
@@ -130,10 +125,8 @@ export function fixOf(plan: PlanView): string {
   if (retry === undefined || failed.length === 0) return `Failed. ${remedy} Then: ${again}.`;
   const names = namesOf(failed);
   const retried = retryOf(plan, failed);
-  if (failed.every(failedByHook))
-    return `Failed. Repair what the hook reports, or change the hook in the policy, then ${retried}`;
   if (!failed.every(({ gone }) => gone === true))
-    return `Failed. Fix the cause (${retry.causes}), then ${retried}`;
+    return `Failed. ${repairOf(failed) ?? `Fix the cause (${retry.causes})`}, then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
   const without =
     plan.rollsBackRun === undefined && plan.updateConfig === undefined
@@ -142,8 +135,26 @@ export function fixOf(plan: PlanView): string {
   return `Failed. ${back} back, ${retried}. Or ${without}.`;
 }
 
+/**
+ * Returns the instruction that ends the cause of the failures; undefined if the targets failed for different reasons, or
+ * if only the node itself knows the cause.
+ */
+function repairOf(failed: readonly TargetJson[]): string | undefined {
+  const codes = new Set(failed.map(causeOf));
+  const [code] = codes;
+  // The agent or the Job reported this failure, so the dialect says where the user finds the cause.
+  if (codes.size !== 1 || code === undefined || code === 'TargetFailed') return undefined;
+  const act = actBeforeRetry(code);
+  return act && `${act.charAt(0).toUpperCase()}${act.slice(1)}`;
+}
+
+/** Returns the code of the reason why the target failed. Only the text of a record may say that a hook was the reason. */
+function causeOf({ failure = '', failureReason }: TargetJson): ReasonCode | undefined {
+  return isHookFailure(failure) ? 'HookFailed' : failureReason;
+}
+
 /** Returns a clause that says how the user tries the failed targets again. */
-function retryOf(plan: PlanView, failed: readonly TargetView[]): string {
+function retryOf(plan: ShownPlan, failed: readonly TargetJson[]): string {
   const { advice } = plan.texts;
   if (advice.retry === undefined) return advice.again(plan);
   const names = namesOf(failed);
@@ -159,9 +170,9 @@ function retryOf(plan: PlanView, failed: readonly TargetView[]): string {
  * whether the release is the cause. A plan that already goes back has no release to leave.
  */
 function fixOfRefusedRelease(
-  plan: PlanView,
-  refused: readonly TargetView[],
-  failed: readonly TargetView[],
+  plan: ShownPlan,
+  refused: readonly TargetJson[],
+  failed: readonly TargetJson[],
 ): string {
   const run = refused.length === 1 ? 'runs' : 'run';
   const found = `Failed. ${namesOf(refused)} ${run} the version, but failed afterwards.`;
@@ -177,13 +188,13 @@ function fixOfRefusedRelease(
  * means that the cluster has more than one plan.
  */
 export function planFlag(
-  { dialect, namespace, name }: Pick<PlanView, 'dialect' | 'namespace' | 'name'>,
+  { dialect, namespace, name }: Pick<ShownPlan, 'dialect' | 'namespace' | 'name'>,
   { hasOthers = false }: { readonly hasOthers?: boolean } = {},
 ): string {
   const isNamed = hasOthers || namespace !== undefined;
   return isNamed ? ` --plan ${planReference({ dialect, namespace, name })}` : '';
 }
 
-function namesOf(targets: readonly TargetView[]): string {
+function namesOf(targets: readonly TargetJson[]): string {
   return listed(targets.map(({ name }) => name));
 }

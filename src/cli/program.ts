@@ -18,18 +18,19 @@ export interface CommandCall {
   readonly clock?: Clock;
 }
 
-export interface CommandSpec {
+/** `Call` is what the command needs of its call. */
+export interface CommandSpec<Call extends CommandCall = CommandCall> {
   readonly name: string;
   readonly summary: string;
   readonly argument?: Argument;
   readonly options?: readonly Option[];
   readonly notes?: string;
-  readonly commands?: readonly CommandSpec[];
+  readonly commands?: readonly CommandSpec<Call>[];
   /**
    * Runs the command. Resolves with the exit code, or with undefined for 0. A group, and a command that parses its own options, have no
    * such function.
    */
-  readonly run?: (flags: never, call: CommandCall) => Promise<number | void>;
+  readonly run?: (flags: never, call: Call) => Promise<number | void>;
 }
 
 /**

@@ -1,11 +1,11 @@
 /** Shows which command lines are accepted, what the commands get, and the error for every other line. */
 
 import { expect, test } from 'vitest';
+import { COMMANDS } from '../../test/support/commands.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import { runProgram } from '../cli/program.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { ERRORS, RefitError } from '../util/errors.ts';
-import { COMMANDS } from './commands.ts';
 
 interface Run {
   readonly called: unknown[];

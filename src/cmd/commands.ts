@@ -1,175 +1,23 @@
-/** Lists the commands of `refit`. A new command needs a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
+/**
+ * Lists the commands of `refit`. A new command needs a file in src/cli, an entry here, and a section in
+ * docs/reference/cli.md. The module of a dialect brings the commands that only this dialect has.
+ */
 
-import { Argument, InvalidArgumentError, Option } from 'commander';
+import { Argument, Option } from 'commander';
 import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/completion.ts';
 import * as common from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import type { WhyFlags } from '../cli/why/why-command.ts';
-import { MODULES } from '../dialects/modules.ts';
 import { RefitError } from '../util/errors.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
-import { INSTALL_COMMANDS } from './install-commands.ts';
+import { type DialectCall, type DialectSpec, partsOf, withModules } from './dialect-call.ts';
+import { installCommands } from './install-commands.ts';
 import { objectCommands } from './object-commands.ts';
-import { partsOf } from './session-parts.ts';
 
-const EXTENSION_OPTIONS: readonly Option[] = [
-  ...common.PAYLOAD_OPTIONS,
-  new Option('--address <host:port>', 'serve the hooks at this address')
-    .argParser(common.parseAddress)
-    .default('127.0.0.1:9443'),
-  new Option(
-    '--cert-dir <directory>',
-    'directory of tls.crt and tls.key (PEM); read again when they change',
-  ).default('/tmp/k8s-webhook-server/serving-certs'),
-  new Option(
-    '--client-ca <file>',
-    'CA of the client certificates of Cluster API (PEM); other callers are refused',
-  ),
-  new Option(
-    '--client-name <name>',
-    'with --client-ca: accept only certificates with this subject CN or DNS name; may be repeated',
-  )
-    .argParser(common.addValue)
-    .conflicts('insecureNoClientAuth'),
-  new Option(
-    '--insecure-no-client-auth',
-    'instead of --client-ca: serve callers without a certificate; anybody who reaches the address can then upgrade nodes',
-  ),
-  new Option(
-    '--updater-certs <directory>',
-    'directory that has a folder for each clientCertificate of an UpdaterSet; each folder has tls.crt and tls.key',
-  ),
-  new Option('--call-timeout <time>', 'time to answer a call, unless its caller allows more')
-    .argParser(common.parseTime)
-    .default(10_000, '10s'),
-  new Option(
-    '--delete-stuck-after <time>',
-    'delete the Machine of a worker if its node has reported nothing for this time after the deadline of its update; default: none is deleted',
-  ).argParser(common.parseTime),
-  new Option(
-    '--management-kubeconfig <file>',
-    'kubeconfig of the cluster with the Machines; default: that of the cluster with the Nodes',
-  ),
-  new Option(
-    '--workload-clusters [namespace]',
-    'serve all Clusters, or those of one namespace, with their Secrets NAME-kubeconfig; --kubeconfig is then for the cluster with the Machines',
-  ).conflicts('managementKubeconfig'),
-];
-
-const KUBEADM_OPTIONS: readonly Option[] = [
-  ...common.CONNECTION_OPTIONS,
-  new Option(
-    '-m, --manifest <file>',
-    'file with the hosts, how to reach them, and the wanted version',
-  ).default('cluster.yaml'),
-  new Option(
-    '-o, --output <form>',
-    'output format; json: one object at the end, everything else on standard error',
-  )
-    .choices(['text', 'json'])
-    .default('text'),
-];
-
-const KUBEADM_STAGES: readonly Option[] = [
-  common.JOB_NAMESPACES,
-  new Option(
-    '--force',
-    'start although Nodes have the label of a KubeOne upgrade, and remove the label at the end',
-  ),
-  new Option('--skip-addons', 'leave the addons of the manifest as they are'),
-  new Option('--force-conflicts', 'let addons take over fields that others manage'),
-  new Option(
-    '--upgrade-machine-deployments',
-    'upgrade the MachineDeployments of machine-controller after all hosts',
-  ),
-  new Option(
-    '--back',
-    'go back to the version of the manifest, an older patch that the hosts ran before the last upgrade',
-  ),
-];
-
-const ROLES = ['controller', 'worker'] as const;
-
-/** All commands, in the order of the help. The code of a command is imported only when it runs, so that `refit` starts fast. */
-export const COMMANDS: readonly CommandSpec[] = [
-  {
-    name: 'controller',
-    summary: 'Carries out Plans. Run two or more: one is the leader, and the others wait.',
-    options: [
-      ...common.CONTROLLER_OPTIONS,
-      new Option(
-        '--cluster-info <storage,network>',
-        'storage and network of the cluster, which Refit sends to update servers, such as etcd,kuberouter',
-      ).argParser((text) => {
-        const [storage = '', network = '', ...more] = text.split(',');
-        if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
-        throw new InvalidArgumentError(
-          'write the storage and the network, such as etcd,kuberouter',
-        );
-      }),
-      new Option(
-        '--exclude-from-plans <roles>',
-        'end a plan with the state Restricted if it includes nodes of these roles, such as controller,worker',
-      ).argParser((text) => {
-        const roles = text.split(',').map((role) => ROLES.find((known) => known === role));
-        if (roles.every((role) => role !== undefined)) return roles;
-        throw new InvalidArgumentError('write controller, worker, or controller,worker');
-      }),
-      new Option(
-        '--insecure-updates',
-        'allow update servers with plain http, and downloads with neither https nor a sha256',
-      ),
-      new Option(
-        '--apply-crds',
-        'at the start, apply the definitions of the kinds that the controller needs',
-      ),
-      new Option(
-        '--ui-address <host:port>',
-        'serve the dashboard at this address, to users who sign in with their token of the API server',
-      ).argParser(common.parseAddress),
-      new Option(
-        '--ui-cert-dir <directory>',
-        'with --ui-address: directory of tls.crt and tls.key (PEM); needed unless the address is 127.0.0.1',
-      ),
-      new Option(
-        '--ui-host <name>',
-        'with --ui-address: a name of the dashboard that its certificate does not have, such as that of an Ingress; may be repeated',
-      ).argParser(common.addValue),
-      new Option(
-        '--ui-token-header <name>',
-        'with --ui-address: the header in which an authenticating proxy sends the API server token of the viewer, such as X-Forwarded-Access-Token; needs --ui-trusted-proxy',
-      ),
-      new Option(
-        '--ui-trusted-proxy <address>',
-        'with --ui-token-header: the IP address or range (CIDR) of that proxy, such as 10.244.1.7; requests with that header from other addresses are refused; may be repeated',
-      ).argParser(common.addValue),
-    ],
-    run: async (flags, { abort }) =>
-      await (await import('./controller-command.ts')).runController(flags, abort),
-  },
-  {
-    name: 'capi-extension',
-    summary: 'Upgrades Machines of Cluster API in place.',
-    options: [...EXTENSION_OPTIONS, ...common.CONTROLLER_OPTIONS],
-    run: async (flags, { abort }) =>
-      await (await import('../dialects/capi/command/capi-extension.ts')).runCapiExtension(
-        flags,
-        abort,
-      ),
-  },
-  {
-    name: 'system-upgrade-controller',
-    summary:
-      "Carries out Rancher's Plans in place of Rancher's controller. Environment variables configure it.",
-    run: async (_flags, { abort }) =>
-      await (
-        await import('../dialects/cattle/command/system-upgrade-controller.ts')
-      ).runSystemUpgradeController(process.env, abort),
-  },
-  // This entry is for the help only. refit.ts runs the agent without loading this list; its flags are in src/agent/flags.ts.
-  { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
+/** The commands that serve all dialects, in the order of the help. */
+const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
   {
     name: 'status',
     summary:
@@ -220,8 +68,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'replay',
     summary: 'Shows a file of `refit why --dump` again, as this release explains and decides it.',
     argument: new Argument('<file>', 'the file'),
-    run: async (_flags, { argument = '', output = standardOutput }) =>
-      await (await import('../cli/why/turn-file.ts')).replayTurn(argument, output, MODULES),
+    run: async (_flags, { argument = '', output = standardOutput, modules }) =>
+      await (await import('../cli/why/turn-file.ts')).replayTurn(argument, output, modules),
   },
   {
     name: 'preview',
@@ -247,7 +95,7 @@ export const COMMANDS: readonly CommandSpec[] = [
             flags,
             partsOf(call),
           )
-        : await (await objectCommands()).preview(flags, partsOf(call)),
+        : await (await objectCommands(call.modules)).preview(flags, partsOf(call)),
   },
   {
     name: 'dashboard',
@@ -379,106 +227,47 @@ export const COMMANDS: readonly CommandSpec[] = [
       '<file...>',
       'files to check, folders of such files, or - for standard input',
     ),
-    run: async (_flags, { values = [], write }) =>
-      await (await import('../cli/validate.ts')).validate(values, write, MODULES),
-  },
-  {
-    name: 'kubeadm',
-    summary: 'Upgrades a kubeadm cluster over SSH, according to a manifest.',
-    commands: [
-      {
-        name: 'plan',
-        summary: 'Shows what apply would do, and every rule that it would break. Changes nothing.',
-        options: [...KUBEADM_OPTIONS, ...KUBEADM_STAGES],
-        run: async (flags, { abort }) =>
-          await (await import('../dialects/kubeadm/command/kubeadm-command.ts')).planKubeadm(
-            flags,
-            abort,
-          ),
-      },
-      {
-        name: 'restore-etcd',
-        summary:
-          'Replaces the data of etcd on all control-plane hosts with a snapshot. In a terminal it asks first.',
-        options: [
-          ...KUBEADM_OPTIONS,
-          new Option(
-            '--snapshot <path>',
-            'the snapshot, at the same absolute path on every control-plane host',
-          ).makeOptionMandatory(),
-        ],
-        run: async (flags, { abort }) =>
-          await (await import('../dialects/kubeadm/command/restore-etcd.ts')).restoreEtcd(
-            flags,
-            abort,
-          ),
-      },
-      {
-        name: 'apply',
-        summary:
-          'Shows the plan, asks, and carries it out. Run it again to continue after an interruption.',
-        options: [
-          ...KUBEADM_OPTIONS,
-          ...KUBEADM_STAGES,
-          new Option('-y, --yes', 'do not ask'),
-          new Option(
-            '--digest <digest>',
-            'carry out only the plan with this digest, which refit kubeadm plan shows',
-          ),
-          new Option(
-            '--report <file>',
-            'write what was done to this file: Markdown for *.md, otherwise JSON',
-          ),
-          common.leaseDuration('how long a killed run keeps the lock, in whole seconds'),
-        ],
-        run: async (flags, { abort }) =>
-          await (await import('../dialects/kubeadm/command/kubeadm-command.ts')).applyKubeadm(
-            flags,
-            abort,
-          ),
-      },
-    ],
-  },
-  ...INSTALL_COMMANDS,
-  {
-    name: 'migrate',
-    summary: "Helps to move a k0s cluster from k0s's own autopilot to Refit. Changes nothing.",
-    commands: [
-      {
-        name: 'k0s',
-        summary:
-          'Shows the k0s version and the agent of each node, and what to do next. Exit code 1 if something blocks the move.',
-        options: [
-          ...common.CLUSTER_OPTIONS,
-          new Option('--check', 'show which steps are done; the default').conflicts('plan'),
-          new Option('--plan', 'print all steps in order, with commands for these nodes'),
-        ],
-        run: async (flags, call) =>
-          await (await import('../dialects/autopilot/command/migrate-command.ts')).migrateK0s(
-            flags,
-            partsOf(call),
-          ),
-      },
-    ],
-  },
-  {
-    name: 'completion',
-    summary:
-      'Prints a script that lets your shell complete commands, options, and names of nodes and plans.',
-    argument: new Argument('<shell>', 'your shell, or kubectl for `kubectl refit`').choices([
-      ...SHELLS,
-      'kubectl',
-    ]),
-    run: async (_flags, { argument, write }) =>
-      await Promise.resolve(
-        write(
-          argument === 'kubectl' ? KUBECTL_COMPLETION : completionOf(argument as Shell, COMMANDS),
-        ),
-      ),
-  },
-  {
-    name: 'version',
-    summary: 'Prints the version of Refit.',
-    run: async (_flags, { write }) => await Promise.resolve(write(`refit ${VERSION}\n`)),
+    run: async (_flags, { values = [], write, modules }) =>
+      await (await import('../cli/validate.ts')).validate(values, write, modules),
   },
 ];
+
+/**
+ * Returns all commands, in the order of the help. The code of a command is imported only when it runs, so that `refit`
+ * starts fast.
+ */
+export async function commandsOf(modules: DialectCall['modules']): Promise<readonly CommandSpec[]> {
+  const ofDialects = await Promise.all(
+    modules.map(async (module) => await module.commands(modules)),
+  );
+  const commands: CommandSpec[] = [
+    ...ofDialects.flatMap(({ processes }) => processes),
+    // This entry is for the help only. refit.ts runs the agent without loading this list; its flags are in
+    // src/agent/flags.ts.
+    { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
+    ...FOR_ALL_DIALECTS.map((command) => withModules(command, modules)),
+    ...ofDialects.flatMap(({ tools }) => tools),
+    ...installCommands(modules),
+    {
+      name: 'completion',
+      summary:
+        'Prints a script that lets your shell complete commands, options, and names of nodes and plans.',
+      argument: new Argument('<shell>', 'your shell, or kubectl for `kubectl refit`').choices([
+        ...SHELLS,
+        'kubectl',
+      ]),
+      run: async (_flags, { argument, write }) =>
+        await Promise.resolve(
+          write(
+            argument === 'kubectl' ? KUBECTL_COMPLETION : completionOf(argument as Shell, commands),
+          ),
+        ),
+    },
+    {
+      name: 'version',
+      summary: 'Prints the version of Refit.',
+      run: async (_flags, { write }) => await Promise.resolve(write(`refit ${VERSION}\n`)),
+    },
+  ];
+  return commands;
+}

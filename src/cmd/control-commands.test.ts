@@ -1,7 +1,7 @@
 /** Shows how the controls read the name of a plan, and what they refuse before they ask the API server. */
 import { expect, test } from 'vitest';
+import { COMMANDS } from '../../test/support/commands.ts';
 import { runProgram } from '../cli/program.ts';
-import { CONTROL_COMMANDS } from './control-commands.ts';
 
 async function errorOf(line: string): Promise<string> {
   return await errorOfWords(line.split(' '));
@@ -9,9 +9,7 @@ async function errorOf(line: string): Promise<string> {
 
 async function errorOfWords(words: readonly string[]): Promise<string> {
   const call = { abort: AbortSignal.abort(), write: () => undefined };
-  const thrown: unknown = await runProgram(words, CONTROL_COMMANDS, call).catch(
-    (error: unknown) => error,
-  );
+  const thrown: unknown = await runProgram(words, COMMANDS, call).catch((error: unknown) => error);
   return thrown instanceof Error ? thrown.message : 'no error';
 }
 

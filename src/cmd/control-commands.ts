@@ -5,12 +5,11 @@ import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
 import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
-import type { CommandCall, CommandSpec } from '../cli/program.ts';
-import { MODULES } from '../dialects/modules.ts';
+import type { CommandCall } from '../cli/program.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
+import { type DialectCall, type DialectSpec, partsOf } from './dialect-call.ts';
 import { objectCommands } from './object-commands.ts';
-import { partsOf } from './session-parts.ts';
 
 /**
  * The longest time for which `refit start` opens a window. The command is meant for a short occasion, such as one
@@ -30,7 +29,7 @@ const PLAN_OPTION = new Option(
 
 const PLAN_ARGUMENT = new Argument('[plan]', 'the plan to change, as with --plan');
 
-export const CONTROL_COMMANDS: readonly CommandSpec[] = [
+export const CONTROL_COMMANDS: readonly DialectSpec[] = [
   control(
     'pause',
     'Pauses a plan: no new node starts; nodes in progress finish.',
@@ -106,7 +105,7 @@ export const CONTROL_COMMANDS: readonly CommandSpec[] = [
       await (await import('./roll-back.ts')).rollBack(
         { ...flags, ...planOf(flags, call) },
         partsOf(call),
-        MODULES,
+        call.modules,
       ),
   },
   {
@@ -224,7 +223,7 @@ async function approve(
     readonly namespace?: string;
     readonly reason?: string;
   },
-  call: CommandCall,
+  call: DialectCall,
 ): Promise<void> {
   const { wave, namespace, ...rest } = flags;
   const parts = partsOf(call);
@@ -248,13 +247,13 @@ async function approve(
     );
   if (flags.reason !== undefined)
     throw new RefitError('REFIT_USAGE', '--reason is for the approval of a wave: add --wave');
-  const commands = await objectCommands();
+  const commands = await objectCommands(call.modules);
   await commands.approve(object, { ...rest, namespace: namespace ?? 'default' }, parts);
 }
 
 async function retry(
   flags: ControlFlags & { readonly skipped?: boolean },
-  call: CommandCall,
+  call: DialectCall,
 ): Promise<void> {
   const parts = partsOf(call);
   if (flags.skipped === true) {
@@ -275,8 +274,8 @@ async function retry(
  * Returns a command that changes one plan. The argument of the command or the value of --plan names the plan. `load`
  * resolves with the control to apply.
  */
-function control(name: string, summary: string, load: () => Promise<Control>): CommandSpec {
-  const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
+function control(name: string, summary: string, load: () => Promise<Control>): DialectSpec {
+  const run = async (flags: ControlFlags, call: DialectCall): Promise<void> => {
     const { applyControl } = await import('../cli/controls/control-command.ts');
     const chosen = { ...flags, ...planOf(flags, call) };
     await applyControl(await load(), chosen, partsOf(call));

@@ -2,6 +2,7 @@
 /** Runs the `refit` executable: handles SIGINT, SIGTERM and SIGHUP, prints errors, and sets the exit code. */
 import { fstatSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import type { CommandSpec } from '../cli/program.ts';
 import { EXIT, RefitError } from '../util/errors.ts';
 
 const interrupted = new AbortController();
@@ -44,33 +45,42 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
     return await (await import('../install/host/agent-in-pod.ts')).startAgentOnHost(rest);
   // Shells and kubectl run this command when somebody presses Tab.
   if (command === '__complete') return await completeLine(rest, abort);
-  if (command === STAND_IN && rest.length === 0)
-    return await (
-      await import('../dialects/cattle/command/system-upgrade-controller.ts')
-    ).runSystemUpgradeController(process.env, abort);
+  if (command === STAND_IN && rest.length === 0) {
+    const { loadStandIn } = await import('../dialects/modules.ts');
+    return await (await loadStandIn())(process.env, abort);
+  }
   // This command computes without a pause, so a signal handler would run only after it. Without a handler, the signal
   // ends the process at once.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
-  const [{ runProgram }, { COMMANDS }, { plainOutput }] = await Promise.all([
+  const [{ runProgram }, commands, { plainOutput }] = await Promise.all([
     import('../cli/program.ts'),
-    import('./commands.ts'),
+    loadCommands(),
     import('../cli/output.ts'),
   ]);
   const { write } = plainOutput;
-  return await runProgram(command === undefined ? ['--help'] : [command, ...rest], COMMANDS, {
+  return await runProgram(command === undefined ? ['--help'] : [command, ...rest], commands, {
     abort,
     write,
   });
 }
 
-async function completeLine(line: readonly string[], abort: AbortSignal): Promise<void> {
-  const [{ complete }, { COMMANDS }] = await Promise.all([
-    import('../cli/complete.ts'),
+/** Loads the commands, with all dialects. */
+async function loadCommands(): Promise<readonly CommandSpec[]> {
+  const [{ commandsOf }, { MODULES }] = await Promise.all([
     import('./commands.ts'),
+    import('../dialects/modules.ts'),
+  ]);
+  return await commandsOf(MODULES);
+}
+
+async function completeLine(line: readonly string[], abort: AbortSignal): Promise<void> {
+  const [{ complete }, commands] = await Promise.all([
+    import('../cli/complete.ts'),
+    loadCommands(),
   ]);
   // The text is written without `plainOutput`, which would replace the tabs between words and meanings.
-  process.stdout.write(await complete(line, COMMANDS, abort));
+  process.stdout.write(await complete(line, commands, abort));
 }
 
 /**

@@ -261,7 +261,7 @@ function healthMonitor(
   clock: Clock,
 ): HealthMonitor {
   const { env: environment } = process;
-  const parts = { ...tools, namespace: homeOf(config), environment };
+  const parts = { ...tools, clock, namespace: homeOf(config), environment };
   return createHealthMonitor(clock, checkAsker(parts));
 }
 

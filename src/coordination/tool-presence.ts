@@ -28,7 +28,7 @@ export async function unservedTools(
       if (group === undefined) return [];
       const answer = await client.raw(`/apis/${group}`, { abort }).catch(() => undefined);
       if (answer?.status !== 404) return [];
-      const notFound = `${name} is in \`coordinate\` of the policy, but the cluster has no kind of the API group ${group}, which ${title} installs, so nothing waits for it`;
+      const notFound = `${name} is in \`coordinate\` of the policy, but the cluster has no kind of the API group ${group}, which ${title} installs; if it is not installed, nothing waits for it`;
       return [{ tool: name, notFound }];
     },
   );

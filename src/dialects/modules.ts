@@ -25,3 +25,14 @@ export function procedureNamed(name: HostProcedure['name'] | 'k0s'): FindProcedu
   const load = PROCEDURES[name];
   return async (...args) => await (await load())(...args);
 }
+
+/** Runs until `abort`. `environment` configures the process. */
+type StandIn = (environment: NodeJS.ProcessEnv, abort: AbortSignal) => Promise<void>;
+
+/** Loads the process that runs in place of the executable `system-upgrade-controller` of Rancher. */
+export async function loadStandIn(): Promise<StandIn> {
+  const { runSystemUpgradeController } = await import(
+    './cattle/command/system-upgrade-controller.ts'
+  );
+  return runSystemUpgradeController;
+}

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '../kube/client.ts';
 import { StatusError } from '../kube/status-error.ts';
 import { templateJobs } from '../kube/template-jobs.ts';
+import { systemClock } from '../util/clock.ts';
 import { checkAsker } from './ask-check.ts';
 import type { HealthCheck } from './checks.ts';
 
@@ -52,7 +53,13 @@ test.each<[HealthCheck['kind'], (url: string) => object, RegExp]>([
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   const templates = templateJobs(client, { refusalOf: () => undefined });
-  const ask = checkAsker({ client, templates, namespace: 'refit-system', environment: {} });
+  const ask = checkAsker({
+    client,
+    templates,
+    clock: systemClock,
+    namespace: 'refit-system',
+    environment: {},
+  });
   const check = { kind, name: 'some', ...fieldsFor(`http://127.0.0.1:${port}`) } as HealthCheck;
   const need = { policy: 'p', after: 0, now: 0 };
   const { message } = await ask(check, new Set(['n1']), new AbortController().signal, need);

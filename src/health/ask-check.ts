@@ -1,6 +1,7 @@
 /** Performs one health check of any kind. */
 import type { KubeClient } from '../kube/client.ts';
 import type { TemplateJobs } from '../kube/template-jobs.ts';
+import type { MonotonicClock } from '../util/clock.ts';
 import { askAlerts } from './ask-alerts.ts';
 import { askDaemonSets } from './ask-daemon-sets.ts';
 import { askHttp } from './ask-http.ts';
@@ -14,17 +15,18 @@ import type { AskCheck } from './monitor.ts';
 export interface AskParts extends CheckTools {
   readonly client: KubeClient;
   readonly templates: TemplateJobs;
+  readonly clock: MonotonicClock;
 }
 
 /** Returns the function that performs checks. */
 export function checkAsker(parts: AskParts): AskCheck {
-  const { client } = parts;
+  const { client, clock } = parts;
   return async (check, nodes, abort, need): Promise<CheckFinding> => {
     switch (check.kind) {
       case 'daemonSets':
         return await askDaemonSets(client, check, nodes, abort);
       case 'resources':
-        return await askResources(client, check, abort);
+        return await askResources(client, check, abort, { clock });
       case 'jobs':
         return await askJobs(parts, check, need, abort);
       case 'http':

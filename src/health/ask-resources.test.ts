@@ -73,7 +73,7 @@ async function ask(
   roundMs = Number.POSITIVE_INFINITY,
 ): Promise<CheckFinding> {
   const { client, check } = partsOf(more, server, asked);
-  return await askResources(client, check, new AbortController().signal, roundMs);
+  return await askResources(client, check, new AbortController().signal, { roundMs });
 }
 
 function partsOf(

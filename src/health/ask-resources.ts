@@ -5,6 +5,7 @@ import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
 import { selectorText } from '../kube/selectors.ts';
 import { resourceIn } from '../kube/served-kinds.ts';
 import { isForbidden, isTooLarge } from '../kube/status-error.ts';
+import { type MonotonicClock, systemClock } from '../util/clock.ts';
 import { unlessError } from '../util/errors.ts';
 import { parseJson } from '../util/json.ts';
 import { listed } from '../util/phrases.ts';
@@ -43,11 +44,17 @@ const TURN_MS = 20;
 /** The most objects that the message names. */
 const MOST_NAMES = 3;
 
+export interface EvaluationTools {
+  /** The clock that says when the evaluation lets other work of the event loop run. */
+  readonly clock?: MonotonicClock;
+  readonly roundMs?: number;
+}
+
 export async function askResources(
   client: KubeClient,
   check: ResourceCheck,
   abort: AbortSignal,
-  roundMs = ROUND_MS,
+  { clock = systemClock, roundMs = ROUND_MS }: EvaluationTools = {},
 ): Promise<CheckFinding> {
   const program = compileCel(check.expression);
   if (typeof program === 'string') return unknown(`the expression is wrong: ${program}`);
@@ -56,7 +63,7 @@ export async function askResources(
   const { kind, namespaced: isNamespaced } = resource;
   if (check.namespace !== undefined && !isNamespaced)
     return unknown(`${kind} is a kind without namespaces, but the check names a namespace`);
-  const tally = new Tally(program, kind !== 'Secret', roundMs);
+  const tally = new Tally(program, kind !== 'Secret', { clock, roundMs });
   try {
     for await (const page of pagesOf(client, resource, check, abort)) {
       const obstacle = await tally.add(page, abort);
@@ -128,16 +135,16 @@ class Tally {
   readonly #program: CelProgram;
   /** False if a status must not show the values of these objects. */
   readonly #showsValues: boolean;
-  readonly #roundMs: number;
+  readonly #tools: Required<EvaluationTools>;
   readonly #failing: string[] = [];
   #error: string | undefined;
   #count = 0;
   #spentMs = 0;
 
-  constructor(program: CelProgram, showsValues: boolean, roundMs: number) {
+  constructor(program: CelProgram, showsValues: boolean, tools: Required<EvaluationTools>) {
     this.#program = program;
     this.#showsValues = showsValues;
-    this.#roundMs = roundMs;
+    this.#tools = tools;
   }
 
   /**
@@ -145,19 +152,20 @@ class Tally {
    * with undefined.
    */
   async add(objects: readonly KubeObject[], abort: AbortSignal): Promise<string | undefined> {
+    const { clock, roundMs } = this.#tools;
     let turnMs = 0;
     for (const object of objects) {
       if (this.#count === MOST_OBJECTS)
         return `it selects more than ${MOST_OBJECTS} objects: narrow it with namespace or selector`;
-      const start = performance.now();
+      const start = clock.monotonic();
       const before = process.threadCpuUsage();
       const obstacle = this.#judge(object);
       if (obstacle !== undefined) return obstacle;
       const { user, system } = process.threadCpuUsage(before);
       this.#spentMs += (user + system) / 1_000;
-      turnMs += performance.now() - start;
-      if (this.#spentMs > this.#roundMs)
-        return `the evaluation was stopped: it took more than ${this.#roundMs / 1000} s of CPU time for ${this.#count} objects`;
+      turnMs += clock.monotonic() - start;
+      if (this.#spentMs > roundMs)
+        return `the evaluation was stopped: it took more than ${roundMs / 1000} s of CPU time for ${this.#count} objects`;
       if (turnMs < TURN_MS) continue;
       turnMs = 0;
       await nextTurn();

@@ -22,7 +22,7 @@ import { formatDuration } from '../util/duration.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
 import type { BasicTools } from '../util/tools.ts';
 import { compareVersionTexts } from '../util/version.ts';
-import { manifestsOf, objectsIn } from './manifests.ts';
+import { kindsOfK0s, objectsIn } from './manifests.ts';
 
 /** The field manager. It is used only for definitions, so that it never owns fields that a person applied. */
 const FIELD_MANAGER = 'refit-definitions';
@@ -50,7 +50,7 @@ export interface DefinitionsRun extends BasicTools {
  * definitions.
  */
 export async function applyDefinitions(run: DefinitionsRun): Promise<void> {
-  const objects = objectsIn(manifestsOf('controller', {}));
+  const objects = objectsIn(kindsOfK0s());
   const definitions = objects.filter(
     (object): object is CustomResourceDefinition => object.kind === 'CustomResourceDefinition',
   );

@@ -2,28 +2,28 @@
 import { type ClusterFlags, loadChosenCluster } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
-import {
-  COMPONENTS,
-  type Component,
-  type ManifestFlags,
-  manifestsOf,
-  objectsIn,
-} from './manifests.ts';
+import { type ManifestFlags, manifestsOf, objectsIn } from './manifests.ts';
 
 type InstallFlags = ClusterFlags &
   ManifestFlags &
   Pick<ObjectsRun, 'dryRun'> & { readonly apply?: boolean };
 type UninstallFlags = ClusterFlags & { readonly deletePlans?: boolean };
 
+/** What runs in the cluster. */
+export interface InstalledComponent {
+  /** The folders of deploy/chart/manifests that the component consists of, in the order of installation. */
+  readonly folders: readonly string[];
+}
+
 export type Cli = Pick<ObjectsRun, 'abort' | 'write'>;
 
 /** Prints the manifests of the component, or applies them if `--apply` is set. With `--dry-run` it says what applying would do. */
 export async function installComponent(
-  component: Component,
+  { folders }: InstalledComponent,
   flags: InstallFlags,
   cli: Cli,
 ): Promise<void> {
-  const text = manifestsOf(component, flags);
+  const text = manifestsOf(folders, flags);
   const { apply = false, dryRun } = flags;
   if (apply || dryRun !== undefined)
     await inCluster(
@@ -34,16 +34,17 @@ export async function installComponent(
   else cli.write(text);
 }
 
-/** Removes the objects of the component, except those that another component needs. */
+/** Removes the objects of the component, except those that another component needs. `all` are all components. */
 export async function uninstallComponent(
-  component: Component,
+  component: InstalledComponent,
+  all: readonly InstalledComponent[],
   flags: UninstallFlags,
   cli: Cli,
 ): Promise<void> {
-  const objects = objectsIn(manifestsOf(component, {}));
-  const others = COMPONENTS.filter((each) => each !== component).map((each) =>
-    objectsIn(manifestsOf(each, {})),
-  );
+  const objects = objectsIn(manifestsOf(component.folders, {}));
+  const others = all
+    .filter((each) => each !== component)
+    .map(({ folders }) => objectsIn(manifestsOf(folders, {})));
   const withPlans = flags.deletePlans === true;
   await inCluster(
     flags,

@@ -4,20 +4,7 @@ import { failing } from '../util/errors.ts';
 import { parseYaml, parseYamlDocument } from '../util/yaml.ts';
 import { deployFile } from './deploy-files.ts';
 
-/**
- * The folders of deploy/chart/manifests that each component consists of, in the order of
- * installation.
- */
-const FOLDERS = {
-  controller: ['base', 'k0s'],
-  cattle: ['base', 'cattle'],
-  capi: ['base', 'capi'],
-} as const;
-
 const NOT_YAML = failing('REFIT_INTERNAL', 'a manifest of the package is not YAML: ');
-
-export type Component = keyof typeof FOLDERS;
-export const COMPONENTS = Object.keys(FOLDERS) as readonly Component[];
 
 export interface ManifestFlags {
   readonly image?: string;
@@ -25,9 +12,12 @@ export interface ManifestFlags {
   readonly checksumUrl?: string;
 }
 
-/** Returns YAML, with the comments that explain each right. */
-export function manifestsOf(component: Component, flags: ManifestFlags): string {
-  const files = FOLDERS[component].flatMap((name) => {
+/**
+ * Returns the manifests of a component as YAML, with the comments that explain each right. The component consists of these
+ * folders of deploy/chart/manifests.
+ */
+export function manifestsOf(folders: readonly string[], flags: ManifestFlags): string {
+  const files = folders.flatMap((name) => {
     const folder = `chart/manifests/${name}`;
     const kustomization = parseYamlDocument(deployFile(`${folder}/kustomization.yaml`), NOT_YAML);
     const { resources } = kustomization as { resources: readonly string[] };

@@ -2,13 +2,14 @@
 import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { expect, test } from 'vitest';
-import { COMPONENTS, kindsOfK0s, objectsIn } from './manifests.ts';
+import { MODULES } from '../dialects/modules.ts';
+import { kindsOfK0s, objectsIn } from './manifests.ts';
 import { RIGHTS } from './right-names.ts';
 import { rightsOf } from './rights.ts';
 
 test('each file with rights is that of a component, or can be printed', () => {
   const files = globSync('deploy/rbac-*.yaml').map((file) => basename(file, '.yaml').slice(5));
-  const others = files.filter((name) => !COMPONENTS.some((each) => each === name));
+  const others = files.filter((name) => !MODULES.some(({ install }) => install?.name === name));
   // The rights of k0s are in rbac.yaml, which this pattern does not match.
   expect([...RIGHTS]).toEqual([...others, 'k0s'].toSorted());
 });

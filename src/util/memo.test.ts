@@ -1,6 +1,6 @@
 /** Tests that a value is computed once for each object, and separately for different objects. */
 import { expect, test } from 'vitest';
-import { onceForEach, onceForEachAmong, onceForEachWith } from './memo.ts';
+import { onceForEach, onceForEachAmong, onceForEachWith, onlyOnce } from './memo.ts';
 
 test('each object is computed once, whatever comes out', () => {
   const asked: object[] = [];
@@ -44,4 +44,15 @@ test('an object is computed anew when an input is another one, or one more or le
   const inputs = [[a], [a], [b], [b, undefined], [b, undefined], [], [], [b]];
   expect(inputs.map((each) => countOf(key, each))).toEqual([1, 1, 1, 2, 2, 0, 0, 1]);
   expect(asked).toEqual([1, 1, 2, 0, 1]);
+});
+
+test('a value that is computed only once is computed at the first call, even if it is undefined', () => {
+  let computed = 0;
+  const value = onlyOnce(() => {
+    computed++;
+    return undefined;
+  });
+  expect(computed).toBe(0);
+  expect([value(), value()]).toEqual([undefined, undefined]);
+  expect(computed).toBe(1);
 });

@@ -35,3 +35,12 @@ export function onceForEachAmong<K extends object, I, V>(
     return value;
   };
 }
+
+/** Returns a function that computes at its first call, and then returns the same value. */
+export function onlyOnce<V>(compute: () => V): () => V {
+  let known: { readonly value: V } | undefined;
+  return () => {
+    known ??= { value: compute() };
+    return known.value;
+  };
+}

@@ -259,6 +259,12 @@ test('while controllers with kubelets move, they are ahead of the rest; what cou
   expect(judge(['c1']).problems.map(({ code }) => code)).toEqual(['KubeletAhead']);
 });
 
+test('a downgrade that would also leave kubelets ahead is told as a downgrade first', () => {
+  const stages = [controllers(OLD, { c1: NOW }), workers(OLD, { w1: NOW })];
+  const { problems } = judgePlan(stages, servers({ c1: NOW }), new Set());
+  expect(problems.map(({ code }) => code)).toEqual(['Downgrade', 'KubeletAhead']);
+});
+
 test.each<[VersionRule, VersionStage[]]>([
   ['SkippedMinor', [controllers(NEXT, { c1: OLD })]],
   ['Downgrade', [workers(OLD, { w1: NOW })]],

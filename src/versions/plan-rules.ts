@@ -213,6 +213,14 @@ function keyOf(role: VersionStage['role'], name: string): string {
   return `${role}/${name}`;
 }
 
+/** The order in which the problems of a plan are listed. The rules about the step itself come first. */
+const LISTED: Readonly<Record<VersionRule, number>> = {
+  SkippedMinor: 1,
+  Downgrade: 2,
+  KubeletAhead: 3,
+  KubeletBehind: 4,
+};
+
 interface PlanFindings {
   /** Records that a step of the target `name` breaks a rule. `what` is the rest of the sentence. */
   add(rule: VersionRule, what: string, name: string): void;
@@ -236,10 +244,13 @@ function planFindings(): PlanFindings {
       void broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name),
     leave: (what, ...names) => void left.getOrInsert(what, []).push(...names),
     verdict: (remedyOf) => ({
-      problems: [...broken.values()].map(({ rule, what, names }) => ({
-        code: rule,
-        message: `${listed(names)} ${what} (rule ${rule}${remedyOf(rule)})`,
-      })),
+      // The remedy of the first problem is shown, and it often ends the other problems, too.
+      problems: [...broken.values()]
+        .toSorted((one, other) => LISTED[one.rule] - LISTED[other.rule])
+        .map(({ rule, what, names }) => ({
+          code: rule,
+          message: `${listed(names)} ${what} (rule ${rule}${remedyOf(rule)})`,
+        })),
       unchecked: [...left].map(([what, names]) =>
         [listed([...new Set(names)]), what].filter((part) => part !== '').join(': '),
       ),

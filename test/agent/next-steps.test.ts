@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BUILT } from '../../sandbox/refit.ts';
 import { type CommandSpec, runProgram } from '../../src/cli/program.ts';
-import { COMMANDS } from '../../src/cmd/commands.ts';
 import { EXIT } from '../../src/util/errors.ts';
+import { COMMANDS } from '../support/commands.ts';
 
 const CALL = { abort: new AbortController().signal, write: () => undefined };
 /** No server listens at this address. */

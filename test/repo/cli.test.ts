@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AGENT_HELP } from '../../src/agent/flags.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { COMMANDS } from '../../src/cmd/commands.ts';
+import type { StatusJson } from '../../src/cli/status/json-form.ts';
 import { EXIT } from '../../src/util/errors.ts';
-import type { PreviewJson, StatusJson } from '../support/builders/dialects.ts';
+import type { PreviewJson } from '../support/builders/dialects.ts';
+import { COMMANDS } from '../support/commands.ts';
 import { ROOT } from './tree.ts';
 
 const page = readFileSync(`${ROOT}docs/reference/cli.md`, 'utf8');

@@ -57,6 +57,17 @@ export const CONVENTIONS: readonly Convention[] = [
     examples: ['const [value] = ~parseYaml(text, fail);', 'parseYaml~(text, fail)[0]'],
   },
   {
+    // The program is built as CommonJS. There, a file cannot wait.
+    title: 'no file of the product waits while it is loaded',
+    holdsIn: (file) => inProduct(file) && inCode(file),
+    broken: /^(?:(?:export )?(?:const|let) .*= )?await /m,
+    examples: [
+      "await import('./a.ts');",
+      'const all = await load();',
+      'export const ALL = await Promise.all([',
+    ],
+  },
+  {
     title: 'exports have names',
     holdsIn: ({ path }) => path.endsWith('.ts') && !path.endsWith('.config.ts'),
     broken: /^export default\b|^export \{[^}]*\bas default\b/m,

@@ -4,9 +4,9 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cmd/commands.ts';
 import { allFeatures, featureReference } from '../../tools/reference/features.ts';
 import type { Feature } from '../../tools/reference/features-data.ts';
+import { COMMANDS } from '../support/commands.ts';
 import { ROOT } from './tree.ts';
 
 const ROWS = 86;

@@ -12,12 +12,12 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { readObjects } from '../../src/api/read-object.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { COMMANDS } from '../../src/cmd/commands.ts';
 import { problemsOf, targetProblems } from '../../src/dialects/autopilot/plan/problems.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { readUpdateConfig } from '../../src/updates/config/read-config.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { validate } from '../support/builders/validation.ts';
+import { COMMANDS } from '../support/commands.ts';
 import { filesOf, ROOT } from './tree.ts';
 
 const pages = filesOf('docs/guides/*.md', 'docs/runbook.md', 'README.md', 'CONTRIBUTING.md');

@@ -1,14 +1,19 @@
 /** Tests that files import only from lower layers, that there are no cycles, and that the agent stays one small file. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { DIALECT_NAMES } from '../../src/api/refit/upgrade-policy.ts';
 import {
   BELOW,
   ENGINE_ORDER,
   importCycles,
   importsAgainstTurn,
+  importsBesideReading,
+  loadedWith,
   packagesOfAgent,
+  quotedDialects,
   undeclaredPackages,
   upwardImports,
+  valuesInContract,
 } from './layers.ts';
 import { filesOf, isTest, productFiles, ROOT, sourceFile } from './tree.ts';
 
@@ -71,6 +76,22 @@ test.each([
     'src/dialects/x/host/a.ts',
     "import { b } from '../../../engine/b.ts';",
   ],
+  ['the cli imports a dialect', 'src/cli/a.ts', "import { b } from '../dialects/x/plan/b.ts';"],
+  [
+    'the cli imports the modules, as a type',
+    'src/cli/a.ts',
+    "import type { B } from '../dialects/modules.ts';",
+  ],
+  [
+    'composition loads a dialect later',
+    'src/composition/a.ts',
+    "const b = await import('../dialects/x/module.ts');",
+  ],
+  [
+    'cmd imports more of a dialect than its module',
+    'src/cmd/a.ts',
+    "const b = await import('../dialects/x/command/b.ts');",
+  ],
   ['the agent imports schemas', 'src/agent/a.ts', "export { b } from '../api/b.ts';"],
   ['cmd imports the sandbox', 'src/cmd/a.ts', "const b = await import('../../sandbox/b.ts');"],
   ['src imports a test', 'src/util/a.ts', "import '../../test/b.ts';"],
@@ -90,6 +111,55 @@ test('an import downward, a package and a module of Node are allowed', () => {
   expect(upwardImports([sourceFile('src/dialects/x.ts', text)])).toEqual([]);
 });
 
+test('no file of the CLI quotes the name of a dialect', () => {
+  expect(quotedDialects(files, DIALECT_NAMES)).toEqual([]);
+});
+
+test('a file of the CLI that asks whether a plan is of k0s is found', () => {
+  const planted = [
+    sourceFile('src/cli/a.ts', "const isK0s = dialect === 'autopilot';"),
+    sourceFile('src/dialects/autopilot/module.ts', "const name = 'autopilot';"),
+  ];
+  expect(quotedDialects(planted, DIALECT_NAMES)).toEqual([
+    "src/cli/a.ts: const isK0s = dialect === 'autopilot';",
+  ]);
+});
+
+test('the contract between the CLI and the dialects contains only types', () => {
+  expect(valuesInContract(files)).toEqual([]);
+});
+
+test('a function in the contract of the CLI, and a contract that loads a file, are found', () => {
+  const planted = [
+    sourceFile('src/cli/contract/a.ts', 'export function b(): void {}'),
+    sourceFile('src/cli/contract/c.ts', "import { d } from '../d.ts';\nexport type E = typeof d;"),
+    sourceFile('src/cli/contract/f.ts', "import type { D } from '../d.ts';\nexport type G = D;"),
+  ];
+  expect(valuesInContract(planted)).toEqual(['src/cli/contract/a.ts', 'src/cli/contract/c.ts']);
+});
+
+const HEAVY = /\/(?:plan|command|hooks)\//;
+
+test('the modules of all dialects load no plan, no command and no hook of a dialect', () => {
+  const light = loadedWith('src/dialects/modules.ts', files);
+  expect(light).toContain('src/dialects/autopilot/module.ts');
+  expect(light.filter((path) => HEAVY.test(path))).toEqual([]);
+});
+
+test('a module that loads its plan at once is found, and one that loads it later is not', () => {
+  const planted = [
+    sourceFile(
+      'src/dialects/modules.ts',
+      "import { a } from './a/module.ts';\nimport { b } from './b/module.ts';",
+    ),
+    sourceFile('src/dialects/a/module.ts', "import { x } from './x.ts';"),
+    sourceFile('src/dialects/a/x.ts', "import { d } from './plan/d.ts';"),
+    sourceFile('src/dialects/b/module.ts', "const d = async () => await import('./plan/e.ts');"),
+  ];
+  const light = loadedWith('src/dialects/modules.ts', planted);
+  expect(light.filter((path) => HEAVY.test(path))).toEqual(['src/dialects/a/plan/d.ts']);
+});
+
 test('each folder of the engine has a place in the order of one turn', () => {
   const folders = readdirSync(`${ROOT}src/engine`, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -106,6 +176,20 @@ test('a snapshot that imports the commands of a turn: found', () => {
   expect(importsAgainstTurn([planted])).toEqual([
     'src/engine/snapshot/a.ts imports src/engine/turn/b.ts',
   ]);
+});
+
+test('the commands that show plans import no code that decides, because the reading of a plan has everything', () => {
+  expect(importsBesideReading(files)).toEqual([]);
+});
+
+test('the check of these commands finds an import of the assessment, and an import of only a type of a gate', () => {
+  const text =
+    "import { phaseOf } from '../../engine/assess/assess.ts';\nimport type { Gate } from '../../engine/gates/types.ts';\nimport { readPlan } from '../../engine/explain/plan-reading.ts';";
+  expect(importsBesideReading([sourceFile('src/cli/why/a.ts', text)])).toEqual([
+    'src/cli/why/a.ts imports src/engine/assess/assess.ts',
+    'src/cli/why/a.ts imports src/engine/gates/types.ts',
+  ]);
+  expect(importsBesideReading([sourceFile('src/cli/preview/a.ts', text)])).toEqual([]);
 });
 
 test('no file imports itself through others', () => {

@@ -28,21 +28,7 @@ const PLAN = ['dialects/*/host', 'dialects/shared', ...CORE];
  * other.
  */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
-  cmd: [
-    'cli',
-    'cli/contract',
-    'dialects',
-    'dialects/*',
-    'dialects/*/plan',
-    'dialects/*/agent',
-    'dialects/*/host',
-    'dialects/*/command',
-    'install',
-    'agent',
-    'composition',
-    'updates',
-    ...CORE,
-  ],
+  cmd: ['cli', 'cli/contract', 'dialects', 'install', 'agent', 'composition', 'updates', ...CORE],
   install: ['agent', 'api', 'kube', 'signal', 'util'],
   'dialects/*': [
     'cli/contract',
@@ -63,19 +49,17 @@ export const BELOW: Readonly<Record<string, readonly string[]>> = {
     'dialects/*/plan',
     ...PLAN,
   ],
-  cli: [
-    'cli/contract',
-    'dialects',
-    'dialects/*/hooks',
-    'dialects/*/plan',
-    'dialects/*/host',
-    'composition',
-    'updates',
-    ...CORE,
-  ],
+  cli: ['cli/contract', 'composition', 'updates', ...CORE],
   'cli/contract': ['cli', ...CORE],
   composition: ['agent', ...CORE],
-  dialects: ['agent', 'cli/contract', 'dialects/*', 'dialects/*/agent', 'dialects/*/plan', ...CORE],
+  dialects: [
+    'agent',
+    'cli/contract',
+    'dialects/*',
+    'dialects/*/agent',
+    'dialects/*/command',
+    ...CORE,
+  ],
   'dialects/*/hooks': ['dialects/*/plan', ...PLAN],
   'dialects/*/plan': PLAN,
   'dialects/shared': ['cli/contract', ...CORE],
@@ -190,6 +174,24 @@ function engineFolderOf(path: string): EngineFolder | undefined {
   return ENGINE_ORDER.find((folder) => path.startsWith(`src/engine/${folder}/`));
 }
 
+/** The commands that show plans. They show the reading of a plan, so they compute nothing about it themselves. */
+const SHOWS_READINGS = ['why', 'dashboard', 'report', 'history', 'status'];
+/** The folders of the engine that decide. */
+const DECIDES = ['assess', 'gates', 'schedule'];
+
+/** Returns the imports of deciding code by a command that only shows the reading of a plan, one import per line. */
+export function importsBesideReading(files: readonly SourceFile[]): string[] {
+  const isIn = (path: string, folder: string, names: readonly string[]): boolean =>
+    names.some((name) => path.startsWith(`${folder}/${name}/`));
+  return files
+    .filter(({ path }) => isIn(path, 'src/cli', SHOWS_READINGS))
+    .flatMap(({ path, imports }) =>
+      pathsOf(imports)
+        .filter((to) => isIn(to, 'src/engine', DECIDES))
+        .map((to) => `${path} imports ${to}`),
+    );
+}
+
 interface Place {
   /** The folder at the top of the repository. */
   readonly top: string;
@@ -208,6 +210,39 @@ function placeOf(path: string): Place {
   // The files beside the folders of a product are its module and what the module loads.
   if (file === undefined) return { top, layer: 'dialects/*', product };
   return { top, layer: `dialects/*/${inner}`, product };
+}
+
+/** Returns the files that are loaded at once when a program loads `path`, without those that it loads later by `import()`. */
+export function loadedWith(path: string, files: readonly SourceFile[]): string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const reached = new Set([path]);
+  // The iteration of a set includes the elements that are added during the iteration.
+  for (const each of reached) {
+    const { imports = [] } = byPath.get(each) ?? {};
+    for (const next of pathsOf(loaded(imports).filter(({ isLate }) => !isLate))) reached.add(next);
+  }
+  return [...reached].filter((each) => each !== path);
+}
+
+/** Returns the lines of the CLI that quote the name of a dialect. The CLI must ask the module of the dialect instead. */
+export function quotedDialects(files: readonly SourceFile[], names: readonly string[]): string[] {
+  const quoted = new RegExp(`['"](?:${names.join('|')})['"]`);
+  return files
+    .filter(({ path }) => path.startsWith('src/cli/'))
+    .flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line) => (quoted.test(line) ? [`${path}: ${line.trim()}`] : [])),
+    );
+}
+
+/** Returns the files of the contract of the CLI that contain more than types. */
+export function valuesInContract(files: readonly SourceFile[]): string[] {
+  return files
+    .filter(({ path }) => path.startsWith('src/cli/contract/'))
+    .filter(
+      ({ text, imports }) =>
+        loaded(imports).length > 0 || /^export (?:const|let|function|async|class)\b/m.test(text),
+    )
+    .map(({ path }) => path);
 }
 
 /** Every chain of imports that leads back to its start. Imports of types count too. */

@@ -1,8 +1,8 @@
 /** Tests that for every reason that stops or delays something, the output says what a person can do to end it. */
 import { expect, test } from 'vitest';
 import { upgradePolicySpecSchema } from '../../src/api/refit/upgrade-policy.ts';
-import { COMMANDS } from '../../src/cmd/commands.ts';
 import { REASONS, REMEDIES, type ReasonCode, remedyOf } from '../../src/engine/model/reasons.ts';
+import { COMMANDS } from '../support/commands.ts';
 import { productFiles } from './tree.ts';
 
 const CODES = Object.keys(REASONS) as ReasonCode[];

@@ -12,6 +12,8 @@ export interface Import {
   readonly path: string | undefined;
   /** Not loaded at run time. */
   readonly typeOnly: boolean;
+  /** Loaded by `import()`, when the program gets there. */
+  readonly isLate: boolean;
 }
 
 export interface SourceFile {
@@ -33,6 +35,7 @@ export function sourceFile(path: string, text: string): SourceFile {
       specifier,
       path: relative ? posix.join(posix.dirname(path), specifier) : undefined,
       typeOnly: type !== undefined,
+      isLate: dynamic !== undefined,
     };
   });
   return { path, text, imports };

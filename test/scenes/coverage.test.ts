@@ -2,8 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { DashboardState, NodeState, PlanState } from '../../src/cli/dashboard/state.ts';
-import type { PlanView, StageView, StatusView, TargetView } from '../../src/cli/status/view.ts';
+import type { DashboardState, NodeState, PagePlan } from '../../src/cli/dashboard/state.ts';
+import type {
+  PlanJson,
+  StageJson,
+  StatusJson,
+  TargetJson,
+} from '../../src/cli/status/json-form.ts';
 import { REASONS } from '../../src/engine/model/reasons.ts';
 import { FIRST_TIER, fileOf, RECORDED, SECOND_TIER } from './played.ts';
 
@@ -22,7 +27,7 @@ function shownBelow(title: string): unknown[] {
   });
 }
 
-const STATUSES = shownBelow('$ refit status -o json') as readonly StatusView[];
+const STATUSES = shownBelow('$ refit status -o json') as readonly StatusJson[];
 const PLANS = STATUSES.flatMap(({ plans }) => plans);
 const STAGES = PLANS.flatMap(({ stages }) => stages);
 const TARGETS = STAGES.flatMap(({ targets }) => targets);
@@ -73,7 +78,7 @@ const PLAN_FIELDS = {
   silencing: true,
   unseen: true,
   wayBack: true,
-} as const satisfies Readonly<Record<keyof Omit<PlanView, 'texts'>, true>>;
+} as const satisfies Readonly<Record<keyof PlanJson, true>>;
 
 const STAGE_FIELDS = {
   command: true,
@@ -83,7 +88,7 @@ const STAGE_FIELDS = {
   active: true,
   selection: true,
   targets: true,
-} as const satisfies Readonly<Record<keyof StageView, true>>;
+} as const satisfies Readonly<Record<keyof StageJson, true>>;
 
 const TARGET_FIELDS = {
   from: true,
@@ -113,7 +118,7 @@ const TARGET_FIELDS = {
   wave: true,
   zone: true,
   wayBack: true,
-} as const satisfies Readonly<Record<keyof TargetView, true>>;
+} as const satisfies Readonly<Record<keyof TargetJson, true>>;
 
 const PAGE_FIELDS = {
   key: true,
@@ -140,7 +145,7 @@ const PAGE_FIELDS = {
   history: true,
   traceId: true,
   report: true,
-} as const satisfies Readonly<Record<keyof PlanState, true>>;
+} as const satisfies Readonly<Record<keyof PagePlan, true>>;
 
 const NODE_FIELDS = {
   name: true,
@@ -167,10 +172,10 @@ const NO_CHANNELS = ['goesOn', 'updateConfig'];
 const NEVER_ON_PAGES = ['expected', 'wave', 'traceId', 'report'];
 
 test.each([
-  { kind: 'PlanView', fields: PLAN_FIELDS, shown: PLANS, missing: NO_CHANNELS },
-  { kind: 'StageView', fields: STAGE_FIELDS, shown: STAGES, missing: [] },
-  { kind: 'TargetView', fields: TARGET_FIELDS, shown: TARGETS, missing: ['delay'] },
-  { kind: 'PlanState', fields: PAGE_FIELDS, shown: SHOWN_PLANS, missing: NEVER_ON_PAGES },
+  { kind: 'PlanJson', fields: PLAN_FIELDS, shown: PLANS, missing: NO_CHANNELS },
+  { kind: 'StageJson', fields: STAGE_FIELDS, shown: STAGES, missing: [] },
+  { kind: 'TargetJson', fields: TARGET_FIELDS, shown: TARGETS, missing: ['delay'] },
+  { kind: 'PagePlan', fields: PAGE_FIELDS, shown: SHOWN_PLANS, missing: NEVER_ON_PAGES },
   // The page asks the server for the explanation of a node.
   { kind: 'NodeState', fields: NODE_FIELDS, shown: SHOWN_NODES, missing: ['why'] },
 ])('the scenes show each field of $kind except those listed here', ({ fields, shown, missing }) => {

@@ -1,7 +1,7 @@
 /** The parts of a k0s cluster in a scene: its objects, the controller of Refit, and agents that do what the scene says. */
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
-import { CONTROLLER_DIALECTS } from '../../src/dialects/registry.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import {
   type KubeObject,
   leases,
@@ -107,7 +107,7 @@ function nodeLease(name: string) {
 
 const CONTROLLER = {
   component: 'refit-controller',
-  dialects: CONTROLLER_DIALECTS,
+  dialects: [autopilot],
   lease: {
     ...LEADER_LEASE,
     labels: (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity }),

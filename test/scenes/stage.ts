@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
-import { runProgram } from '../../src/cli/program.ts';
-import { COMMANDS } from '../../src/cmd/commands.ts';
+import { type CommandSpec, runProgram } from '../../src/cli/program.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leaderIdentity } from '../../src/kube/election/lease-record.ts';
 import type { KubeObject, Resource } from '../../src/kube/resources.ts';
@@ -18,6 +17,7 @@ import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { messageOf, RefitError } from '../../src/util/errors.ts';
 import { FakeClock, settle } from '../support/clock/fake-clock.ts';
 import { T0 } from '../support/clock/times.ts';
+import { COMMANDS } from '../support/commands.ts';
 import { compactJson } from './compact-json.ts';
 import { type LeaderJournal, newJournal } from './leader-journal.ts';
 import { tableText } from './table-text.ts';
@@ -57,19 +57,31 @@ export class Stage implements AsyncDisposable {
   readonly clockOfPeople: Clock = { ...systemClock, now: () => this.clock.now() };
   readonly #server: ApiServer;
   readonly #directory: string;
+  readonly #commands: readonly CommandSpec[];
   readonly #actors: RunningActor[] = [];
   /** What the scene has shown, in this order. */
   readonly #shown: string[] = [];
 
-  private constructor(server: ApiServer, clock: FakeClock, directory: string) {
+  private constructor(
+    server: ApiServer,
+    clock: FakeClock,
+    { directory, commands }: { directory: string; commands: readonly CommandSpec[] },
+  ) {
     this.#server = server;
     this.clock = clock;
     this.#directory = directory;
+    this.#commands = commands;
     this.client = clientOver(server.caller);
   }
 
-  /** Starts the API server with the kinds of all dialects. The caller removes `directory`. */
-  static async open(directory: string): Promise<Stage> {
+  /**
+   * Starts the API server with the kinds of all dialects. The caller removes `directory`. People run these commands of
+   * `refit`; by default, the commands of the product.
+   */
+  static async open(
+    directory: string,
+    commands: readonly CommandSpec[] = COMMANDS,
+  ): Promise<Stage> {
     const clock = new FakeClock(T0);
     let uids = 0;
     const server = await startApiServer({
@@ -77,7 +89,7 @@ export class Stage implements AsyncDisposable {
       addresses: Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1)),
       newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
     });
-    const stage = new Stage(server, clock, directory);
+    const stage = new Stage(server, clock, { directory, commands });
     const kubeconfig = {
       apiVersion: 'v1',
       kind: 'Config',
@@ -146,10 +158,12 @@ export class Stage implements AsyncDisposable {
 
   /** Runs one command of `refit`, and shows what it prints. */
   async refit(...args: readonly string[]): Promise<void> {
-    this.#show(
-      `$ refit ${args.join(' ')}`,
-      await this.#output([...args, '--kubeconfig', this.kubeconfig]),
-    );
+    this.#show(`$ refit ${args.join(' ')}`, await this.answer(...args));
+  }
+
+  /** Runs one command of `refit`, and returns what it prints. */
+  async answer(...args: readonly string[]): Promise<string> {
+    return await this.answerAlone(...args, '--kubeconfig', this.kubeconfig);
   }
 
   /** Runs one command of `refit` that prints JSON, and shows the JSON in few lines. */
@@ -160,7 +174,12 @@ export class Stage implements AsyncDisposable {
 
   /** Runs one command of `refit` that needs no cluster, and shows what it prints. */
   async refitAlone(...args: readonly string[]): Promise<void> {
-    this.#show(`$ refit ${args.join(' ')}`, await this.#output(args));
+    this.#show(`$ refit ${args.join(' ')}`, await this.answerAlone(...args));
+  }
+
+  /** Runs one command of `refit` that needs no cluster, and returns what it prints. */
+  async answerAlone(...args: readonly string[]): Promise<string> {
+    return this.#comparable(await this.#output(args));
   }
 
   /** Returns the path of a file of the scene. */
@@ -223,7 +242,7 @@ export class Stage implements AsyncDisposable {
     };
     const { signal: abort } = new AbortController();
     try {
-      const code = await runProgram(args, COMMANDS, {
+      const code = await runProgram(args, this.#commands, {
         abort,
         write,
         output,

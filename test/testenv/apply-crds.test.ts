@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { APPLIED_BY_ANNOTATION, applyDefinitions } from '../../src/install/apply-definitions.ts';
-import { manifestsOf, objectsIn } from '../../src/install/manifests.ts';
+import { kindsOfK0s, objectsIn } from '../../src/install/manifests.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import {
@@ -18,7 +18,7 @@ import { RefitProcess } from './refit-process.ts';
 
 const RIGHTS = 'deploy/rbac-crds.yaml';
 const PLANS = 'plans.autopilot.k0sproject.io';
-const NAMES = objectsIn(manifestsOf('controller', {}))
+const NAMES = objectsIn(kindsOfK0s())
   .filter(({ kind }) => kind === 'CustomResourceDefinition')
   .map(({ metadata }) => metadata.name);
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
-import type { PlanView } from '../../src/cli/status/view.ts';
+import type { PlanJson } from '../../src/cli/status/json-form.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
 import { type Job, jobs, nodes, pods } from '../../src/kube/resources.ts';
@@ -482,7 +482,7 @@ test('refit status shows the Plans of all namespaces to a user with the viewer r
   const flags = ['-o', 'json', '--kubeconfig', await kubeconfigFor('viewer')];
   const { code, stdout, stderr } = await runRefit('status', ...flags);
   expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
-  const { plans } = JSON.parse(stdout.join('')) as { plans: PlanView[] };
+  const { plans } = JSON.parse(stdout.join('')) as { plans: PlanJson[] };
   const told = plans.find(({ name }) => name === 'server-plan');
   expect(told).toMatchObject({ dialect: 'cattle', phase: 'done', id: HASH });
   const names = SERVERS.filter((name) => name !== DISABLED).toSorted();

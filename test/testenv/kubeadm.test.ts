@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import type { StatusView } from '../../src/cli/status/view.ts';
+import type { ShownStatus } from '../../src/cli/status/json-form.ts';
 import type { UpgradeReport } from '../../src/dialects/kubeadm/command/report.ts';
 import { reportOn } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
 import { nodes } from '../../src/kube/resources.ts';
@@ -179,7 +179,7 @@ function upgrade(startServer: StartServer): void {
       await kubeconfigFor('viewer'),
     );
     expect([shown.code, shown.stderr]).toEqual([0, []]);
-    const { plans } = JSON.parse(shown.stdout.join('\n')) as StatusView;
+    const { plans } = JSON.parse(shown.stdout.join('\n')) as ShownStatus;
     const own = plans.filter(({ dialect }) => dialect === 'kubeadm');
     expect(own.map(({ kind, name, id, phase }) => [kind, name, id, phase])).toEqual([
       ['ConfigMap', 'refit-kubeadm', TO, 'done'],

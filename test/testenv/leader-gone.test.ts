@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import type { StatusView } from '../../src/cli/status/view.ts';
+import type { ShownStatus } from '../../src/cli/status/json-form.ts';
 import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -50,8 +50,8 @@ async function told(...args: readonly string[]): Promise<string> {
   return stdout.join('\n');
 }
 
-async function leader(): Promise<StatusView['leader']> {
-  return (JSON.parse(await told('status', '-o', 'json')) as StatusView).leader;
+async function leader(): Promise<ShownStatus['leader']> {
+  return (JSON.parse(await told('status', '-o', 'json')) as ShownStatus).leader;
 }
 
 test('Refit reports a killed leader as late, then as gone, and the next leader continues the plan', async () => {

@@ -65,7 +65,7 @@ export async function runRefitProcess(...args: readonly string[]): Promise<Refit
 export async function runRefit(...args: readonly string[]): Promise<RefitResult> {
   const [{ runProgram }, { COMMANDS }, { describeProblem }] = await Promise.all([
     import('../../src/cli/program.ts'),
-    import('../../src/cmd/commands.ts'),
+    import('../support/commands.ts'),
     import('../../src/kube/status-error.ts'),
   ]);
   let printed = '';

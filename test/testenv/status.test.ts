@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { createNode, reportReady } from '../../sandbox/cluster/objects.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
-import type { StatusView } from '../../src/cli/status/view.ts';
+import type { ShownStatus } from '../../src/cli/status/json-form.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
@@ -107,7 +107,7 @@ test('refit status prints the same data as JSON and as YAML, and both match the 
     ),
   );
   expect([json?.code, yaml?.code]).toEqual([0, 0]);
-  const view = JSON.parse(json?.stdout.join('\n') ?? '') as StatusView;
+  const view = JSON.parse(json?.stdout.join('\n') ?? '') as ShownStatus;
   expect(parse(yaml?.stdout.join('\n') ?? '')).toEqual(view);
   const { uid } = (await admin.get(plans, 'autopilot')).metadata;
   expect(view.plans).toMatchObject([{ name: 'autopilot', uid, created: began, phase: 'running' }]);
@@ -164,7 +164,7 @@ test('json: one object and line for each change, and exit code 1 when the plan f
   expect(watching.stderr).toEqual([
     `REFIT_PLAN_FAILED: Plan autopilot has failed: ${W1}: no socket (run \`refit status\`)`,
   ]);
-  const views = watching.stdout.map((line) => JSON.parse(line) as StatusView);
+  const views = watching.stdout.map((line) => JSON.parse(line) as ShownStatus);
   expect(views.map(({ plans: [plan] }) => plan?.phase)).toEqual([
     ...views.slice(1).map(() => 'running'),
     'failed',
@@ -211,9 +211,9 @@ test('a watch shows a policy that is created meanwhile, and its deletion', async
   expect((await observeOnce()).plans[0]).not.toHaveProperty('policy');
 });
 
-async function observeOnce(): Promise<StatusView> {
+async function observeOnce(): Promise<ShownStatus> {
   const { stdout } = await runRefit('status', '-o', 'json', '--kubeconfig', viewer);
-  return JSON.parse(stdout.join('\n')) as StatusView;
+  return JSON.parse(stdout.join('\n')) as ShownStatus;
 }
 
 test.each(['SIGINT', 'SIGTERM'] as const)(

@@ -1,11 +1,33 @@
 /** The module of the toy dialect: what the commands need to know about its plans. */
-import type { SessionDialect } from '../../src/cli/contract/session-dialect.ts';
+import { z } from 'zod';
+import type { CustomKind } from '../../src/api/crd.ts';
+import type { DialectModule } from '../../src/cli/contract/dialect-module.ts';
+import type { FileKind } from '../../src/cli/contract/file-kind.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { toy } from './toy-dialect.ts';
 
-export const toyModule: SessionDialect = {
+const painting: CustomKind = {
+  resource: toy.plans,
+  schema: z.strictObject({ data: z.record(z.string(), z.string()) }),
+};
+
+const paintings: FileKind = {
+  form: 'object',
+  holds: 'plans',
+  kind: painting,
+  judge: ({ metadata, data = {} }: KubeObject & { readonly data?: Record<string, string> }) => ({
+    title: `painting ${metadata.name} can be painted`,
+    problems: data['colour'] === undefined ? ['data.colour: is missing'] : [],
+    warnings: data['colour'] === 'beige' ? ['data.colour: nobody sees beige'] : [],
+  }),
+  conflicts: () => [],
+};
+
+/** A module needs the name of its dialect in `DIALECT_NAMES`. The toy stands in for this edit with its type. */
+export const toyModule: DialectModule<'toy'> = {
   name: 'toy',
   view: async () => await Promise.resolve(toy),
-  process: { lease: { namespace: 'default', name: 'toy' }, eventComponents: ['toy'] },
+  process: { lease: undefined, eventComponents: ['toy'] },
   objects: undefined,
   steps: new Map([['Paint', 'apply']]),
   advice: {
@@ -18,5 +40,35 @@ export const toyModule: SessionDialect = {
     retry: { causes: 'see the wall' },
     goBack: ({ name }) => `scrape the paint of ${name} off`,
     runsHere: false,
+  },
+  files: async () => await Promise.resolve([paintings]),
+  commands: async () =>
+    await Promise.resolve({
+      processes: [{ name: 'studio', summary: 'Paints nodes.' }],
+      tools: [
+        {
+          name: 'mix',
+          summary: 'Mixes paint.',
+          run: async (_flags, { write }) => await Promise.resolve(write('the paint is mixed\n')),
+        },
+      ],
+    }),
+  install: {
+    name: 'easel',
+    title: 'the easel for paintings',
+    folders: ['base'],
+    hasPayload: false,
+  },
+  rollBack: { kind: 'byHand', instead: 'scrape the paint off' },
+  objectRollBack: undefined,
+  policyEffects: {
+    retry: { hasEffect: true, on: 'paintings' },
+    keepPrevious: { hasEffect: false, instead: undefined },
+  },
+  selfDrain: {
+    drainer: 'a node with wet paint',
+    node: 'a wet node',
+    when: 'The leader does not drain nodes with wet paint',
+    unread: ['order'],
   },
 };

@@ -1,5 +1,5 @@
 /** States of the dashboard for tests: any number of nodes in all phases, with steps over time. */
-import type { DashboardState, NodeState, PlanState } from '../../src/cli/dashboard/state.ts';
+import type { DashboardState, NodeState, PagePlan } from '../../src/cli/dashboard/state.ts';
 
 const PHASES = ['done', 'moving', 'failed', 'skipped', 'pending'] as const;
 const T0 = Date.parse('2026-11-20T08:00:00Z');
@@ -39,7 +39,7 @@ export function nodesInWaves(count: number): NodeState[] {
 
 export function stateWith(
   nodes: readonly NodeState[],
-  plan: Partial<PlanState> = {},
+  plan: Partial<PagePlan> = {},
 ): DashboardState {
   return {
     at: '2026-11-20T08:10:00Z',

@@ -4,7 +4,9 @@
  * so the commands name no dialect.
  */
 import type { DialectName } from '../../api/refit/upgrade-policy.ts';
+import type { DialectCommands } from './dialect-commands.ts';
 import type { FileKind } from './file-kind.ts';
+import type { InstallComponent } from './install-component.ts';
 import type { PolicyEffects, SelfDrain } from './policy-effects.ts';
 import type { ObjectRollBack, RollBackWay } from './roll-back.ts';
 import type { SessionDialect } from './session-dialect.ts';
@@ -13,10 +15,14 @@ import type { SessionDialect } from './session-dialect.ts';
  * One dialect, as the commands see it. A module is light: it loads the code in `plan/` and in `command/` only when this
  * code is needed. No member is optional, so that a dialect that leaves one out does not compile.
  */
-export interface DialectModule extends SessionDialect {
-  readonly name: DialectName;
+export interface DialectModule<Name extends string = DialectName> extends SessionDialect {
+  readonly name: Name;
   /** Loads what `refit validate` accepts. */
   files(): Promise<readonly FileKind[]>;
+  /** Loads the commands that only this dialect has. `all` are all dialects, for a command that shows the plans of all. */
+  commands(all: readonly SessionDialect[]): Promise<DialectCommands>;
+  /** The component that `refit install` puts into the cluster. Undefined if nothing runs there. */
+  readonly install: InstallComponent | undefined;
   readonly rollBack: RollBackWay;
   /** Set if `refit rollback` also takes the objects back for which plans of the dialect are made. */
   readonly objectRollBack: ObjectRollBack | undefined;

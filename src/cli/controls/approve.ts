@@ -20,7 +20,7 @@ import { isConflict, isNotFound } from '../../kube/status-error.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError, unlessError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { type Inspection, viewAt } from '../status/observe.ts';
+import { type Inspection, shownAt } from '../status/observe.ts';
 import { refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf } from '../status/text.ts';
@@ -112,7 +112,7 @@ async function decide(flags: DecisionFlags, parts: SessionParts, decision: Decis
 async function planFor(session: Session, named: string | undefined, now: number) {
   const plan = choosePlan(await inspectPlans(session, named, now), named);
   const { snapshot } = plan;
-  const view = viewAt(plan, now);
+  const view = shownAt(plan, now);
   const { abort } = snapshot.plan.controls;
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
   const isOver = isFinal(snapshot.rollout) && !maybeContinued(plan);
@@ -140,7 +140,7 @@ async function record(
   decision: Decision,
   { flags: { dryRun, reason }, by, now }: Circumstances,
 ): Promise<string[]> {
-  const title = titleOf(viewAt(plan, now));
+  const title = titleOf(shownAt(plan, now));
   const place = placeFor(plan, title);
   const { namespace, name } = place;
   const why = reason?.trim() || undefined;
@@ -212,7 +212,7 @@ function effects(plan: Inspection, spec: Partial<Spec>, now: number): string[] {
   }
   const known = { ...plan.snapshot.plan, decisions: answered(decisions) };
   const snapshot = { ...plan.snapshot, plan: known };
-  const { next } = viewAt({ ...plan, snapshot }, now);
+  const { next } = shownAt({ ...plan, snapshot }, now);
   return next.length > 0 ? [`Next: ${listed(next)}.`] : [];
 }
 

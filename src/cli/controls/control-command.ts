@@ -7,7 +7,7 @@ import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
 import { askLeader } from '../status/load.ts';
-import { type Inspection, inspect, inspectAll, viewAt } from '../status/observe.ts';
+import { type Inspection, inspect, inspectAll, shownAt } from '../status/observe.ts';
 import { isNamed, noPlan, shownRefOf } from '../status/plan-names.ts';
 import { inSession, plansIn, type Session, type SessionParts } from '../status/status-session.ts';
 import { noteLines } from '../status/text.ts';
@@ -51,7 +51,7 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
   // If the user named a plan, only this plan was inspected.
   const hasOthers = plansIn(session.loaded).length > 1;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
-    const view = viewAt(inspection, now);
+    const view = shownAt(inspection, now);
     const change = control({ ...inspection, view, hasOthers }, now);
     if (!change.annotations || (await write(session, inspection, change, flags)))
       return { change, view };

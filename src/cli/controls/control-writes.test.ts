@@ -22,7 +22,7 @@ import {
 import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { RefitError } from '../../util/errors.ts';
-import { inspect, viewAt } from '../status/observe.ts';
+import { inspect, shownAt } from '../status/observe.ts';
 import type { Control, PlanChange } from './control.ts';
 import { abort, pause, resume } from './pause-abort.ts';
 import { retry } from './retry.ts';
@@ -99,7 +99,7 @@ async function give(control: Control, situation: Situation): Promise<PlanChange 
   );
   const inspection = await inspect({ dialect: autopilot, world }, plan, parts, NOW);
   try {
-    return control({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
+    return control({ ...inspection, view: shownAt(inspection, NOW) }, NOW);
   } catch (error) {
     if (error instanceof RefitError && error.code === 'REFIT_CONTROL') return error.message;
     throw error;

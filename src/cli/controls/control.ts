@@ -1,10 +1,11 @@
 /** The contract of a control (pause, resume, abort, retry): a function from a plan to the annotations to write and the text to print. */
+
+import type { ShownPlan } from '../status/json-form.ts';
 import type { Inspection } from '../status/observe.ts';
 import { movingRows, sentenceOf } from '../status/sentences.ts';
-import type { PlanView } from '../status/view.ts';
 
 export interface ControlledPlan extends Inspection {
-  readonly view: PlanView;
+  readonly view: ShownPlan;
   /** True if the cluster has other plans, so that a command without `--plan` may choose another plan. */
   readonly hasOthers?: boolean;
 }
@@ -32,7 +33,7 @@ export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
 };
 
 /** Returns a sentence with the nodes that are in progress and will finish. */
-export function inProgress(view: PlanView, now: number): string {
+export function inProgress(view: ShownPlan, now: number): string {
   const moving = movingRows(view, now).map(sentenceOf);
   return moving.length === 0
     ? 'No node is in progress.'

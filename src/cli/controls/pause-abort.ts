@@ -15,7 +15,7 @@ import { nodeActionsOf } from '../../engine/turn/choose-node-actions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import { viewAt } from '../status/observe.ts';
+import { shownAt } from '../status/observe.ts';
 import { shownRefOf } from '../status/plan-names.ts';
 import { isMoving } from '../status/sentences.ts';
 import type { SessionParts } from '../status/status-session.ts';
@@ -67,7 +67,7 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
     return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const controls = { ...snapshot.plan.controls, paused: false };
   const resumed = { ...snapshot, plan: { ...snapshot.plan, controls } };
-  const { next, waits } = viewAt({ ...plan, snapshot: resumed }, now);
+  const { next, waits } = shownAt({ ...plan, snapshot: resumed }, now);
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
   const ends = waits.find(
@@ -125,9 +125,8 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
     ...stage,
     targets: stage.targets.filter(({ name }) => !released.has(name)),
   }));
-  const who = view.texts.advice.runsHere
-    ? ['`refit kubeadm apply` does this: start it if it is not running.']
-    : [];
+  const { name, runsHere } = view.texts.advice;
+  const who = runsHere ? [`${name} does this: start it if it is not running.`] : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));
   return [
     ...namesLine('The leader cancels the signal of', cancelled),

@@ -14,7 +14,7 @@ import { ABORT_ANNOTATION, RETRY_HOOKS_ANNOTATION } from '../../engine/model/con
 import type { HookResult, HookState } from '../../hooks/rules.ts';
 import { messageOf } from '../../util/errors.ts';
 import { mediumOf } from '../output.ts';
-import { type Inspection, inspect, viewAt } from '../status/observe.ts';
+import { type Inspection, inspect, shownAt } from '../status/observe.ts';
 import { whyLines } from '../why/why-command.ts';
 import { retry } from './retry.ts';
 
@@ -66,7 +66,7 @@ async function inspected(given: Case): Promise<Inspection> {
 async function said(given: Case, name = 'autopilot'): Promise<string> {
   const inspection = await inspected(given);
   try {
-    const change = retry(name)({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
+    const change = retry(name)({ ...inspection, view: shownAt(inspection, NOW) }, NOW);
     const at = change.annotations?.[RETRY_HOOKS_ANNOTATION];
     return [at === later(10 * MINUTE) ? 'written' : `written ${at}`, ...change.said].join(': ');
   } catch (error) {
@@ -112,7 +112,7 @@ test.each<[string, Case, readonly string[] | undefined]>([
   ],
   ['an aborted plan', { annotations: { [ABORT_ANNOTATION]: 'no' } }, undefined],
 ])('the view offers to retry what retry accepts: %s', async (_what, given, expected) => {
-  const { hooks, retryableHooks } = viewAt(await inspected(given), NOW);
+  const { hooks, retryableHooks } = shownAt(await inspected(given), NOW);
   expect(hooks).toHaveLength(1);
   expect(retryableHooks).toEqual(expected);
 });
@@ -136,7 +136,7 @@ test.each<[string, Case, string]>([
     `freeze of the plan failed 8 min ago: ${SAID}`,
   ],
 ])('why of a plan whose hook failed %s', async (_what, given, expected) => {
-  const plans = [viewAt(await inspected(given), NOW)];
+  const plans = [shownAt(await inspected(given), NOW)];
   const leader = { state: 'held', holder: 'a', since: later(0) } as const;
   const lines = whyLines({ leader, plans }, undefined, NOW, PIPE).join('\n');
   expect(lines.split(SAID)).toHaveLength(2);

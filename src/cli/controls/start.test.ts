@@ -11,7 +11,7 @@ import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { controlsOn, OPEN_WINDOW_ANNOTATION } from '../../engine/model/controls.ts';
 import { mediumOf } from '../output.ts';
 import { previewOpen } from '../preview/preview-command.ts';
-import { inspect, viewAt } from '../status/observe.ts';
+import { inspect, shownAt } from '../status/observe.ts';
 import { whyLines } from '../why/why-command.ts';
 import type { PlanChange } from './control.ts';
 import { openWindow } from './start.ts';
@@ -48,7 +48,7 @@ async function give(
   state?: string,
 ): Promise<PlanChange> {
   const { inspection } = await inspected(spec, annotations, state);
-  const view = viewAt(inspection, NOW);
+  const view = shownAt(inspection, NOW);
   return openWindow({ for: 2 * HOUR, ...flags }, 'ada')({ ...inspection, view }, NOW);
 }
 
@@ -77,7 +77,7 @@ test('the end of an opening is told in the time zone of the windows, too', async
   expect(said[0]).toBe(`The maintenance window of Plan autopilot (id1) is open until ${until}.`);
   const value = JSON.stringify({ until: later(2 * HOUR + MINUTE), by: 'ada' });
   const { inspection } = await inspected(inBerlin, { [OPEN_WINDOW_ANNOTATION]: value });
-  expect(viewAt(inspection, NOW).warnings).toEqual([
+  expect(shownAt(inspection, NOW).warnings).toEqual([
     `ada opened the maintenance window until ${until}: nodes start outside of the windows of the policy`,
   ]);
 });
@@ -119,7 +119,7 @@ test('why and preview name the opening while it holds, and count with it', async
   const leader = { state: 'unknown' } as const;
   const medium = mediumOf({ hasColours: false, size: () => ({ columns: 200, rows: 50 }) });
   const linesAt = (now: number) =>
-    whyLines({ leader, plans: [viewAt(inspection, now)] }, undefined, now, medium).join('\n');
+    whyLines({ leader, plans: [shownAt(inspection, now)] }, undefined, now, medium).join('\n');
   expect(linesAt(NOW)).toContain(sentence);
   expect(linesAt(NOW)).not.toContain('outside of the maintenance windows');
   expect(linesAt(T0 + HOUR)).toContain('outside of the maintenance windows');

@@ -7,7 +7,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
-import { viewAt } from '../status/observe.ts';
+import { shownAt } from '../status/observe.ts';
 import type { SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { nameOfUser } from '../user-name.ts';
@@ -62,7 +62,7 @@ export function openWindow(
     };
     const controls = { ...snapshot.plan.controls, openWindow: opening };
     const opened = { ...snapshot, plan: { ...snapshot.plan, controls } };
-    const { next, waits } = viewAt({ ...plan, snapshot: opened }, now);
+    const { next, waits } = shownAt({ ...plan, snapshot: opened }, now);
     const holding = waits.filter(({ ofStage, gate }) => ofStage === true && gate !== 'slots');
     const isOpenAnyway = isTimetableOpen(policy, now);
     return {

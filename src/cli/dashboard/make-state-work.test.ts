@@ -6,7 +6,7 @@ import { buildViewParts, lookAt } from '../../../test/support/builders/views.ts'
 import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import type { PlanView } from '../status/view.ts';
+import type { ShownPlan } from '../status/json-form.ts';
 import { stateOf } from './make-state.ts';
 
 test.each([
@@ -38,7 +38,7 @@ async function readsWith(count: number, isHeld: (index: number) => boolean): Pro
       },
     });
   const watched = plans.map(
-    (view): PlanView => ({
+    (view): ShownPlan => ({
       ...view,
       next: counted(view.next),
       waits: counted(view.waits),

@@ -17,7 +17,7 @@ import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import { runsOf, stateOf } from './make-state.ts';
-import type { PlanState } from './state.ts';
+import type { PagePlan } from './state.ts';
 
 const NOW = T0 + MINUTE;
 
@@ -36,7 +36,7 @@ async function shown({
   zone = {},
   rollouts = [],
   status: recordedStatus,
-}: Situation): Promise<PlanState> {
+}: Situation): Promise<PagePlan> {
   const k0supdate = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const plan = buildPlan({ commands: [{ k0supdate }] });
   const metadata = { ...plan.metadata, annotations };

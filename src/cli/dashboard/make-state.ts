@@ -1,16 +1,16 @@
-/** Makes the state of the user interface from the view of `refit status`, with the texts of `refit why`. */
+/** Makes the state of the user interface from the plans of `refit status`, which have one reading each, with the texts of `refit why`. */
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { causesOf, historyOf, type PlanHistory } from '../history/history.ts';
+import type { ShownPlan, ShownStatus, TargetJson } from '../status/json-form.ts';
 import { segmentsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
-import type { PlanView, StatusView, TargetView } from '../status/view.ts';
 import { chiefLine, nodeSections, notStarted, planSections } from '../why/why-command.ts';
-import type { DashboardState, NodeState, PlanState, RunState, Said } from './state.ts';
+import type { DashboardState, NodeState, PagePlan, RunState, Said } from './state.ts';
 
 export interface Seen {
-  readonly status: StatusView;
+  readonly status: ShownStatus;
   readonly rollouts: readonly NodeRollout[];
   readonly missing: readonly string[];
 }
@@ -21,7 +21,7 @@ export function stateOf({ status, rollouts, missing }: Seen, now: number): Dashb
     silentSince: status.silentSince,
     notes: notesOf(status),
     missing,
-    plans: status.plans.map((plan) => planState(status, plan, rollouts, now)),
+    plans: status.plans.map((plan) => pagePlan(status, plan, rollouts, now)),
   };
 }
 
@@ -29,7 +29,7 @@ export function stateOf({ status, rollouts, missing }: Seen, now: number): Dashb
  * Returns the notes with times instead of ages, because a page stays open for hours. Returns no notes if the API server
  * does not answer, because the page itself reports that.
  */
-function notesOf(status: StatusView): string[] {
+function notesOf(status: ShownStatus): string[] {
   if (status.silentSince !== undefined) return [];
   const isLed = status.leader.state === 'held';
   return text.notesOf(status).map(({ problem, since, effect }) => {
@@ -41,14 +41,14 @@ function notesOf(status: StatusView): string[] {
 }
 
 /** Returns what `refit why NODE` says about a node of the plan with this key; an empty list if the plan does not have the node. */
-export function explainNode(status: StatusView, key: string, node: string, now: number): Said[] {
+export function explainNode(status: ShownStatus, key: string, node: string, now: number): Said[] {
   return status.plans
     .filter((plan) => keyOf(plan) === key)
     .flatMap((plan) => nodeSections(status, plan, node, now).flatMap(({ sections }) => sections))
     .flatMap(saidIn);
 }
 
-export function keyOf({ dialect, namespace = '', name }: PlanView): string {
+export function keyOf({ dialect, namespace = '', name }: ShownPlan): string {
   return `${dialect}/${namespace}/${name}`;
 }
 
@@ -56,13 +56,12 @@ function saidIn({ heading, lines }: text.Section): Said[] {
   return lines.length === 0 ? [] : [{ heading, lines }];
 }
 
-function planState(
-  status: StatusView,
-  plan: PlanView,
+function pagePlan(
+  status: ShownStatus,
+  plan: ShownPlan,
   rollouts: readonly NodeRollout[],
   now: number,
-): PlanState {
-  const targets = sentences.targetsOf(plan);
+): PagePlan {
   const rollout = rollouts.find((each) => isOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};
   const recorded = recordedRun(plan, rollout);
@@ -72,8 +71,7 @@ function planState(
     phase: plan.phase,
     isOpen: text.isOpen(plan),
     versions: text.versionsOf(plan),
-    done: targets.filter(({ phase }) => phase === 'done').length,
-    total: targets.length,
+    ...sentences.progressIn(sentences.targetsOf(plan)),
     percent: sentences.percentOf(plan),
     paused: plan.paused,
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
@@ -102,7 +100,7 @@ function planState(
  * time, because the times in the status change with the state of each node.
  */
 function recordedRun(
-  { id, uid }: PlanView,
+  { id, uid }: ShownPlan,
   rollout: NodeRollout | undefined,
 ): NodeRolloutRun | undefined {
   if (rollout === undefined) return undefined;
@@ -111,7 +109,7 @@ function recordedRun(
   );
 }
 
-function isOf({ spec }: NodeRollout, { uid, name, namespace }: PlanView): boolean {
+function isOf({ spec }: NodeRollout, { uid, name, namespace }: ShownPlan): boolean {
   const { plan } = spec;
   if (plan.uid !== undefined) return plan.uid === uid;
   return plan.name === name && plan.namespace === namespace;
@@ -139,7 +137,7 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
   });
 }
 
-function nodesOf(plan: PlanView, now: number): NodeState[] {
+function nodesOf(plan: ShownPlan, now: number): NodeState[] {
   const waits = sentences.waitsByTarget(plan);
   return plan.stages.flatMap((stage) => {
     const { role, active, targets } = stage;
@@ -172,12 +170,12 @@ function nodesOf(plan: PlanView, now: number): NodeState[] {
 }
 
 /** Returns the steps of a target. A step in progress ends at `now`. */
-function stepsOf(target: TargetView, plan: PlanView, now: number) {
+function stepsOf(target: TargetJson, plan: ShownPlan, now: number) {
   const shown = sentences.isMoving(target) ? { ...target, since: rfc3339(now) } : target;
   return segmentsOf(shown, plan);
 }
 
-function phaseOf(target: TargetView): NodeState['phase'] {
+function phaseOf(target: TargetJson): NodeState['phase'] {
   if (sentences.isMoving(target)) return 'moving';
   const { phase } = target;
   return phase === 'done' || phase === 'failed' || phase === 'skipped' ? phase : 'pending';

@@ -63,7 +63,8 @@ export interface RunState {
   readonly causes: readonly string[];
 }
 
-export interface PlanState {
+/** A plan on the page. */
+export interface PagePlan {
   /** The text that identifies the plan in requests of the page. */
   readonly key: string;
   readonly title: string;
@@ -112,7 +113,7 @@ export interface DashboardState {
   readonly notes: readonly string[];
   /** Sentences, each of which names a kind of object that the user has no right to read. */
   readonly missing: readonly string[];
-  readonly plans: readonly PlanState[];
+  readonly plans: readonly PagePlan[];
 }
 
 /** The request that a button sends. `plan` is the key of the plan. */

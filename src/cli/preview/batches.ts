@@ -11,11 +11,11 @@ import { wavesOf } from '../../engine/schedule/waves.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
+import type { HoldJson, ShownPlan, StageJson } from '../status/json-form.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isMoving, timesIn } from '../status/sentences.ts';
-import type { HoldView, PlanView, StageView } from '../status/view.ts';
 
-export interface StagePreview extends Omit<StageView, 'targets' | 'active'> {
+export interface StagePreview extends Omit<StageJson, 'targets' | 'active'> {
   /** The number of targets that are done. */
   readonly done: number;
   /** Names of pending targets that already run the version. They are done within a second after their start. */
@@ -27,7 +27,7 @@ export interface StagePreview extends Omit<StageView, 'targets' | 'active'> {
   readonly batches: readonly Batch[];
 }
 
-export interface HeldTarget extends HoldView {
+export interface HeldTarget extends HoldJson {
   readonly name: string;
 }
 
@@ -41,7 +41,7 @@ export interface Batch {
 }
 
 export function stagePreviews(
-  { stages, unapproved = [] }: Pick<PlanView, 'stages' | 'unapproved'>,
+  { stages, unapproved = [] }: Pick<ShownPlan, 'stages' | 'unapproved'>,
   inspection: Inspection,
   now: number,
 ): StagePreview[] {

@@ -17,20 +17,19 @@ import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
 import { harmless } from '../status/harmless.ts';
-import { jsonOf } from '../status/json-form.ts';
+import { jsonOf, type ShownPlan } from '../status/json-form.ts';
 import { askLeader, type Loaded, type Policies } from '../status/load.ts';
 import {
   type Inspection,
   inspect,
   inspectAll,
+  shownAt,
+  shownFault,
   type UnreadablePlan,
   type ViewParts,
-  viewAt,
-  viewOfFault,
 } from '../status/observe.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
 import type { TextsOf } from '../status/texts-of.ts';
-import type { PlanView } from '../status/view.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
 import { type PlanFiles, planFilesIn } from './plan-files.ts';
@@ -170,7 +169,7 @@ export async function previewOpen(
 }
 
 function previewOfFault(fault: UnreadablePlan, textsOf: TextsOf): PlanPreview {
-  const { dialect, texts, kind, name, id, phase, reason, waits } = viewOfFault(fault, textsOf);
+  const { dialect, texts, kind, name, id, phase, reason, waits } = shownFault(fault, textsOf);
   return { dialect, texts, kind, name, id, phase, reason, waits, stages: [] };
 }
 
@@ -181,7 +180,7 @@ const NOTHING =
  * Returns true if a new plan has no target. The result is the same for all dialects, although some end such a plan at
  * once and others wait for a matching node.
  */
-function doesNothing({ phase, reason, stages }: PlanView): boolean {
+function doesNothing({ phase, reason, stages }: ShownPlan): boolean {
   const isOtherReason = reason !== undefined && reason !== NOTHING_DONE.message;
   return phase === 'new' && !isOtherReason && stages.every(({ targets }) => targets.length === 0);
 }
@@ -192,7 +191,7 @@ async function previewAt(
   now: number,
   present?: PlanPreview['phase'],
 ): Promise<PlanPreview> {
-  const view = viewAt(inspection, now);
+  const view = shownAt(inspection, now);
   const drains = await lookAtDrains(inspection, parts.sources);
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);

@@ -5,18 +5,17 @@ import type { PlanPhase } from '../../engine/model/shown-phases.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, groupedSentences, listed } from '../../util/phrases.ts';
+import type { ShownPlan } from '../status/json-form.ts';
 import type { LeaderView } from '../status/load.ts';
 import { cordonLines, heldLines, isRoutine, pauseLines, toldOnce } from '../status/sentences.ts';
-
 import { checkSection, noteLines, titleOf } from '../status/text.ts';
-import type { PlanView } from '../status/view.ts';
 import type { Batch, Duration, StagePreview } from './batches.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
 
 /** The preview of one plan. `reason` says why the plan will be refused, does nothing, or will fail soon. */
 export interface PlanPreview
   extends Pick<
-    PlanView,
+    ShownPlan,
     | 'dialect'
     | 'texts'
     | 'kind'

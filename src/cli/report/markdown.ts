@@ -1,6 +1,6 @@
 /** Writes a report as Markdown. */
 import { formatDuration } from '../../util/duration.ts';
-import type { NodeState, PlanState } from '../dashboard/state.ts';
+import type { NodeState, PagePlan } from '../dashboard/state.ts';
 import { md } from './markdown-tag.ts';
 import { Markup } from './markup.ts';
 import type { Report } from './report.ts';
@@ -30,7 +30,7 @@ export function markdownOf({ at, plan, missing }: Report): string {
   return `${Markup.lines(filled, '\n\n').toString()}\n`;
 }
 
-function timesOf({ started, ended }: PlanState): Markup {
+function timesOf({ started, ended }: PagePlan): Markup {
   if (ended === undefined) return md`Started at ${started}.`;
   const took = formatDuration(Date.parse(ended) - Date.parse(started));
   return md`Started at ${started}, ended at ${ended}, after ${took}.`;

@@ -3,12 +3,13 @@
  * that took longest, failures and Events.
  */
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { percentOf } from '../../engine/explain/progress.ts';
 import type { Event } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { printable } from '../../util/printable.ts';
 import { explainNode, keyOf, runsOf, type Seen, stateOf } from '../dashboard/make-state.ts';
-import type { NodeState, PlanState, Said } from '../dashboard/state.ts';
+import type { NodeState, PagePlan, Said } from '../dashboard/state.ts';
 import { historyOf, type PlanHistory } from '../history/history.ts';
 import { fullNameOf } from '../status/text.ts';
 
@@ -16,7 +17,7 @@ import { fullNameOf } from '../status/text.ts';
 export interface Report {
   /** RFC 3339 time at which the cluster was read. */
   readonly at: string;
-  readonly plan: PlanState;
+  readonly plan: PagePlan;
   /** The id of the trace of the last run; absent if no trace was sent. */
   readonly traceId?: string;
   readonly versions: readonly VersionChange[];
@@ -116,6 +117,7 @@ export function reportOfDeleted(
   const history = historyOf(rollout);
   const runs = runsOf(history);
   const last = runs[0];
+  const { done, total } = last ?? { done: 0, total: 0 };
   return {
     at: rfc3339(now),
     plan: {
@@ -124,9 +126,9 @@ export function reportOfDeleted(
       phase: last?.phase ?? 'new',
       isOpen: false,
       versions: last?.version ?? '',
-      done: last?.done ?? 0,
-      total: last?.total ?? 0,
-      percent: percentOf(last),
+      done,
+      total,
+      percent: percentOf({ done, total }),
       progress: [],
       started: last?.started ?? rollout.metadata.creationTimestamp ?? rfc3339(now),
       ended: last?.ended,
@@ -148,10 +150,6 @@ export function reportOfDeleted(
     events: [],
     missing,
   };
-}
-
-function percentOf(run: { readonly done: number; readonly total: number } | undefined): number {
-  return run === undefined || run.total === 0 ? 0 : Math.floor((100 * run.done) / run.total);
 }
 
 function deletedWhy({ deleted }: PlanHistory): Said[] {

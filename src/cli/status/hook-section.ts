@@ -1,6 +1,6 @@
 /** Renders the hooks of a policy that run or have failed. */
 import { age } from '../phrases.ts';
-import type { HookView, PlanView } from './view.ts';
+import type { HookJson, ShownPlan } from './json-form.ts';
 
 /** A section of the text that `refit status` and `why` print. */
 interface HookSection {
@@ -14,7 +14,7 @@ interface HookSection {
  * the reasons of waits and failures.
  */
 export function hookSection(
-  { hooks = [], stages, waits }: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
+  { hooks = [], stages, waits }: Pick<ShownPlan, 'hooks' | 'stages' | 'waits'>,
   now: number,
   target?: string,
 ): HookSection {
@@ -35,7 +35,7 @@ export function hookSection(
  * running hooks of targets. If failed hooks of the whole plan stop the plan, the section does not show them.
  */
 export function statusHookSection(
-  plan: Pick<PlanView, 'hooks' | 'stages' | 'waits'>,
+  plan: Pick<ShownPlan, 'hooks' | 'stages' | 'waits'>,
   now: number,
 ): HookSection {
   const hooks = plan.hooks?.filter(
@@ -50,7 +50,7 @@ export function statusHookSection(
 /** The most hooks that `refit status` shows, so that a plan fits on a screen. */
 const MOST_LINES = 8;
 
-function hookLine({ hook, target, state, message = '', since }: HookView, now: number): string {
+function hookLine({ hook, target, state, message = '', since }: HookJson, now: number): string {
   const of = `${hook} of ${target ?? 'the plan'}`;
   if (state === 'Running') {
     const known = since === undefined ? '' : `, for ${age(since, now)} now`;

@@ -26,9 +26,9 @@ import { mediumOf } from '../output.ts';
 import { previewOpen } from '../preview/preview-command.ts';
 import { renderPreview } from '../preview/view.ts';
 import { whyLines } from '../why/why-command.ts';
+import type { ShownStatus } from './json-form.ts';
 import { observe } from './observe.ts';
 import { render } from './render.ts';
-import type { StatusView } from './view.ts';
 
 const NOW = T0 + MINUTE;
 const LOOK = { hasColours: false, size: () => ({ columns: 200, rows: 24 }) };
@@ -46,7 +46,7 @@ async function told(name: keyof typeof DIALECTS, plan: KubeObject, ...workers: r
   const loaded = { dialect: DIALECTS[name], plans: () => [plan], world };
   const parts = buildViewParts();
   const leader = { state: 'held', holder: 'abc', since: later(0) } as const;
-  const view: StatusView = { leader, plans: await observe(loaded, parts, NOW) };
+  const view: ShownStatus = { leader, plans: await observe(loaded, parts, NOW) };
   return {
     view,
     status: render(view, 'text', NOW, LOOK),

@@ -14,11 +14,11 @@ import { latestHash } from '../../dialects/cattle/plan/latest.ts';
 import { type Job, jobs, nodes, pods } from '../../kube/resources.ts';
 import { pause } from '../controls/pause-abort.ts';
 import { retry } from '../controls/retry.ts';
-import { inspect, observe, viewAt } from './observe.ts';
+import type { ShownPlan } from './json-form.ts';
+import { inspect, observe, shownAt } from './observe.ts';
 import { render } from './render.ts';
 import { movingRows, sentenceOf } from './sentences.ts';
 import { toDo } from './text.ts';
-import type { PlanView } from './view.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const hosts = ['a', 'b'].map((name) =>
@@ -133,7 +133,7 @@ test.each<[string, Partial<CattleSpec>, true | undefined]>([
     }),
   );
   const plan = { ...buildCattlePlan('p', spec), status: { conditions } };
-  const view = viewAt(
+  const view = shownAt(
     await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW),
     NOW,
   );
@@ -149,7 +149,7 @@ test('a node that gets its Job next has no age', async () => {
   };
   const plan = { ...buildCattlePlan('p'), status };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const view = viewAt(
+  const view = shownAt(
     await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW),
     NOW,
   );
@@ -172,7 +172,7 @@ const RUNS = {
   },
 };
 
-async function viewWith(job: Job, told: CattleCondition[] = []): Promise<PlanView> {
+async function viewWith(job: Job, told: CattleCondition[] = []): Promise<ShownPlan> {
   const status = {
     latestVersion: 'v1.2.3',
     latestHash: HASH,
@@ -181,7 +181,7 @@ async function viewWith(job: Job, told: CattleCondition[] = []): Promise<PlanVie
   };
   const plan = { ...buildCattlePlan('p', { concurrency: 1 }), status };
   const world = buildWorldOf([nodes, hosts], [jobs, [job]], [pods, []]);
-  return viewAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
+  return shownAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
 }
 
 test('nodes are queued since the last Job was made', async () => {
@@ -194,7 +194,7 @@ test('nodes are queued since the last Job was made', async () => {
 test('a node whose Job succeeded, and whose label is refused, is not done and says why', async () => {
   const job = { ...RUNS, status: { conditions: [{ type: 'Complete', status: 'True' } as const] } };
   const refused = 'a: the API server refuses to change its object: nodes "a" is forbidden';
-  const phaseIn = ({ stages }: PlanView) =>
+  const phaseIn = ({ stages }: ShownPlan) =>
     stages.flatMap(({ targets }) => targets.map(({ phase }) => phase));
   expect(phaseIn(await viewWith(job))).toEqual(['verifying', 'pending']);
   const view = await viewWith(job, [
@@ -227,7 +227,7 @@ test('while its channel is down a Plan can be paused: it is not over', async () 
   const plan: CattlePlan = { ...buildCattlePlan('p', channel), status: { conditions } };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
   const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
-  const view = viewAt(inspection, NOW);
+  const view = shownAt(inspection, NOW);
   expect(view.phase).toBe('invalid');
   const said = pause({ ...inspection, view }, NOW).said;
   expect([said[0], said[2]]).toEqual([
@@ -266,7 +266,7 @@ test('a Plan that was aborted and has ended is neither paused, nor is a node ret
       buildViewParts(),
       NOW,
     );
-    return { ...inspection, view: viewAt(inspection, NOW) };
+    return { ...inspection, view: shownAt(inspection, NOW) };
   };
   const stopped = await given({}, { 'refit.upgrade.cattle.io/abort': 'wrong' }, [aborted]);
   expect(() => pause(stopped, NOW)).toThrow('nothing is left to pause');
@@ -294,12 +294,12 @@ test('a node whose Job was refused is not retried: its Plan is corrected', async
   const plan: CattlePlan = { ...buildCattlePlan('p'), status };
   const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
   const refused = 'was refused, and would be refused again: correct the plan (see: refit why a)';
-  expect(() => retry('a')({ ...inspection, view: viewAt(inspection, NOW) }, NOW)).toThrow(refused);
+  expect(() => retry('a')({ ...inspection, view: shownAt(inspection, NOW) }, NOW)).toThrow(refused);
 });
 
 test('a Plan whose selector meets no Node: correcting it is enough', () => {
   const plan = { dialect: 'cattle', phase: 'empty', stages: [], waits: [], next: [] };
-  expect(toDo(withTexts(plan) as unknown as PlanView)).toEqual([
+  expect(toDo(withTexts(plan) as unknown as ShownPlan)).toEqual([
     'No node was upgraded. Correct the nodeSelector of the Plan, or its concurrency, which must be at least 1. The Plan then continues by itself.',
   ]);
 });
@@ -326,10 +326,10 @@ test.each<[string, string, Partial<CattleSpec>, Partial<CattleSpec>]>([
       message,
     }));
     const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-    const viewWithSpec = async (spec: Partial<CattleSpec>): Promise<PlanView> => {
+    const viewWithSpec = async (spec: Partial<CattleSpec>): Promise<ShownPlan> => {
       const plan: CattlePlan = { ...buildCattlePlan('p', spec), status: { conditions } };
       const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
-      return viewAt(inspection, NOW);
+      return shownAt(inspection, NOW);
     };
     expect((await viewWithSpec(wrong)).reason).toBe(old);
     const shown = JSON.stringify(await viewWithSpec(corrected));

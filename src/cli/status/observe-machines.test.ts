@@ -8,9 +8,9 @@ import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
 import { withRequest } from '../../dialects/capi/plan/rollout.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
+import type { ShownStatus } from './json-form.ts';
 import { observe } from './observe.ts';
 import { render } from './render.ts';
-import type { StatusView } from './view.ts';
 
 const LOOK = { hasColours: false, size: () => ({ columns: 100, rows: 24 }) };
 
@@ -27,7 +27,7 @@ function machineNode(machine: string, cluster?: string): Node {
   });
 }
 
-async function look(...plans: readonly Node[]): Promise<StatusView> {
+async function look(...plans: readonly Node[]): Promise<ShownStatus> {
   const loaded = { dialect: capi, plans: () => plans, world: buildWorldOf([nodes, plans]) };
   const leader = { state: 'held', holder: 'abc', since: later(0) } as const;
   return { leader, plans: await observe(loaded, buildViewParts(), T0) };

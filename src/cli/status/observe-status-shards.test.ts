@@ -17,9 +17,9 @@ import { customResourceDefinitions, nodes } from '../../kube/resources.ts';
 import { clientOver } from '../../kube/transport/http-client.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { systemClock } from '../../util/clock.ts';
+import type { ShownPlan } from './json-form.ts';
 import { loadOnce } from './load.ts';
 import { observe } from './observe.ts';
-import type { PlanView } from './view.ts';
 
 const NAMES = Array.from({ length: 5_001 }, (_, index) => `w${index}`);
 
@@ -48,7 +48,7 @@ function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
   };
 }
 
-async function look(plan: Plan, shards: readonly StatusShard[]): Promise<PlanView | undefined> {
+async function look(plan: Plan, shards: readonly StatusShard[]): Promise<ShownPlan | undefined> {
   const workers = NAMES.map((name) => buildNode(name));
   const world = buildWorldOf([controlNodes, []], [nodes, workers], [statusShards, shards]);
   const [view] = await observe(

@@ -1,24 +1,21 @@
 /** Inspects all plans for the same point in time, with the same decision function that the controller uses. */
 
 import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
-import { settle } from '../../engine/assess/advance.ts';
-import { assess } from '../../engine/assess/assess.ts';
-import { needsOf } from '../../engine/assess/needs.ts';
-import { failureOf } from '../../engine/assess/target-failures.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
-import { drainWarnings } from '../../engine/explain/drain-warnings.ts';
-import { explainToPeople } from '../../engine/explain/explain.ts';
-import { factsOf } from '../../engine/gates/types.ts';
-import { describeOpening, openingFor } from '../../engine/gates/window-open.ts';
-import { answerOf } from '../../engine/model/asked.ts';
+import {
+  hasUnknownFailure,
+  needsPodCount,
+  openQuestions,
+  readForPeople,
+  warningsOf,
+} from '../../engine/explain/inspect.ts';
 import { runNameOf } from '../../engine/model/failures.ts';
 import {
   isFinal,
   type Source,
   sourceOf,
-  targetsIn,
   withStages,
   withTargets,
 } from '../../engine/model/rollout.ts';
@@ -28,7 +25,6 @@ import { unresolvedIn } from '../../engine/policy/references.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
-import { needsBudgetPods } from '../../engine/schedule/fewest-first.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
@@ -36,19 +32,13 @@ import { listed } from '../../util/phrases.ts';
 import type { PlanTexts } from '../contract/session-dialect.ts';
 import { type JobPlaceFindings, lookAtJobPlaces } from '../job-places.ts';
 import { unlistedJobs } from '../unlisted-jobs.ts';
-import {
-  type DrainProbe,
-  type InspectionAnswers,
-  inspectionAnswers,
-  type Question,
-} from './answers.ts';
-import { decidedIn } from './decided.ts';
+import { type InspectionAnswers, inspectionAnswers, type Question } from './answers.ts';
 import { harmless } from './harmless.ts';
 import type { Sources } from './inspection-sources.ts';
+import { planJson, type ShownPlan } from './json-form.ts';
 import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter, refOf } from './plan-names.ts';
 import type { TextsOf } from './texts-of.ts';
-import { type PlanView, viewOf } from './view.ts';
 
 export interface ViewParts {
   readonly sources: Sources;
@@ -99,20 +89,20 @@ export class UnreadablePlan extends RefitError {
   }
 }
 
-export async function observe(loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
+export async function observe(loaded: Loaded, parts: ViewParts, now: number): Promise<ShownPlan[]> {
   const { inspections, unreadable } = await inspectAll([loaded], parts, now);
   const views = [
-    ...inspections.map((each) => viewAt(each, now)),
-    ...unreadable.map((fault) => viewOfFault(fault, parts.textsOf)),
+    ...inspections.map((each) => shownAt(each, now)),
+    ...unreadable.map((fault) => shownFault(fault, parts.textsOf)),
   ];
   return views.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 }
 
 /** Returns the view of an unreadable plan. It has the error as its reason, and no stages. */
-export function viewOfFault(
+export function shownFault(
   { dialect, plan, message }: UnreadablePlan,
   textsOf: TextsOf,
-): PlanView {
+): ShownPlan {
   const { kind, name, namespace, uid, created } = sourceOf(dialect.plans, plan);
   const fault = { phase: 'invalid', reason: message, stages: [], waits: [], next: [] } as const;
   const shown = harmless({
@@ -128,7 +118,7 @@ export function viewOfFault(
   return { ...shown, texts: textsOf(dialect.name) };
 }
 
-function placeOf({ cluster = '', name }: PlanView): string {
+function placeOf({ cluster = '', name }: ShownPlan): string {
   return `${cluster}/${name}`;
 }
 
@@ -240,7 +230,7 @@ export async function inspect(
     if ((policy.silences ?? []).length > 0) silencing = await answers.silencing();
     await answers.addHealth((policy.health?.checks ?? []).map((check) => check.name));
     await answers.addLocks(policy.coordinate ?? []);
-    if (countsPods && needsBudgetPods(look(), policy)) await answers.addBudgetPods();
+    if (countsPods && needsPodCount(look(), policy)) await answers.addBudgetPods();
   }
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -277,12 +267,6 @@ export async function inspect(
   };
 }
 
-/** Returns true if a target has failed, and neither its node nor the record of the rollout says why. */
-function hasUnknownFailure(snapshot: Snapshot): boolean {
-  const failed = targetsIn(snapshot.rollout, 'failed');
-  return failed.some((target) => failureOf(snapshot, target) === undefined);
-}
-
 /**
  * Resolves with findings about a policy from a file. If the cluster has the policy, its conditions say what the
  * controller allows and cannot use.
@@ -311,7 +295,7 @@ function mayBeDecided({ waves = [], health, rollsBackOnFailure }: RolloutPolicy)
 /** What the view of a plan is made from. It is plain data, so that it can be written to a file. */
 export interface SeenPlan
   extends Pick<Inspection, 'snapshot' | 'policy' | 'silencing' | 'runs' | 'warnings' | 'unseen'>,
-    Pick<PlanView, 'dialect' | 'namespace' | 'cluster' | 'updateConfig'> {}
+    Pick<ShownPlan, 'dialect' | 'namespace' | 'cluster' | 'updateConfig'> {}
 
 /** Returns what the view of an inspected plan is made from. */
 export function seenIn({ dialect, plan, ...inspection }: Inspection): SeenPlan {
@@ -330,93 +314,41 @@ export function seenIn({ dialect, plan, ...inspection }: Inspection): SeenPlan {
   };
 }
 
-export function viewAt(inspection: Inspection, now: number): PlanView {
-  return viewOfSeen(seenIn(inspection), inspection.texts, now);
+/** Returns an inspected plan as it is shown. */
+export function shownAt(inspection: Inspection, now: number): ShownPlan {
+  return shownPlan(seenIn(inspection), inspection.texts, now);
 }
 
-/**
- * Returns the view of a plan. The view explains the recorded state, and not the next state, because there may be no
- * running controller that would record the next state.
- */
-export function viewOfSeen(
-  { dialect, snapshot, policy, warnings, ...seen }: SeenPlan,
+/** Returns a plan that was seen at `now` as it is shown. */
+export function shownPlan(
+  { snapshot, policy, runs, ...beside }: SeenPlan,
   texts: PlanTexts,
   now: number,
-): PlanView {
-  const assessment = assess(snapshot, policy, now);
-  const upcoming = settle(assessment).snapshot.rollout;
-  const explanation = explainToPeople(assessment);
-  const opening = openingFor(policy, snapshot.plan.controls, now);
-  const opened =
-    opening === undefined
-      ? []
-      : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
-  const decided = decidedIn(snapshot, policy, now);
-  // The condition of the policy may contain the same sentence. It is shown once.
-  const missing = (snapshot.outside.locks ?? [])
-    .flatMap(({ notFound }) => notFound ?? [])
-    .filter((sentence) => !warnings.some((warning) => warning.includes(sentence)));
-  const said = [...opened, ...drainWarnings(snapshot, policy), ...missing, ...warnings];
-  const own = { explanation, upcoming, decided, warnings: said };
-  return viewOf(dialect, texts, { ...assessment, ...seen, ...own });
+): ShownPlan {
+  const reading = readForPeople(snapshot, policy, now, runs);
+  const found = warningsOf(snapshot, policy, now, beside.warnings);
+  const warnings = [...found, ...beside.warnings];
+  return { ...planJson(reading, { ...beside, warnings }), texts };
 }
 
-/**
- * Returns the questions of the recorded state and of the next state. The next state is included, because a new plan
- * reaches its gates only in the next state.
- */
+/** Returns the questions whose answers are needed to read the plan. */
 function questionsOf(
   snapshot: Snapshot,
   policy: RolloutPolicy,
   answers: InspectionAnswers,
   now: number,
 ): Question[] {
-  const assessment = assess(snapshot, policy, now);
-  const probes = [
-    ...needsOf(assessment).probes,
-    ...explainToPeople(assessment).probes,
-    ...needsOf(settle(assessment)).probes,
-  ];
-  const drains = drainsIn(snapshot, policy, now).filter(
-    ({ node }) => answers.known.drainOf(node) === undefined,
-  );
-  const asked = new Map([...probes, ...drains].map((question) => [keyOf(question), question]));
+  const { probes, drains } = openQuestions(snapshot, policy, now);
+  const unknown = drains
+    .filter(({ node }) => answers.known.drainOf(node) === undefined)
+    .map((drain): Question => ({ kind: 'drain', ...drain }));
+  const asked = new Map([...probes, ...unknown].map((question) => [keyOf(question), question]));
   return [...asked.values()];
 }
 
 function keyOf(question: Question): string {
   if (question.kind === 'drain-delegation') return `drain delegation ${question.target.key}`;
   return 'node' in question ? `${question.kind} ${question.node}` : question.kind;
-}
-
-/**
- * Returns a question for each node that the leader drains now. Only the leader knows when a drain began, so the
- * question uses the time of the node's report, which is close to that time. If the drain would then seem to have
- * exceeded its deadline, a later time is used.
- */
-function drainsIn(
-  { rollout, targets }: Snapshot,
-  policy: RolloutPolicy,
-  now: number,
-): DrainProbe[] {
-  if (isFinal(rollout) || !policy.drain.enabled) return [];
-  const earliest = now - policy.stepDeadlines.drain + 1000;
-  return targetsIn(rollout, 'intended').flatMap((target): DrainProbe[] => {
-    const { observation, drainDelegation, node } = factsOf({ targets }, target);
-    const isDrained =
-      observation.kind === 'working' &&
-      observation.waitsFor === 'drain' &&
-      answerOf(drainDelegation) === true;
-    if (!isDrained || !node?.unschedulable) return [];
-    const began = Date.parse(observation.since);
-    return [
-      {
-        kind: 'drain',
-        node: node.name,
-        since: Math.max(Number.isNaN(began) ? now : began, earliest),
-      },
-    ];
-  });
 }
 
 /**

@@ -4,20 +4,20 @@ import { expect, test } from 'vitest';
 import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { later } from '../../../test/support/clock/times.ts';
 import { mediumOf } from '../output.ts';
+import type { ShownPlan, TargetJson } from './json-form.ts';
 import { picture } from './picture.ts';
-import type { PlanView, TargetView } from './view.ts';
 
 const medium = (columns: number) =>
   mediumOf({ hasColours: false, size: () => ({ columns, rows: 24 }) });
 const S = 1000;
 
 function view(
-  targets: readonly Partial<TargetView>[],
-  phase: PlanView['phase'] = 'done',
+  targets: readonly Partial<TargetJson>[],
+  phase: ShownPlan['phase'] = 'done',
   dialect = 'autopilot',
-): PlanView {
+): ShownPlan {
   const own = targets.map(
-    (target): TargetView => ({ name: 'w1', phase: 'done', since: later(0), ...target }),
+    (target): TargetJson => ({ name: 'w1', phase: 'done', since: later(0), ...target }),
   );
   const stage = {
     command: 0,

@@ -4,8 +4,8 @@ import { formatDuration } from '../../util/duration.ts';
 import type { StepShade } from '../contract/session-dialect.ts';
 import type { Medium } from '../output.ts';
 import { wrapped } from '../phrases.ts';
+import type { ShownPlan, TargetJson } from './json-form.ts';
 import { targetsOf } from './sentences.ts';
-import type { PlanView, TargetView } from './view.ts';
 
 /** The maximum number of columns of the picture. A wider picture is not easier to read. */
 const MOST_COLUMNS = 78;
@@ -36,7 +36,7 @@ const AT_WORK: Shade = { shade: '■', word: 'at work' };
 const WAITING: Shade = { shade: '·', word: 'wait' };
 /** All shades, in the order of the legend. */
 const LEGEND: readonly Shade[] = [...Object.values(SHADES), AT_WORK, WAITING];
-const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
+const MARKS: Partial<Record<TargetJson['phase'], string>> = { done: '●', failed: '✗' };
 
 export interface Segment extends Shade {
   /** The start of the segment in milliseconds since the Unix epoch. */
@@ -46,7 +46,7 @@ export interface Segment extends Shade {
 }
 
 interface Row {
-  readonly target: TargetView;
+  readonly target: TargetJson;
   readonly segments: readonly Segment[];
 }
 
@@ -54,7 +54,7 @@ interface Row {
  * Returns the lines of the picture. Returns no lines for a plan that has not ended, that upgraded no node, or that has
  * too many nodes for a screen.
  */
-export function picture(plan: PlanView, { width, paint }: Medium): string[] {
+export function picture(plan: ShownPlan, { width, paint }: Medium): string[] {
   const rows = targetsOf(plan).flatMap((target) => rowOf(target, plan));
   if (rows.length === 0 || rows.length > MOST_ROWS || isOpen(plan)) return [];
   const from = Math.min(...rows.flatMap(({ segments }) => segments.map((each) => each.from)));
@@ -79,7 +79,7 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
 }
 
 /** Returns the steps and waits of a target, in order. Returns an empty list if `picture` draws no bar for the target. */
-export function segmentsOf(target: TargetView, plan: PlanView): readonly Segment[] {
+export function segmentsOf(target: TargetJson, plan: ShownPlan): readonly Segment[] {
   return rowOf(target, plan)[0]?.segments ?? [];
 }
 
@@ -87,7 +87,7 @@ export function segmentsOf(target: TargetView, plan: PlanView): readonly Segment
  * Returns the row of a target with its segments. Returns an empty list if the target never began, if its node has a
  * later signal, or if the end of the target is unknown.
  */
-function rowOf(target: TargetView, { texts }: PlanView): Row[] {
+function rowOf(target: TargetJson, { texts }: ShownPlan): Row[] {
   const shadeOf = (step: string): Shade => {
     const found = texts.steps.get(step);
     return found === undefined ? AT_WORK : SHADES[found];
@@ -112,12 +112,12 @@ function rowOf(target: TargetView, { texts }: PlanView): Row[] {
 }
 
 /** Returns false for a target whose agent has not answered its signal yet, or never did before the deadline. */
-function hasAnswered({ phase, step, failureReason }: TargetView): boolean {
+function hasAnswered({ phase, step, failureReason }: TargetJson): boolean {
   if (phase === 'signalled' || phase === 'intended') return false;
   return step !== undefined || failureReason !== 'DeadlineExceeded';
 }
 
-function isOpen({ phase }: PlanView): boolean {
+function isOpen({ phase }: ShownPlan): boolean {
   return phase === 'new' || phase === 'running';
 }
 

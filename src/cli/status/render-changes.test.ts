@@ -9,9 +9,9 @@ import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
+import type { ShownStatus, StageJson } from './json-form.ts';
 import type { LeaderView } from './load.ts';
 import { changesBetween } from './render.ts';
-import type { StageView, StatusView } from './view.ts';
 
 const NOW = T0 + MINUTE;
 const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } }) }];
@@ -26,14 +26,14 @@ function planWith(w1: string, w2: string, state = 'SchedulableWait', why?: strin
 async function look(
   plans: readonly Plan[],
   workers: readonly Node[],
-  more: Partial<StatusView> = {},
+  more: Partial<ShownStatus> = {},
 ) {
   const leader: LeaderView = { state: 'unknown' };
   return { leader, plans: await lookAt(plans, [], [...workers, buildNode('w3')], NOW), ...more };
 }
 
 /** Returns the lines between two views without their time. Checks that all lines have the same time. */
-function told(before: StatusView | undefined, after: StatusView): string[] {
+function told(before: ShownStatus | undefined, after: ShownStatus): string[] {
   const lines = changesBetween(before, after, NOW);
   expect(lines.filter((line) => !line.startsWith(`${later(MINUTE)} `))).toEqual([]);
   return lines.map((line) => line.slice(later(0).length + 1));
@@ -68,13 +68,13 @@ test('a step, then the end of one, then a wait for a gate', async () => {
   ]);
 });
 
-const allDone = (stage: StageView): StageView => ({
+const allDone = (stage: StageJson): StageJson => ({
   ...stage,
   targets: stage.targets.map((target) => ({ ...target, phase: 'done' })),
 });
 
 test('a node that is done: how far the plan is, and how long the rest takes', async () => {
-  const at = async (w2: string, spent: number): Promise<StatusView> => {
+  const at = async (w2: string, spent: number): Promise<ShownStatus> => {
     const view = await look([planWith('SignalCompleted', w2)], [W1, W2]);
     const plans = view.plans.map((plan) => ({
       ...plan,

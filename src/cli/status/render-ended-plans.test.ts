@@ -9,9 +9,9 @@ import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { mediumOf } from '../output.ts';
 import { whyLines } from '../why/why-command.ts';
+import type { ShownPlan } from './json-form.ts';
 import { render } from './render.ts';
 import { exitCodeOf } from './status-command.ts';
-import type { PlanView } from './view.ts';
 
 const COMPLETED = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }));
 const targets = { workers: listed('w1') };
@@ -22,7 +22,7 @@ const ran = signalled(
 );
 const LOOK = { hasColours: false, size: () => ({ columns: 160, rows: 24 }), advises: true };
 
-async function look(plan: Plan): Promise<PlanView> {
+async function look(plan: Plan): Promise<ShownPlan> {
   const [view] = await lookAt([plan], [], [ran], T0 + HOUR);
   if (!view) throw new Error('no view');
   return view;

@@ -16,9 +16,9 @@ import { HOLD_ANNOTATION, type Hold } from '../../signal/holds.ts';
 import { retrySkipped } from '../controls/retry-skipped.ts';
 import { mediumOf } from '../output.ts';
 import { whyLines } from '../why/why-command.ts';
-import { inspect, viewAt } from './observe.ts';
+import type { ShownStatus } from './json-form.ts';
+import { inspect, shownAt } from './observe.ts';
 import { render } from './render.ts';
-import type { StatusView } from './view.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const LOOK = { hasColours: false, size: () => ({ columns: 200, rows: 24 }) };
@@ -44,7 +44,7 @@ async function look(
   state: string,
   states: Readonly<Record<string, string>>,
   holds: Holds,
-): Promise<StatusView> {
+): Promise<ShownStatus> {
   const plans = await lookAt([planWith(state, states)], [], nodesWith(holds), NOW);
   return { leader: { state: 'held', holder: 'abc', since: later(0) }, plans };
 }
@@ -130,7 +130,7 @@ test('refit retry --skipped names the nodes that are still held', async () => {
     world: buildWorld([], nodesWith({ w1: ANN })),
   };
   const inspection = await inspect(seen, plan, buildViewParts(), NOW);
-  const { said } = retrySkipped({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
+  const { said } = retrySkipped({ ...inspection, view: shownAt(inspection, NOW) }, NOW);
   expect(said).toEqual([
     'w1, w3 of Plan autopilot (id1) will be tried again.',
     'A node starts when the nodes before it have started and its gates pass.',

@@ -14,8 +14,8 @@ import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { mediumOf } from '../output.ts';
 import { whyLines } from '../why/why-command.ts';
+import type { ShownStatus } from './json-form.ts';
 import { render } from './render.ts';
-import type { StatusView } from './view.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const LOOK = { hasColours: false, size: () => ({ columns: 200, rows: 24 }) };
@@ -32,7 +32,7 @@ interface Case {
   readonly policy?: UpgradePolicySpec;
 }
 
-async function look(given: Case): Promise<StatusView> {
+async function look(given: Case): Promise<ShownStatus> {
   const { controller = 'SignalCompleted', description = 'w1: it crashed', policy = {} } = given;
   const [w1, w2, w3] = given.workers ?? ['SignalApplyFailed', 'SignalApplyFailed', 'SignalPending'];
   const status = statusOf(

@@ -5,11 +5,11 @@
 import { expect, test } from 'vitest';
 import { T0 } from '../../../test/support/clock/times.ts';
 import type { Output } from '../output.ts';
+import type { ShownStatus } from './json-form.ts';
 import { watchWriter } from './render.ts';
-import type { StatusView } from './view.ts';
 
-const NONE: StatusView = { leader: { state: 'none' }, plans: [] };
-const UNKNOWN: StatusView = { leader: { state: 'unknown' }, plans: [] };
+const NONE: ShownStatus = { leader: { state: 'none' }, plans: [] };
+const UNKNOWN: ShownStatus = { leader: { state: 'unknown' }, plans: [] };
 
 function recorder(isTerminal: boolean): { output: Output; written: string[] } {
   const written: string[] = [];

@@ -5,10 +5,9 @@ import { rfc3339 } from '../../util/clock.ts';
 import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
-import { jsonOf } from './json-form.ts';
-import { isRoutine, percentOf, toldOnce, withoutReports } from './sentences.ts';
+import { jsonOf, type ShownPlan, type ShownStatus, type StatusJson } from './json-form.ts';
+import { isRoutine, percentOf, progressIn, toldOnce, withoutReports } from './sentences.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
-import type { PlanView, StatusView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
@@ -18,13 +17,19 @@ type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
  * Returns the output. `now` is in milliseconds since the Unix epoch. Only the text forms contain ages, so json and yaml
  * do not change as time passes.
  */
-export function render(view: StatusView, form: Form, now: number, shape: Shape): string {
-  if (form === 'json') return `${JSON.stringify(jsonOf(view), undefined, 2)}\n`;
-  if (form === 'yaml') return writeYaml(jsonOf(view));
-  return `${renderLines(view, form, now, shape).join('\n')}\n`;
+export function render(view: ShownStatus, form: Form, now: number, shape: Shape): string {
+  if (form === 'text' || form === 'wide')
+    return `${renderLines(view, form, now, shape).join('\n')}\n`;
+  const json: StatusJson = jsonOf(view);
+  return form === 'json' ? `${JSON.stringify(json, undefined, 2)}\n` : writeYaml(json);
 }
 
-function renderLines(view: StatusView, form: 'text' | 'wide', now: number, shape: Shape): string[] {
+function renderLines(
+  view: ShownStatus,
+  form: 'text' | 'wide',
+  now: number,
+  shape: Shape,
+): string[] {
   const medium = mediumOf(shape);
   const notes = noteLines(view, now).flatMap((line) => wrapped(line, medium.width));
   const painted = notes.map((line) => medium.paint('yellow', line));
@@ -33,7 +38,7 @@ function renderLines(view: StatusView, form: 'text' | 'wide', now: number, shape
   return [...painted, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
 }
 
-export type Show = (view: StatusView, now: number) => void;
+export type Show = (view: ShownStatus, now: number) => void;
 
 /**
  * Returns the function that shows each view of a watch. It redraws a terminal, writes lines of changes to a pipe, or writes one JSON or
@@ -62,7 +67,7 @@ function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
 }
 
 function writeChanges(output: Output): Show {
-  let before: StatusView | undefined;
+  let before: ShownStatus | undefined;
   return (view, now) => {
     const lines = changesBetween(before, view, now);
     before = view;
@@ -72,8 +77,8 @@ function writeChanges(output: Output): Show {
 
 /** Returns a line with the time `now` for each change between two views. Without `before`, it describes the whole view. */
 export function changesBetween(
-  before: StatusView | undefined,
-  after: StatusView,
+  before: ShownStatus | undefined,
+  after: ShownStatus,
   now: number,
 ): string[] {
   const printed = new Set(before ? linesOf(before) : []);
@@ -88,13 +93,13 @@ export function changesBetween(
   ].map((line) => `${rfc3339(now)} ${line}`);
 }
 
-function linesOf(view: StatusView): string[] {
+function linesOf(view: ShownStatus): string[] {
   const none = view.plans.length === 0 ? ['There is no plan.'] : [];
   // The notes have no age in this output, because a new age would count as a change of the view.
   return [...notesOf(view).map(({ problem, effect }) => `${problem}: ${effect}`), ...none];
 }
 
-function changesOf(before: PlanView | undefined, after: PlanView, now: number): string[] {
+function changesOf(before: ShownPlan | undefined, after: ShownPlan, now: number): string[] {
   const printed = new Set(before ? eventsOf(before) : []);
   const found = eventsOf(after, before === undefined);
   const lines = [
@@ -105,23 +110,22 @@ function changesOf(before: PlanView | undefined, after: PlanView, now: number): 
   return lines.map((line) => `${subjectOf(after)} ${line}`);
 }
 
-function subjectOf(plan: PlanView): string {
+function subjectOf(plan: ShownPlan): string {
   return plan.texts.advice.subject ?? fullNameOf(plan);
 }
 
 /**
  * Returns one line for each role: how many targets of the role are done. A role with several stages has one line, too.
  */
-function sumsOf({ stages }: PlanView): string[] {
+function sumsOf({ stages }: ShownPlan): string[] {
   return [...Map.groupBy(stages, ({ role }) => role)].flatMap(([role, own]) => {
-    const targets = own.flatMap((stage) => stage.targets);
-    const done = targets.filter(({ phase }) => phase === 'done').length;
-    return targets.length === 0 ? [] : [`has ${done} of ${targets.length} ${role}s done`];
+    const { done, total } = progressIn(own.flatMap((stage) => stage.targets));
+    return total === 0 ? [] : [`has ${done} of ${total} ${role}s done`];
   });
 }
 
 /** Returns the progress since the last view. Leaves out parts that have not changed, such as an estimate. */
-function progressSince(before: PlanView, after: PlanView, now: number): string[] {
+function progressSince(before: ShownPlan, after: ShownPlan, now: number): string[] {
   if (!isOpen(after) || percentOf(before) >= percentOf(after)) return [];
   const known = new Set(progressOf(before, now));
   return [
@@ -132,7 +136,7 @@ function progressSince(before: PlanView, after: PlanView, now: number): string[]
 }
 
 /** Returns the lines about a plan. In the first view, targets that are done have no lines, because the view shows their number. */
-function eventsOf(plan: PlanView, isFirst = false): string[] {
+function eventsOf(plan: ShownPlan, isFirst = false): string[] {
   const { reason, stages, waits, decided = [], warnings = [] } = plan;
   const targets = stages.flatMap(({ role, targets }) =>
     targets.map((target) => ({ ...target, role })),
@@ -152,7 +156,7 @@ function eventsOf(plan: PlanView, isFirst = false): string[] {
   ];
 }
 
-function waitText({ target, reason: { code, message } }: Wait, plan: PlanView): string {
+function waitText({ target, reason: { code, message } }: Wait, plan: ShownPlan): string {
   const subject = target ? `${target} ` : '';
   return `${subject}waits (${code}): ${withoutReports(message, plan)}`;
 }

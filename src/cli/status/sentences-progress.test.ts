@@ -3,23 +3,23 @@
 import { expect, test } from 'vitest';
 import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { ShownPlan, TargetJson } from './json-form.ts';
 import { percentOf, remainingOf, waitLines } from './sentences.ts';
 import { renderPlan } from './text.ts';
-import type { PlanView, TargetView } from './view.ts';
 
-const done = (name: string, ...spent: number[]): TargetView => ({
+const done = (name: string, ...spent: number[]): TargetJson => ({
   name,
   phase: 'done',
   since: later(0),
   spent: Object.fromEntries(spent.map((ms, index) => [`step${index}`, ms])),
 });
-const open = (name: string, phase: 'pending' | 'working' = 'pending'): TargetView => ({
+const open = (name: string, phase: 'pending' | 'working' = 'pending'): TargetJson => ({
   name,
   phase,
   since: later(0),
 });
 
-function planOf(targets: readonly TargetView[], more: Partial<PlanView> = {}): PlanView {
+function planOf(targets: readonly TargetJson[], more: Partial<ShownPlan> = {}): ShownPlan {
   const stage = {
     command: 0,
     role: 'worker',
@@ -57,7 +57,7 @@ test('the rest takes as many rounds as slots need, each as long as a typical nod
   expect(remainingOf(planOf(TARGETS), T0)).toBe(2 * 60_000);
 });
 
-test.each<[string, PlanView]>([
+test.each<[string, ShownPlan]>([
   ['no node is done', planOf([open('w1')])],
   [
     'no agent said how long it took',

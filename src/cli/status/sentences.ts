@@ -1,11 +1,12 @@
 /** Describes targets and waits. If there are few targets, each has a row of its own; otherwise there is one row for each state. */
 
+import { type Counts, percentOf as percentDone } from '../../engine/explain/progress.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { isPartOf, tellsOnly } from '../../engine/reasons/about-target.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
-import type { HoldView, PlanView, StageView, TargetView } from './view.ts';
+import type { HoldJson, ShownPlan, StageJson, TargetJson } from './json-form.ts';
 
 /** The most targets in the same state that have rows of their own. More targets share a row, so that a plan fits on a screen. */
 const FEW = 8;
@@ -23,7 +24,7 @@ export function sentenceOf({ name, state, age: time, message }: TargetRow): stri
   return `${name} ${state}${time === '' ? '' : ` (${time})`}${message === '' ? '' : `: ${message}`}`;
 }
 
-export function rowOf(target: TargetView, wait: Wait | undefined, now: number): TargetRow {
+export function rowOf(target: TargetJson, wait: Wait | undefined, now: number): TargetRow {
   const { name, since, phase } = target;
   // The age is left out if the record does not contain the time at which the target reached this phase.
   const isUnknown = phase === 'intended' && Date.parse(since) >= now;
@@ -35,7 +36,7 @@ export function rowOf(target: TargetView, wait: Wait | undefined, now: number): 
   };
 }
 
-function stateOf({ phase, step = phase }: TargetView): string {
+function stateOf({ phase, step = phase }: TargetJson): string {
   if (phase === 'intended') return 'starting';
   if (phase === 'verifying') return 'upgraded, verifying';
   if (phase === 'failed') return step === phase ? phase : `failed at ${step}`;
@@ -43,7 +44,7 @@ function stateOf({ phase, step = phase }: TargetView): string {
 }
 
 function messageOf(
-  { phase, failure, rolledBack, gone, drains, stalled, runs }: TargetView,
+  { phase, failure, rolledBack, gone, drains, stalled, runs }: TargetJson,
   wait: Wait | undefined,
 ): string {
   if (phase === 'failed') {
@@ -63,13 +64,13 @@ function messageOf(
     : '';
 }
 
-export function isMoving({ phase }: Pick<TargetView, 'phase'>): boolean {
+export function isMoving({ phase }: Pick<TargetJson, 'phase'>): boolean {
   return (
     phase === 'intended' || phase === 'signalled' || phase === 'working' || phase === 'verifying'
   );
 }
 
-export function targetsOf({ stages }: Pick<PlanView, 'stages'>): readonly TargetView[] {
+export function targetsOf({ stages }: Pick<ShownPlan, 'stages'>): readonly TargetJson[] {
   return stages.flatMap(({ targets }) => targets);
 }
 
@@ -77,7 +78,7 @@ export function targetsOf({ stages }: Pick<PlanView, 'stages'>): readonly Target
  * Returns a row for each target in progress. If there are many, the targets in the same state share a row. The rows are
  * sorted by age, and the oldest is the first.
  */
-export function movingRows(plan: PlanView, now: number): TargetRow[] {
+export function movingRows(plan: ShownPlan, now: number): TargetRow[] {
   const waits = waitsByTarget(plan);
   const moving = targetsOf(plan).filter(isMoving);
   if (moving.length <= FEW)
@@ -96,11 +97,11 @@ export function movingRows(plan: PlanView, now: number): TargetRow[] {
     );
 }
 
-export function waitsByTarget({ waits }: PlanView): ReadonlyMap<string | undefined, Wait> {
+export function waitsByTarget({ waits }: ShownPlan): ReadonlyMap<string | undefined, Wait> {
   return new Map(waits.map((wait) => [wait.target, wait]));
 }
 
-export function failedRows(plan: PlanView, now: number): TargetRow[] {
+export function failedRows(plan: ShownPlan, now: number): TargetRow[] {
   const failed = targetsOf(plan).filter(({ phase }) => phase === 'failed');
   const rows = failed.slice(0, FEW).map((target) => failedRow(plan, target, now));
   if (failed.length <= FEW) return rows;
@@ -112,7 +113,7 @@ export function failedRows(plan: PlanView, now: number): TargetRow[] {
  * Returns the row of a failed target. If neither the node nor a record says why the target failed, the message is the
  * failed hook of the target, or else it says where to look.
  */
-export function failedRow(plan: PlanView, target: TargetView, now: number): TargetRow {
+export function failedRow(plan: ShownPlan, target: TargetJson, now: number): TargetRow {
   const row = rowOf(target, undefined, now);
   const events = `the reason is not recorded; Events may have it: kubectl get events -A --field-selector involvedObject.name=${row.name}`;
   const message = failedHook(plan, target) ?? events;
@@ -120,7 +121,7 @@ export function failedRow(plan: PlanView, target: TargetView, now: number): Targ
 }
 
 /** Returns the failure of the last hook of the target as a clause; undefined if none has failed. */
-function failedHook({ hooks = [] }: PlanView, { name }: TargetView): string | undefined {
+function failedHook({ hooks = [] }: ShownPlan, { name }: TargetJson): string | undefined {
   const found = hooks.find(({ target, state }) => target === name && state === 'Failed');
   return found && `the hook ${found.hook} failed: ${found.message ?? 'it gave no reason'}`;
 }
@@ -129,7 +130,7 @@ function failedHook({ hooks = [] }: PlanView, { name }: TargetView): string | un
  * Returns the reason of the plan without the advice about an edit, because the section `to do` has this advice for the
  * dialect of the plan.
  */
-export function reasonOf({ edit, reason }: Pick<PlanView, 'edit' | 'reason'>): string | undefined {
+export function reasonOf({ edit, reason }: Pick<ShownPlan, 'edit' | 'reason'>): string | undefined {
   return edit ?? reason;
 }
 
@@ -137,7 +138,7 @@ export function reasonOf({ edit, reason }: Pick<PlanView, 'edit' | 'reason'>): s
  * Returns why the plan ended or is about to end. Returns no lines if a failed target or a wait already shows the same
  * reason.
  */
-export function reasonLines(plan: PlanView, failed: readonly TargetRow[]): string[] {
+export function reasonLines(plan: ShownPlan, failed: readonly TargetRow[]): string[] {
   const { waits } = plan;
   const reason = reasonOf(plan);
   if (reason === undefined || waits.some((wait) => isPartOf(reason, wait.reason))) return [];
@@ -148,7 +149,7 @@ export function reasonLines(plan: PlanView, failed: readonly TargetRow[]): strin
 }
 
 /** Returns the text with short words in place of the reports of failed targets, because the output shows each report with its target. */
-export function withoutReports(text: string, plan: Pick<PlanView, 'stages'>): string {
+export function withoutReports(text: string, plan: Pick<ShownPlan, 'stages'>): string {
   let shorter = text;
   for (const { name, failure } of targetsOf(plan)) {
     if (failure !== undefined)
@@ -157,7 +158,7 @@ export function withoutReports(text: string, plan: Pick<PlanView, 'stages'>): st
   return shorter;
 }
 
-export function nextRows({ next, waits }: PlanView): TargetRow[] {
+export function nextRows({ next, waits }: ShownPlan): TargetRow[] {
   const isHeld = waits.some((wait) => wait.ofStage === true && !isRoutine(wait));
   const rows = next.map((name) => ({
     name,
@@ -172,7 +173,7 @@ export function nextRows({ next, waits }: PlanView): TargetRow[] {
 }
 
 /** Returns a line for each wait that prevents targets from starting, except for holds, which have lines of their own. */
-export function waitLines(plan: PlanView, now: number): string[] {
+export function waitLines(plan: ShownPlan, now: number): string[] {
   const moving = movingNames(plan);
   const held = new Set<string | undefined>(heldTargets(plan).map(({ name }) => name));
   const blocking = plan.waits.filter(
@@ -194,7 +195,7 @@ export function waitLines(plan: PlanView, now: number): string[] {
 }
 
 /** Returns one line for each target that people hold. If there are many, the last line says how many more there are. */
-export function heldLines(held: readonly (HoldView & { readonly name: string })[]): string[] {
+export function heldLines(held: readonly (HoldJson & { readonly name: string })[]): string[] {
   const shown = held.slice(0, FEW).map(({ name, by, reason, until }) => {
     const who = by === undefined ? '' : ` by ${by}`;
     const why = reason === undefined ? '' : `: ${reason}`;
@@ -208,13 +209,13 @@ export function heldLines(held: readonly (HoldView & { readonly name: string })[
  * Returns a sentence that says why the plan has skipped a target. The reason is not recorded, so the sentence is
  * certain only if the hold of the target still exists.
  */
-export function sentenceOfSkipped({ name, held }: Pick<TargetView, 'name' | 'held'>): string {
+export function sentenceOfSkipped({ name, held }: Pick<TargetJson, 'name' | 'held'>): string {
   const [hold] = held ? heldLines([{ name, ...held }]) : [];
   return `the plan left it out: ${hold ?? `${name} could not be drained, or was held or pinned then`}`;
 }
 
 /** Returns the targets that people hold, each once. */
-export function heldTargets(plan: Pick<PlanView, 'stages'>) {
+export function heldTargets(plan: Pick<ShownPlan, 'stages'>) {
   const held = targetsOf(plan).flatMap(({ name, held }) => (held ? [{ name, ...held }] : []));
   return [...new Map(held.map((each) => [each.name, each])).values()];
 }
@@ -227,7 +228,7 @@ export function pauseLines({
   paused,
   waits,
   phase,
-}: Pick<PlanView, 'paused' | 'waits' | 'phase'>): string[] {
+}: Pick<ShownPlan, 'paused' | 'waits' | 'phase'>): string[] {
   const isOpen = phase === 'new' || phase === 'running';
   const isTold = waits.some(({ reason }) => reason.code === 'Paused');
   if (paused === undefined || !isOpen || isTold) return [];
@@ -239,7 +240,7 @@ export function pauseLines({
  * Returns the plans without the warnings that an earlier plan of the list also has, because two plans may warn about each other in the same
  * words.
  */
-export function toldOnce<T extends Pick<PlanView, 'warnings'>>(plans: readonly T[]): T[] {
+export function toldOnce<T extends Pick<ShownPlan, 'warnings'>>(plans: readonly T[]): T[] {
   const told = new Set<string>();
   return plans.map((plan) => {
     const warnings = plan.warnings?.filter((warning) => !told.has(warning));
@@ -249,7 +250,7 @@ export function toldOnce<T extends Pick<PlanView, 'warnings'>>(plans: readonly T
 }
 
 /** Returns one line for each group of waits whose messages differ only in the name of the target. */
-function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string[] {
+function alikeLines(plan: ShownPlan, waits: readonly Wait[], now: number): string[] {
   const alike = Map.groupBy(waits, ({ target, reason }) =>
     target === undefined ? reason.message : withoutName(reason.message, target),
   );
@@ -262,7 +263,7 @@ function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string
 }
 
 /** Returns one line for each group of cordoned nodes whose messages differ only in the name of the node. */
-export function cordonLines({ cordoned = [] }: Pick<PlanView, 'cordoned'>): string[] {
+export function cordonLines({ cordoned = [] }: Pick<ShownPlan, 'cordoned'>): string[] {
   const alike = Map.groupBy(cordoned, ({ target, message }) => withoutName(message, target));
   return [...alike.values()].flatMap(([first, ...others]) => {
     if (!first) return [];
@@ -304,7 +305,7 @@ export function isRoutine({ reason }: Pick<Wait, 'reason'>): boolean {
   return ROUTINE.has(reason.code);
 }
 
-export function movingNames(plan: PlanView): ReadonlySet<string> {
+export function movingNames(plan: ShownPlan): ReadonlySet<string> {
   return new Set(targetsOf(plan).flatMap((target) => (isMoving(target) ? target.name : [])));
 }
 
@@ -322,11 +323,19 @@ function byAge(a: { readonly since: string }, b: { readonly since: string }): nu
   return Date.parse(a.since) - Date.parse(b.since);
 }
 
-export function percentOf(plan: PlanView): number {
-  const targets = targetsOf(plan);
-  if (targets.length === 0) return 0;
-  const done = targets.filter(({ phase }) => phase === 'done').length;
-  return Math.floor((100 * done) / targets.length);
+/** Returns how many targets there are, and how many of them are done, as people see them now. */
+export function progressIn(
+  targets: readonly Pick<TargetJson, 'phase'>[],
+): Pick<Counts, 'total' | 'done'> {
+  return {
+    done: targets.filter(({ phase }) => phase === 'done').length,
+    total: targets.length,
+  };
+}
+
+/** Returns the percentage of the targets that are done. */
+export function percentOf(plan: Pick<ShownPlan, 'stages'>): number {
+  return percentDone(progressIn(targetsOf(plan)));
 }
 
 /**
@@ -340,7 +349,7 @@ const SILENT_MS = 30_000;
  * plan waits, while no leader carries it out, and while an agent does not answer. A wait of a node in progress counts
  * only once it lasts longer than a whole node usually takes.
  */
-export function remainingOf(plan: PlanView, now: number): number | undefined {
+export function remainingOf(plan: ShownPlan, now: number): number | undefined {
   const { phase, paused, waits, stages, leaderless } = plan;
   if (phase !== 'running' || paused !== undefined || leaderless === true) return undefined;
   const each = typicalTime(plan);
@@ -349,7 +358,7 @@ export function remainingOf(plan: PlanView, now: number): number | undefined {
   const isShort = ({ target, since }: Wait): boolean =>
     target !== undefined && moving.has(target) && now - Date.parse(since) <= each;
   if (waits.some((wait) => !isRoutine(wait) && !isShort(wait))) return undefined;
-  const isSilent = ({ phase: state, since }: TargetView): boolean =>
+  const isSilent = ({ phase: state, since }: TargetJson): boolean =>
     state === 'signalled' && now - Date.parse(since) > SILENT_MS;
   if (targetsOf(plan).some(isSilent)) return undefined;
   let rounds = 0;
@@ -358,19 +367,19 @@ export function remainingOf(plan: PlanView, now: number): number | undefined {
 }
 
 /** Returns the median time of the finished nodes in milliseconds, from the reports of their agents; undefined if no agent reports it. */
-function typicalTime(plan: PlanView): number | undefined {
+function typicalTime(plan: ShownPlan): number | undefined {
   const times = timesIn(targetsOf(plan).filter((target) => target.phase === 'done'));
   return times[Math.floor(times.length / 2)];
 }
 
 /** Returns how many times the slots of the stage must be filled until all of its targets have ended. */
-function roundsOf({ targets, maxInFlight }: StageView): number {
+function roundsOf({ targets, maxInFlight }: StageJson): number {
   const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
   return Math.ceil(open / Math.max(1, maxInFlight));
 }
 
 /** Returns the duration of all steps together for each report that has steps, in milliseconds, the shortest first. */
-export function timesIn(reports: readonly Pick<TargetView, 'spent'>[]): number[] {
+export function timesIn(reports: readonly Pick<TargetJson, 'spent'>[]): number[] {
   const times = reports.map(({ spent = {} }) =>
     Object.values(spent).reduce((sum, ms) => sum + ms, 0),
   );
@@ -382,9 +391,9 @@ export function timesIn(reports: readonly Pick<TargetView, 'spent'>[]): number[]
  * that started before the edit to the version that it had before.
  */
 export function wantedVersion(
-  { phase }: Pick<PlanView, 'phase'>,
+  { phase }: Pick<ShownPlan, 'phase'>,
   { version }: { readonly version: string },
-  { asked, runs }: Pick<TargetView, 'asked' | 'runs'>,
+  { asked, runs }: Pick<TargetJson, 'asked' | 'runs'>,
 ): string {
   return asked ?? (phase === 'edited' ? runs : undefined) ?? version;
 }

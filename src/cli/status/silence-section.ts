@@ -3,7 +3,7 @@ import { MOST } from '../../api/refit/node-rollout.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { defined } from '../../util/json.ts';
 import { age } from '../phrases.ts';
-import type { PlanView, SilenceView, SilencingView } from './view.ts';
+import type { ShownPlan, SilenceJson, SilencingJson } from './json-form.ts';
 
 /** A section of the text that `refit status` and `why` print. */
 interface SilenceSection {
@@ -16,7 +16,7 @@ interface SilenceSection {
  * not published anything about silences.
  */
 export function silenceSection(
-  { silencing }: Pick<PlanView, 'silencing'>,
+  { silencing }: Pick<ShownPlan, 'silencing'>,
   now: number,
 ): SilenceSection {
   return { heading: 'alerts', lines: silencing === undefined ? [] : [stateLine(silencing, now)] };
@@ -27,7 +27,7 @@ export function silenceSection(
  * the leader has published no silence for this node, returns the section about the silences of the whole plan.
  */
 export function targetSilenceSection(
-  { silencing }: Pick<PlanView, 'silencing'>,
+  { silencing }: Pick<ShownPlan, 'silencing'>,
   target: string,
   now: number,
 ): SilenceSection {
@@ -40,7 +40,7 @@ export function targetSilenceSection(
  * Returns the silences for this target in progress, and whether they have a problem. If the leader has published no
  * silence for the target, returns what the leader has published about the whole plan.
  */
-export function silencingOf(silencing: SilencingView, target: string): SilencingView {
+export function silencingOf(silencing: SilencingJson, target: string): SilencingJson {
   const { silences: all = [], ...ofPlan } = silencing;
   const silences = all.filter((each) => each.target === target);
   if (silences.length === 0) {
@@ -61,13 +61,13 @@ export function silencingOf(silencing: SilencingView, target: string): Silencing
   return { isGood: true, message: 'its alerts are silenced', ...defined({ since }), silences };
 }
 
-function stateLine({ isGood, message, since }: SilencingView, now: number): string {
+function stateLine({ isGood, message, since }: SilencingJson, now: number): string {
   const past = since === undefined ? '' : `, for ${age(since, now)}`;
   return isGood ? `${message}${past}` : `not silenced${past}: ${message}`;
 }
 
 function silenceLine(
-  { silence, server, id, since, durationSeconds, problem }: SilenceView,
+  { silence, server, id, since, durationSeconds, problem }: SilenceJson,
   now: number,
 ): string {
   const name = id === undefined ? `${silence} at ${server}` : `${silence} at ${server} (id ${id})`;

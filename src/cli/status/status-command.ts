@@ -3,11 +3,11 @@ import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
+import type { ShownPlan } from './json-form.ts';
 import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
 import { inSession, observeOnce, type Session, type SessionParts } from './status-session.ts';
 import { isOpen, stateOf, titleOf } from './text.ts';
-import type { PlanView } from './view.ts';
 import { watchPlans } from './watch-plans.ts';
 
 interface StatusFlags extends ConnectionFlags, PlanFilter {
@@ -18,7 +18,7 @@ interface StatusFlags extends ConnectionFlags, PlanFilter {
 }
 
 export interface StatusParts extends SessionParts {
-  readonly onView?: ((plans: readonly PlanView[]) => void) | undefined;
+  readonly onView?: ((plans: readonly ShownPlan[]) => void) | undefined;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface StatusParts extends SessionParts {
  * without success.
  */
 export async function runStatus(flags: StatusFlags, parts: SessionParts): Promise<number> {
-  let last: readonly PlanView[] = [];
+  let last: readonly ShownPlan[] = [];
   const code = await showStatus(flags, {
     ...parts,
     onView: (plans) => {
@@ -68,7 +68,7 @@ async function watch(
   session: Session,
 ): Promise<number> {
   const show = watchWriter(output, flags.output);
-  let last: readonly PlanView[] = [];
+  let last: readonly ShownPlan[] = [];
   const late = new AbortController();
   const { timeout } = flags;
   const cancel =
@@ -90,7 +90,7 @@ async function watch(
   return exitCodeOf(last);
 }
 
-function timedOut(plans: readonly PlanView[], timeout = 0): RefitError {
+function timedOut(plans: readonly ShownPlan[], timeout = 0): RefitError {
   const open = plans.filter((plan) => isOpen(plan) || plan.goesOn).map(titleOf);
   const what = plans.length === 0 ? 'there was no plan' : `${listed(open)} had not ended`;
   return new RefitError('REFIT_TIMEOUT', `${what} after ${formatDuration(timeout)}`);
@@ -100,6 +100,6 @@ function timedOut(plans: readonly PlanView[], timeout = 0): RefitError {
  * Returns 0 only if all plans are done. An ended plan is not done if it was edited since, had no target, or if its nodes run another
  * version.
  */
-export function exitCodeOf(plans: readonly Pick<PlanView, 'phase'>[]): number {
+export function exitCodeOf(plans: readonly Pick<ShownPlan, 'phase'>[]): number {
   return plans.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }

@@ -14,6 +14,7 @@ import type { CommandParts } from '../contract/object-commands.ts';
 import type { SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
+import type { ShownStatus } from './json-form.ts';
 import { withLeaderless } from './leaderless.ts';
 import {
   askLeader,
@@ -27,7 +28,6 @@ import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
 import { type TextsOf, textsIn } from './texts-of.ts';
-import type { StatusView } from './view.ts';
 
 export interface SessionParts extends CommandParts {
   /** The dialects whose plans the session reads. */
@@ -90,7 +90,7 @@ export async function inSession<T>(
 }
 
 /** Returns the view of all plans that match the filter. Rejects with REFIT_CONTROL if a filter is set and no plan matches. */
-export async function observeOnce(session: Session, now: number): Promise<StatusView> {
+export async function observeOnce(session: Session, now: number): Promise<ShownStatus> {
   const { viewParts, loaded } = session;
   const leader = await askLeader(session, now);
   const plans = (

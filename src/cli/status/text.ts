@@ -9,11 +9,11 @@ import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { fixOf, isMended, planFlag } from '../plan-runners.ts';
 import { statusHookSection } from './hook-section.ts';
+import type { ShownPlan, ShownStatus, StageJson, TargetJson } from './json-form.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
 import { silenceSection } from './silence-section.ts';
-import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 import { wideTable } from './wide-table.ts';
 
 export interface Section {
@@ -34,7 +34,7 @@ const COARSE_MS = 10_000;
 const MARGIN = 10;
 
 export function renderPlan(
-  plan: PlanView,
+  plan: ShownPlan,
   form: 'text' | 'wide',
   now: number,
   medium: Medium,
@@ -87,22 +87,22 @@ export function renderPlan(
 }
 
 /** Returns the section that says why targets of an ended plan never started. */
-export function stoppedSection({ stopped }: Pick<PlanView, 'stopped'>): Section {
+export function stoppedSection({ stopped }: Pick<ShownPlan, 'stopped'>): Section {
   return { heading: 'stopped', lines: stopped === undefined ? [] : [stopped] };
 }
 
 /** Returns the section that says whether the leader rolls the plan back. */
-export function rollBackSection({ rollBack }: Pick<PlanView, 'rollBack'>): Section {
+export function rollBackSection({ rollBack }: Pick<ShownPlan, 'rollBack'>): Section {
   return { heading: 'rollback', lines: rollBack === undefined ? [] : [rollBack] };
 }
 
 /** Returns the section that says whether upgraded nodes can go back. */
-export function wayBackSection(way: PlanView['wayBack']): Section {
+export function wayBackSection(way: ShownPlan['wayBack']): Section {
   return { heading: 'way back', lines: way === undefined ? [] : [`${way.state}: ${way.message}`] };
 }
 
 /** Returns the section about the snapshots of etcd that these targets took. */
-export function snapshotSection(targets: readonly TargetView[]): Section {
+export function snapshotSection(targets: readonly TargetJson[]): Section {
   const lines = targets.flatMap(({ name, etcdSnapshot }) =>
     etcdSnapshot === undefined ? [] : [snapshotSentence(name, etcdSnapshot)],
   );
@@ -110,7 +110,7 @@ export function snapshotSection(targets: readonly TargetView[]): Section {
 }
 
 /** Returns the section of the targets that people hold. */
-export function heldSection(plan: Pick<PlanView, 'stages'>): Section {
+export function heldSection(plan: Pick<ShownPlan, 'stages'>): Section {
   return { heading: 'held', lines: sentences.heldLines(sentences.heldTargets(plan)) };
 }
 
@@ -118,20 +118,20 @@ export function heldSection(plan: Pick<PlanView, 'stages'>): Section {
  * Returns the section about nodes that joined after the plan began. If `node` is set, the section is only about the
  * node with that name.
  */
-export function joinedSection({ joined = [] }: Pick<PlanView, 'joined'>, node?: string): Section {
+export function joinedSection({ joined = [] }: Pick<ShownPlan, 'joined'>, node?: string): Section {
   const told = joined.filter(({ name }) => node === undefined || name === node);
   const lines = told.length === 0 ? [] : [listedSentences(told.map(({ message }) => message))];
   const isLeftOut = told.some(({ included }) => !included);
   return { heading: 'joined', lines, ...(isLeftOut ? { style: 'yellow' } : {}) };
 }
-export function warningSection({ warnings = [] }: Pick<PlanView, 'warnings'>): Section {
+export function warningSection({ warnings = [] }: Pick<ShownPlan, 'warnings'>): Section {
   return { heading: 'warning', lines: warnings, style: 'yellow' };
 }
 
 const CHECKED = { Passing: 'passes', Failing: 'fails', Unknown: 'has no answer' } as const;
 
 /** Returns the section with the results of the health checks. */
-export function checkSection({ checks = [] }: Pick<PlanView, 'checks'>, now: number): Section {
+export function checkSection({ checks = [] }: Pick<ShownPlan, 'checks'>, now: number): Section {
   const lines = checks.map(({ name, state, message, since }) => {
     const known = since === undefined ? '' : ` for ${age(since, now)}`;
     return `${name} ${CHECKED[state]}${known}: ${message}`;
@@ -151,7 +151,7 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
 }
 
 /** Returns the first line of a plan, or several lines on a narrow terminal. Nothing is cut. */
-export function header(plan: PlanView, now: number, medium: Medium, prefix = ''): string[] {
+export function header(plan: ShownPlan, now: number, medium: Medium, prefix = ''): string[] {
   const versions = versionsOf(plan);
   const parts: LinePart[] = [
     { text: prefix, gap: '' },
@@ -164,7 +164,7 @@ export function header(plan: PlanView, now: number, medium: Medium, prefix = '')
 }
 
 /** If the plan was edited after its end, it has not upgraded any node to its versions. */
-function aimOf({ phase }: PlanView, versions: string): string {
+function aimOf({ phase }: ShownPlan, versions: string): string {
   return phase === 'edited' ? `(its spec now says ${versions})` : `to ${versions}`;
 }
 
@@ -172,7 +172,7 @@ function aimOf({ phase }: PlanView, versions: string): string {
  * Returns the versions to which the plan upgrades its nodes. A node that started before an edit of the plan keeps the
  * version that the plan named then.
  */
-export function versionsOf(plan: PlanView): string {
+export function versionsOf(plan: ShownPlan): string {
   const distinct = (versions: readonly string[]): string =>
     [...new Set(versions)].filter((version) => version !== '').join(', then ');
   const now = distinct(plan.stages.map(({ version }) => version));
@@ -184,13 +184,12 @@ export function versionsOf(plan: PlanView): string {
     : `${now} (before the edit to ${earlier})`;
 }
 
-function stateAndCounts(plan: PlanView): string {
-  const targets = sentences.targetsOf(plan);
-  const done = targets.filter((target) => target.phase === 'done').length;
-  return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
+function stateAndCounts(plan: ShownPlan): string {
+  const { done, total } = sentences.progressIn(sentences.targetsOf(plan));
+  return total === 0 ? plan.phase : `${plan.phase} ${done}/${total}`;
 }
 
-function styleOf(plan: PlanView): Style {
+function styleOf(plan: ShownPlan): Style {
   if (isOpen(plan)) return 'cyan';
   return plan.phase === 'done' ? 'green' : 'red';
 }
@@ -199,7 +198,7 @@ export function titleOf({
   id,
   cluster,
   ...plan
-}: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id' | 'cluster'>) {
+}: Pick<ShownPlan, 'kind' | 'namespace' | 'name' | 'id' | 'cluster'>) {
   const of = cluster === undefined ? '' : ` of Cluster ${cluster}`;
   return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${shortId(id)})`}`;
 }
@@ -217,31 +216,31 @@ export function fullNameOf({
   kind,
   namespace,
   name,
-}: Pick<PlanView, 'kind' | 'namespace' | 'name'>): string {
+}: Pick<ShownPlan, 'kind' | 'namespace' | 'name'>): string {
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
-const STATES: Readonly<Partial<Record<PlanView['phase'], string>>> = {
+const STATES: Readonly<Partial<Record<ShownPlan['phase'], string>>> = {
   failed: 'has failed',
   differs: 'has ended, but its nodes do not run what it says',
   empty: 'has ended without upgrading a node',
 };
 
 /** Returns the state as a predicate, such as `is running`. */
-export function stateOf({ phase }: Pick<PlanView, 'phase'>): string {
+export function stateOf({ phase }: Pick<ShownPlan, 'phase'>): string {
   return STATES[phase] ?? `is ${phase}`;
 }
 
-export function isOpen({ phase }: Pick<PlanView, 'phase'>): boolean {
+export function isOpen({ phase }: Pick<ShownPlan, 'phase'>): boolean {
   return phase === 'new' || phase === 'running';
 }
 
-export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>): boolean {
+export function isRefused({ phase, reason }: Pick<ShownPlan, 'phase' | 'reason'>): boolean {
   return phase === 'new' && reason !== undefined;
 }
 
 /** Returns how long the run takes or took. `refit history` counts from the same time. */
-function timesOf(plan: PlanView, now: number): string[] {
+function timesOf(plan: ShownPlan, now: number): string[] {
   const { created, started: began = created, ended } = plan;
   if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
   // A plan that continues after an edit may be paused before the edit.
@@ -252,7 +251,7 @@ function timesOf(plan: PlanView, now: number): string[] {
   return words === '' ? [] : [words];
 }
 
-export function progressOf(plan: PlanView, now: number): string[] {
+export function progressOf(plan: ShownPlan, now: number): string[] {
   const percent = sentences.percentOf(plan);
   const left = sentences.remainingOf(plan, now);
   return [
@@ -267,7 +266,7 @@ export function progressOf(plan: PlanView, now: number): string[] {
  * Returns true if no target is in progress and a stage waits only for a maintenance window or for the end of a
  * blackout.
  */
-function isHeldByWindow(plan: PlanView): boolean {
+function isHeldByWindow(plan: ShownPlan): boolean {
   if (plan.paused !== undefined || sentences.movingNames(plan).size > 0) return false;
   return plan.waits.some(({ reason, ofStage }) => ofStage === true && TIMED.has(reason.code));
 }
@@ -284,7 +283,7 @@ function remainingText(ms: number): string {
  * Returns lines about the nodes on which an agent other than the agent of Refit acts, and about what that agent does
  * not do.
  */
-export function agentLines(plan: PlanView): string[] {
+export function agentLines(plan: ShownPlan): string[] {
   if (plan.phase === 'done') return [];
   const others = sentences.targetsOf(plan).filter(({ agent }) => agent?.lacks !== undefined);
   const byAgent = Map.groupBy(others, ({ agent }) => agent?.title);
@@ -294,7 +293,7 @@ export function agentLines(plan: PlanView): string[] {
   });
 }
 
-export function toDo(plan: PlanView): string[] {
+export function toDo(plan: ShownPlan): string[] {
   if (isRefused(plan))
     return [
       plan.texts.advice.corrected ?? `Refit will refuse this plan. ${plan.remedy ?? 'Correct it.'}`,
@@ -309,7 +308,7 @@ export function toDo(plan: PlanView): string[] {
 }
 
 /** Returns what to do about the targets that the plan has skipped; nothing for an aborted plan, which starts no target any more. */
-function skippedAdvice(plan: PlanView): string[] {
+function skippedAdvice(plan: ShownPlan): string[] {
   const skipped = sentences.targetsOf(plan).filter(({ phase }) => phase === 'skipped');
   if (skipped.length === 0 || plan.abort !== undefined) return [];
   const names = listed([...new Set(skipped.map(({ name }) => name))], FEW);
@@ -326,7 +325,7 @@ function skippedAdvice(plan: PlanView): string[] {
 }
 
 function targetTable(
-  plan: PlanView,
+  plan: ShownPlan,
   failed: sentences.TargetRow[],
   now: number,
   { paint, width }: Medium,
@@ -369,7 +368,7 @@ const FAILED: Mark = { word: 'failed', sign: '✗', style: 'red' };
 const SKIPPED: Mark = { word: 'skipped', sign: '◌', style: 'yellow' };
 const PENDING: Mark = { word: 'pending', sign: '○' };
 
-function markOf(target: Pick<TargetView, 'phase'>): Mark {
+function markOf(target: Pick<TargetJson, 'phase'>): Mark {
   if (sentences.isMoving(target)) return MOVING;
   if (target.phase === 'pending') return PENDING;
   if (target.phase === 'skipped') return SKIPPED;
@@ -382,7 +381,7 @@ const MOST_MARKS = 40;
 const MARGINS = 6;
 
 /** Returns a line for each stage, with one mark for each target, or with counts if there are many. */
-function stageBars(stages: readonly StageView[], medium: Medium): string[] {
+function stageBars(stages: readonly StageJson[], medium: Medium): string[] {
   const found = stages.filter(
     ({ targets, selection }) => targets.length > 0 || selection !== undefined,
   );
@@ -403,7 +402,7 @@ function stageBars(stages: readonly StageView[], medium: Medium): string[] {
 }
 
 /** Returns the marks of a stage, or counts if the marks do not fit into `room` columns. */
-function barOf(stage: StageView, { paint }: Medium, room: number): string {
+function barOf(stage: StageJson, { paint }: Medium, room: number): string {
   const { selection, targets } = stage;
   if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
   if (targets.length <= Math.min(MOST_MARKS, room))
@@ -414,13 +413,13 @@ function barOf(stage: StageView, { paint }: Medium, room: number): string {
     .join(', ');
 }
 
-function countOf({ targets }: StageView, mark: Mark): number {
+function countOf({ targets }: StageJson, mark: Mark): number {
   return targets.filter((target) => markOf(target) === mark).length;
 }
 
 /** The parts of a status or of a preview from which notes are made. */
-export interface Noted extends Pick<StatusView, 'leader' | 'silentSince' | 'orphaned'> {
-  readonly plans: readonly Pick<PlanView, 'phase' | 'texts'>[];
+export interface Noted extends Pick<ShownStatus, 'leader' | 'silentSince' | 'orphaned'> {
+  readonly plans: readonly Pick<ShownPlan, 'phase' | 'texts'>[];
 }
 
 /** A note that concerns all plans, such as `No leader for 5 min: …`. */
@@ -455,7 +454,7 @@ export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): N
   ];
 }
 
-function leaseOf({ texts }: Pick<PlanView, 'texts'>): LeaseName | undefined {
+function leaseOf({ texts }: Pick<ShownPlan, 'texts'>): LeaseName | undefined {
   return texts.process.lease;
 }
 

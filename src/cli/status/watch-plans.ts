@@ -1,11 +1,11 @@
 /** Follows all plans with watches, and makes a view after each change. */
 import { type Clock, sleep } from '../../util/clock.ts';
+import type { ShownStatus } from './json-form.ts';
 import { withLeaderless } from './leaderless.ts';
 import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
 import { observe } from './observe.ts';
 import { orphanedIn, type Session } from './status-session.ts';
 import { isOpen } from './text.ts';
-import type { StatusView } from './view.ts';
 
 /** The most milliseconds between two views. Even if nothing changes, a new view is needed because ages grow. */
 const AGAIN_MS = 1000;
@@ -33,7 +33,7 @@ export async function* watchPlans(
   { loaded, contact, ...session }: Session,
   clock: Clock,
   { isEndless = false, onWake }: WatchOptions = {},
-): AsyncGenerator<StatusView> {
+): AsyncGenerator<ShownStatus> {
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
   const reading = { client: session.client, lease: session.lease, abort };
@@ -50,7 +50,7 @@ export async function* watchPlans(
     const leader = followLeader(reading, await askLeader(reading, clock.now()));
     const watchedFrom = clock.monotonic();
     const leaderNow = () => settled(leader(clock.now()), clock.monotonic() - watchedFrom);
-    let last: StatusView | undefined;
+    let last: ShownStatus | undefined;
     for (;;) {
       // If the credentials were refused, this request ends the watch with an error that explains the problem.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());

@@ -1,10 +1,10 @@
 /** Writes the table of `refit status -o wide`: one row for each target. */
 import type { Medium } from '../output.ts';
 import { table } from '../phrases.ts';
+import type { ShownPlan } from './json-form.ts';
 import * as sentences from './sentences.ts';
-import type { PlanView } from './view.ts';
 
-export function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
+export function wideTable(plan: ShownPlan, now: number, { width }: Medium): string[] {
   const waits = sentences.waitsByTarget(plan);
   const hasAgents = sentences.targetsOf(plan).some(({ agent }) => agent !== undefined);
   const rows = plan.stages.flatMap((stage) =>

@@ -1,11 +1,11 @@
 /** Chooses the commands that `refit why` proposes, because they end what a plan or a node waits for. */
 import { planReference } from '../../engine/model/plan-reference.ts';
+import type { ShownPlan } from '../status/json-form.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
-import type { PlanView } from '../status/view.ts';
 
 /** Returns a line with the commands that end what the plan waits for; no line if there are none. */
-export function startsOf(plan: PlanView): string[] {
+export function startsOf(plan: ShownPlan): string[] {
   if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
   // While the plan is paused, only the end of the pause is proposed, because no other command lets a node start.
   const helpful = plan.paused === undefined ? helpfulCommands(plan) : [];
@@ -19,7 +19,7 @@ const MOST_PROPOSED = 4;
 const OF_OTHERS: ReadonlySet<string> = new Set(['Held', 'Pinned', 'EarlierNodes']);
 
 /** Returns the commands that end what the plan waits for, in the order of its waits. */
-function helpfulCommands(plan: PlanView): string[] {
+function helpfulCommands(plan: ShownPlan): string[] {
   const name = planReference(plan);
   const isIdle = sentences.movingNames(plan).size === 0;
   // The end of a hold helps only if nothing else keeps the held target from starting.

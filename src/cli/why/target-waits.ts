@@ -4,10 +4,10 @@ import type { Wait } from '../../engine/model/decision.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
 import { because } from '../../engine/model/reasons.ts';
 import { isNamedIn, retold } from '../../engine/reasons/about-target.ts';
-import { approvalEnds, needsApproval } from '../../engine/schedule/wave-approval.ts';
+import { approvalEnds, needsApproval } from '../../engine/reasons/wave-approval.ts';
 import { onceForEach } from '../../util/memo.ts';
+import type { ShownPlan, StageJson, TargetJson } from '../status/json-form.ts';
 import * as sentences from '../status/sentences.ts';
-import type { PlanView, StageView, TargetView } from '../status/view.ts';
 
 /**
  * Returns the waits of the target. If the target has no waits and is not in progress, returns the waits of its stage or
@@ -15,9 +15,9 @@ import type { PlanView, StageView, TargetView } from '../status/view.ts';
  * of the target's own wave.
  */
 export function waitsOf(
-  plan: PlanView,
-  { active }: StageView,
-  target: TargetView,
+  plan: ShownPlan,
+  { active }: StageJson,
+  target: TargetJson,
 ): readonly Wait[] {
   const { waits, ofStages } = namesIn(plan);
   const own = active ? (waits.get(target.name) ?? []) : [];
@@ -49,14 +49,14 @@ function withName(wait: Wait): Wait {
 }
 
 /** Returns the wait for earlier targets in words about `target`, because it names only the first target that waits. */
-function waitIn(wait: Wait, { name }: TargetView): Wait {
+function waitIn(wait: Wait, { name }: TargetJson): Wait {
   const { target, after, reason } = wait;
   if (after === undefined || target === undefined || target === name) return wait;
   return { ...wait, target: name, reason: retold(reason, target, name) };
 }
 
 /** Returns the wait for the approval of the target's wave, unless a wait that was found is about it. */
-function approvalOf(plan: PlanView, { wave, since }: TargetView, found: readonly Wait[]): Wait[] {
+function approvalOf(plan: ShownPlan, { wave, since }: TargetJson, found: readonly Wait[]): Wait[] {
   const isOpen = wave !== undefined && plan.unapproved?.includes(wave) === true;
   if (!isOpen || found.some(({ unapproved }) => unapproved === wave)) return [];
   return [
@@ -74,7 +74,7 @@ function approvalOf(plan: PlanView, { wave, since }: TargetView, found: readonly
  * Returns the waits by target, the waits of stages, and the names of the next targets. The result is computed once for
  * each plan, so that `refit why` does not search these lists for each of thousands of targets.
  */
-export const namesIn = onceForEach(({ waits, next }: PlanView) => ({
+export const namesIn = onceForEach(({ waits, next }: ShownPlan) => ({
   waits: Map.groupBy(waits, ({ target }) => target),
   ofStages: waits.filter(({ ofStage }) => ofStage === true),
   next: new Set(next),

@@ -5,7 +5,7 @@
 
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { assess } from '../../engine/assess/assess.ts';
+import { commandsAt } from '../../engine/explain/inspect.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import {
   fromJson,
@@ -14,7 +14,6 @@ import {
   storedSnapshot,
   toJson,
 } from '../../engine/snapshot/turn-json.ts';
-import { commandsFor } from '../../engine/turn/commands.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -24,14 +23,14 @@ import { printable } from '../../util/printable.ts';
 import type { SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { mediumOf, type Output } from '../output.ts';
+import type { ShownStatus } from '../status/json-form.ts';
 import { askLeader, type LeaderView } from '../status/load.ts';
-import { inspectAll, type SeenPlan, seenIn, viewOfSeen } from '../status/observe.ts';
+import { inspectAll, type SeenPlan, seenIn, shownPlan } from '../status/observe.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import { render } from '../status/render.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
 import { titleOf } from '../status/text.ts';
 import { type TextsOf, textsIn } from '../status/texts-of.ts';
-import type { StatusView } from '../status/view.ts';
 import { VERSION } from '../version.ts';
 import { whyLines } from './why-command.ts';
 
@@ -168,14 +167,12 @@ function seenOf({ now, leader, plans }: Omit<TurnFile, 'told'>): Seen {
 }
 
 function toldOf({ now, leader, plans }: Seen, textsOf: TextsOf): Told {
-  const views = plans.map((plan) => viewOfSeen(plan, textsOf(plan.dialect), now));
-  const status: StatusView = { leader, plans: views };
+  const views = plans.map((plan) => shownPlan(plan, textsOf(plan.dialect), now));
+  const status: ShownStatus = { leader, plans: views };
   const commands = plans.flatMap(({ snapshot, policy }, index) => {
     const view = views[index];
     const title = view === undefined ? '' : titleOf(view);
-    return commandsFor(assess(snapshot, policy, now)).map(
-      (command) => `${title}: ${toJson(command)}`,
-    );
+    return commandsAt(snapshot, policy, now).map((command) => `${title}: ${toJson(command)}`);
   });
   return {
     status: render(status, 'text', now, PIPE).trimEnd().split('\n'),

@@ -148,7 +148,7 @@ test('a node that has not started in a plan that is about to be refused names wh
     metadata: { ...metadata, labels: {} },
   }));
   const text = await whyOf('w1', {}, {}, fleet);
-  expect(text).toContain('\n  why     w1 lacks the labels kubernetes.io/os and kubernetes.io/arch');
+  expect(text).toContain('\n  why     w1 needs the labels kubernetes.io/os and kubernetes.io/arch');
 });
 
 test('a node that ran the version already is not said to have gone from it to itself', async () => {

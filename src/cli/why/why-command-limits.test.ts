@@ -9,14 +9,14 @@ import { reportPatch } from '../../dialects/kubeadm/plan/kubeadm-signal.ts';
 import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { mediumOf } from '../output.ts';
+import type { ShownPlan } from '../status/json-form.ts';
 import { observe } from '../status/observe.ts';
-import type { PlanView } from '../status/view.ts';
 import { whyLines } from './why-command.ts';
 
 const NOW = T0 + MINUTE;
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
-function why(plans: readonly PlanView[]): string {
+function why(plans: readonly ShownPlan[]): string {
   const leader = { state: 'held', holder: 'a', since: later(0) } as const;
   return whyLines({ leader, plans }, undefined, NOW, PIPE).join('\n');
 }

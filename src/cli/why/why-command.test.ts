@@ -26,10 +26,10 @@ import { encodePresence } from '../../signal/agent-presence.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { mediumOf } from '../output.ts';
+import type { ShownPlan } from '../status/json-form.ts';
 import type { LeaderView } from '../status/load.ts';
 import { observe } from '../status/observe.ts';
 import { isMoving } from '../status/sentences.ts';
-import type { PlanView } from '../status/view.ts';
 import { chiefLine, notStarted, whyLines } from './why-command.ts';
 
 const NOW = T0 + MINUTE;
@@ -39,7 +39,7 @@ const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, row
 
 /** Returns one text for each plan. With `node`, returns one text for each stage that has the node. */
 function why(
-  plans: readonly PlanView[],
+  plans: readonly ShownPlan[],
   node?: string,
   leader: LeaderView = HELD,
   now = NOW,
@@ -52,7 +52,7 @@ async function lookOf(
   name: string,
   plan: KubeObject,
   ...workers: readonly Node[]
-): Promise<PlanView[]> {
+): Promise<ShownPlan[]> {
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   return await observe(
@@ -224,11 +224,11 @@ test('a node in progress finishes during a pause, so why does not name the pause
 test('the first advice is the command that ends what the plan waits for', async () => {
   const [view] = await lookAt([plan()], [], [buildNode('w1'), W2, W3], NOW);
   if (view === undefined) throw new Error('the plan is not shown');
-  const waiting = (code: ReasonCode, more: Partial<Wait> = {}): PlanView => ({
+  const waiting = (code: ReasonCode, more: Partial<Wait> = {}): ShownPlan => ({
     ...view,
     waits: [{ gate: 'g', reason: because(code, 'so'), since: later(0), ofStage: true, ...more }],
   });
-  const advice = (given: PlanView): string | undefined =>
+  const advice = (given: ShownPlan): string | undefined =>
     /\n {2}you can (.*)\n {10}refit pause, refit abort$/.exec(why([given])[0] ?? '')?.[1];
   expect(advice(waiting('WaveNeedsApproval', { unapproved: 2 }))).toBe(
     'refit approve autopilot/autopilot --wave 2',
@@ -250,7 +250,7 @@ test('the first advice is the command that ends what the plan waits for', async 
 test('the chief line is about a node that is stuck before it is about the queue', async () => {
   const [view] = await lookAt([running], [], [W1, W2, W3], NOW);
   if (view === undefined) throw new Error('the plan is not shown');
-  const chiefOf = (given: PlanView, leader: LeaderView = HELD): string =>
+  const chiefOf = (given: ShownPlan, leader: LeaderView = HELD): string =>
     chiefLine({ leader, plans: [given] }, given, NOW);
   expect(chiefOf(view)).toBe('w1 Restart (30 s)');
   const waits = view.waits.map((wait) =>

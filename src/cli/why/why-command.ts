@@ -9,14 +9,19 @@ import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
 import { planFlag } from '../plan-runners.ts';
 import { hookSection } from '../status/hook-section.ts';
-import { jsonOf } from '../status/json-form.ts';
+import {
+  jsonOf,
+  type ShownPlan,
+  type ShownStatus,
+  type StageJson,
+  type TargetJson,
+} from '../status/json-form.ts';
 import { isLeaderless } from '../status/leaderless.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
-import { type PlanView, type StageView, type StatusView, type TargetView } from '../status/view.ts';
 import { startsOf } from './proposed-commands.ts';
 import { namesIn, waitsOf } from './target-waits.ts';
 
@@ -46,7 +51,7 @@ export async function showWhy(node: string | undefined, flags: WhyFlags, parts: 
  * Returns the JSON form, which has the fields of `refit status -o json`. With a node, it has only the plans, stages, waits and cordons of
  * that node. Throws REFIT_CONTROL if `node` is not a target of any plan.
  */
-export function whyView(status: StatusView, node: string | undefined): StatusView {
+export function whyView(status: ShownStatus, node: string | undefined): ShownStatus {
   if (node === undefined) return status;
   const plans = status.plans.flatMap((plan) => {
     const isTarget = targetNamed(plan, node);
@@ -91,12 +96,12 @@ function noTarget(node: string): RefitError {
  * Returns a function that returns true for the targets that `node` names. `node` is the name of a node, or of the Machine that the plan is
  * about.
  */
-function targetNamed({ kind, name: own }: PlanView, node: string) {
+function targetNamed({ kind, name: own }: ShownPlan, node: string) {
   const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
-  return ({ name }: TargetView): boolean => name === node || isMachine;
+  return ({ name }: TargetJson): boolean => name === node || isMachine;
 }
 
-interface ExplainedStatus extends StatusView {
+interface ExplainedStatus extends ShownStatus {
   /** True if the cluster has more than one plan. The proposed commands must then name the plan. */
   readonly hasOthers?: boolean;
 }
@@ -129,7 +134,11 @@ export function whyLines(
 }
 
 /** Returns what `refit why` says about a plan. */
-export function planSections(status: ExplainedStatus, plan: PlanView, now: number): text.Section[] {
+export function planSections(
+  status: ExplainedStatus,
+  plan: ShownPlan,
+  now: number,
+): text.Section[] {
   return [
     ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
     { heading: 'why', lines: failureLines(plan, now), style: 'red' },
@@ -149,7 +158,7 @@ export function planSections(status: ExplainedStatus, plan: PlanView, now: numbe
   ];
 }
 
-function failureLines(plan: PlanView, now: number): string[] {
+function failureLines(plan: ShownPlan, now: number): string[] {
   const failed = sentences.failedRows(plan, now);
   return [...sentences.reasonLines(plan, failed), ...failed.map(sentences.sentenceOf)];
 }
@@ -158,7 +167,7 @@ function failureLines(plan: PlanView, now: number): string[] {
  * Returns the most important line of `planSections`. It says what blocks the plan or a node of the plan, or else what
  * happens now. Returns an empty text if there is nothing to say, for example about a plan that is done.
  */
-export function chiefLine(status: StatusView, plan: PlanView, now: number): string {
+export function chiefLine(status: ShownStatus, plan: ShownPlan, now: number): string {
   const failures = failureLines(plan, now);
   if (!text.isOpen(plan)) return failures[0] ?? '';
   const waits = plan.waits.filter((wait) => !sentences.isRoutine(wait));
@@ -167,7 +176,7 @@ export function chiefLine(status: StatusView, plan: PlanView, now: number): stri
     ...stage,
     targets: stage.targets.filter(({ name }) => names.has(name)),
   }));
-  const moving = (of: PlanView) => sentences.movingRows(of, now).map(sentences.sentenceOf);
+  const moving = (of: ShownPlan) => sentences.movingRows(of, now).map(sentences.sentenceOf);
   const lines = [
     ...(isLeaderless(status, plan) ? text.noteLines({ ...status, plans: [plan] }, now) : []),
     ...sentences.waitLines({ ...plan, waits }, now),
@@ -185,7 +194,7 @@ export function chiefLine(status: StatusView, plan: PlanView, now: number): stri
  * Returns why a pending target has not started, in the words of `nodeSections`; an empty text if nothing blocks the
  * target.
  */
-export function notStarted(plan: PlanView, stage: StageView, target: TargetView): string {
+export function notStarted(plan: ShownPlan, stage: StageJson, target: TargetJson): string {
   if (isStopped(plan, target)) return stoppedLine(plan, target);
   const { name, held } = target;
   if (held !== undefined) return sentences.heldLines([{ name, ...held }])[0] ?? '';
@@ -198,8 +207,8 @@ export function notStarted(plan: PlanView, stage: StageView, target: TargetView)
 
 /** Returns one block for each stage with this target. `node` is the name of a node or of a Machine. */
 function nodeBlocks(
-  status: StatusView,
-  plan: PlanView,
+  status: ShownStatus,
+  plan: ShownPlan,
   node: string,
   now: number,
   medium: Medium,
@@ -219,7 +228,7 @@ function nodeBlocks(
 }
 
 /** Returns what `refit why NODE` says, for each stage with this target. */
-export function nodeSections(status: StatusView, plan: PlanView, node: string, now: number) {
+export function nodeSections(status: ShownStatus, plan: ShownPlan, node: string, now: number) {
   return plan.stages.flatMap((stage) =>
     stage.targets.filter(targetNamed(plan, node)).map((target) => ({
       stage,
@@ -241,13 +250,13 @@ export function nodeSections(status: StatusView, plan: PlanView, node: string, n
   );
 }
 
-function cordonSection({ cordoned = [] }: PlanView, { name }: TargetView): text.Section {
+function cordonSection({ cordoned = [] }: ShownPlan, { name }: TargetJson): text.Section {
   const lines = cordoned.flatMap(({ target, message }) => (target === name ? [message] : []));
   return { heading: 'cordon', lines };
 }
 
 /** Returns the section about the agent of the target. It has no lines if the agent is unknown and reports no delay. */
-function agentSection({ agent, delay }: TargetView): text.Section {
+function agentSection({ agent, delay }: TargetJson): text.Section {
   const lacks = agent?.lacks === undefined ? '' : `: ${agent.lacks}`;
   const isKnown = agent?.ours === true || lacks !== '';
   const waits = delay === undefined ? [] : [`has not begun: ${delay}`];
@@ -255,10 +264,10 @@ function agentSection({ agent, delay }: TargetView): text.Section {
 }
 
 function sectionsOf(
-  status: StatusView,
-  plan: PlanView,
-  stage: StageView,
-  target: TargetView,
+  status: ShownStatus,
+  plan: ShownPlan,
+  stage: StageJson,
+  target: TargetJson,
   now: number,
 ) {
   const { phase } = target;
@@ -272,7 +281,7 @@ function sectionsOf(
     return isTrue ? [done] : [done, ...whyAndToDo(sentences.reasonOf(plan) ?? '', plan)];
   }
   const stages = [{ ...stage, targets: [target] }];
-  const own: PlanView = {
+  const own: ShownPlan = {
     ...rest,
     stages,
     waits: waitsOf(plan, stage, target),
@@ -310,22 +319,22 @@ function sectionsOf(
 }
 
 /** Returns true if the target is not in progress and does not start unless a person changes something. */
-function isStopped(plan: PlanView, target: TargetView): boolean {
+function isStopped(plan: ShownPlan, target: TargetJson): boolean {
   return text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
 }
 
 /** Returns why the target has not started. If the plan is refused because of several targets, its own reason counts. */
-function stoppedLine(plan: PlanView, { refusal }: TargetView): string {
+function stoppedLine(plan: ShownPlan, { refusal }: TargetJson): string {
   const reason = refusal?.message ?? sentences.reasonOf(plan);
   return `not started: ${reason ?? 'no reason is recorded'}`;
 }
 
 /** Returns the plan with the remedy for the target, because the plan has the remedy for its first refused target. */
-function withOwnRemedy(plan: PlanView, { refusal }: TargetView): PlanView {
+function withOwnRemedy(plan: ShownPlan, { refusal }: TargetJson): ShownPlan {
   return refusal === undefined ? plan : { ...plan, remedy: remedyOf(refusal.code) };
 }
 
-function changeOf({ version: wanted }: StageView, { from, runs, asked }: TargetView): string {
+function changeOf({ version: wanted }: StageJson, { from, runs, asked }: TargetJson): string {
   const version = asked ?? wanted;
   if (runs !== undefined && runs !== asked) return `runs ${runs}`;
   const change =
@@ -335,7 +344,7 @@ function changeOf({ version: wanted }: StageView, { from, runs, asked }: TargetV
     : `${change}; the plan has been edited since, and now says ${wanted}`;
 }
 
-function whyAndToDo(line: string, plan: PlanView): text.Section[] {
+function whyAndToDo(line: string, plan: ShownPlan): text.Section[] {
   return [
     { heading: 'why', lines: line === '' ? [] : [line], style: 'red' },
     { heading: 'to do', lines: text.toDo(plan) },
@@ -344,9 +353,9 @@ function whyAndToDo(line: string, plan: PlanView): text.Section[] {
 
 /** Returns a section that says when a target without a wait of its own starts. */
 function queueSections(
-  plan: PlanView,
-  stage: StageView,
-  target: TargetView,
+  plan: ShownPlan,
+  stage: StageJson,
+  target: TargetJson,
   now: number,
 ): text.Section[] {
   const line = queueLine(plan, stage, target);
@@ -358,9 +367,9 @@ function queueSections(
 
 /** Returns a line that says when the target starts; undefined if that is unknown. */
 function queueLine(
-  plan: PlanView,
-  stage: StageView,
-  { name, held }: TargetView,
+  plan: ShownPlan,
+  stage: StageJson,
+  { name, held }: TargetJson,
 ): string | undefined {
   const earlier = earlierStage(plan, stage);
   if (earlier !== undefined) return `until the ${earlier.role}s are done`;
@@ -371,12 +380,12 @@ function queueLine(
 }
 
 /** Returns the stage that must end before `stage` begins; undefined if `stage` is active. */
-function earlierStage({ stages }: PlanView, stage: StageView): StageView | undefined {
+function earlierStage({ stages }: ShownPlan, stage: StageJson): StageJson | undefined {
   return stage.active ? undefined : stages.find(({ active }) => active);
 }
 
 /** Returns sections about what is in progress, what waits, what ends the waits, and what could not be checked. */
-function progress(status: StatusView, plan: PlanView, now: number): text.Section[] {
+function progress(status: ShownStatus, plan: ShownPlan, now: number): text.Section[] {
   // Without a leader, no node starts and no deadline is applied. The heading of the waits is then `then`, because the
   // waits matter only after a leader has started.
   const isLater = isLeaderless(status, plan);
@@ -397,7 +406,7 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
  * Returns a line with the first deadline of the targets in progress. After this deadline, the target fails, or its
  * agent rolls it back.
  */
-function deadlineLines(plan: PlanView, now: number): string[] {
+function deadlineLines(plan: ShownPlan, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
     ({ target = '', reason }) =>
@@ -426,8 +435,8 @@ function deadlineLines(plan: PlanView, now: number): string[] {
  * leader, because that deadline is for agents that have stopped reporting.
  */
 function rollBackLine(
-  { name, rollsBack }: TargetView,
-  { timeZone }: Pick<PlanView, 'timeZone'>,
+  { name, rollsBack }: TargetJson,
+  { timeZone }: Pick<ShownPlan, 'timeZone'>,
   now: number,
 ): string[] {
   if (rollsBack === undefined) return [];
@@ -447,7 +456,7 @@ function rollBackLine(
  * Returns sections about the process that carries the plan out. A missing leader is shown as the reason, because all other waits depend on
  * it.
  */
-function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
+function runnerSections(status: ShownStatus, plan: ShownPlan, now: number): text.Section[] {
   const notes = text.noteLines({ ...status, plans: [plan] }, now);
   const runner = plan.texts.advice.name;
   // Without a known Lease, no command can see whether the process runs.
@@ -462,7 +471,7 @@ function runnerSections(status: StatusView, plan: PlanView, now: number): text.S
   ];
 }
 
-function controlsOf(plan: PlanView, { plans, hasOthers = plans.length > 1 }: ExplainedStatus) {
+function controlsOf(plan: ShownPlan, { plans, hasOthers = plans.length > 1 }: ExplainedStatus) {
   if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
   const flag = planFlag(plan, { hasOthers });
   const pause = `refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}`;

@@ -13,6 +13,13 @@ export const autopilotModule: DialectModule = {
   advice,
   steps: SIGNAL_STEPS,
   objects: undefined,
+  commands: async (all) => (await import('./command/commands.ts')).k0sCommands(all),
+  install: {
+    name: 'controller',
+    title: 'the controller for Plans of k0s',
+    folders: ['base', 'k0s'],
+    hasPayload: false,
+  },
   rollBack: {
     kind: 'command',
     load: async () => (await import('./command/roll-back-of-k0s.ts')).rollBackOfK0s,

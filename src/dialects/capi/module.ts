@@ -12,6 +12,13 @@ export const capiModule: DialectModule = {
   advice,
   steps: SIGNAL_STEPS,
   objects: async () => (await import('./command/object-commands.ts')).machineCommands,
+  commands: async () => (await import('./command/commands.ts')).machineProcesses,
+  install: {
+    name: 'capi',
+    title: 'the extension for Cluster API',
+    folders: ['base', 'capi'],
+    hasPayload: true,
+  },
   rollBack: {
     kind: 'byHand',
     instead:

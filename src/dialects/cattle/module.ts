@@ -12,6 +12,13 @@ export const cattleModule: DialectModule = {
   // The Job of a Plan reports no steps. If the leader drains the node, this is the step before the Job.
   steps: new Map([['Drain', 'drain']]),
   objects: undefined,
+  commands: async () => (await import('./command/commands.ts')).rancherCommands,
+  install: {
+    name: 'cattle',
+    title: 'the replacement for system-upgrade-controller',
+    folders: ['base', 'cattle'],
+    hasPayload: false,
+  },
   rollBack: {
     kind: 'command',
     load: async () => {

@@ -9,6 +9,8 @@ export const kubeadmModule: DialectModule = {
   view: async () => (await import('./plan/kubeadm-dialect.ts')).kubeadmView,
   ...texts,
   objects: undefined,
+  commands: async () => (await import('./command/commands.ts')).kubeadmCommands,
+  install: undefined,
   rollBack: {
     kind: 'byHand',
     instead:

@@ -144,7 +144,7 @@ describe('refused', () => {
     expect(rollout.reason).toEqual({
       code: 'TargetMissing',
       message:
-        'c2, a controller, does not exist; w1 is windows-amd64; the plan has downloads for linux-amd64: add the platform of the node to the plan, or leave the node out; w2 lacks the labels kubernetes.io/os and kubernetes.io/arch: set them, or leave the node out of the plan',
+        'c2, a controller, does not exist; w1 is windows-amd64; the plan has downloads for linux-amd64: add the platform of the node to the plan, or leave the node out; w2 needs the labels kubernetes.io/os and kubernetes.io/arch, and lacks at least one of them: set them, or leave the node out of the plan',
     });
     expect(statesOf(rollout)).toEqual({
       c1: 'pending',

@@ -230,23 +230,23 @@ function describeLimit(limit: UsedUpLimit, policy: RolloutPolicy) {
   }
 }
 
-/**
- * Returns which limit a failed rollout has used up, and which targets never started because of it; undefined for any other
- * rollout.
- */
-export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): string | undefined {
+/** The end of a rollout because of failures: the limit that they used up, as a clause, and the targets that never started. */
+export interface EndByBudget {
+  readonly limit: string;
+  readonly unstarted: readonly string[];
+}
+
+/** Returns why targets of a failed rollout never started; undefined for any other rollout. */
+export function endByBudget(snapshot: Snapshot, policy: RolloutPolicy): EndByBudget | undefined {
   const { rollout } = snapshot;
   const { controls } = snapshot.plan;
   // A target that never started because of the limit is still pending.
   const names = targetsIn(rollout, 'pending').map(({ name }) => name);
   const isAborted = controls.abort !== undefined || rollout.reason?.code === 'Aborted';
   if (rollout.phase !== 'failed' || names.length === 0 || isAborted) return undefined;
-  const budget = describeUsedUpBudget(snapshot, policy);
-  if (budget === undefined) return undefined;
-  return `${budget.message}, so ${listed([...new Set(names)], MOST_NAMES)} never started`;
+  const limit = describeUsedUpBudget(snapshot, policy)?.message;
+  return limit === undefined ? undefined : { limit, unstarted: [...new Set(names)] };
 }
-
-const MOST_NAMES = 8;
 
 /** Returns the limit in words, such as `failureBudget 1 of UpgradePolicy nightly`. */
 export function budgetOf({ maxFailures, maxFailuresPercent, name }: RolloutPolicy): string {

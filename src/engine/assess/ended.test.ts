@@ -148,6 +148,26 @@ test('a plan that was edited while it ran and then failed keeps its reason, and 
   });
 });
 
+test.each([
+  { done: ['w1'], installed: ', and installed v1.36.5 on w1' },
+  { done: [], installed: '' },
+])('a failed plan that installed one version on $done is not mixed', ({ done, installed }) => {
+  const reason = because('TargetFailed', 'w3: no space left');
+  const snapshot = editedWhileRunning('failed', { reason });
+  const stages = snapshot.rollout.stages.map((stage) => ({
+    ...stage,
+    targets: stage.targets.map((target) => ({
+      ...target,
+      state: done.includes(target.name) ? ('done' as const) : ('failed' as const),
+    })),
+  }));
+  const edits = { isAfterEnd: false, isNew: true };
+  const rollout = { ...snapshot.rollout, stages };
+  expect(
+    planEndOf(withParts({ ...snapshot, rollout }, { plan: { edits } }), T0).reason?.message,
+  ).toBe(`w3: no space left; it was edited while it ran${installed}`);
+});
+
 test.each([undefined, true])(
   'a plan counts as edited after its end if the edit was not seen before it: %s',
   (isAfterEnd) => {

@@ -5,6 +5,7 @@
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf, type WithFacts } from '../gates/types.ts';
+import { editedClause } from '../model/edited-clause.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import {
@@ -83,11 +84,6 @@ function edited(rollout: Rollout, edit: string): Reason {
   return because('EditedAfterEnd', `${editedClause(edit)}; ${remedy}`);
 }
 
-/** Returns a clause that says only how the plan was edited, for outputs that give the advice elsewhere. */
-export function editedClause(edit: string): string {
-  return `the plan was edited after it ended (${edit})`;
-}
-
 /**
  * Returns true if the policy lets an edit of an ended plan start a new rollout, and that rollout
  * has not begun yet. An aborted plan does not start again.
@@ -115,21 +111,22 @@ function changedSpec({ plan: { edits } }: Snapshot): string | undefined {
  */
 function endWithMixedVersions({ rollout, targets, plan: { controls } }: Snapshot): PlanEnd {
   const { phase, reason } = rollout;
-  const signalled = withStages(rollout).flatMap(({ stage, target }) => {
-    const isOver = target.state === 'done' || target.state === 'failed';
-    return isOver ? [{ name: target.name, asked: versionAsked({ targets }, stage, target) }] : [];
+  const upgraded = withStages(rollout).flatMap(({ stage, target }) => {
+    return target.state === 'done'
+      ? [{ name: target.name, asked: versionAsked({ targets }, stage, target) }]
+      : [];
   });
-  const byVersion = Map.groupBy(signalled, ({ asked }) => asked);
+  const byVersion = Map.groupBy(upgraded, ({ asked }) => asked);
   const lists = [...byVersion].map(
     ([version, targets]) =>
       `${version} on ${listed([...new Set(targets.map(({ name }) => name))], MOST_NAMES)}`,
   );
-  const mixed = `it was edited while it ran, and installed ${lists.join(', and ')}`;
-  if (phase !== 'done' && reason !== undefined)
-    return {
-      phase,
-      reason: { ...reason, message: `${reason.message}; the plan is mixed: ${mixed}` },
-    };
+  const installed = lists.length === 0 ? '' : `, and installed ${lists.join(', and ')}`;
+  const mixed = `it was edited while it ran${installed}`;
+  if (phase !== 'done' && reason !== undefined) {
+    const clause = lists.length > 1 ? `the plan is mixed: ${mixed}` : mixed;
+    return { phase, reason: { ...reason, message: `${reason.message}; ${clause}` } };
+  }
   const { abort } = controls;
   const aborted = abort === undefined ? '' : ` and somebody aborted it (${abort})`;
   return {

@@ -12,6 +12,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, T0 } from '../../../test/support/clock/times.ts';
+import { readPlan } from '../explain/plan-reading.ts';
 import { rollBackSentence } from '../explain/roll-back.ts';
 import { answered, UNASKED } from '../model/asked.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
@@ -118,7 +119,7 @@ test.each<[Row, string]>([
   ],
 ])('what people read about %j', (row, expected) => {
   const { snapshot, policy } = sceneOf(row);
-  expect(rollBackSentence({ snapshot, policy, now: T0 })).toBe(expected);
+  expect(rollBackSentence(readPlan(assess(snapshot, policy, T0), { waits: [] }))).toBe(expected);
 });
 
 test.each([

@@ -42,6 +42,13 @@ test.each<[string, Snapshot, string | undefined]>([
     'TargetFailed: FailedDownload: 404',
   ],
   [
+    'the leader gave the target up, and wrote its reason there',
+    snapshotOf(because('DrainTooLong', 'w1 was not drained within 1 min'), {
+      observation: failed('w1 was not drained within 1 min'),
+    }),
+    'DrainTooLong: was not drained within 1 min',
+  ],
+  [
     'the reason of the rollout counts if it is about the target',
     snapshotOf(because('NodeNotReady', 'node w1 is not Ready')),
     'NodeNotReady: is not Ready',

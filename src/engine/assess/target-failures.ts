@@ -24,18 +24,23 @@ export function failuresDecided(assessment: Assessment): FailureReasons {
 /**
  * Returns why the target failed, in words without the name of the target; undefined if the reason is not known. Callers
  * ask only about targets that have failed, or whose failure the leader is about to record. The node itself knows the
- * reason best. Otherwise the reason of the rollout counts if it is about this target, and then the reason that was
- * remembered when the target failed.
+ * reason best, unless the leader wrote there why it gave the target up. Otherwise the reason of the rollout counts if it
+ * is about this target, and then the reason that was remembered when the target failed.
  */
 export function failureOf(snapshot: Snapshot, target: Target): Reason | undefined {
   const { rollout } = snapshot;
   const { failures } = snapshot.term;
   const facts = factsOf(snapshot, target);
-  const { kind } = facts.observation;
-  if (kind === 'failed')
-    return { ...failureReason(target, facts, kind), message: facts.observation.message };
+  const { observation } = facts;
+  const known = saidByRollout(rollout, target) ?? rememberedFailure(failures, rollout, target.name);
+  if (observation.kind === 'failed') {
+    const { message } = observation;
+    const said = withoutName(target, { ...failureReason(target, facts, 'failed'), message });
+    // A leader that gives a target up writes its reason into the object of the target, which has no room for the code.
+    return known?.message === said.message ? known : said;
+  }
   if (!FAILURES.includes(target.state)) return undefined;
-  return saidByRollout(rollout, target) ?? rememberedFailure(failures, rollout, target.name);
+  return known;
 }
 
 function saidByRollout({ reason }: Rollout, { name }: Target): Reason | undefined {

@@ -1,29 +1,23 @@
 /** Explains to people whether the leader rolls a plan back by itself. No decision depends on this explanation. */
-import type { Assessment } from '../assess/assess.ts';
-import { rollBackVerdict } from '../assess/roll-back.ts';
-import { isFinal } from '../model/rollout.ts';
 import { runIdIn } from '../model/runs.ts';
+import type { PlanReading } from './plan-reading.ts';
 
 /**
  * Returns a sentence that says whether the leader rolls the plan back. Returns undefined if the leader does not roll
  * the plan back now and would not roll it back after failures.
  */
-export function rollBackSentence({
-  snapshot,
-  policy,
-  now,
-}: Pick<Assessment, 'snapshot' | 'policy' | 'now'>): string | undefined {
-  const { rollsBack, rollsBackReason } = snapshot.rollout;
-  const verdict = rollBackVerdict(snapshot, policy, now);
+export function rollBackSentence(
+  reading: Pick<PlanReading, 'plan' | 'isOver' | 'controls' | 'rollBack'>,
+): string | undefined {
+  const { rollsBack } = reading.plan;
+  const verdict = reading.rollBack();
   if (rollsBack !== undefined) {
-    const asks = rollsBackReason === undefined ? '' : `, says ${rollsBackReason}`;
-    const end =
-      isFinal(snapshot.rollout) && verdict?.kind === 'refused'
-        ? '; Refit does not roll back a roll-back'
-        : '';
-    return `this plan rolls run ${runIdIn(rollsBack)} back${asks}${end}`;
+    const asks = rollsBack.reason === undefined ? '' : `, says ${rollsBack.reason}`;
+    const isRefused = reading.isOver && verdict?.kind === 'refused';
+    const end = isRefused ? '; Refit does not roll back a roll-back' : '';
+    return `this plan rolls run ${runIdIn(rollsBack.run)} back${asks}${end}`;
   }
-  const policyName = `UpgradePolicy ${policy.name}`;
+  const policyName = `UpgradePolicy ${reading.controls.policy}`;
   switch (verdict?.kind) {
     case 'ahead':
       return `${policyName}: if failures use up a budget, the plan stops and Refit rolls its nodes back`;

@@ -10,7 +10,7 @@ export const platformSupported: Gate = {
     if (facts.platform === undefined)
       return stop(
         'PlatformUnknown',
-        `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch: set them, or leave the node out of the plan`,
+        `${target.name} needs the labels kubernetes.io/os and kubernetes.io/arch, and lacks at least one of them: set them, or leave the node out of the plan`,
       );
     if (ownMember(stage.payloads, facts.platform)) return PASS;
     const known = Object.keys(stage.payloads).join(', ') || 'no platform';

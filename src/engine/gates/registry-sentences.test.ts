@@ -189,7 +189,7 @@ const rows: [Gate, string, GateInput, string][] = [
     platformSupported,
     'labels that do not tell',
     input('worker', { platform: undefined }),
-    'stop PlatformUnknown: n1 lacks the labels kubernetes.io/os and kubernetes.io/arch: set them, or leave the node out of the plan',
+    'stop PlatformUnknown: n1 needs the labels kubernetes.io/os and kubernetes.io/arch, and lacks at least one of them: set them, or leave the node out of the plan',
   ],
   [notExcluded, 'no exclusion', input('worker'), 'pass'],
   [

@@ -130,11 +130,14 @@ export function isReasonCode(text: string | undefined): text is ReasonCode {
 }
 
 /**
- * Says how the effect of a reason ends. `act` is an instruction to a person. `ends` is the event that ends the effect
- * without a person, and completes "this ends by itself when …". `null` is for a reason that neither stops nor delays
- * anything.
+ * Says how the effect of a reason ends. `act` is an instruction to a person, and `andThen` says how the person then
+ * retries what failed. `ends` is the event that ends the effect without a person, and completes "this ends by itself when
+ * …". `null` is for a reason that neither stops nor delays anything.
  */
-type Remedy = { readonly act: string } | { readonly ends: string } | null;
+type Remedy =
+  | { readonly act: string; readonly andThen?: string }
+  | { readonly ends: string }
+  | null;
 
 /**
  * The remedy of every code, which must be true for each dialect. How to start a plan again differs, so `src/cli/plan-runners.ts`
@@ -194,16 +197,19 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'remove the node from the plan, or start the agent or the controllers of Refit without `--exclude-from-plans`',
   },
   TargetFailed: {
-    act: 'fix the cause that the message names, then run `refit retry` for the node',
+    act: 'fix the cause that the message names',
+    andThen: 'run `refit retry` for the node',
   },
   TargetRefused: {
     act: 'change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server',
+    andThen: 'run `refit retry` for the node',
   },
   TargetGone: {
     act: 'bring the node back, then run `refit retry` for it; or take it out of the plan',
   },
   DeadlineExceeded: {
-    act: 'look on the node for what took so long, or raise the deadline in the policy; then run `refit retry` for the node',
+    act: 'look on the node for what took so long, or raise the deadline in the policy',
+    andThen: 'run `refit retry` for the node',
   },
   InFlight: { ends: 'the target has reported success or failure, or a deadline has passed' },
   Stalled: {
@@ -233,7 +239,8 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Resumed: null,
   NodeNotReady: { act: 'repair the node, until its kubelet reports Ready' },
   VersionNotReached: {
-    act: 'restart the service on the node, such as `systemctl restart k3s`, and read the log of the Job that the message names; if the node has failed, then run `refit retry` for it',
+    act: 'restart the service on the node, such as `systemctl restart k3s`, and read the log of the Job that the message names',
+    andThen: 'run `refit retry` for the node if it has failed',
   },
   Resting: { ends: 'the rest period of the plan is over' },
   Draining: { ends: 'the pods of the node are gone' },
@@ -242,7 +249,8 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   DrainRefused: { act: 'move the pod that the message names, or change `drain` in the policy' },
   DrainTooLong: {
-    act: 'remove what blocked the drain, or raise `deadlines.drain` in the policy; then run `refit retry` for the node',
+    act: 'remove what blocked the drain, or raise `deadlines.drain` in the policy',
+    andThen: 'run `refit retry` for the node',
   },
   CannotDecide: { ends: 'the API server answers; it is asked again after at most a minute' },
   DrainPreviewUnknown: {
@@ -291,13 +299,15 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   HookRunning: { ends: 'the hook has succeeded, or its deadline has passed' },
   HookFailed: {
-    act: 'repair what the hook reports, or change the hook in the policy; then run `refit retry` for the node, which runs the hook again',
+    act: 'repair what the hook reports, or change the hook in the policy',
+    andThen: 'run `refit retry` for the node, which runs the hook again',
   },
   HookImpossible: {
     act: 'let the controller drain the node, or let the hook run at another moment; a hook with `onFailure: Ignore` is left out on such nodes',
   },
   PlanHookFailed: {
-    act: 'repair what the hook reports, or change the hook in the policy; then run `refit retry` for the plan, which runs its hooks again',
+    act: 'repair what the hook reports, or change the hook in the policy',
+    andThen: 'run `refit retry` for the plan, which runs its hooks again',
   },
   Held: { act: 'run `refit unhold` for the node, or wait until the hold ends' },
   OtherToolAtWork: {
@@ -347,7 +357,21 @@ export function remedyOf(code: ReasonCode): string | undefined {
   const remedy = REMEDIES[code];
   if (remedy === null) return undefined;
   if ('ends' in remedy) return `This ends by itself when ${remedy.ends}.`;
-  return `${remedy.act.charAt(0).toUpperCase()}${remedy.act.slice(1)}.`;
+  const { act, andThen } = remedy;
+  return andThen === undefined ? sentence(act) : sentence(`${act}; then ${andThen}`);
+}
+
+/**
+ * Returns what a person does before a retry of what failed for this reason; undefined if a retry does not help, or if the
+ * reason does not say what the person can do.
+ */
+export function actBeforeRetry(code: ReasonCode): string | undefined {
+  const remedy = REMEDIES[code];
+  return remedy !== null && 'andThen' in remedy ? remedy.act : undefined;
+}
+
+function sentence(clause: string): string {
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
 }
 
 export interface Reason {

@@ -4,11 +4,11 @@ import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
-import { soonest } from '../../util/soonest.ts';
 import type { PlanEnd } from '../assess/ended.ts';
 import type { Effects } from '../execute/writes.ts';
+import { holdingOf, SETTLE_MS, settledAfter } from '../explain/remarkable-waits.ts';
 import type { Wait } from '../model/decision.ts';
-import { isUnasked, type ReasonCode, type ReportedEvent } from '../model/reasons.ts';
+import type { ReasonCode, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import {
   CONDITIONS_ANNOTATION,
@@ -17,13 +17,8 @@ import {
   MESSAGE_ANNOTATION,
 } from '../model/written-conditions.ts';
 
-/** Milliseconds that a wait must last before it is reported, because most waits are short and each report is a write. */
-const SETTLE_MS = 10_000;
 /** Milliseconds between two writes if only the text of a message has changed. */
 const REFRESH_MS = 60_000;
-
-/** The gates and phases that every rollout waits for at some time. Conditions and Events do not report waits for them. */
-const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
 /** A rollout with the phase and the reason that people see. */
 export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
@@ -40,7 +35,7 @@ export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
  * target waits for something else than a slot or a stage. Degraded: a target has failed.
  */
 export function conditionsOf(
-  { phase, reason, source, generation }: ShownRollout,
+  { phase, reason, source, generation }: Omit<ShownRollout, 'blocked'>,
   waits: readonly Wait[],
   known: Conditions,
   now: number,
@@ -84,11 +79,6 @@ function messageOf(
   return message && `${printable(message)} (refit why)`;
 }
 
-/** Returns the first wait that is remarkable (see `isRemarkable`) and has lasted for SETTLE_MS; undefined if there is none. */
-export function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
-  return waits.find((each) => isRemarkable(each) && now - Date.parse(each.since) >= SETTLE_MS);
-}
-
 /**
  * Returns an Event for a wait that the record does not show, such as the wait of a target in progress; undefined if
  * there is no such wait. A slow drain gets no Event.
@@ -105,26 +95,12 @@ export function blockedEvent(
   return blocked && before === undefined ? undefined : ({ type: 'Warning', reason } as const);
 }
 
-/** Returns true if the target waits for something else than a slot, a stage or a node in progress. */
-export function isRemarkable({ gate, reason }: Wait): boolean {
-  return !ORDINARY.has(gate) && !isUnasked(reason);
-}
-
 const FREE = {
   reason: 'NothingWaits',
   message: 'targets wait only for a free slot or for an earlier stage',
 };
 const OVER = { reason: FREE.reason, message: 'the plan has ended, so no target waits' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
-
-/**
- * Returns the milliseconds until a recent wait has lasted long enough to be shown; undefined if there is no recent
- * wait.
- */
-export function settledAfter(waits: readonly Wait[], now: number): number | undefined {
-  const left = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
-  return soonest(left.filter((ms) => ms > 0));
-}
 
 /**
  * Writes the conditions if a condition has changed, and ignores a conflict. Resolves with the milliseconds after which

@@ -2,14 +2,13 @@
 import { keyOf } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { phaseOf } from '../assess/assess.ts';
-import { planEndOf } from '../assess/ended.ts';
+import type { PlanReading } from '../explain/plan-reading.ts';
+import { percentOf } from '../explain/progress.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Wait } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import { PLAN_PHASES, type TargetPhase } from '../model/shown-phases.ts';
 import type { Snapshot } from '../model/snapshot.ts';
-import { countsOf, etaOf, percentOf } from './node-rollout-status.ts';
 import { stepReference } from './spans.ts';
 import type { Turn } from './turn.ts';
 
@@ -24,10 +23,9 @@ export function measurePlan(
   metrics: Metrics,
   dialect: string,
   { plan, assessment }: Turn,
-  waits: readonly Wait[],
+  { waits, end, counts, eta, findings, now }: PlanReading,
 ): void {
-  const { snapshot, now } = assessment;
-  const { rollout } = snapshot;
+  const { rollout } = assessment.snapshot;
   const targets = none<TargetPhase>([
     ...model.RECORDED_STATES,
     'signalled',
@@ -38,10 +36,7 @@ export function measurePlan(
     for (const target of stage.targets) targets[phaseOf(assessment, stage, target)]++;
   const held = waits.filter(({ reason }) => !isUnasked(reason));
   const heldBy = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
-  const { phase } = planEndOf(snapshot, now);
-  const phases = { ...none(PLAN_PHASES), [phase]: 1 };
-  const percent = percentOf(countsOf(rollout));
-  const eta = etaOf(assessment, waits);
+  const phases = { ...none(PLAN_PHASES), [end.phase]: 1 };
   const etaSeconds = eta && Math.max(0, Math.round((Date.parse(eta.at) - now) / 1000));
   metrics.plan({
     dialect,
@@ -49,8 +44,8 @@ export function measurePlan(
     phases,
     targets,
     waits: heldBy,
-    checks: snapshot.outside.health?.map(({ name, state }) => ({ check: name, state })),
-    percent,
+    checks: findings.checks.map(({ name, state }) => ({ check: name, state })),
+    percent: percentOf(counts),
     etaSeconds,
   });
 }

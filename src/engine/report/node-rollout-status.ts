@@ -1,7 +1,6 @@
 /**
- * Computes the status of a NodeRollout from one assessment and the previous status. The computation has two steps.
- * `viewOf` computes the present view of the plan from the assessment. `statusOf` adds the data that depend on earlier
- * turns, such as the history of runs.
+ * Makes the status of a NodeRollout from the reading of the plan and the previous status, which has what depends on
+ * earlier turns, such as the history of runs.
  */
 
 import { LONGEST } from '../../api/crd.ts';
@@ -18,87 +17,22 @@ import type { NodeSilence, SilenceState } from '../../silences/keeper.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
-import type { Assessment } from '../assess/assess.ts';
-import { FAILURES } from '../assess/budget.ts';
-import { type PlanEnd, planEndOf, versionAsked } from '../assess/ended.ts';
-import { failureOf } from '../assess/target-failures.ts';
-import { wayBackOfRollout } from '../explain/way-back.ts';
-import { planHookRuns } from '../gates/hook-runs.ts';
-import type { Wait } from '../model/decision.ts';
-import {
-  inState,
-  isFinal,
-  type Rollout,
-  type Stage,
-  type Target,
-  targetsIn,
-  withStages,
-} from '../model/rollout.ts';
-import type { Snapshot } from '../model/snapshot.ts';
-import { limitOf } from '../schedule/slots.ts';
-import { settledNames } from '../turn/choose-hooks.ts';
-import { conditionsOf, holdingOf, isRemarkable, type ShownRollout } from './conditions.ts';
-import { type RunSnapshot, snapshotsSince } from './run-snapshots.ts';
-import { endOpenRuns, startOfRun } from './run-times.ts';
-import {
-  downloadsSince,
-  type RunVersions,
-  runVersions,
-  versionsBeforeSince,
-} from './run-versions.ts';
+import type { FailedTarget, PlanReading } from '../explain/plan-reading.ts';
+import { type Eta, percentOf } from '../explain/progress.ts';
+import { holdingOf } from '../explain/remarkable-waits.ts';
+import { endOpenRuns, startOfRun } from '../explain/run-times.ts';
+import type { Target } from '../model/rollout.ts';
+import { conditionsOf } from './conditions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import { hooksShown, withEarlierFailures } from './shown-hooks.ts';
 import { silencesShown } from './shown-silences.ts';
-import type { Turn } from './turn.ts';
 
-type Counts = NonNullable<NodeRolloutStatus['counts']>;
-type Eta = NonNullable<NodeRolloutStatus['eta']>;
 type Failures = NonNullable<NodeRolloutRun['failures']>;
 
-/** The earliest and the latest time in the record of a rollout, in RFC 3339. */
-type Span = Readonly<Record<'first' | 'last', string>>;
-
-/** The view that people get of one plan in one turn. It stays small for any number of targets. */
-export interface RolloutView {
-  readonly end: PlanEnd;
-  readonly shown: ShownRollout;
-  readonly isOver: boolean;
-  /**
-   * The run; undefined before the rollout is recorded. `span` and `versions` are functions, because they read every target and are called
-   * only once for a run.
-   */
-  readonly run:
-    | {
-        readonly id: string;
-        readonly recorded: string;
-        readonly rollsBack: NodeRolloutRun['rollsBack'];
-        readonly span: () => Span;
-        readonly versions: () => RunVersions;
-        /** Returns the `earlier` record of the versions before the run, with the builds that nodes have reported since. */
-        readonly versionsSince: (earlier: RunVersions['before']) => RunVersions['before'];
-        /** Returns the downloads of the run, including its `earlier` downloads. */
-        readonly downloadsSince: (earlier: RunVersions['downloads']) => RunVersions['downloads'];
-        /** Returns the snapshots of etcd of the run, including its `earlier` snapshots. */
-        readonly snapshotsSince: (earlier?: readonly RunSnapshot[]) => RunSnapshot[] | undefined;
-      }
-    | undefined;
-  readonly planUid: string;
-  readonly planGeneration: number | undefined;
-  readonly version: string;
-  readonly counts: Counts;
-  readonly eta: Eta | undefined;
-  readonly waits: readonly Wait[];
-  readonly failures: Failures;
-  readonly checks: NodeRolloutStatus['checks'];
-  /** The hooks that run or have failed, as this leader knows. */
-  readonly hooks: NodeRolloutStatus['hooks'];
-  /**
-   * Returns the names of the ended targets, and the names of the runs of hooks for the whole plan that have not
-   * succeeded.
-   */
-  readonly settled: () => readonly string[];
-  readonly wayBack: NodeRolloutStatus['wayBack'];
-  readonly outside: Outside;
+/** What a NodeRollout shows: the reading of the plan, and what the leader knows about servers outside of the cluster. */
+export interface Shown {
+  readonly reading: PlanReading;
+  readonly outside?: Outside | undefined;
 }
 
 /** What the leader shows about servers outside of the cluster: receivers, Alertmanager and the collector of traces. */
@@ -125,137 +59,20 @@ const LONGEST_VERSION = 512;
  */
 const LONGEST_NAMED_RUN = LONGEST.reason;
 
-/** Returns what people see of the plan. `waits` are those of the explanation of the assessment. */
-export function viewOf(
-  { plan, assessment }: Turn,
-  waits: readonly Wait[],
-  outside: Outside = {},
-): RolloutView {
-  const { snapshot, now } = assessment;
-  const { rollout } = snapshot;
-  const end = planEndOf(snapshot, now);
-  const isOver = isFinal(rollout);
-  const present = plan.metadata.generation;
-  return {
-    end,
-    shown: { ...rollout, ...end },
-    isOver,
-    run:
-      rollout.phase === 'new'
-        ? undefined
-        : {
-            id: rollout.id,
-            recorded: rollout.phase,
-            rollsBack: rolledBackIn(rollout),
-            span: () => spanOf(rollout),
-            versions: () => runVersions(snapshot),
-            versionsSince: (earlier) => versionsBeforeSince(snapshot, earlier),
-            downloadsSince: (earlier) => downloadsSince(rollout, earlier),
-            snapshotsSince: (earlier) => snapshotsSince(snapshot, earlier),
-          },
-    planUid: rollout.source.uid,
-    planGeneration: isOver ? (rollout.generation ?? present) : present,
-    version: clipped(versionsOf(snapshot, end).join(', '), LONGEST_VERSION),
-    counts: countsOf(rollout),
-    eta: etaOf(assessment, waits),
-    waits,
-    failures: failuresOf(snapshot),
-    checks: isOver ? undefined : checksShown(snapshot.outside.health),
-    hooks: hooksShown(snapshot.outside.hooks),
-    settled: () => [...settledNames(rollout), ...unsucceededPlanRuns(assessment)],
-    wayBack: shownWayBack(assessment),
-    outside,
-  };
-}
-
-/** Returns the versions of the plan. If the plan was edited after its end, these are the versions that it installed. */
-function versionsOf(snapshot: Snapshot, { phase }: PlanEnd): string[] {
-  const { stages } = snapshot.rollout;
-  const versions =
-    phase === 'edited'
-      ? stages.flatMap((stage) =>
-          stage.targets.map((target) => versionAsked(snapshot, stage, target)),
-        )
-      : stages.map(({ version }) => version);
-  return [...new Set(versions)].filter((version) => version !== '');
-}
-
-function rolledBackIn({ rollsBack, rollsBackReason }: Rollout): NodeRolloutRun['rollsBack'] {
-  if (rollsBack === undefined) return undefined;
-  const reason = rollsBackReason && clipped(rollsBackReason);
-  return { run: clipped(rollsBack, LONGEST_NAMED_RUN), ...defined({ reason }) };
-}
-
-/** Returns the names of the runs of hooks for the whole plan that have not succeeded, as far as this leader knows. */
-function unsucceededPlanRuns({ snapshot, policy }: Turn['assessment']): string[] {
-  const good = new Set(
-    snapshot.outside.hooks?.flatMap(({ id, state }) => (state === 'succeeded' ? [id] : [])),
+function failuresOf({ failures }: PlanReading['findings']): Failures {
+  return failures.map((failed) =>
+    defined({
+      node: failed.name,
+      reason: failed.cause?.code,
+      message: textOfFailure(failed),
+    }),
   );
-  const runs = planHookRuns(snapshot, policy, 'beforePlan', 'afterPlan');
-  return runs.map(({ id }) => id).filter((id) => !good.has(id));
 }
 
-export function countsOf(rollout: Pick<Rollout, 'stages'>): Counts {
-  const count = (...states: Parameters<typeof inState>[1][]): number =>
-    states.reduce(
-      (sum, state) =>
-        sum + rollout.stages.reduce((all, stage) => all + inState(stage, state).length, 0),
-      0,
-    );
-  return {
-    total: rollout.stages.reduce((sum, { targets }) => sum + targets.length, 0),
-    done: count('done'),
-    failed: count('failed'),
-    inProgress: count('intended'),
-    pending: count('pending'),
-    skipped: count('missing', 'unsupported', 'skipped'),
-  };
-}
-
-/**
- * Returns the percentage of the targets that are done. It is rounded down, so that 100 means that all targets are done.
- */
-export function percentOf({ total, done }: Pick<Counts, 'total' | 'done'>): number {
-  return total === 0 ? 0 : Math.floor((100 * done) / total);
-}
-
-/**
- * Returns the time at which the plan is expected to be done. Undefined if fewer than two targets have reported their
- * times, if the plan waits for something else than a slot, or if nothing is left to do.
- */
-export function etaOf(assessment: Assessment, waits: readonly Wait[]): Eta | undefined {
-  const { snapshot, now, isStopping } = assessment;
-  const { rollout, pace } = snapshot;
-  if (rollout.phase !== 'running' || isStopping || waits.some(isRemarkable)) return undefined;
-  if (pace.kind !== 'measured') return undefined;
-  const rounds = rollout.stages.reduce((sum, stage) => sum + roundsOf(stage), 0);
-  if (rounds === 0) return undefined;
-  const after = (ms: number): string => rfc3339(now + rounds * ms);
-  return {
-    at: after(pace.usualMs),
-    earliest: after(pace.fastMs),
-    latest: after(pace.mostMs),
-  };
-}
-
-/** Returns how many times the slots of the stage must still be filled until all its targets have ended. */
-function roundsOf(stage: Stage): number {
-  const open = inState(stage, 'pending').length + inState(stage, 'intended').length;
-  return Math.ceil(open / Math.max(1, limitOf(stage)));
-}
-
-function failuresOf(snapshot: Snapshot): Failures {
-  return targetsIn(snapshot.rollout, ...FAILURES)
-    .slice(0, MOST.failures)
-    .map((target) => {
-      const reason = failureOf(snapshot, target);
-      const message = reason?.message ?? WITHOUT_WORDS[target.state];
-      return defined({
-        node: target.name,
-        reason: reason?.code,
-        message: message === undefined ? undefined : clipped(message),
-      });
-    });
+/** Returns why the target failed, as a text; undefined if nobody knows it. */
+export function textOfFailure({ state, cause }: FailedTarget): string | undefined {
+  const message = cause?.message ?? WITHOUT_WORDS[state];
+  return message === undefined ? undefined : clipped(message);
 }
 
 const WITHOUT_WORDS: Partial<Record<Target['state'], string>> = {
@@ -275,53 +92,46 @@ function withEarlierReasons(failures: Failures, before: Failures = []): Failures
   );
 }
 
-function spanOf(rollout: Rollout): Span {
-  const { created } = rollout.source;
-  let first: string | undefined;
-  let last: string | undefined;
-  for (const { target } of withStages(rollout)) {
-    if (first === undefined || Date.parse(target.since) < Date.parse(first)) first = target.since;
-    if (last === undefined || Date.parse(target.since) > Date.parse(last)) last = target.since;
-  }
-  return { first: first ?? created, last: last ?? created };
-}
-
 /**
- * Returns the status that shows `view` at `now`, in milliseconds. `previous` is the NodeRollout as it was read or written last.
+ * Returns the status that shows `reading` at `now`, in milliseconds. `previous` is the NodeRollout as it was read or
+ * written last.
  */
 export function statusOf(
-  view: RolloutView,
+  { reading, outside = {} }: Shown,
   previous: NodeRollout | undefined,
   now: number,
 ): NodeRolloutStatus {
-  const { end, counts, version, planGeneration, planUid } = view;
+  const { end, counts, plan, findings, wayBack } = reading;
   const before = previous?.status ?? {};
   // The history is kept when the plan is deleted. But the conditions of a deleted plan do not apply to a new plan with
   // the same name.
-  const isSame = previous?.spec.plan.uid === planUid && before.planDeleted === undefined;
+  const isSame = previous?.spec.plan.uid === plan.source.uid && before.planDeleted === undefined;
   const known = isSame ? (before.conditions ?? []) : [];
+  const checks = reading.isOver ? undefined : checksShown(findings.checks);
   return defined({
     observedGeneration: previous?.metadata.generation,
-    planGeneration,
+    planGeneration: plan.generation,
     phase: end.phase,
-    version,
+    version: shownVersion(reading),
     counts,
     progress: `${counts.done}/${counts.total}`,
     percent: percentOf(counts),
-    eta: steadyEta(view.eta, isSame ? before.eta : undefined),
-    waiting: waitingOf(view, now),
-    checks: steadyChecks(view.checks, isSame ? before.checks : undefined),
-    hooks: withEarlierFailures(view.hooks, isSame ? before.hooks : undefined, view.settled),
-    silences: silencesShown(view.outside.silences, isSame ? before.silences : undefined),
-    wayBack: view.wayBack,
-    conditions: [...conditionsAt(view, known, previous?.metadata.generation, now)],
-    history: historyOf(view, before.history ?? [], now),
+    eta: steadyEta(reading.eta, isSame ? before.eta : undefined),
+    waiting: waitingOf(reading, now),
+    checks: steadyChecks(checks, isSame ? before.checks : undefined),
+    hooks: withEarlierFailures(hooksShown(findings.hooks), isSame ? before.hooks : undefined, () =>
+      findings.settled(),
+    ),
+    silences: silencesShown(outside.silences, isSame ? before.silences : undefined),
+    wayBack: wayBack && { ...wayBack, message: clipped(wayBack.message) },
+    conditions: [...conditionsAt({ reading, outside }, known, previous?.metadata.generation, now)],
+    history: historyOf({ reading, outside }, before.history ?? [], now),
   });
 }
 
-function shownWayBack(assessment: Turn['assessment']): NodeRolloutStatus['wayBack'] {
-  const way = wayBackOfRollout(assessment);
-  return way && { ...way, message: clipped(way.message) };
+/** Returns the versions of the plan as one text. */
+export function shownVersion({ versions }: Pick<PlanReading, 'versions'>): string {
+  return clipped(versions.join(', '), LONGEST_VERSION);
 }
 
 function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefined {
@@ -332,7 +142,7 @@ function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefi
   return isClose ? before : next;
 }
 
-function waitingOf({ waits, end }: RolloutView, now: number): NodeRolloutStatus['waiting'] {
+function waitingOf({ waits, end }: PlanReading, now: number): NodeRolloutStatus['waiting'] {
   const isOpen = end.phase === 'new' || end.phase === 'running';
   const wait = isOpen ? holdingOf(waits, now) : undefined;
   if (wait === undefined) return undefined;
@@ -346,12 +156,12 @@ function waitingOf({ waits, end }: RolloutView, now: number): NodeRolloutStatus[
 }
 
 function conditionsAt(
-  { shown, waits, end, outside }: RolloutView,
+  { reading: { plan, waits, end }, outside = {} }: Shown,
   known: Conditions,
   generation: number | undefined,
   now: number,
 ): Conditions {
-  const updates = conditionsOf(shown, waits, [], now).map(
+  const updates = conditionsOf({ ...end, source: plan.source }, waits, [], now).map(
     ({ type, status, reason = '', message = '' }): ConditionUpdate => ({
       type: type === 'Blocked' ? 'Waiting' : type,
       status,
@@ -409,10 +219,12 @@ function withConditions(
 }
 
 function historyOf(
-  { run, end, isOver, planUid, version, counts, failures, outside }: RolloutView,
+  { reading, outside = {} }: Shown,
   known: readonly NodeRolloutRun[],
   now: number,
 ): NodeRolloutRun[] {
+  const { run, end, isOver, counts, findings } = reading;
+  const { uid: planUid } = reading.plan.source;
   if (run === undefined) return endOpenRuns(known, now, planUid);
   const isThis = (entry: NodeRolloutRun): boolean =>
     entry.id === run.id && entry.planUid === planUid;
@@ -434,7 +246,7 @@ function historyOf(
   const entry: NodeRolloutRun = defined({
     id: run.id,
     planUid,
-    version: hasEnded ? before.version : version,
+    version: hasEnded ? before.version : shownVersion(reading),
     started: startOfRun(
       [...(before ? [before] : []), ...others],
       { id: run.id, planUid },
@@ -447,12 +259,21 @@ function historyOf(
     counts,
     traceId: outside.traceId ?? before?.traceId,
     before: hasEnded ? versionsBefore : run.versionsSince(versionsBefore),
-    rollsBack: run.rollsBack,
+    rollsBack: rolledBackBy(reading),
     snapshots: run.snapshotsSince(before?.snapshots),
     downloads: hasEnded ? downloads : run.downloadsSince(downloads),
-    failures: failures.length > 0 ? withEarlierReasons(failures, before?.failures) : undefined,
+    failures:
+      findings.failures.length > 0
+        ? withEarlierReasons(failuresOf(findings), before?.failures)
+        : undefined,
   });
   return [entry, ...others].slice(0, MOST.runs);
+}
+
+function rolledBackBy({ plan: { rollsBack } }: PlanReading): NodeRolloutRun['rollsBack'] {
+  if (rollsBack === undefined) return undefined;
+  const reason = rollsBack.reason && clipped(rollsBack.reason);
+  return { run: clipped(rollsBack.run, LONGEST_NAMED_RUN), ...defined({ reason }) };
 }
 
 /** Returns the status after the plan was deleted. Returns the same object if the status already shows the deletion. */

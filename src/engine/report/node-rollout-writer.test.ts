@@ -18,12 +18,13 @@ import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { Delivery } from '../../notify/receivers.ts';
 import { assess } from '../assess/assess.ts';
 import { placeOf } from '../contract/node-rollout-place.ts';
+import { readPlan } from '../explain/plan-reading.ts';
 import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { gather } from '../snapshot/gather.ts';
 import { viewsOf } from '../snapshot/world.ts';
-import { type Outside, statusOf, viewOf } from './node-rollout-status.ts';
+import { type Outside, type Shown, statusOf } from './node-rollout-status.ts';
 import { KEPT_MS, MOST_KEPT, tooOld } from './node-rollout-sweep.ts';
 import { nodeRolloutWriter } from './node-rollout-writer.ts';
 import type { Turn } from './turn.ts';
@@ -64,8 +65,15 @@ const held = (code: Wait['reason']['code'], since = later(-10_000)): Wait => ({
   since,
 });
 
+function shownIn({ plan, assessment }: Turn, waits: readonly Wait[], outside: Outside = {}): Shown {
+  return {
+    reading: readPlan(assessment, { waits, generation: plan.metadata.generation }),
+    outside,
+  };
+}
+
 function statusAfter(turn: Turn, waits: readonly Wait[], previous?: NodeRollout) {
-  return statusOf(viewOf(turn, waits), previous, turn.assessment.now);
+  return statusOf(shownIn(turn, waits), previous, turn.assessment.now);
 }
 
 function conditions({ conditions = [] }: ReturnType<typeof statusOf>): string[] {
@@ -239,7 +247,7 @@ test('the condition Notified is there while the policy has receivers, and says w
   const turn = turnOf(rolloutOf(['done', 'pending']));
   const message = 'receiver chat of UpgradePolicy careful: it answered 403 Forbidden';
   const after = (delivery: Delivery | undefined, previous?: NodeRollout) =>
-    statusOf(viewOf(turn, [], { delivery }), previous, turn.assessment.now);
+    statusOf(shownIn(turn, [], { delivery }), previous, turn.assessment.now);
   const notified = ({ conditions = [] }: ReturnType<typeof statusOf>) =>
     conditions.filter(({ type }) => type === 'Notified');
 
@@ -258,7 +266,7 @@ test('the condition Notified is there while the policy has receivers, and says w
 test('the condition Silenced is there while a plan has needed silences', () => {
   const turn = turnOf(rolloutOf(['done', 'pending']));
   const silenced = (silencing?: { readonly isGood: boolean; readonly message: string }) =>
-    statusOf(viewOf(turn, [], { silencing }), undefined, turn.assessment.now).conditions?.filter(
+    statusOf(shownIn(turn, [], { silencing }), undefined, turn.assessment.now).conditions?.filter(
       ({ type }) => type === 'Silenced',
     );
   expect(silenced({ isGood: false, message: 'no answer' })).toMatchObject([
@@ -334,7 +342,8 @@ function scene() {
   const parts = { dialect, client: api.client, clock, log: buildLog(lines, 'info') };
   const writer = nodeRolloutWriter({ ...parts, plans: () => plans });
   const show = async (rollout: Rollout, waits: readonly Wait[] = [], outside: Outside = {}) => {
-    const again = writer.show(turnOf(rollout, clock.now()), waits, outside);
+    const turn = turnOf(rollout, clock.now());
+    const again = writer.show(turn, shownIn(turn, waits).reading, outside);
     await writer.flush();
     return again;
   };

@@ -13,17 +13,11 @@ import { type Logger, sparingly } from '../../util/log.ts';
 import { soonest } from '../../util/soonest.ts';
 import { aborted } from '../../util/waits.ts';
 import { type Place, placeOf } from '../contract/node-rollout-place.ts';
-import type { Wait } from '../model/decision.ts';
+import type { PlanReading } from '../explain/plan-reading.ts';
+import { settledAfter } from '../explain/remarkable-waits.ts';
 import type { Source } from '../model/rollout.ts';
-import { settledAfter } from './conditions.ts';
 import { DIALECT_LABEL, patchOf, showsAll } from './node-rollout-object.ts';
-import {
-  type Outside,
-  type RolloutView,
-  statusOf,
-  statusOfDeleted,
-  viewOf,
-} from './node-rollout-status.ts';
+import { type Outside, type Shown, statusOf, statusOfDeleted } from './node-rollout-status.ts';
 import { type SweepParts, sweep } from './node-rollout-sweep.ts';
 import { traceIdOf } from './spans.ts';
 import type { Turn } from './turn.ts';
@@ -36,11 +30,10 @@ export interface NodeRolloutParts extends SweepParts {
 
 export interface NodeRolloutWriter {
   /**
-   * Shows the turn of a plan. `waits` are the waits in its explanation, and `outside` is the state of the servers
-   * outside of the cluster. Returns the milliseconds after which the plan must be shown again; undefined if nothing is
+   * Shows the turn of a plan, as `reading` says. `outside` is the state of the servers outside of the cluster. Returns the milliseconds after which the plan must be shown again; undefined if nothing is
    * left to write.
    */
-  show(turn: Turn, waits: readonly Wait[], outside?: Outside): number | undefined;
+  show(turn: Turn, reading: PlanReading, outside?: Outside): number | undefined;
   /** Shows that the plan with this key was deleted. */
   gone(key: string): void;
   /** Forgets what was read and written. Another leader may have written since. */
@@ -71,7 +64,7 @@ const LAST_MS = 5_000;
 interface Entry {
   readonly place: Place;
   source: Source;
-  view: RolloutView;
+  shown: Shown;
   isDeleted: boolean;
   /** The NodeRollout as it was read or written last; undefined if that is not known. */
   known?: NodeRollout | undefined;
@@ -124,19 +117,19 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
 
   return {
     name: 'node-rollouts',
-    show(turn, waits, outside) {
+    show(turn, reading, outside) {
       const { plan, assessment } = turn;
       const place = placeOf(dialect, plan);
       if (place === undefined) return undefined;
       sweepWhenDue();
       const { source } = assessment.snapshot.rollout;
-      const view = viewFor(parts, turn, waits, outside);
-      const entry = entries.getOrInsertComputed(keyOf(plan), () => newEntry(place, source, view));
-      Object.assign(entry, { source, view, isDeleted: false });
+      const shown = shownIn(parts, turn, reading, outside);
+      const entry = entries.getOrInsertComputed(keyOf(plan), () => newEntry(place, source, shown));
+      Object.assign(entry, { source, shown, isDeleted: false });
       if (isRefused()) return undefined;
       const dueMs = dueAfter(entry, clock);
       if (dueMs === 0) start(entry);
-      return soonest([dueMs === 0 ? undefined : dueMs, settledAfter(waits, assessment.now)]);
+      return soonest([dueMs === 0 ? undefined : dueMs, settledAfter(reading.waits, reading.now)]);
     },
     gone(key) {
       const entry = entries.get(key);
@@ -166,15 +159,15 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
   };
 }
 
-/** Returns what people see of the plan in this turn, with the id of the trace of its rollout if traces are sent. */
-function viewFor(
+/** Returns what the NodeRollout shows, with the id of the trace of the rollout if traces are sent. */
+function shownIn(
   { isTraced = false }: Pick<NodeRolloutParts, 'isTraced'>,
-  turn: Turn,
-  waits: readonly Wait[],
+  { assessment }: Turn,
+  reading: PlanReading,
   outside?: Outside,
-): RolloutView {
-  const traceId = isTraced ? traceIdOf(turn.assessment.snapshot.rollout) : undefined;
-  return viewOf(turn, waits, { ...outside, traceId });
+): Shown {
+  const traceId = isTraced ? traceIdOf(assessment.snapshot.rollout) : undefined;
+  return { reading, outside: { ...outside, traceId } };
 }
 
 /** Resolves when all promises in `work` have settled, or after some seconds. */
@@ -185,9 +178,9 @@ async function endedOrLate(work: Iterable<Promise<void>>, clock: Clock): Promise
   over.abort();
 }
 
-function newEntry(place: Place, source: Source, view: RolloutView): Entry {
+function newEntry(place: Place, source: Source, shown: Shown): Entry {
   const never = Number.NEGATIVE_INFINITY;
-  return { place, source, view, isDeleted: false, readAt: never, writtenAt: never };
+  return { place, source, shown, isDeleted: false, readAt: never, writtenAt: never };
 }
 
 /**
@@ -195,9 +188,9 @@ function newEntry(place: Place, source: Source, view: RolloutView): Entry {
  * NodeRollout shows everything.
  */
 function dueAfter(entry: Entry, clock: Clock): number | undefined {
-  const { known, view, readAt, writtenAt, writing } = entry;
+  const { known, shown, readAt, writtenAt, writing } = entry;
   if (known === undefined || clock.monotonic() - readAt >= REREAD_MS) return 0;
-  const next = statusOf(view, known, clock.now());
+  const next = statusOf(shown, known, clock.now());
   if (isAbout(entry, known) && showsAll(next, known.status)) return undefined;
   if (writing) return BATCH_MS;
   if (headline(next) !== headline(known.status)) return 0;
@@ -249,10 +242,10 @@ async function bringUpToDate(parts: NodeRolloutParts, entry: Entry): Promise<voi
  * Returns the next status of the NodeRollout. If the plan was deleted, the status includes the last state of the plan.
  * This state may not have been written yet, because changes are collected for some seconds.
  */
-function nextStatus(entry: Entry, shown: NodeRollout, now: number): NodeRolloutStatus {
-  if (!entry.isDeleted) return statusOf(entry.view, shown, now);
-  const last = isAbout(entry, shown) ? statusOf(entry.view, shown, now) : shown.status;
-  return statusOfDeleted({ ...shown, ...(last && { status: last }) }, now);
+function nextStatus(entry: Entry, known: NodeRollout, now: number): NodeRolloutStatus {
+  if (!entry.isDeleted) return statusOf(entry.shown, known, now);
+  const last = isAbout(entry, known) ? statusOf(entry.shown, known, now) : known.status;
+  return statusOfDeleted({ ...known, ...(last && { status: last }) }, now);
 }
 
 async function create({ dialect, client }: NodeRolloutParts, entry: Entry): Promise<NodeRollout> {

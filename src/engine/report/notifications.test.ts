@@ -9,12 +9,12 @@ import { tableDialect } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
+import { readPlan } from '../explain/plan-reading.ts';
 import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { gather } from '../snapshot/gather.ts';
 import { viewsOf } from '../snapshot/world.ts';
-import { viewOf } from './node-rollout-status.ts';
 import {
   LONG_MS,
   longAfter,
@@ -52,7 +52,7 @@ function standing({
   const plan = { ...PLAN, spec: rollout };
   const snapshot = gather(dialect, plan, knowledgeOf(views).world, now);
   const assessment = assess(snapshot, buildPolicy({ waves: WAVES }), now);
-  return standingOf('table//plan', assessment, viewOf({ plan: PLAN, assessment }, waits), waits);
+  return standingOf('table//plan', readPlan(assessment, { waits }));
 }
 
 function wait(code: Wait['reason']['code'], agoMs: number, message = 'why'): Wait {
@@ -76,6 +76,13 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     undefined,
     {},
     ['Started table//plan: the upgrade to v1.36.3+x.2 has started; 2 nodes'],
+  ],
+  ['a run without a target', undefined, { states: [] }, []],
+  [
+    'a run that rolls another run back',
+    undefined,
+    { more: { rollsBack: 'uid/id1' } },
+    ['Started table//plan: the roll-back to v1.36.3+x.2 has started; 2 nodes'],
   ],
   ['the same again', RUNNING, {}, []],
   [

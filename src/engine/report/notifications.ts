@@ -1,6 +1,6 @@
 /**
- * Decides which notifications people get about a plan. `standingOf` takes the state of the plan from a turn, and `notificationsOf` compares
- * it with the state in the last notifications. The state in the last notifications is small and is recorded, so that the next leader sends
+ * Decides which notifications people get about a plan. `standingOf` takes the state from the reading of the plan, and `notificationsOf`
+ * compares it with the state in the last notifications. The state in the last notifications is small and is recorded, so that the next leader sends
  * the notifications that this leader did not send.
  */
 import { hash } from 'node:crypto';
@@ -8,13 +8,11 @@ import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import type { Notification, NotifiedEvent } from '../../notify/receivers.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
-import type { Assessment } from '../assess/assess.ts';
+import type { FailedTarget, PlanReading } from '../explain/plan-reading.ts';
+import { holdingOf, isRemarkable } from '../explain/remarkable-waits.ts';
 import type { Wait } from '../model/decision.ts';
-import { runOf } from '../model/decisions-of-people.ts';
 import type { ReasonCode } from '../model/reasons.ts';
-import { wavesOf } from '../schedule/waves.ts';
-import { holdingOf, isRemarkable } from './conditions.ts';
-import type { RolloutView } from './node-rollout-status.ts';
+import { shownVersion, textOfFailure } from './node-rollout-status.ts';
 
 /**
  * The state of a plan in the last notifications: the run, its phase, the number of ended waves and of all waves, the
@@ -26,7 +24,7 @@ export type Told = NonNullable<NonNullable<NodeRolloutStatus['notifications']>['
 export interface Standing {
   /** The plan, as `<dialect>/<namespace>/<name>`. */
   readonly plan: string;
-  readonly view: RolloutView;
+  readonly reading: PlanReading;
   /** The run; empty before the rollout is recorded. */
   readonly run: string;
   /** The names of the waves that have ended, in order. */
@@ -37,8 +35,6 @@ export interface Standing {
   readonly approval: Wait | undefined;
   /** A wait of the plan that has lasted for LONG_MS; undefined if there is none. */
   readonly long: Wait | undefined;
-  /** The time in milliseconds. */
-  readonly now: number;
 }
 
 /** Milliseconds that a wait must last before people get a notification about it. */
@@ -64,39 +60,27 @@ const WANTED: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'Blackout',
 ]);
 
-/** Returns the state of the plan. `waits` are the waits in the explanation of the assessment. */
-export function standingOf(
-  plan: string,
-  assessment: Assessment,
-  view: RolloutView,
-  waits: readonly Wait[],
-): Standing {
-  const { now, snapshot } = assessment;
-  const { rollout } = snapshot;
+/** Returns the state of the plan with the name `plan`. */
+export function standingOf(plan: string, reading: PlanReading): Standing {
+  const { now, run, waits } = reading;
   const unwanted = waits.filter(({ reason }) => !WANTED.has(reason.code));
   return {
     plan,
-    view,
-    run: rollout.phase === 'new' ? '' : runOf(rollout),
-    ...(rollout.phase === 'new' ? { wavesDone: [], plannedWaves: 0 } : wavesIn(assessment)),
+    reading,
+    run: run?.name ?? '',
+    ...(run === undefined ? { wavesDone: [], plannedWaves: 0 } : wavesIn(reading)),
     approval: waits.find(({ reason }) => reason.code === 'WaveNeedsApproval'),
     long: holdingOf(unwanted, now - LONG_MS),
-    now,
   };
 }
 
-function wavesIn({ snapshot, policy }: Assessment): Pick<Standing, 'wavesDone' | 'plannedWaves'> {
-  const waves = snapshot.rollout.stages.map(
-    (stage) => wavesOf({ snapshot, policy }, stage)?.members ?? [],
+/** Returns the waves to tell. A plan without targets has none. */
+function wavesIn(reading: PlanReading): Pick<Standing, 'wavesDone' | 'plannedWaves'> {
+  const waves = reading.counts.total === 0 ? [] : reading.waves();
+  const wavesDone = waves.flatMap(({ planned, ended }) =>
+    Array.from({ length: ended }, (_, index) => `wave ${index + 1} of ${planned}`),
   );
-  const wavesDone = waves.flatMap((members) => {
-    const open = members.findIndex((wave) =>
-      wave.some(({ state }) => state === 'pending' || state === 'intended'),
-    );
-    const ended = open === -1 ? members : members.slice(0, open);
-    return ended.map((_wave, index) => `wave ${index + 1} of ${members.length}`);
-  });
-  return { wavesDone, plannedWaves: waves.flat().length };
+  return { wavesDone, plannedWaves: waves.reduce((sum, { planned }) => sum + planned, 0) };
 }
 
 /**
@@ -114,14 +98,14 @@ export function longAfter(waits: readonly Wait[], now: number): number | undefin
 
 /** Returns the state that is recorded when the notifications about this standing are queued. */
 export function toldOf(standing: Standing): Told {
-  const { run, view, wavesDone, plannedWaves, approval, long } = standing;
+  const { run, reading, wavesDone, plannedWaves, approval, long } = standing;
   return {
     run,
-    phase: view.run?.recorded ?? 'new',
+    phase: reading.run?.recorded ?? 'new',
     waves: wavesDone.length,
     plannedWaves,
     approval: approval === undefined ? 0 : wavesDone.length + 1,
-    failed: view.counts.failed,
+    failed: reading.counts.failed,
     waiting: long?.reason.code ?? '',
   };
 }
@@ -137,17 +121,17 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   const isSameRun = before?.run === after.run;
   const is = toldOf(after);
   const told = isSameRun ? withWavesOf(before, is) : NOTHING;
-  const { view, wavesDone, approval, long } = after;
+  const { reading, wavesDone, approval, long } = after;
   const { phase } = is;
-  const { reason } = view.end;
-  const hasEnded = is.phase !== told.phase && view.isOver;
+  const { reason } = reading.end;
+  const hasEnded = is.phase !== told.phase && reading.isOver;
   const notes: Notification[] = [];
   const tell = (event: NotifiedEvent, mark: string | number, text: string): number =>
     notes.push(noteOf(after, event, String(mark), text));
-  if (!isSameRun && after.run !== '' && phase !== 'invalid')
-    tell('Started', '', `the upgrade${toVersion(view)} has started; ${nodes(view.counts.total)}`);
+  if (!isSameRun && after.run !== '' && phase !== 'invalid' && reading.counts.total > 0)
+    tell('Started', '', `${workOf(reading)} has started; ${nodes(reading.counts.total)}`);
   wavesDone.slice(told.waves).forEach((wave, index) => {
-    tell('WaveDone', told.waves + index + 1, `${wave} has ended; ${progressOf(view)}`);
+    tell('WaveDone', told.waves + index + 1, `${wave} has ended; ${progressOf(reading)}`);
   });
   if (approval !== undefined && is.approval !== told.approval)
     tell('WaitingForApproval', is.approval, waitText(approval));
@@ -160,14 +144,14 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   if (hasEnded && phase === 'done' && reason?.code === 'NoTargets')
     tell('Done', phase, `ended without an upgrade: ${reason.message}`);
   else if (hasEnded && phase === 'done')
-    tell('Done', phase, `the upgrade${toVersion(view)} is done; ${progressOf(view)}`);
+    tell('Done', phase, `${workOf(reading)} is done; ${progressOf(reading)}`);
   else if (hasEnded)
-    tell('Failed', phase, `ended as ${phase}: ${reason?.message ?? failuresIn(view)}`);
+    tell('Failed', phase, `ended as ${phase}: ${reason?.message ?? failuresIn(reading)}`);
   else if (is.failed > told.failed)
     tell(
       'Failed',
       `${is.failed}`,
-      `${is.failed} of ${nodes(view.counts.total)} failed: ${failuresIn(view)}`,
+      `${is.failed} of ${nodes(reading.counts.total)} failed: ${failuresIn(reading)}`,
     );
   return notes;
 }
@@ -182,16 +166,16 @@ function withWavesOf(told: Told, is: Told): Told {
 }
 
 /** Returns true if the run began or ended so long ago that its first notifications would be no news. */
-function isOldNews({ view: { isOver, run }, now }: Standing): boolean {
+function isOldNews({ reading: { isOver, run, now } }: Standing): boolean {
   if (run === undefined) return false;
   const { first, last } = run.span();
   return now - Date.parse(isOver ? last : first) > NEWS_MS;
 }
 
 function noteOf(after: Standing, event: NotifiedEvent, mark: string, text: string): Notification {
-  const { plan, view, run, now } = after;
-  const at = rfc3339(now);
-  const name = [view.planUid, run, event, mark, at].join(' ');
+  const { plan, reading, run } = after;
+  const at = rfc3339(reading.now);
+  const name = [reading.plan.source.uid, run, event, mark, at].join(' ');
   const message = printable(`${plan}: ${text}`);
   return {
     id: hash('sha256', name).slice(0, 16),
@@ -210,20 +194,26 @@ function nodes(count: number): string {
   return count === 1 ? '1 node' : `${count} nodes`;
 }
 
-function toVersion({ version }: RolloutView): string {
-  return version === '' ? '' : ` to ${version}`;
+/** Returns what the run does, with the version. */
+function workOf(reading: PlanReading): string {
+  const work = reading.plan.rollsBack === undefined ? 'the upgrade' : 'the roll-back';
+  const version = shownVersion(reading);
+  return version === '' ? work : `${work} to ${version}`;
 }
 
-function progressOf({ counts: { done, total, failed } }: RolloutView): string {
+function progressOf({ counts: { done, total, failed } }: PlanReading): string {
   const failures = failed === 0 ? '' : `, ${failed} failed`;
   return `${done} of ${nodes(total)} done${failures}`;
 }
 
-function failuresIn({ failures, counts }: RolloutView): string {
+function failuresIn({ findings: { failures }, counts }: PlanReading): string {
   if (failures.length === 0) return `${nodes(counts.failed)} failed`;
-  const shown = failures
-    .slice(0, MOST_FAILURES)
-    .map(({ node, message }) => (message === undefined ? `${node} failed` : `${node}: ${message}`));
+  const shown = failures.slice(0, MOST_FAILURES).map(failureIn);
   const others = failures.length > MOST_FAILURES ? ['and others'] : [];
   return [...shown, ...others].join('; ');
+}
+
+function failureIn(failed: FailedTarget): string {
+  const text = textOfFailure(failed);
+  return text === undefined ? `${failed.name} failed` : `${failed.name}: ${text}`;
 }

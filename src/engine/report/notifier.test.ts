@@ -5,14 +5,12 @@
 import { beforeEach, expect, test } from 'vitest';
 import { buildLog } from '../../../test/support/builders/logs.ts';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
-import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Message, NotifiedEvent, PartlyTaken, Receiver } from '../../notify/receivers.ts';
-import type { Assessment } from '../assess/assess.ts';
-import type { RolloutView } from './node-rollout-status.ts';
+import type { PlanReading } from '../explain/plan-reading.ts';
 import { standingOf } from './notifications.ts';
 import { createNotifier, GIVE_UP_MS, type Notifier, PACE_MS } from './notifier.ts';
 
@@ -88,27 +86,24 @@ function follow(
   name: string,
   { failed = 0, phase = 'running', ...more }: State,
 ): void {
-  const rollout = { ...buildRollout([]), phase };
-  const view = {
+  const reading = {
+    now: clock.now(),
+    plan: { source: { uid: name } },
     end: { phase },
     isOver: phase === 'done',
-    run: { id: 'r', recorded: phase, span: () => ({ first: '', last: '' }) },
-    planUid: name,
-    version: 'v2',
+    run: { id: 'r', name: 'r', recorded: phase, span: () => ({ first: '', last: '' }) },
+    versions: ['v2'],
     counts: { total: 9, done: 0, failed, inProgress: 0, pending: 0, skipped: 0 },
-    failures: [],
-  } as unknown as RolloutView;
-  const assessment = {
-    now: clock.now(),
-    snapshot: { rollout },
-    policy: {},
-  } as unknown as Assessment;
+    waits: [],
+    findings: { failures: [] },
+    waves: () => [],
+  } as unknown as PlanReading;
   notifier.follow(`toy/${name}`, {
     plan: { metadata: { name } },
     place: { namespace: 'ns', name, subject: { name } },
     policy: 'p',
     receivers: more.receivers ?? [CHAT],
-    standing: standingOf(name, assessment, view, []),
+    standing: standingOf(name, reading),
   });
 }
 

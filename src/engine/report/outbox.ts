@@ -37,10 +37,10 @@ export function outboxFrom(standing: Standing, { tried }: Pick<Outbox, 'tried'>)
  */
 export function wasUnnotified(
   { history = [], conditions = [] }: NodeRolloutStatus = {},
-  { view: { run, planUid } }: Pick<Standing, 'view'>,
+  { reading: { run, plan } }: Pick<Standing, 'reading'>,
 ): boolean {
   if (conditions.some(({ type }) => type === NOTIFIED)) return false;
-  return history.some((each) => each.id === run?.id && each.planUid === planUid);
+  return history.some((each) => each.id === run?.id && each.planUid === plan.source.uid);
 }
 
 /** Returns the outbox in the form in which the status of the NodeRollout records it. */

@@ -10,7 +10,8 @@ import { planEndOf } from '../assess/ended.ts';
 import { placeOf } from '../contract/node-rollout-place.ts';
 import type { Effects, Sent } from '../execute/writes.ts';
 import { explain } from '../explain/explain.ts';
-import type { NodeAction, Wait } from '../model/decision.ts';
+import { type PlanReading, readPlan } from '../explain/plan-reading.ts';
+import type { NodeAction } from '../model/decision.ts';
 import { planReference, titleOf } from '../model/plan-reference.ts';
 import type { Reason, ReasonCode, ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
@@ -34,7 +35,6 @@ import { planHookMemory } from './failed-plan-hooks.ts';
 import { idleMemory } from './idle-targets.ts';
 import { leftOutMemory } from './left-out-nodes.ts';
 import { measurePlan, measureSteps } from './measures.ts';
-import { viewOf } from './node-rollout-status.ts';
 import type { NodeRolloutWriter } from './node-rollout-writer.ts';
 import { longAfter, standingOf } from './notifications.ts';
 import type { Notifier } from './notifier.ts';
@@ -150,6 +150,8 @@ export function createReporter(parts: ReporterParts): Reporter {
       const { plan, assessment } = turn;
       const { snapshot, now } = assessment;
       const { waits } = explain(settle(assessment));
+      const { generation } = plan.metadata;
+      const reading = readPlan(assessment, { waits, generation });
       const { stalled, rests, stalls } = idle.at(keyOf(plan), assessment);
       onTargets(keyOf(plan), stalled);
       const known = dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests);
@@ -163,13 +165,13 @@ export function createReporter(parts: ReporterParts): Reporter {
       const edit = edits.at(keyOf(plan), turn);
       if (edit) onPlan(plan, { type: 'Normal', reason: edit });
       const tracedMs = tracer?.follow(turn, snapshot.rollout, waits);
-      const shownMs = soonest([show(parts, turn, waits, silencing), tracedMs]);
+      const shownMs = soonest([show(parts, turn, reading, silencing), tracedMs]);
       const stalledMs = soonest([shownMs, await writeStalls(parts, plan, stalls, now)]);
-      measurePlan(metrics, dialect.name, turn, waits);
+      measurePlan(metrics, dialect.name, turn, reading);
       if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
       const onEvent = (event: ReportedEvent): void => onPlan(plan, event);
       const writing = { ...parts, onEvent, writtenAt, now };
-      return soonest([stalledMs, await writeEnd(writing, turn, waits)]);
+      return soonest([stalledMs, await writeEnd(writing, turn, reading)]);
     },
     refused({ source }, { stage, target }, reason) {
       onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
@@ -201,10 +203,10 @@ function withTrace(event: ReportedEvent, after: model.Rollout): ReportedEvent {
 /** Writes the conditions of the plan, which may still run or have ended. */
 async function writeEnd(
   writing: Parameters<typeof writeConditions>[0],
-  { plan, assessment: { snapshot, now } }: Turn,
-  waits: readonly Wait[],
+  { plan, assessment: { snapshot } }: Turn,
+  { end, waits }: PlanReading,
 ): Promise<number | undefined> {
-  const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
+  const shown = { ...snapshot.rollout, ...end };
   return await writeConditions(writing, plan, shown, waits);
 }
 
@@ -212,15 +214,15 @@ async function writeEnd(
 function show(
   parts: ReporterParts,
   turn: Turn,
-  waits: readonly Wait[],
+  reading: PlanReading,
   silencing: SilenceState | undefined,
 ): number | undefined {
   const { dialect, nodeRollouts, notifier } = parts;
-  const longMs = notify(parts, turn, waits);
+  const longMs = notify(parts, turn, reading);
   const title = titleOf(dialect, keyOf(turn.plan));
   const delivery = notifier?.deliveryOf(title);
   const silences = parts.silences?.silencesOf(title);
-  return soonest([longMs, nodeRollouts?.show(turn, waits, { delivery, silencing, silences })]);
+  return soonest([longMs, nodeRollouts?.show(turn, reading, { delivery, silencing, silences })]);
 }
 
 /**
@@ -229,17 +231,16 @@ function show(
  */
 function notify(
   { dialect, notifier }: Pick<ReporterParts, 'dialect' | 'notifier'>,
-  turn: Turn,
-  waits: readonly Wait[],
+  { plan, assessment }: Turn,
+  reading: PlanReading,
 ): number | undefined {
-  const { plan, assessment } = turn;
   const { name: policy = '', notify: receivers = [] } = assessment.policy;
   const place = placeOf(dialect, plan);
   if (notifier === undefined || place === undefined) return undefined;
   const shown = planReference({ dialect: dialect.name, ...place.subject });
-  const standing = standingOf(shown, assessment, viewOf(turn, waits), waits);
+  const standing = standingOf(shown, reading);
   notifier.follow(titleOf(dialect, keyOf(plan)), { plan, place, policy, receivers, standing });
-  return receivers.length === 0 ? undefined : longAfter(waits, assessment.now);
+  return receivers.length === 0 ? undefined : longAfter(reading.waits, reading.now);
 }
 
 /** Returns the Events about the start of a rollout without a version check, and about starts outside of the windows of the policy. */

@@ -6,11 +6,11 @@ import { keyOf } from '../../kube/resources.ts';
 import type { TraceExporter } from '../../traces/exporter.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import { placeOf } from '../contract/node-rollout-place.ts';
+import { isRemarkable } from '../explain/remarkable-waits.ts';
 import type { Wait } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import { planReference } from '../model/plan-reference.ts';
 import { isFinal, type Rollout } from '../model/rollout.ts';
-import { isRemarkable } from './conditions.ts';
 import {
   type EndedTarget,
   endedTargets,

@@ -2,6 +2,7 @@
 import { type DecisionContext, type Waiting, wait } from '../gates/types.ts';
 import { untilAsked } from '../model/asked.ts';
 import { approvalOf } from '../model/decisions-of-people.ts';
+import { approvalEnds, needsApproval } from '../reasons/wave-approval.ts';
 
 /**
  * Milliseconds until the leader reads the NodeRollout again. The leader does not watch NodeRollouts, because it needs
@@ -16,16 +17,6 @@ const RECHECK_MS = 5_000;
 export function unapprovedWaves(context: DecisionContext): number[] {
   const { waves = [] } = context.policy;
   return waves.flatMap((_wave, index) => approvalWait(context, index)?.unapproved ?? []);
-}
-
-/** Returns the clause that says why a wave waits. */
-export function needsApproval(wave: number, policy = ''): string {
-  return `wave ${wave} needs approval by UpgradePolicy ${policy}`.trimEnd();
-}
-
-/** Returns what ends the wait for the approval of a wave, as a clause that follows "when". `plan` is the plan as commands name it. */
-export function approvalEnds(plan: string, wave: number): string {
-  return `somebody approves the wave: refit approve ${plan} --wave ${wave}`;
 }
 
 /**

@@ -2,13 +2,7 @@
 import type { PlanTexts } from '../../../src/cli/contract/session-dialect.ts';
 import type { PlanPreview, PreviewView } from '../../../src/cli/preview/view.ts';
 import { textsIn } from '../../../src/cli/status/texts-of.ts';
-import type { PlanView, StatusView } from '../../../src/cli/status/view.ts';
 import { MODULES } from '../../../src/dialects/modules.ts';
-
-/** The JSON form of a status, which has data only. */
-export interface StatusJson extends Omit<StatusView, 'plans'> {
-  readonly plans: readonly Omit<PlanView, 'texts'>[];
-}
 
 /** The JSON form of a preview. */
 export interface PreviewJson extends Omit<PreviewView, 'plans'> {

@@ -2,8 +2,8 @@
 import type { Plan, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../../src/api/refit/upgrade-policy.ts';
 import type { AskControlPlane, Sources } from '../../../src/cli/status/inspection-sources.ts';
+import type { ShownPlan } from '../../../src/cli/status/json-form.ts';
 import { observe, type ViewParts } from '../../../src/cli/status/observe.ts';
-import type { PlanView } from '../../../src/cli/status/view.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { KubeObject } from '../../../src/kube/resources.ts';
 import { later } from '../clock/times.ts';
@@ -56,7 +56,7 @@ export async function lookAt(
   workers: readonly KubeObject[],
   now: number,
   parts: ViewParts = buildViewParts(),
-): Promise<PlanView[]> {
+): Promise<ShownPlan[]> {
   return await observe(
     { dialect: autopilot, plans: () => plans, world: buildWorld(controllers, workers) },
     parts,

@@ -3,10 +3,10 @@
  * steps. It changes nothing.
  */
 
+import type { CommandParts } from '../../../cli/contract/object-commands.ts';
 import type { ConnectionFlags } from '../../../cli/options.ts';
 import { table } from '../../../cli/phrases.ts';
 import { harmless } from '../../../cli/status/harmless.ts';
-import type { SessionParts } from '../../../cli/status/status-session.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
 import { loadChosenCluster } from '../../../kube/config/kubeconfig.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
@@ -30,7 +30,7 @@ type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
  */
 export async function migrateK0s(
   flags: MigrateFlags,
-  { clock, output, abort }: SessionParts,
+  { clock, output, abort }: CommandParts,
 ): Promise<number> {
   const config = await loadChosenCluster(flags);
   using client = createClient(config, { userAgent: 'refit-migrate' });

@@ -5,7 +5,7 @@ import { buildRollout } from '../../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../../test/support/builders/targets.ts';
-import { runVersions, versionsBeforeSince } from '../../../engine/report/run-versions.ts';
+import { runVersions, versionsBeforeSince } from '../../../engine/explain/run-versions.ts';
 
 const VAGUE = 'v1.36.3+k0s';
 const BUILD = 'v1.36.3+k0s.0';

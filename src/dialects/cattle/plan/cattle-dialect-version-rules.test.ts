@@ -296,3 +296,12 @@ test('a Plan that rolls back waits until the leader has read the record of the r
   expect(started).toEqual([]);
   expect(waits).toEqual(['PreconditionsUnknown: reading which versions the nodes ran before']);
 });
+
+test('a Plan rolls back with an image that Refit does not know if a node has a newer version', () => {
+  const annotations = { 'refit.upgrade.cattle.io/rolls-back': 'p-uid/run-1' };
+  const upgrade = { image: 'registry.example.com/k3s-downgrade' };
+  const back = (version: string) =>
+    lookAt({ nodes: CLUSTER, spec: { version, upgrade }, annotations }).rollsBack;
+  expect(back('v1.35.1+k3s1')).toBe('p-uid/run-1');
+  expect(back('v1.39.1+k3s1')).toBeUndefined();
+});

@@ -24,6 +24,7 @@ import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { type Attempts, type Failures, recordedFailures, withoutFurtherNodes } from './attempts.ts';
 import { conditionOf, holds } from './conditions.ts';
+import { reportedVersion } from './installed-version.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
@@ -70,7 +71,13 @@ export function resolve(
     phase: phaseOf(plan, judgement, targets),
     blocked: conditionOf(plan, WAITING_TYPE) !== undefined,
     reason: reasonOf(plan, targets),
-    ...rollBackOn(plan, world, targets, versions.kubernetesVersion),
+    ...rollBackOn(
+      plan,
+      world,
+      targets,
+      // An image that rolls back is often one that Refit does not know, so the version of the Plan counts then.
+      versions.kubernetesVersion ?? reportedVersion(judgement.version),
+    ),
     stages: [
       {
         id: 'nodes',

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { startStubServer } from '../../test/faults/stub-server.ts';
+import { startStubServer } from '../../../../test/faults/stub-server.ts';
 import { runController } from './controller-command.ts';
 
 const FLAGS = { leaseDuration: 15_000, targetDeadline: 60_000, logLevel: 'error' as const };
@@ -22,7 +22,7 @@ test('an API server that denies everything at first ends the start, and does not
   });
   const kubeconfig = await kubeconfigFor(server.config.server);
   await expect(
-    runController({ kubeconfig, ...FLAGS }, new AbortController().signal),
+    runController({ kubeconfig, ...FLAGS }, new AbortController().signal, []),
   ).rejects.toThrow('denied');
   expect(server.requests.map(({ url }) => url.replace(/\?.*/, ''))).toEqual([
     '/apis/autopilot.k0sproject.io/v1beta2/plans',
@@ -35,7 +35,7 @@ test.each(['99ms', '0', 'soon', '-1m'])(
     vi.stubEnv('K0S_UPDATE_PERIOD', text);
     onTestFinished(() => void vi.unstubAllEnvs());
     const kubeconfig = await kubeconfigFor('http://127.0.0.1:9');
-    const running = runController({ kubeconfig, ...FLAGS }, new AbortController().signal);
+    const running = runController({ kubeconfig, ...FLAGS }, new AbortController().signal, []);
     await expect(running).rejects.toThrow(
       `K0S_UPDATE_PERIOD is "${text}"; use a duration such as 10m`,
     );
@@ -82,6 +82,7 @@ test.each<[string, object, Record<string, string>, string]>([
   const running = runController(
     { kubeconfig, ...FLAGS, applyCrds: true, ...flags },
     new AbortController().signal,
+    [],
   );
   await expect(running).rejects.toThrow(message);
   expect(server.requests).toEqual([]);

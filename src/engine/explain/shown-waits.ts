@@ -1,14 +1,15 @@
-/** Chooses the waits that `refit status` shows, and the time at which each of them ends at the latest. */
-import { stepEnd } from '../../engine/assess/evaluate-target.ts';
-import { awaitedHook } from '../../engine/gates/hook-runs.ts';
-import { factsOf } from '../../engine/gates/types.ts';
-import type { Wait } from '../../engine/model/decision.ts';
-import { isUnasked } from '../../engine/model/reasons.ts';
-import { isFinal, type Rollout, targetsIn } from '../../engine/model/rollout.ts';
-import type { TargetPhase } from '../../engine/model/shown-phases.ts';
-import type { Snapshot } from '../../engine/model/snapshot.ts';
-import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+/** Chooses the waits that a reading for people shows, and the time at which each of them ends at the latest. */
+
 import { rfc3339 } from '../../util/clock.ts';
+import { stepEnd } from '../assess/evaluate-target.ts';
+import { awaitedHook } from '../gates/hook-runs.ts';
+import { factsOf } from '../gates/types.ts';
+import type { Wait } from '../model/decision.ts';
+import { isUnasked } from '../model/reasons.ts';
+import { isFinal, type Rollout, targetsIn } from '../model/rollout.ts';
+import type { TargetPhase } from '../model/shown-phases.ts';
+import type { Snapshot } from '../model/snapshot.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 interface ShownWaitsInput {
   readonly snapshot: Snapshot;

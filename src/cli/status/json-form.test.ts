@@ -1,7 +1,6 @@
 /** Shows each field of the JSON and YAML forms, and that they change only if something happened. */
 
 import { expect, test } from 'vitest';
-import type { StatusJson } from '../../../test/support/builders/dialects.ts';
 import { withTexts } from '../../../test/support/builders/dialects.ts';
 import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
@@ -9,9 +8,9 @@ import { lookAt, recorded, signalled, statusOf } from '../../../test/support/bui
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
+import type { ShownPlan, ShownStatus, StatusJson } from './json-form.ts';
 import { picture } from './picture.ts';
 import { render } from './render.ts';
-import type { PlanView, StatusView } from './view.ts';
 
 const LOOK = { hasColours: false, size: () => ({ columns: 80, rows: 24 }) };
 const update = buildUpdate({
@@ -40,7 +39,7 @@ const w1 = signalled(buildNode('w1'), {
   timestamp: later(40_000),
 });
 
-async function look(now: number): Promise<StatusView> {
+async function look(now: number): Promise<ShownStatus> {
   const plans = await lookAt(
     [plan],
     [c1],
@@ -183,7 +182,7 @@ test("a node of a plan that k0s's own leader ran ends when the node says so, and
     T0 + HOUR,
   );
   expect(view?.stages[0]?.targets).toMatchObject([{ began: later(1000), since: later(29_000) }]);
-  const [, bar] = picture(view as PlanView, mediumOf(LOOK));
+  const [, bar] = picture(view as ShownPlan, mediumOf(LOOK));
   expect(bar).toMatch(/28 s$/);
 });
 

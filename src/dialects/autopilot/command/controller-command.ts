@@ -1,38 +1,39 @@
 /** Runs `refit controller`. */
-import { plans } from '../api/autopilot/plan.ts';
-import { updateConfigs } from '../api/autopilot/update-config.ts';
-import type { ControllerFlags } from '../cli/options.ts';
-import { VERSION } from '../cli/version.ts';
+import { plans } from '../../../api/autopilot/plan.ts';
+import { updateConfigs } from '../../../api/autopilot/update-config.ts';
+import type { SessionDialect } from '../../../cli/contract/session-dialect.ts';
+import type { ControllerFlags } from '../../../cli/options.ts';
+import { VERSION } from '../../../cli/version.ts';
 import {
   type ControllerProcessOptions,
   type LeaderTools,
   prepareControllerProcess,
-} from '../composition/controller-process.ts';
-import { keepHeapSmall } from '../composition/small-heap.ts';
-import { checkTraceSettings } from '../composition/trace-exporter.ts';
-import { LEADER_LEASE } from '../dialects/autopilot/leader-lease.ts';
-import { targetProblems } from '../dialects/autopilot/plan/problems.ts';
-import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
-import { CONTROLLER_DIALECTS } from '../dialects/registry.ts';
-import type { Role } from '../engine/model/rollout.ts';
-import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
-import type { Environment } from '../http/proxy-choice.ts';
-import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
-import { timesOf } from '../kube/election/election.ts';
-import { isForbidden, isNotFound } from '../kube/status-error.ts';
-import { createRoamingClient } from '../kube/transport/roaming-client.ts';
-import { tryList } from '../kube/try-list.ts';
-import { createMetrics } from '../runtime/metrics.ts';
-import type { Controller } from '../runtime/run-controller.ts';
-import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
-import type { ClusterInfo } from '../updates/channel/cluster-headers.ts';
-import { updateController } from '../updates/update-config-controller.ts';
-import type { UpdateParts } from '../updates/update-follower.ts';
-import { systemClock as clock } from '../util/clock.ts';
-import { parseGoDuration } from '../util/duration.ts';
-import { messageOf, RefitError } from '../util/errors.ts';
-import { type Logger, stderrLogger } from '../util/log.ts';
-import { ownMember } from '../util/own-member.ts';
+} from '../../../composition/controller-process.ts';
+import { keepHeapSmall } from '../../../composition/small-heap.ts';
+import { checkTraceSettings } from '../../../composition/trace-exporter.ts';
+import type { Role } from '../../../engine/model/rollout.ts';
+import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
+import type { Environment } from '../../../http/proxy-choice.ts';
+import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
+import { timesOf } from '../../../kube/election/election.ts';
+import { isForbidden, isNotFound } from '../../../kube/status-error.ts';
+import { createRoamingClient } from '../../../kube/transport/roaming-client.ts';
+import { tryList } from '../../../kube/try-list.ts';
+import { createMetrics } from '../../../runtime/metrics.ts';
+import type { Controller } from '../../../runtime/run-controller.ts';
+import { CENTRAL_CORDONING_LABEL } from '../../../signal/names.ts';
+import type { ClusterInfo } from '../../../updates/channel/cluster-headers.ts';
+import { updateController } from '../../../updates/update-config-controller.ts';
+import type { UpdateParts } from '../../../updates/update-follower.ts';
+import { systemClock as clock } from '../../../util/clock.ts';
+import { parseGoDuration } from '../../../util/duration.ts';
+import { messageOf, RefitError } from '../../../util/errors.ts';
+import { type Logger, stderrLogger } from '../../../util/log.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { LEADER_LEASE } from '../leader-lease.ts';
+import { autopilot } from '../plan/autopilot-dialect.ts';
+import { targetProblems } from '../plan/problems.ts';
+import { phaseOfPlan } from '../plan/states.ts';
 
 interface UpdateFlags extends ControllerFlags {
   readonly applyCrds?: boolean;
@@ -50,12 +51,16 @@ interface UpdateFlags extends ControllerFlags {
  * Runs until `abort`. Rejects at once if an option or an environment variable is wrong, even if the API server does not
  * answer. Also rejects at once if the API server cannot be reached, or if a kind or right that Refit needs is missing.
  */
-export async function runController(flags: UpdateFlags, abort: AbortSignal): Promise<void> {
+export async function runController(
+  flags: UpdateFlags,
+  abort: AbortSignal,
+  modules: readonly SessionDialect[],
+): Promise<void> {
   keepHeapSmall();
   const metrics = createMetrics(VERSION);
   const component = 'refit-controller';
   const log = stderrLogger(flags.logLevel);
-  const dashboard = await dashboardIn(flags, log);
+  const dashboard = await dashboardIn(flags, modules, log);
   const probing = probingIn(process.env);
   checkTraceSettings(process.env);
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
@@ -64,7 +69,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
     onRequest: metrics.requested,
   });
   if (flags.applyCrds === true) {
-    const { applyDefinitions } = await import('../install/apply-definitions.ts');
+    const { applyDefinitions } = await import('../../../install/apply-definitions.ts');
     await applyDefinitions({ client, version: VERSION, clock, log, abort });
   }
   const labels = (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity });
@@ -74,7 +79,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
       component,
       config,
       client,
-      dialects: CONTROLLER_DIALECTS,
+      dialects: [autopilot],
       controllers: updates,
       lease: { ...LEADER_LEASE, ...timesOf(flags.leaseDuration), labels },
       policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
@@ -98,6 +103,7 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
  */
 async function dashboardIn(
   flags: UpdateFlags,
+  modules: readonly SessionDialect[],
   log: Logger,
 ): Promise<Pick<ControllerProcessOptions, 'serve'>> {
   const { uiAddress: address, uiCertDir: certificates, uiHost: names = [] } = flags;
@@ -113,16 +119,15 @@ async function dashboardIn(
     if (useless === undefined) return {};
     throw new RefitError('REFIT_USAGE', `${useless} needs --ui-address`);
   }
-  const { checkServedOptions } = await import('../cli/served-dashboard/server.ts');
+  const { checkServedOptions } = await import('../../../cli/served-dashboard/server.ts');
   await checkServedOptions({ address, certificates, tokenHeader, trustedProxies });
   const { kubeconfig, context, apiPort } = flags;
   const connection = { kubeconfig, context, ...(apiPort === undefined ? {} : { apiPort }) };
   return {
     serve: async () => {
-      const [{ serveForViewers }, { uiFiles }, { MODULES: modules }] = await Promise.all([
-        import('../cli/served-dashboard/server.ts'),
-        import('../cli/dashboard/bundle.ts'),
-        import('../dialects/modules.ts'),
+      const [{ serveForViewers }, { uiFiles }] = await Promise.all([
+        import('../../../cli/served-dashboard/server.ts'),
+        import('../../../cli/dashboard/bundle.ts'),
       ]);
       const files = await uiFiles();
       return await serveForViewers({

@@ -1,30 +1,24 @@
-/** Chooses the targets that a status names as the next ones to start. */
-import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
-import { isStopping } from '../../engine/assess/budget.ts';
-import { isTargetHeld } from '../../engine/gates/held-targets.ts';
-import type { Wait } from '../../engine/model/decision.ts';
-import { isUnasked } from '../../engine/model/reasons.ts';
-import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
-import { groupsOf } from '../../engine/schedule/order.ts';
-import { limitOf } from '../../engine/schedule/slots.ts';
-
-interface NextInput extends Assessment {
-  readonly explanation: { readonly waits: readonly Wait[] };
-  readonly upcoming: Rollout;
-}
+/** Chooses the targets that a reading names as the next ones to start. */
+import { type Assessment, phaseOf } from '../assess/assess.ts';
+import { isStopping } from '../assess/budget.ts';
+import { isTargetHeld } from '../gates/held-targets.ts';
+import type { Wait } from '../model/decision.ts';
+import { isUnasked } from '../model/reasons.ts';
+import { isFinal, type Rollout } from '../model/rollout.ts';
+import { groupsOf } from '../schedule/order.ts';
+import { limitOf } from '../schedule/slots.ts';
 
 /**
  * Returns the names of the targets that start next, without those that people hold. All of them are in the first stage
- * that has pending targets.
+ * that has pending targets. `waits` are all waits of the assessment, and `upcoming` is the rollout as the controller would
+ * record it next.
  */
-export function nextTargets(look: NextInput): string[] {
-  const {
-    snapshot,
-    explanation: { waits },
-    upcoming,
-    policy,
-    now,
-  } = look;
+export function nextTargets(
+  assessment: Assessment,
+  waits: readonly Wait[],
+  upcoming: Rollout,
+): string[] {
+  const { snapshot, policy, now } = assessment;
   if (isFinal(upcoming) || isStopping({ ...snapshot, rollout: upcoming }, policy)) return [];
   const { rollout } = snapshot;
   const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
@@ -34,7 +28,9 @@ export function nextTargets(look: NextInput): string[] {
   );
   for (const stage of rollout.stages) {
     // A target to which the signal was sent has started already, even if this is not recorded yet.
-    const pending = stage.targets.filter((target) => phaseOf(look, stage, target) === 'pending');
+    const pending = stage.targets.filter(
+      (target) => phaseOf(assessment, stage, target) === 'pending',
+    );
     // Only the first group with a target that may start is next, because later groups wait until it is done.
     const [free = []] = groupsOf({ snapshot, policy }, stage, pending)
       .map((group) =>

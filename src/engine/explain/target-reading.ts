@@ -1,0 +1,264 @@
+/** Reads the stages of a plan and their targets, for the reading of the plan. */
+import type { NodeAgent } from '../../signal/agent-presence.ts';
+import { type Hold, isHeld } from '../../signal/holds.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { ownMember } from '../../util/own-member.ts';
+import type { WayBack } from '../../versions/way-back.ts';
+import { stoppedTargets } from '../assess/advance.ts';
+import { type Assessment, phaseOf } from '../assess/assess.ts';
+import { isBehind, lastMoment } from '../assess/ended.ts';
+import { failureOf } from '../assess/target-failures.ts';
+import { factsOf, labelsOf, nodeNameOf } from '../gates/types.ts';
+import { answerOf } from '../model/asked.ts';
+import type { Observation, TargetFacts, TargetReport } from '../model/facts.ts';
+import type { Reason } from '../model/reasons.ts';
+import {
+  activeStage,
+  isFinal,
+  isUpgradedByLaterStage,
+  type RecordedState,
+  type Rollout,
+  type Stage,
+  type Target,
+} from '../model/rollout.ts';
+import type { TargetPhase } from '../model/shown-phases.ts';
+import { AGENT_DEFAULTS, type RolloutPolicy } from '../policy/rollout-policy.ts';
+import { limitOf } from '../schedule/slots.ts';
+import { wavesOf } from '../schedule/waves.ts';
+import { wayBackOf } from './way-back.ts';
+
+/** One stage of a plan. `maxInFlight` is the number of targets that may be in progress at the same time. */
+export interface StageReading extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
+  readonly isActive: boolean;
+  /** The selector of the targets, if no Node matches it. */
+  readonly selection: string | undefined;
+  readonly targets: readonly TargetReading[];
+}
+
+/** One target of a plan. All times are in RFC 3339. */
+export interface TargetReading {
+  readonly name: string;
+  /** The name of its Node. */
+  readonly node: string;
+  readonly phase: TargetPhase;
+  readonly recorded: RecordedState;
+  /** The time of the last change. */
+  readonly since: string;
+  /** The version that the plan wants now. */
+  readonly wants: string;
+  /** The version that the target was signalled with; undefined if it was not signalled, or if nobody knows this version. */
+  readonly asked: string | undefined;
+  /** The version that the target runs, as its object says. The version of a kubelet may lack the build. */
+  readonly ran: string | undefined;
+  /** The version that the target ran before its upgrade. */
+  readonly from: string | undefined;
+  /** True if the target is done, but does not run what the plan wants: the plan was edited, or the node is older. */
+  readonly differs: boolean;
+  /** True if a pending or failed target already runs the version of its stage, or a later version of the plan. */
+  readonly isThere: boolean;
+  /** Why the target failed; undefined if it has not failed, or if nobody knows it. */
+  readonly cause: Reason | undefined;
+  /** Why the target cannot start, if the plan is or was refused because of its targets. */
+  readonly refusal: Reason | undefined;
+  /** The work of this attempt; undefined if the target has not got its signal. */
+  readonly work: WorkReading | undefined;
+  /** The agent that acts on the target; undefined if its dialect has no agents. */
+  readonly agent: NodeAgent | undefined;
+  /** True if a pending target was asked to download ahead. */
+  readonly fetchesAhead: boolean;
+  readonly exists: boolean;
+  /** The hold that keeps a pending or skipped target from starting. */
+  readonly held: Hold | undefined;
+  /** Says whether a target that is done can go back to its earlier version. */
+  readonly wayBack: WayBack | undefined;
+  /** The number of the wave of the target, from 1; undefined without waves, and for the control plane. */
+  readonly wave: number | undefined;
+  /** The zone of the target's Node; undefined if the Node has no label for the zone. */
+  readonly zone: string | undefined;
+}
+
+/** What the node or its Job reports about the work. */
+export interface WorkReading extends Pick<TargetReport, 'spent' | 'rolledBack' | 'etcdSnapshot'> {
+  readonly kind: Exclude<Observation['kind'], 'none'>;
+  readonly step: string | undefined;
+  /** The time at which the target was signalled; undefined if only a later run knows it. */
+  readonly began: string | undefined;
+  /** Why the agent has not begun yet, in its words. */
+  readonly delay: string | undefined;
+  /** Why the work makes no progress, in the words of what does the work. */
+  readonly stalled: string | undefined;
+  readonly rollsBack: RollBackTimes | undefined;
+  /** Who cordons, drains and uncordons the node; undefined outside of these steps. */
+  readonly drains: 'leader' | 'node' | undefined;
+}
+
+/**
+ * When the agent rolls back: `unanswered` if the new version has not answered by then, and `notReady` if the node is not
+ * Ready by then.
+ */
+export type RollBackTimes = Readonly<Record<'unanswered' | 'notReady', string>>;
+
+/** The label of a Node that names its zone (https://kubernetes.io/docs/reference/labels-annotations-taints/). */
+const ZONE_LABEL = 'topology.kubernetes.io/zone';
+
+type Refusals = ReadonlyMap<Target, Reason>;
+
+/** Reads every target. `upcoming` is the rollout as the controller would record it next. */
+export function readStages(assessment: Assessment, upcoming: Rollout): StageReading[] {
+  const { rollout } = assessment.snapshot;
+  const refusals = refusalsIn(assessment, upcoming);
+  return rollout.stages.map((stage) => ({
+    command: stage.command,
+    role: stage.role,
+    version: stage.version,
+    maxInFlight: limitOf(stage),
+    isActive: !isFinal(rollout) && stage === activeStage(rollout),
+    selection: matchless(stage, rollout),
+    targets: stage.targets.map((target) => readTarget(assessment, stage, target, refusals)),
+  }));
+}
+
+/** Returns why targets cannot start, if the plan is or was refused because of its targets. Otherwise returns nothing. */
+function refusalsIn(assessment: Assessment, upcoming: Rollout): Refusals {
+  if (upcoming.phase !== 'incomplete') return new Map();
+  return new Map(stoppedTargets(assessment).map(({ target, verdict }) => [target, verdict.reason]));
+}
+
+/**
+ * Returns the selector of a stage if no Node matched it, because the selector may be wrong. Returns undefined for a
+ * refused plan, which has no targets, and if the record of the plan was not read, because the targets are unknown then.
+ */
+function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): string | undefined {
+  const isKnown = phase !== 'invalid' && unread === undefined;
+  return isKnown && targets.length === 0 ? selection : undefined;
+}
+
+function readTarget(
+  assessment: Assessment,
+  stage: Stage,
+  target: Target,
+  refusals: Refusals,
+): TargetReading {
+  const { snapshot, now } = assessment;
+  const phase = phaseOf(assessment, stage, target);
+  const facts = factsOf(snapshot, target);
+  const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
+  const work = workOf(assessment, phase, target, facts);
+  return {
+    name: target.name,
+    node: nodeNameOf(target, facts),
+    phase,
+    recorded: target.state,
+    since: sinceOf(target, facts, now),
+    wants: stage.version,
+    asked: facts.asked,
+    ran: facts.version,
+    from: reportOf(facts)?.from ?? facts.earlierVersion,
+    differs: isOther(assessment, stage, target, facts),
+    isThere: isThere && (phase === 'pending' || phase === 'failed'),
+    cause: phase === 'failed' ? failureOf(snapshot, target) : undefined,
+    refusal: refusals.get(target),
+    work,
+    agent: facts.agent,
+    fetchesAhead: phase === 'pending' && facts.prefetch === 'asked',
+    exists: facts.exists,
+    held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, now) : undefined,
+    wayBack: wayBackOf(assessment, stage, target),
+    wave: waveOf(assessment, stage, target),
+    zone: ownMember(labelsOf(snapshot, target), ZONE_LABEL) || undefined,
+  };
+}
+
+/** Returns the time of the last change, as far as it is recorded or reported. */
+function sinceOf(target: Target, facts: TargetFacts, now: number): string {
+  const { observation } = facts;
+  // An attempt that is not recorded yet begins at the earliest now.
+  if (observation.kind === 'none') return target.lacksAttempt ? rfc3339(now) : target.since;
+  return isOpen(target) ? observation.since : lastMoment(target, facts);
+}
+
+function isOpen({ state }: Target): boolean {
+  return state === 'intended' || state === 'pending';
+}
+
+function reportOf({ observation }: TargetFacts): TargetReport | undefined {
+  return observation.kind === 'none' ? undefined : observation.report;
+}
+
+function workOf(
+  { policy }: Assessment,
+  phase: TargetPhase,
+  target: Target,
+  facts: TargetFacts,
+): WorkReading | undefined {
+  const { observation, drainDelegation, node } = facts;
+  if (observation.kind === 'none') return undefined;
+  const { spent, rolledBack, etcdSnapshot, reason } = observation.report ?? {};
+  const working = observation.kind === 'working' ? observation : undefined;
+  const isDrained =
+    isOpen(target) && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
+  const whoDrains = answerOf(drainDelegation) === false ? 'node' : 'leader';
+  // If the attempt began after the time in the record, it belongs to a later run.
+  const isRecorded = Date.parse(observation.attempt) <= Date.parse(target.since);
+  return {
+    kind: observation.kind,
+    step: phase === 'done' ? undefined : working?.step,
+    began: isOpen(target) || isRecorded ? observation.attempt : undefined,
+    spent,
+    delay: (observation.kind === 'sent' && reason) || undefined,
+    stalled: working?.stalled || undefined,
+    rolledBack,
+    etcdSnapshot,
+    rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
+    drains: isDrained ? whoDrains : undefined,
+  };
+}
+
+/** Returns the number of the wave of the target, from 1; undefined if the target belongs to no wave. */
+export function waveOf(
+  assessment: Pick<Assessment, 'snapshot' | 'policy'>,
+  stage: Stage,
+  { key }: Target,
+): number | undefined {
+  const index = wavesOf(assessment, stage)?.of.get(key);
+  return index === undefined ? undefined : index + 1;
+}
+
+/** Returns the hold of the target; undefined if nobody holds it any more. */
+function holdNow({ hold }: TargetFacts, now: number): Hold | undefined {
+  return hold !== undefined && isHeld(hold, now) ? hold : undefined;
+}
+
+/** Returns true if a done target does not run the version of its stage: the plan was edited since, or the node is older. */
+function isOther(
+  { snapshot }: Assessment,
+  stage: Stage,
+  target: Target,
+  { asked = stage.version }: TargetFacts,
+): boolean {
+  return target.state === 'done' && (asked !== stage.version || isBehind(snapshot, stage, target));
+}
+
+/** The step of an agent that rolls back already, because the new version did not work. */
+const ROLLING_BACK = 'RollingBack';
+
+/**
+ * Returns when Refit's agent rolls back; undefined for an agent that rolls back already, and for another agent, which
+ * does not roll back. The reader does not know the flags of the agent, so it uses the times of the policy or the
+ * defaults.
+ */
+function rollBackTimes(
+  { agent, observation }: TargetFacts,
+  policy: RolloutPolicy,
+): RollBackTimes | undefined {
+  if (agent?.ours !== true || observation.kind !== 'working' || observation.part !== 'restart')
+    return undefined;
+  if (observation.step === ROLLING_BACK) return undefined;
+  const { restartTimeoutMs, readyTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...policy.agent };
+  const unanswered = Date.parse(observation.since) + restartTimeoutMs;
+  if (Number.isNaN(unanswered)) return undefined;
+  return {
+    unanswered: rfc3339(unanswered),
+    notReady: rfc3339(unanswered + Math.max(readyTimeoutMs, soakMs)),
+  };
+}
