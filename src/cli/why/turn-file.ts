@@ -204,7 +204,9 @@ function missing(lines: readonly string[], others: readonly string[]): string[] 
 
 /** Leaves out what may contain a password or a token. Nothing of it changes a decision. */
 function withoutSecrets({ notify: _notify, ...policy }: RolloutPolicy): RolloutPolicy {
-  return JSON.parse(JSON.stringify(policy, hidden), restored) as RolloutPolicy;
+  // `toJson` writes sets and numbers without end as objects, which `hidden` leaves as they are.
+  const plain: unknown = JSON.parse(toJson(policy));
+  return fromJson(JSON.stringify(plain, hidden)) as RolloutPolicy;
 }
 
 /** The names of the members with the template of a pod, whose environment may contain passwords. */
@@ -213,12 +215,5 @@ const TEMPLATES = new Set(['template']);
 function hidden(name: string, value: unknown): unknown {
   if (TEMPLATES.has(name)) return { spec: {} };
   if (name === 'url' && typeof value === 'string') return URL.parse(value)?.origin ?? '';
-  return value === Infinity ? ENDLESS : value;
-}
-
-/** JSON has no number without end. */
-const ENDLESS = '$Infinity';
-
-function restored(_name: string, value: unknown): unknown {
-  return value === ENDLESS ? Infinity : value;
+  return value;
 }
