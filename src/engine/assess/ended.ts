@@ -235,7 +235,6 @@ export function timeIn(text: string): number {
  */
 export function isBehind(snapshot: Snapshot, stage: Stage, target: Target): boolean {
   return (
-    factsOf(snapshot, target).isBehind === true &&
-    !isUpgradedByLaterStage(snapshot.rollout, stage, target)
+    factsOf(snapshot, target).isBehind && !isUpgradedByLaterStage(snapshot.rollout, stage, target)
   );
 }

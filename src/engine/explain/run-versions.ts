@@ -169,7 +169,7 @@ function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | u
   const reported =
     earlierVersion ?? ('report' in observation ? observation.report?.from : undefined);
   const mayBeNew = version !== undefined && mayBePartOf(version, stage.version);
-  const isMoved = mayHaveChanged(target, observation) && (isThere === true || mayBeNew);
+  const isMoved = mayHaveChanged(target, observation) && (isThere || mayBeNew);
   const before = reported ?? (isMoved ? undefined : version);
   return before === undefined || before.length > LONGEST_VERSION ? undefined : before;
 }

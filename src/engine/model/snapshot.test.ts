@@ -1,5 +1,6 @@
 /** Proves for the compiler that the absence of a fact is always written down, so that nobody forgets a field by mistake. */
 import { expectTypeOf, test } from 'vitest';
+import type { TargetFacts } from './facts.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** The names of the fields that an object of the type may leave out; `never` if it must name all its fields. */
@@ -19,6 +20,10 @@ test('the types of this test find a field that may be left out, also in one memb
   expectTypeOf<OptionalInParts<Required<Pick<Odd, 'needed' | 'either'>>>>().toEqualTypeOf<
     'b' | 'd'
   >();
+});
+
+test('the facts about a target name all their fields', () => {
+  expectTypeOf<OptionalIn<TargetFacts>>().toEqualTypeOf<never>();
 });
 
 test('a snapshot and its parts name all their fields', () => {

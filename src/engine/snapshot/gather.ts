@@ -19,7 +19,6 @@ import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { holdOn, longestHold } from '../../signal/holds.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World, WorldObject } from '../contract/world.ts';
@@ -255,7 +254,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const object = dialect.objectOf(stage, target, world);
   if (!object) {
     const meant = dialect.names?.meantBy(target.name, stage, world);
-    return { ...ABSENT, ...defined({ meant }) };
+    return { ...ABSENT, meant };
   }
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
@@ -269,8 +268,12 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     earlierVersion: dialect.versions?.earlierVersionOf?.(object, rollout, plan),
     // In a stage that changes no version, such as a stage of image bundles, the version of a node does not show whether its target is done.
     isThere:
-      stage.keepsVersion || stage.forced ? undefined : skewRules?.runs?.(object, stage.version),
-    ...(skewRules?.upgradedBy ? { signalledBy: skewRules.upgradedBy(object, plan) } : {}),
+      stage.keepsVersion !== true &&
+      !stage.forced &&
+      skewRules?.runs?.(object, stage.version) === true,
+    signalledBy: skewRules?.upgradedBy
+      ? skewRules.upgradedBy(object, plan)
+      : object.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0],
     ...versionFacts(scene, stage, target, { object, observation }),
     versionGap:
       observation.kind === 'succeeded'
@@ -281,7 +284,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
     claimNeed: node && dialect.nodeSharing?.claims?.needOf(node),
-    isNodeOutdated: node && world.outdated?.(nodes).has(node.metadata.name),
+    isNodeOutdated: node !== undefined && world.outdated?.(nodes).has(node.metadata.name) === true,
     drainPreview:
       node && known.drainPreviews
         ? (known.drainPreviews.get(node.metadata.name) ?? UNASKED)
@@ -309,7 +312,8 @@ function versionFacts(
   target: Target,
   { object, observation }: { readonly object: KubeObject; readonly observation: Observation },
 ): Pick<TargetFacts, 'asked' | 'isBehind'> {
-  if (!isFinal(rollout) && !isOfAttempt(target, observation)) return {};
+  if (!isFinal(rollout) && !isOfAttempt(target, observation))
+    return { asked: undefined, isBehind: false };
   // A virtual Node reports a version that is not the version of a host.
   const isUpgraded =
     isFinal(rollout) &&
@@ -318,7 +322,7 @@ function versionFacts(
     virtualBy(object) === undefined;
   return {
     asked: dialect.reruns?.askedOf(world, rollout, stage, target),
-    isBehind: isUpgraded ? dialect.versions?.isBehind(object, stage, plan) : undefined,
+    isBehind: isUpgraded && dialect.versions?.isBehind(object, stage, plan) === true,
   };
 }
 
@@ -335,11 +339,11 @@ const ownFacts = onceForEach((object: KubeObject) => {
   const ready = readyCondition(object);
   return {
     exists: true,
+    meant: undefined,
     platform: platformOf(object),
     labels: object.metadata.labels,
     created: object.metadata.creationTimestamp,
     virtual: virtualBy(object),
-    signalledBy: object.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0],
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
   };
