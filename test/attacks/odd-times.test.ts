@@ -97,8 +97,8 @@ test('a node that reports 150,000 characters does not fill the Plan, its conditi
     { commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] },
     statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent' })),
   );
-  const { facts, rollout } = gather(autopilot, plan, buildWorld([], [w1]), T0 + MINUTE);
-  const [found] = withStages(rollout).map(({ target }) => facts.get(target.key));
+  const { targets, rollout } = gather(autopilot, plan, buildWorld([], [w1]), T0 + MINUTE);
+  const [found] = withStages(rollout).map(({ target }) => targets.get(target.key));
   expect(found?.observation.kind).toBe('working');
   expect(JSON.stringify(found).length).toBeLessThan(5_000);
 });

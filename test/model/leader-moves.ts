@@ -5,13 +5,14 @@
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { TargetReport } from '../../src/engine/model/facts.ts';
-import { type Role, withStages } from '../../src/engine/model/rollout.ts';
+import { type Role } from '../../src/engine/model/rollout.ts';
 import {
   DEFAULT_POLICY,
   type RolloutPolicy,
   type WaveRule,
 } from '../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../src/engine/snapshot/gather.ts';
+import { storedTargets } from '../../src/engine/snapshot/stored-targets.ts';
 import { freshWorld, OwnWrites } from '../../src/engine/snapshot/world.ts';
 import type { Hook, HookMoment } from '../../src/hooks/rules.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
@@ -136,10 +137,10 @@ export class LeaderMoves {
       };
       const alone = freshWorld(viewsOfRoles(seen), new OwnWrites());
       const planned = this.#contents.valueOf(plan) as Plan;
-      const { rollout, facts, ...more } = gather(autopilot, planned, alone, now);
+      const { rollout, targets, ...more } = gather(autopilot, planned, alone, now);
       const gathered = {
         ...more,
-        facts: withStages(rollout).map(({ target: { key } }) => [key, facts.get(key)]),
+        facts: [...storedTargets(rollout, targets).facts],
       };
       return JSON.stringify(gathered, (name, value: unknown) => {
         if (name === 'report') return (value as TargetReport | undefined)?.rolledBack;

@@ -19,12 +19,14 @@ test('any turn that is read back has the same assessment, commands and explanati
 
 test('what JSON lacks comes back: maps, sets and numbers without end', () => {
   const policy = { ...buildPolicy(), targetDeadlineMs: Number.POSITIVE_INFINITY };
-  const snapshot = {
-    ...buildSnapshot(buildRollout([buildStage('worker', ['w1', 'w2'])])),
-    observable: new Set(['w2', 'of another plan']),
-  };
+  const built = buildSnapshot(buildRollout([buildStage('worker', ['w1', 'w2'])]));
+  const targets = { ...built.targets, observable: new Set(['w2', 'of another plan']) };
+  const snapshot = { ...built, targets };
   const again = turnFromJson(turnToJson({ snapshot, policy, now: T0 }));
   expect(again.policy).toEqual(policy);
   expect(again.snapshot.plan.controls).toEqual(snapshot.plan.controls);
-  expect(['w1', 'w2'].map((name) => again.snapshot.observable?.has(name))).toEqual([false, true]);
+  expect(['w1', 'w2'].map((name) => again.snapshot.targets.observable?.has(name))).toEqual([
+    false,
+    true,
+  ]);
 });

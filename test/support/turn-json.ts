@@ -4,7 +4,13 @@ import { explainToPeople } from '../../src/engine/explain/explain.ts';
 import { withStages } from '../../src/engine/model/rollout.ts';
 import type { Snapshot } from '../../src/engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
-import { fromJson, toJson, withAllFacts } from '../../src/engine/snapshot/turn-json.ts';
+import {
+  fromJson,
+  type StoredSnapshot,
+  snapshotFrom,
+  storedSnapshot,
+  toJson,
+} from '../../src/engine/snapshot/turn-json.ts';
 import { commandsFor } from '../../src/engine/turn/commands.ts';
 
 /** Everything on which an assessment depends. */
@@ -15,12 +21,17 @@ export interface RecordedTurn {
   readonly now: number;
 }
 
+interface StoredTurn extends Omit<RecordedTurn, 'snapshot'> {
+  readonly snapshot: StoredSnapshot;
+}
+
 export function turnToJson({ snapshot, policy, now }: RecordedTurn): string {
-  return toJson({ snapshot: withAllFacts(snapshot), policy, now });
+  return toJson({ snapshot: storedSnapshot(snapshot), policy, now });
 }
 
 export function turnFromJson(text: string): RecordedTurn {
-  return fromJson(text) as RecordedTurn;
+  const { snapshot, ...turn } = fromJson(text) as StoredTurn;
+  return { ...turn, snapshot: snapshotFrom(snapshot) };
 }
 
 /** Returns everything that Refit derives from a turn. */

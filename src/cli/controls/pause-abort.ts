@@ -139,7 +139,7 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
 
 /** Returns the targets that the leader will uncordon: their upgrade is cancelled, and Refit cordoned them. */
 function ownCordons(
-  { rollout, facts }: ControlledPlan['snapshot'],
+  { rollout, targets }: ControlledPlan['snapshot'],
   nodeActions: readonly NodeAction[],
 ): Target[] {
   return nodeActions
@@ -148,7 +148,7 @@ function ownCordons(
         nodeAction.kind === 'cancel' || (nodeAction.kind === 'clean-up' && nodeAction.cordon),
     )
     .map(({ target }) => target)
-    .filter((target) => isOwnedBy(rollout, factsOf({ facts }, target).node?.cordonOwner));
+    .filter((target) => isOwnedBy(rollout, factsOf({ targets }, target).node?.cordonOwner));
 }
 
 function namesLine(what: string, targets: readonly Target[]): string[] {

@@ -87,7 +87,7 @@ export async function lookAtDrains(
     pendingTargets(snapshot.rollout).flatMap(({ stage, target }) => {
       const { node, isThere } = factsOf(snapshot, target);
       // A node that already runs the version is not drained.
-      const isDone = isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
+      const isDone = isThere || isUpgradedByLaterStage(snapshot.rollout, stage, target);
       return node && !isDone ? [[node.name, target.name] as const] : [];
     }),
   );

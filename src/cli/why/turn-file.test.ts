@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -28,10 +29,12 @@ async function directory(): Promise<string> {
 async function written(
   more: Partial<RolloutPolicy> = {},
   modules: readonly SessionDialect[] = MODULES,
+  changes: SnapshotChanges = {},
 ): Promise<string> {
   const path = join(await directory(), 'turn.json');
   const [{ name: dialect } = { name: '' }] = modules;
-  const snapshot = buildSnapshot(buildRollout([buildStage('worker', ['w1', 'w2'])]));
+  const built = buildSnapshot(buildRollout([buildStage('worker', ['w1', 'w2'])]));
+  const snapshot = withParts(built, changes);
   const plan = { dialect, snapshot, policy: buildPolicy(more), warnings: [], unseen: [] };
   const seen = { now: T0, leader: LEADER, plans: [{ ...plan, namespace: 'shop' }] };
   await writeTurn(path, seen, textsIn(modules));
@@ -88,6 +91,13 @@ test('the file contains no address of a receiver, no path of a URL and no pod of
   expect(await replayed(path)).toMatch(/said and decided the same\.\n$/);
 });
 
+test('the rules that a policy allows to break are in the file, and count in the replay', async () => {
+  const cluster = { apiServers: [{ name: 'c1', version: 'v1.20.0' }] };
+  const path = await written({ allow: new Set(['KubeletAhead']) }, MODULES, { cluster });
+  expect(await readFile(path, 'utf8')).toContain('KubeletAhead');
+  expect(await replayed(path)).toMatch(/said and decided the same\.\n$/);
+});
+
 test('a plan of a dialect that this release does not know is refused, and never explained with the advice of another dialect', async () => {
   const toys: readonly SessionDialect[] = MODULES.map((each) => ({ ...each, name: 'toy' }));
   const path = await written({}, toys);
@@ -107,6 +117,14 @@ test('a replay names each line that the other release said, and each line that o
   );
   expect(text).toMatch(/^- an older sentence$/m);
   expect(text).toMatch(/^\+ Plan /m);
+});
+
+test('the file of an earlier release, whose snapshot had no parts, leads to the commands of that release', async () => {
+  const file = join(import.meta.dirname, '../../../test/fixtures/turns/flat-snapshot.json');
+  const text = await replayed(file);
+  expect(text).toMatch(/^Plan autopilot \(id1\): \{"kind":"record"/m);
+  expect(text).not.toMatch(/^[-+] Plan autopilot \(id1\): \{/m);
+  expect(text).toContain('w3    Downloading  4 min 58 s');
 });
 
 test.each([

@@ -7,7 +7,13 @@ import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { commandsAt } from '../../engine/explain/inspect.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { fromJson, toJson, withAllFacts } from '../../engine/snapshot/turn-json.ts';
+import {
+  fromJson,
+  type StoredSnapshot,
+  snapshotFrom,
+  storedSnapshot,
+  toJson,
+} from '../../engine/snapshot/turn-json.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -36,14 +42,23 @@ interface Told {
   readonly commands: readonly string[];
 }
 
-interface TurnFile {
-  readonly kind: typeof KIND;
-  /** The release of Refit that wrote the file. */
-  readonly release: string;
+/** What `refit` saw of the plans. */
+interface Seen {
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
   readonly leader: LeaderView;
   readonly plans: readonly SeenPlan[];
+}
+
+interface StoredPlan extends Omit<SeenPlan, 'snapshot'> {
+  readonly snapshot: StoredSnapshot;
+}
+
+interface TurnFile extends Omit<Seen, 'plans'> {
+  readonly kind: typeof KIND;
+  /** The release of Refit that wrote the file. */
+  readonly release: string;
+  readonly plans: readonly StoredPlan[];
   readonly told: Told;
 }
 
@@ -71,18 +86,14 @@ export async function dumpTurn(
 }
 
 /** Writes the file. Values of Secrets, paths of URLs and pods of hooks and checks are left out. */
-export async function writeTurn(
-  path: string,
-  seen: { readonly now: number; readonly leader: LeaderView; readonly plans: readonly SeenPlan[] },
-  textsOf: TextsOf,
-): Promise<void> {
+export async function writeTurn(path: string, seen: Seen, textsOf: TextsOf): Promise<void> {
   const plans = seen.plans.map((plan) => ({
     ...plan,
-    snapshot: withAllFacts(plan.snapshot),
+    snapshot: storedSnapshot(plan.snapshot),
     policy: withoutSecrets(plan.policy),
   }));
   const turn = { kind: KIND, release: VERSION, ...seen, plans } as const;
-  const file: TurnFile = { ...turn, told: toldOf(turn, textsOf) };
+  const file: TurnFile = { ...turn, told: toldOf(seenOf(turn), textsOf) };
   try {
     await writeFile(path, `${toJson(file, SPACE)}\n`, { mode: 0o600 });
   } catch (error) {
@@ -119,7 +130,7 @@ function wrong(path: string, problem: string, cause?: unknown): RefitError {
 /** A release that has changed the snapshot may not understand the file of another release. */
 function toldAnew(turn: TurnFile, path: string, textsOf: TextsOf): Told {
   try {
-    return toldOf(turn, textsOf);
+    return toldOf(seenOf(turn), textsOf);
   } catch (error) {
     const problem = `has a turn of Refit ${turn.release} that Refit ${VERSION} cannot read: ${messageOf(error)}`;
     throw wrong(path, problem, error);
@@ -150,7 +161,12 @@ function isTold(value: unknown): value is Told {
   return isRecord(value) && parts.every((part) => Array.isArray(ownMember(value, part)));
 }
 
-function toldOf({ now, leader, plans }: Omit<TurnFile, 'told'>, textsOf: TextsOf): Told {
+function seenOf({ now, leader, plans }: Omit<TurnFile, 'told'>): Seen {
+  const seen = plans.map((plan) => ({ ...plan, snapshot: snapshotFrom(plan.snapshot) }));
+  return { now, leader, plans: seen };
+}
+
+function toldOf({ now, leader, plans }: Seen, textsOf: TextsOf): Told {
   const views = plans.map((plan) => shownPlan(plan, textsOf(plan.dialect), now));
   const status: ShownStatus = { leader, plans: views };
   const commands = plans.flatMap(({ snapshot, policy }, index) => {
@@ -188,7 +204,9 @@ function missing(lines: readonly string[], others: readonly string[]): string[] 
 
 /** Leaves out what may contain a password or a token. Nothing of it changes a decision. */
 function withoutSecrets({ notify: _notify, ...policy }: RolloutPolicy): RolloutPolicy {
-  return JSON.parse(JSON.stringify(policy, hidden), restored) as RolloutPolicy;
+  // `toJson` writes sets and numbers without end as objects, which `hidden` leaves as they are.
+  const plain: unknown = JSON.parse(toJson(policy));
+  return fromJson(JSON.stringify(plain, hidden)) as RolloutPolicy;
 }
 
 /** The names of the members with the template of a pod, whose environment may contain passwords. */
@@ -197,12 +215,5 @@ const TEMPLATES = new Set(['template']);
 function hidden(name: string, value: unknown): unknown {
   if (TEMPLATES.has(name)) return { spec: {} };
   if (name === 'url' && typeof value === 'string') return URL.parse(value)?.origin ?? '';
-  return value === Infinity ? ENDLESS : value;
-}
-
-/** JSON has no number without end. */
-const ENDLESS = '$Infinity';
-
-function restored(_name: string, value: unknown): unknown {
-  return value === ENDLESS ? Infinity : value;
+  return value;
 }

@@ -25,5 +25,5 @@ export function isUnclaimed(
   policy: RolloutPolicy,
 ): boolean {
   if (!facts.node || !needsClaim(facts, policy)) return false;
-  return facts.node.claim !== claim || facts.isNodeOutdated === true;
+  return facts.node.claim !== claim || facts.isNodeOutdated;
 }

@@ -96,11 +96,11 @@ test.each<[string, Rollout, Partial<TargetFacts>, number, string, string | undef
 test('the targets are read once for all who ask at one moment, and anew at the next', () => {
   const built = buildSnapshot(done, { w1: older });
   let reads = 0;
-  const get: typeof built.facts.get = (key) => {
+  const get: typeof built.targets.get = (key) => {
     reads += 1;
-    return built.facts.get(key);
+    return built.targets.get(key);
   };
-  const snapshot = { ...built, facts: { get } };
+  const snapshot = { ...built, targets: { ...built.targets, get } };
   const first = planEndOf(snapshot, T0 + HOUR);
   const readsOfOne = reads;
   expect(planEndOf(snapshot, T0 + HOUR)).toBe(first);

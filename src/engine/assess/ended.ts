@@ -4,7 +4,7 @@
  */
 import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
-import { factsOf } from '../gates/types.ts';
+import { factsOf, type WithFacts } from '../gates/types.ts';
 import { editedClause } from '../model/edited-clause.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
@@ -109,11 +109,11 @@ function changedSpec({ plan: { edits } }: Snapshot): string | undefined {
  * Returns the end of a rollout whose version was edited while it ran. The nodes that were done before the edit keep the
  * version that the plan named then.
  */
-function endWithMixedVersions({ rollout, facts, plan: { controls } }: Snapshot): PlanEnd {
+function endWithMixedVersions({ rollout, targets, plan: { controls } }: Snapshot): PlanEnd {
   const { phase, reason } = rollout;
   const upgraded = withStages(rollout).flatMap(({ stage, target }) => {
     return target.state === 'done'
-      ? [{ name: target.name, asked: versionAsked({ facts }, stage, target) }]
+      ? [{ name: target.name, asked: versionAsked({ targets }, stage, target) }]
       : [];
   });
   const byVersion = Map.groupBy(upgraded, ({ asked }) => asked);
@@ -150,11 +150,7 @@ function editedVersion(snapshot: Snapshot): string | undefined {
 }
 
 /** Returns the version that the target was signalled with, or else the version that the plan asks for now. */
-export function versionAsked(
-  snapshot: Pick<Snapshot, 'facts'>,
-  stage: Stage,
-  target: Target,
-): string {
+export function versionAsked(snapshot: WithFacts, stage: Stage, target: Target): string {
   return factsOf(snapshot, target).asked ?? stage.version;
 }
 
@@ -239,7 +235,6 @@ export function timeIn(text: string): number {
  */
 export function isBehind(snapshot: Snapshot, stage: Stage, target: Target): boolean {
   return (
-    factsOf(snapshot, target).isBehind === true &&
-    !isUpgradedByLaterStage(snapshot.rollout, stage, target)
+    factsOf(snapshot, target).isBehind && !isUpgradedByLaterStage(snapshot.rollout, stage, target)
   );
 }

@@ -124,13 +124,10 @@ function withSkip(evaluation: TargetEvaluation, context: TargetContext): TargetE
  * Returns true if Refit does nothing for the target at this moment. Its phase is the recorded state until a gate lets
  * the target start, or until a person retries it.
  */
-export function isAtRest(
-  { facts, observable }: Pick<Snapshot, 'facts' | 'observable'>,
-  target: Target,
-): boolean {
+export function isAtRest({ targets }: Pick<Snapshot, 'targets'>, target: Target): boolean {
   if (target.state !== 'pending') return isSettled(target);
-  if (observable?.has(target.name) === false) return true;
-  const { exists, observation } = factsOf({ facts }, target);
+  if (targets.observable?.has(target.name) === false) return true;
+  const { exists, observation } = factsOf({ targets }, target);
   return exists && observation.kind === 'none';
 }
 
@@ -139,7 +136,7 @@ export function isAtRest(
  * work, is omitted if its node has no cordon or taint of Refit.
  */
 export const touchedIn = onceForEach(
-  ({ rollout, observable, cluster: { fleet = [] } }: Snapshot) => {
+  ({ rollout, targets: { observable }, cluster: { fleet = [] } }: Snapshot) => {
     const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
     const names = new Set(marked.map(({ metadata }) => metadata.name));
     const isAsBefore = ({ state, name }: Target): boolean =>

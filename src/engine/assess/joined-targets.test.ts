@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildSnapshot, buildTargets } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
@@ -45,13 +45,9 @@ function assessmentOf(scene: Scene) {
   const target = { ...buildTarget('n9'), key: `0/${role}/n9` };
   const joined: JoinedTarget = { stage, role, target, ...(obstacle !== undefined && { obstacle }) };
   const snapshot = buildSnapshot(rollout);
-  const facts = new Map([
-    ...rollout.stages.flatMap(({ targets }) =>
-      targets.map(({ key }) => [key, buildFacts()] as const),
-    ),
-    [target.key, buildFacts(scene.facts)] as const,
-  ]);
-  const changed = withParts(snapshot, { facts, plan: { joined: [joined] } }, scene.more);
+  const known = rollout.stages.flatMap((each) => each.targets).map(({ key }) => [key, {}] as const);
+  const targets = buildTargets({ ...Object.fromEntries(known), [target.key]: scene.facts ?? {} });
+  const changed = withParts(snapshot, { targets, plan: { joined: [joined] } }, scene.more);
   return assess(changed, buildPolicy(policy), T0);
 }
 
@@ -168,8 +164,11 @@ test('to judge many joined nodes costs no more for each of them than to judge fe
       const target = { ...buildTarget(name), key: `joined/${name}` };
       return { stage: stages[0]?.id ?? '', role: 'worker', target };
     });
-    const facts = new Map(joined.map(({ target }) => [target.key, buildFacts()]));
-    const snapshot = withParts(buildSnapshot(buildRollout(stages)), { facts, plan: { joined } });
+    const known = Object.fromEntries(joined.map(({ target }) => [target.key, {}]));
+    const snapshot = withParts(buildSnapshot(buildRollout(stages)), {
+      targets: buildTargets(known),
+      plan: { joined },
+    });
     const nodes = joinedNodes(assess(snapshot, buildPolicy(INCLUDE), T0));
     expect(nodes.filter(({ isIncluded }) => isIncluded)).toHaveLength(count);
   };

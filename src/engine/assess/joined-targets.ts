@@ -29,7 +29,7 @@ export function joinedNodes(context: DecisionContext): readonly JoinedNode[] {
   const byNode = Map.groupBy(missing, ({ role, target }) => `${role}/${target.name}`);
   return [...byNode.values()].flatMap((places) => {
     const [first] = places;
-    const isDone = places.every(({ target }) => factsOf(context.snapshot, target).isThere === true);
+    const isDone = places.every(({ target }) => factsOf(context.snapshot, target).isThere);
     if (first === undefined || isDone) return [];
     const { role, target } = first;
     const cause = causeToLeaveOut(context, places);

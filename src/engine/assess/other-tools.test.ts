@@ -3,14 +3,13 @@ import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildSnapshot, type KnownFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
-import type { TargetFacts } from '../model/facts.ts';
 import type { RecordedState } from '../model/rollout.ts';
 
-const BUSY: Partial<TargetFacts> = {
+const BUSY: KnownFacts = {
   otherWork: [{ tool: 'Kured', message: 'Kured is rebooting the node', ends: 'it is done' }],
 };
 

@@ -12,7 +12,7 @@ import {
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildSnapshot, buildTargets } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -56,8 +56,9 @@ test.each([
     const [gap, reached] = [{ wanted: 'v2', reported: 'v1', work: 'Job a' }, undefined].map(
       (versionGap) => {
         const snapshot = snapshotWith([buildStage('worker', [target])], {});
-        const facts = buildFacts({ observation: succeeded(later(0)), versionGap });
-        return isSupersededByRetry({ ...snapshot, facts: new Map([[target.key, facts]]) }, target);
+        const facts = { observation: succeeded(later(0)), versionGap };
+        const targets = buildTargets({ [target.key]: facts });
+        return isSupersededByRetry({ ...snapshot, targets }, target);
       },
     );
     expect([gap, reached]).toEqual([isSuperseded, false]);
@@ -207,7 +208,9 @@ test.each<[string, RecordedState, Observation, boolean]>([
     const snapshot = snapshotWith([buildStage('worker', [target])], { w1: observation });
     const [own] = snapshot.rollout.stages[0]?.targets ?? [];
     expect(isSupersededByRetry(snapshot, own ?? target)).toBe(expected);
-    expect(isSupersededByRetry({ ...snapshot, facts: new Map() }, own ?? target)).toBe(false);
+    expect(isSupersededByRetry({ ...snapshot, targets: buildTargets({}) }, own ?? target)).toBe(
+      false,
+    );
     expect(
       isSupersededByRetry(withParts(snapshot, { plan: { controls: NO_CONTROLS } }), own ?? target),
     ).toBe(false);
@@ -217,8 +220,8 @@ test.each<[string, RecordedState, Observation, boolean]>([
 test('an object that is gone reports nothing of an attempt', () => {
   const snapshot = snapshotWith([buildStage('worker', [w1])], {});
   const [own = w1] = snapshot.rollout.stages[0]?.targets ?? [];
-  const facts = new Map([[own.key, buildFacts({ exists: false, observation: OLD_FAILURE })]]);
-  expect(isSupersededByRetry({ ...snapshot, facts }, own)).toBe(false);
+  const targets = buildTargets({ [own.key]: { exists: false, observation: OLD_FAILURE } });
+  expect(isSupersededByRetry({ ...snapshot, targets }, own)).toBe(false);
 });
 
 test('the next attempt is named after the order, also by a clock that is behind', () => {

@@ -15,10 +15,10 @@ import type { DrainPolicy, RolloutPolicy } from '../policy/rollout-policy.ts';
 type DrainRules = Pick<RolloutPolicy, 'drain' | 'stepDeadlines'>;
 
 /** Returns the warnings about the nodes that have not started, as far as their drains were previewed. */
-export function drainWarnings({ rollout, facts }: Snapshot, policy: RolloutPolicy): string[] {
+export function drainWarnings({ rollout, targets }: Snapshot, policy: RolloutPolicy): string[] {
   if (isFinal(rollout)) return [];
   return withStages(rollout).flatMap(({ target }) => {
-    const preview = answerOf(factsOf({ facts }, target).drainPreview);
+    const preview = answerOf(factsOf({ targets }, target).drainPreview);
     return target.state === 'pending' && preview ? budgetWarning(target, preview, policy) : [];
   });
 }

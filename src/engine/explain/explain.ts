@@ -271,12 +271,12 @@ export function groupWaits(
  * this time is used instead.
  */
 function lastProgress(
-  { snapshot: { facts, rollout }, now }: DecisionContext,
+  { snapshot: { targets, rollout }, now }: DecisionContext,
   stages: readonly Stage[],
 ): string {
   const begun = (target: Target): string => {
     if (target.state !== 'intended') return target.since;
-    const { observation } = factsOf({ facts }, target);
+    const { observation } = factsOf({ targets }, target);
     return observation.kind === 'none' ? target.since : observation.attempt;
   };
   const times = new Set(stages.flatMap(({ targets }) => targets.map(begun)));

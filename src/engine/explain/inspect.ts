@@ -77,14 +77,14 @@ export function openQuestions(
  * is used.
  */
 function drainsIn(
-  { rollout, facts }: Snapshot,
+  { rollout, targets }: Snapshot,
   policy: RolloutPolicy,
   now: number,
 ): DrainInProgress[] {
   if (isFinal(rollout) || !policy.drain.enabled) return [];
   const earliest = now - policy.stepDeadlines.drain + 1000;
   return targetsIn(rollout, 'intended').flatMap((target): DrainInProgress[] => {
-    const { observation, drainDelegation, node } = factsOf({ facts }, target);
+    const { observation, drainDelegation, node } = factsOf({ targets }, target);
     const isDrained =
       observation.kind === 'working' &&
       observation.waitsFor === 'drain' &&

@@ -24,13 +24,11 @@ export function keptCordons({
 }
 
 function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): string | undefined {
-  const facts = factsOf(snapshot, target);
-  const { node, observation, agent } = facts;
+  const { node, observation, agent } = factsOf(snapshot, target);
   const { name, state } = target;
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
-  // Some dialects need time to compute `unnamedCordon`, and compute it only when it is read. So it is read only for
-  // nodes that pass the checks above.
-  const { unnamedCordon } = facts;
+  // Some dialects need time to compute this fact, so it is asked for only for nodes that pass the checks above.
+  const unnamedCordon = snapshot.targets.unnamedCordonOf(target.key);
   const before = `${name} stays cordoned after the upgrade: it was cordoned before the upgrade, and not by Refit`;
   // If the dialect does not say who set the cordon, then only Refit itself cordons its Nodes, and a cordon by Refit
   // always names its owner. So somebody else set this cordon.

@@ -24,13 +24,12 @@ function snapshotOf(
 /** Returns the snapshot, and a function that returns how many times the facts of a target were read. */
 function counting(snapshot: Snapshot): { snapshot: Snapshot; reads: () => number } {
   let reads = 0;
-  const facts = {
-    get: (key: string) => {
-      reads++;
-      return snapshot.facts.get(key);
-    },
+  const get = (key: string) => {
+    reads++;
+    return snapshot.targets.get(key);
   };
-  return { snapshot: { ...snapshot, facts }, reads: () => reads };
+  const targets = { ...snapshot.targets, get };
+  return { snapshot: { ...snapshot, targets }, reads: () => reads };
 }
 
 const read = (snapshot: Snapshot) =>

@@ -113,11 +113,12 @@ function presentRun({ snapshot, now, runs }: RecordedRuns): NamedRun {
  * Returns the earliest time at which a target was signalled, or began to wait. If a target has ended and nothing says
  * when it was signalled, returns the time at which the plan was created.
  */
-function firstMoment({ rollout, facts }: Snapshot): string {
+function firstMoment(snapshot: Snapshot): string {
+  const { rollout } = snapshot;
   const { created } = rollout.source;
   const moments = rollout.stages.flatMap(({ targets }) =>
     targets.flatMap((target) => {
-      const { observation } = factsOf({ facts }, target);
+      const { observation } = factsOf(snapshot, target);
       // The recorded time of a target that has ended is its end.
       const isOpen = target.state === 'pending' || target.state === 'intended';
       const recorded = isOpen ? target.since : created;

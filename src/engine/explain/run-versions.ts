@@ -4,7 +4,7 @@
  */
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { isKubernetesPart, mayBePartOf } from '../../versions/release-parts.ts';
-import { factsOf } from '../gates/types.ts';
+import { factsOf, type WithFacts } from '../gates/types.ts';
 import type { Observation } from '../model/facts.ts';
 import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
@@ -52,7 +52,7 @@ export function downloadsSince(
  * reports it later. Entries without names stay, because the nodes that they stand for may have run different builds.
  */
 export function versionsBeforeSince(
-  snapshot: Pick<Snapshot, 'rollout' | 'facts'>,
+  snapshot: Pick<Snapshot, 'rollout'> & WithFacts,
   earlier: readonly Before[] = [],
 ): Before[] | undefined {
   if (earlier.length === 0) return undefined;
@@ -75,7 +75,7 @@ function namesIn(entries: readonly Before[]): string[] {
 /** Returns the entry, divided by the versions that its nodes have reported. */
 function withReports(
   entry: Before,
-  { rollout, facts }: Pick<Snapshot, 'rollout' | 'facts'>,
+  { rollout, targets }: Pick<Snapshot, 'rollout'> & WithFacts,
 ): Before[] {
   const { role, version, nodes = [], others } = entry;
   if (others === true || (version !== undefined && !isKubernetesPart(version))) return [entry];
@@ -85,7 +85,7 @@ function withReports(
     if (stage.role !== role || stage.keepsVersion === true) continue;
     for (const target of stage.targets) {
       if (!names.has(target.name) || target.state === 'pending' || told.has(target.name)) continue;
-      const { observation } = factsOf({ facts }, target);
+      const { observation } = factsOf({ targets }, target);
       const from = 'report' in observation ? observation.report?.from : undefined;
       if (from !== undefined && isEarlier(from, version, rollout)) told.set(target.name, from);
     }
@@ -169,7 +169,7 @@ function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | u
   const reported =
     earlierVersion ?? ('report' in observation ? observation.report?.from : undefined);
   const mayBeNew = version !== undefined && mayBePartOf(version, stage.version);
-  const isMoved = mayHaveChanged(target, observation) && (isThere === true || mayBeNew);
+  const isMoved = mayHaveChanged(target, observation) && (isThere || mayBeNew);
   const before = reported ?? (isMoved ? undefined : version);
   return before === undefined || before.length > LONGEST_VERSION ? undefined : before;
 }

@@ -142,7 +142,7 @@ function readTarget(
   const { snapshot, now } = assessment;
   const phase = phaseOf(assessment, stage, target);
   const facts = factsOf(snapshot, target);
-  const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
+  const isThere = facts.isThere || isUpgradedByLaterStage(snapshot.rollout, stage, target);
   const work = workOf(assessment, phase, target, facts);
   return {
     name: target.name,

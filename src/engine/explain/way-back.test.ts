@@ -335,13 +335,12 @@ describe('of a whole plan', () => {
   test('before the first controller moves, its point of no return is told once', () => {
     const pending = { role: 'controller', state: 'pending', to: MINOR } as const;
     const snapshot = snapshotOf([pending, pending]);
-    const facts = new Map(
-      [...(snapshot.facts as Map<string, TargetFacts>)].map(([key, each]) => [
-        key,
-        { ...each, version: OLD },
-      ]),
-    );
-    expect(pointsOfNoReturn({ snapshot: { ...snapshot, facts } })).toEqual([
+    const get = (key: string) => {
+      const facts = snapshot.targets.get(key);
+      return facts && { ...facts, version: OLD };
+    };
+    const targets = { ...snapshot.targets, get };
+    expect(pointsOfNoReturn({ snapshot: { ...snapshot, targets } })).toEqual([
       `after the first controller runs v1.37, ${NO_RETURN}`,
     ]);
   });

@@ -52,7 +52,7 @@ function upgradedNode(
   if (!recordsWayBack({ snapshot }) || stage.keepsVersion === true) return undefined;
   const { agent, observation, platform, isThere } = factsOf(snapshot, target);
   // A check may refuse a node after its upgrade. Then the node has failed, but it runs the new version.
-  const isUpgraded = target.state === 'done' || (target.state === 'failed' && isThere === true);
+  const isUpgraded = target.state === 'done' || (target.state === 'failed' && isThere);
   if (!isUpgraded) return undefined;
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
   // If a target already had the version of its stage before, it was not upgraded, so it has no earlier version to go

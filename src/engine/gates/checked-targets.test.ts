@@ -113,7 +113,7 @@ test('a node of two commands is asked once', () => {
   const stages = [first, { ...second, id: 'other', command: 1 }];
   const facts = buildSnapshot(buildRollout(stages, { phase: 'running' }), {
     w1: UNASKED,
-  }).facts.get('w1');
+  }).targets.get('w1');
   const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }), {
     w1: UNASKED,
     '1/w1': { ...facts },

@@ -7,7 +7,6 @@ import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Signalling } from '../model/decision.ts';
 import type { DownloadState } from '../model/downloads.ts';
-import type { TargetFacts } from '../model/facts.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -23,7 +22,7 @@ export interface CheckedTarget extends Pick<Signalling, 'stage' | 'target'> {
  */
 const MOST_CHECKED = 2;
 
-export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
+export const targetsToCheck = onceForEach(({ rollout, targets }: Snapshot) =>
   onceForEach((policy: RolloutPolicy): CheckedTarget[] => {
     const { prefetch, planWindows, agent } = policy;
     if (hasStarted(rollout) || prefetch === 'none') return [];
@@ -31,10 +30,11 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
     const able = withStages(rollout).flatMap(
       ({ stage, target }): (CheckedTarget & { place: string })[] => {
-        const known: Partial<TargetFacts> = facts.get(target.key) ?? {};
+        const known = targets.get(target.key);
+        if (known === undefined) return [];
         const { downloads: said, isThere, platform } = known;
         // A node that already runs the version, or that is pinned to another version, downloads nothing.
-        if (said === undefined || isThere === true) return [];
+        if (said === undefined || isThere) return [];
         if (pinAgainst(policy, stage, known) !== undefined) return [];
         const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
         const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;

@@ -3,8 +3,8 @@ import { type Gate, PASS, wait } from './types.ts';
 
 export const foreignWork: Gate = {
   name: 'foreign-work',
-  evaluate({ stage, target, facts, outside: { foreignWork }, room }) {
-    const occupant = facts.occupant;
+  evaluate({ stage, target, targets, outside: { foreignWork }, room }) {
+    const occupant = targets.occupantOf(target.key);
     if (typeof occupant === 'object') return wait('ForeignWork', occupant.message, occupant.ends);
     if (occupant !== undefined)
       return wait(

@@ -10,7 +10,7 @@ import { type Stage, type Target } from '../model/rollout.ts';
 import type { OutsideFacts, PlanFacts, Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { titleOfHook } from '../reasons/hook.ts';
-import { factsOf, nodeNameOf, type Waiting, wait } from './types.ts';
+import { factsOf, nodeNameOf, type Waiting, type WithFacts, wait } from './types.ts';
 
 /** The parts of a snapshot that name the runs of hooks. */
 interface Named extends Pick<Snapshot, 'rollout'> {
@@ -18,7 +18,7 @@ interface Named extends Pick<Snapshot, 'rollout'> {
 }
 
 interface Of {
-  readonly snapshot: Named & Pick<Snapshot, 'facts'>;
+  readonly snapshot: Named & WithFacts;
   readonly stage: Stage;
   readonly target: Target;
 }

@@ -50,9 +50,8 @@ function firstUnmet(input: GateInput, when: HookMoment): Verdict {
 }
 
 function verdictOf(input: GateInput, hook: Hook): Verdict {
-  const { policy, target, rollout, facts, plan, stage, outside } = input;
-  const snapshot = { rollout, plan, facts: new Map([[target.key, facts]]) };
-  const run = hookRunOf({ snapshot, stage, target }, hook);
+  const { policy, target, stage, outside } = input;
+  const run = hookRunOf({ snapshot: input, stage, target }, hook);
   const result = outside.hooks?.find(({ id }) => id === run.id);
   if (result?.state === 'succeeded') return PASS;
   if (result?.state === 'failed') {

@@ -3,9 +3,9 @@ import { type Gate, PASS, wait } from './types.ts';
 
 export const othersAtWork: Gate = {
   name: 'others-at-work',
-  evaluate({ target: { name }, facts, policy: { coordinate = [] } }) {
+  evaluate({ target: { key, name }, targets, policy: { coordinate = [] } }) {
     if (coordinate.length === 0) return PASS;
-    const work = facts.otherWork?.find(({ tool }) => coordinate.includes(tool));
+    const work = targets.otherWorkOn(key).find(({ tool }) => coordinate.includes(tool));
     return work ? wait('OtherToolAtWork', `${name}: ${work.message}`, work.ends) : PASS;
   },
 };

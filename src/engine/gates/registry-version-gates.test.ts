@@ -3,7 +3,11 @@
 import { expect, test } from 'vitest';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildFacts, NOTHING_KNOWN } from '../../../test/support/builders/snapshots.ts';
+import {
+  buildFacts,
+  buildTargets,
+  NOTHING_KNOWN,
+} from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -53,16 +57,18 @@ function input({
   now = T0 + MINUTE,
   allow = [],
 }: Given): GateInput {
-  const facts = buildFacts({ version: has, node: hasNode === true ? NODE : undefined });
+  const known = { version: has, node: hasNode === true ? NODE : undefined };
+  const target = buildTarget('n1');
   const named = servers === 'unchecked' ? undefined : Object.entries(servers);
   const apiServers = named?.map(([name, version]) => ({ name, version }));
   return {
     ...NOTHING_KNOWN,
     cluster: { ...NOTHING_KNOWN.cluster, apiServers },
     stage,
-    target: buildTarget('n1'),
+    target,
     rollout: buildRollout([stage]),
-    facts,
+    facts: buildFacts(known),
+    targets: buildTargets({ [target.key]: known }),
     run: 'plan-uid/id1',
     earlier,
     isBegun: false,

@@ -7,11 +7,10 @@ import { expect, test } from 'vitest';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildSnapshot, type KnownFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
-import type { TargetFacts } from '../model/facts.ts';
 import type { Pace } from '../model/snapshot.ts';
 import { gateInput } from './types.ts';
 
@@ -45,7 +44,7 @@ const measured = (ms: number): Pace => ({
   fastMs: ms,
 });
 
-test.each<[string, Pace, Partial<TargetFacts>, number, number | undefined]>([
+test.each<[string, Pace, KnownFacts, number, number | undefined]>([
   ['nothing is known', UNKNOWN, {}, 9, undefined],
   ['its own last time', ofStage({ 'worker/0': 3 }), { earlierMs: 5 }, 9, 5],
   ['a node without one: that of its stage', ofStage({ 'worker/0': 3 }), {}, 9, 3],

@@ -20,14 +20,17 @@ import {
   type ReasonCode,
 } from '../model/reasons.ts';
 import { type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
-import type { Pace, Snapshot } from '../model/snapshot.ts';
+import type { Snapshot, TargetLookup } from '../model/snapshot.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 import { unfitHosts } from './unfit-hosts.ts';
 
 export interface GateInput
   extends Omit<TargetContext, 'snapshot'>,
-    Pick<Snapshot, 'cluster' | 'abilities' | 'outside' | 'plan' | 'term' | 'pace' | 'rollout'> {
+    Pick<
+      Snapshot,
+      'cluster' | 'abilities' | 'outside' | 'plan' | 'term' | 'pace' | 'rollout' | 'targets'
+    > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
   /** The name of the run of the plan. Approvals and acceptances by people contain the name of their run. */
@@ -144,14 +147,47 @@ export function stop<Code extends ReasonCode>(
 /** The facts of a target that does not exist. */
 export const ABSENT: TargetFacts = {
   exists: false,
+  meant: undefined,
+  platform: undefined,
+  labels: undefined,
+  virtual: undefined,
+  ready: undefined,
+  readySince: undefined,
+  version: undefined,
+  earlierVersion: undefined,
+  created: undefined,
+  isThere: false,
+  signalledBy: undefined,
+  asked: undefined,
+  versionGap: undefined,
+  isBehind: false,
+  node: undefined,
+  claimNeed: undefined,
+  isNodeOutdated: false,
   drainDelegation: NEVER,
   drainPreview: NEVER,
+  blockedMs: undefined,
+  drain: undefined,
+  watchedMs: undefined,
+  followedMs: undefined,
+  agent: undefined,
+  unfit: undefined,
+  prefetch: undefined,
+  downloads: undefined,
+  hold: undefined,
+  refusal: undefined,
+  announcementRefusal: undefined,
   observation: { kind: 'none' },
 };
 
+/** A snapshot, as far as it finds the facts of targets. */
+export interface WithFacts {
+  readonly targets: Pick<TargetLookup, 'get'>;
+}
+
 /** Returns the facts of the target. If the snapshot has none, returns the facts of a target that does not exist. */
-export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): TargetFacts {
-  return facts.get(target.key) ?? ABSENT;
+export function factsOf({ targets }: WithFacts, target: Target): TargetFacts {
+  return targets.get(target.key) ?? ABSENT;
 }
 
 /**
@@ -159,10 +195,10 @@ export function factsOf({ facts }: Pick<Snapshot, 'facts'>, target: Target): Tar
  * target.
  */
 export function labelsOf(
-  { facts }: Pick<Snapshot, 'facts'>,
+  { targets }: Pick<Snapshot, 'targets'>,
   target: Target,
 ): Readonly<Record<string, string>> {
-  return facts.labelsOf?.(target.key) ?? factsOf({ facts }, target).labels ?? {};
+  return targets.labelsOf(target.key) ?? {};
 }
 
 export interface DecisionContext {
@@ -189,7 +225,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   const checked = targetsToCheck(snapshot)(policy);
   const unfit = unfitHosts(snapshot)(policy);
   // A target that takes longer than its deadline fails, so no target is expected to take longer.
-  const took = mostMsOf(snapshot.pace, facts, stage);
+  const took = mostMsOf(snapshot, stage, target);
   const expectedMs = took && Math.min(took, policy.targetDeadlineMs);
   return {
     ...snapshot,
@@ -210,14 +246,14 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
 }
 
 /** Returns the duration within which such a target is usually done; undefined if no duration is known. */
-function mostMsOf(pace: Pace, { earlierMs }: TargetFacts, { id }: Stage): number | undefined {
+function mostMsOf({ pace, targets }: Snapshot, { id }: Stage, { key }: Target): number | undefined {
   switch (pace.kind) {
     case 'measured':
       return pace.mostMs;
     case 'earlier':
-      return earlierMs ?? ownMember(pace.mostMsByStage, id);
+      return targets.earlierMsOf(key) ?? ownMember(pace.mostMsByStage, id);
     case 'unknown':
-      return earlierMs;
+      return targets.earlierMsOf(key);
   }
 }
 
@@ -230,10 +266,10 @@ function hasHookBeforePlan({ hooks = [] }: RolloutPolicy): boolean {
  * already had the version, was never signalled.
  */
 export const isRunBegun = onceForEach(
-  ({ rollout, facts }: Snapshot) =>
+  ({ rollout, targets }: Snapshot) =>
     targetsIn(rollout, 'intended').length > 0 ||
     targetsIn(rollout, 'done', 'failed', 'skipped').some(
-      (target) => factsOf({ facts }, target).observation.kind !== 'none',
+      (target) => factsOf({ targets }, target).observation.kind !== 'none',
     ),
 );
 

@@ -3,7 +3,6 @@
  * has started.
  */
 import { onceForEach } from '../../util/memo.ts';
-import type { TargetFacts } from '../model/facts.ts';
 import { hasStarted, withStages } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -14,14 +13,14 @@ import { pinAgainst } from './pins.ts';
  * first target has started, because then each host itself refuses the work. Targets that are pinned to another version
  * do not count, because the plan does not upgrade them.
  */
-export const unfitHosts = onceForEach(({ rollout, facts }: Snapshot) =>
+export const unfitHosts = onceForEach(({ rollout, targets }: Snapshot) =>
   onceForEach((policy: RolloutPolicy): ReadonlyMap<string, ReadonlySet<string>> => {
     const found = new Map<string, Set<string>>();
     if (hasStarted(rollout)) return found;
     for (const { stage, target } of withStages(rollout)) {
-      const known: Partial<TargetFacts> = facts.get(target.key) ?? {};
-      const { unfit, isThere } = known;
-      if (unfit === undefined || isThere === true) continue;
+      const known = targets.get(target.key);
+      if (known?.unfit === undefined || known.isThere) continue;
+      const { unfit } = known;
       if (pinAgainst(policy, stage, known) !== undefined) continue;
       found.getOrInsertComputed(unfit, () => new Set()).add(target.name);
     }

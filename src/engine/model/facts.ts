@@ -81,101 +81,105 @@ export interface TargetReport {
 export interface TargetFacts {
   readonly exists: boolean;
   /** A clause about the object that was probably meant by the name of a target that does not exist; undefined if there is none. */
-  readonly meant?: string | undefined;
+  readonly meant: string | undefined;
   /** `<os>-<architecture>`; undefined if the object lacks the labels. */
-  readonly platform?: string | undefined;
-  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly platform: string | undefined;
+  readonly labels: Readonly<Record<string, string>> | undefined;
   /**
    * The sign that shows that the target's object is a virtual Node, in words for people; undefined if the object may be
    * a host.
    */
-  readonly virtual?: string | undefined;
+  readonly virtual: string | undefined;
   /** The status of the node's Ready condition; undefined for objects without conditions. */
-  readonly ready?: boolean | undefined;
+  readonly ready: boolean | undefined;
   /** The last transition of the Ready condition, in RFC 3339. */
-  readonly readySince?: string | undefined;
-  readonly version?: string | undefined;
+  readonly readySince: string | undefined;
+  readonly version: string | undefined;
   /**
    * The version that the target ran before this rollout upgraded it, as a record on its object says; undefined if no
    * record says it.
    */
-  readonly earlierVersion?: string | undefined;
+  readonly earlierVersion: string | undefined;
   /** The time at which the object was created, in RFC 3339. */
-  readonly created?: string | undefined;
+  readonly created: string | undefined;
   /** True if the object proves that the target already runs the version of its stage, and the upgrade is not forced. */
-  readonly isThere?: boolean | undefined;
+  readonly isThere: boolean;
   /**
    * The uid of the plan for which the leader last signalled the target; undefined if the leader never signalled the
    * target.
    */
-  readonly signalledBy?: string | undefined;
+  readonly signalledBy: string | undefined;
   /**
    * The version that the last signal of this rollout requested; undefined if the object has no signal of this rollout.
    */
-  readonly asked?: string | undefined;
+  readonly asked: string | undefined;
   /**
    * What the target lacks although its work has succeeded: its kubelet does not report the version that the work
    * installed. Undefined if nothing is missing, or if success of the work is enough.
    */
-  readonly versionGap?: VersionGap | undefined;
+  readonly versionGap: VersionGap | undefined;
   /** True if the target is recorded as done, but its object shows an older version than the version of its stage. */
-  readonly isBehind?: boolean | undefined;
+  readonly isBehind: boolean;
   /** The Node on which the pods of the target run; undefined if the leader must not cordon it. */
-  readonly node?: NodeView | undefined;
+  readonly node: NodeView | undefined;
   /**
    * The policies under which the Node must carry the claim of the plan before its target starts; undefined if the Node
    * never needs a claim.
    */
-  readonly claimNeed?: ClaimNeed | undefined;
+  readonly claimNeed: ClaimNeed | undefined;
   /**
    * True while the watch does not show the last write of this process to the Node. In this case the watch may also lack
    * earlier writes of other processes.
    */
-  readonly isNodeOutdated?: boolean | undefined;
-  /** Says who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
-  readonly unnamedCordon?: UnnamedCordon | 'unknown' | undefined;
+  readonly isNodeOutdated: boolean;
   /** Whether the target lets the leader drain its node. `never`: the target has no node to drain, or does not exist. */
   readonly drainDelegation: Asked<boolean>;
   /** The preview of the target's drain. `never`: there is nothing to drain, or this process previews no drains. */
   readonly drainPreview: Asked<DrainPreview>;
   /** Milliseconds for which this leader has found the drain blocked; undefined if it is not blocked, or for read-only commands. */
-  readonly blockedMs?: number | undefined;
-  readonly drain?: DrainState | undefined;
+  readonly blockedMs: number | undefined;
+  readonly drain: DrainState | undefined;
   /** Milliseconds for which this leader has watched the observation stay the same; undefined for read-only commands. */
-  readonly watchedMs?: number | undefined;
+  readonly watchedMs: number | undefined;
   /** Milliseconds for which this leader has watched the attempt, through all steps of the attempt; undefined for read-only commands. */
-  readonly followedMs?: number | undefined;
+  readonly followedMs: number | undefined;
   /** The agent that acts on the target; undefined if the dialect has no agents. */
-  readonly agent?: NodeAgent | undefined;
+  readonly agent: NodeAgent | undefined;
   /**
    * The reason why the host cannot run the version of its stage, as a clause that follows the name of the node; undefined if no
    * reason is known.
    */
-  readonly unfit?: string | undefined;
-  /**
-   * The plan that works on the node, as people name it, or another obstacle that keeps the target from starting; undefined if there is
-   * none.
-   */
-  readonly occupant?: string | Obstacle | undefined;
-  readonly prefetch?: PrefetchState | undefined;
-  readonly downloads?: DownloadState | undefined;
+  readonly unfit: string | undefined;
+  readonly prefetch: PrefetchState | undefined;
+  readonly downloads: DownloadState | undefined;
   /** The hold by which a person keeps plans from starting on the target; undefined if there is none. The hold may be over already. */
-  readonly hold?: Hold | undefined;
-  /** What other tools do to the Node, as far as the Node shows it; undefined if the Node is unknown. */
-  readonly otherWork?: readonly OtherWork[] | undefined;
+  readonly hold: Hold | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */
-  readonly refusal?: FailedRequest | undefined;
+  readonly refusal: FailedRequest | undefined;
   /**
    * The answer with which the API server refused to write the lifecycle conditions of the Node. The leader does not write them before the
    * next try.
    */
-  readonly announcementRefusal?: FailedRequest | undefined;
+  readonly announcementRefusal: FailedRequest | undefined;
+  readonly observation: Observation;
+}
+
+/** Facts about a target that depend on more objects than its own. Each of them is computed only when a decision needs it. */
+export interface LateFacts {
+  /**
+   * The plan that works on the node, as people name it, or another obstacle that keeps the target from starting; undefined if there is
+   * none.
+   */
+  readonly occupant: string | Obstacle | undefined;
+  /** What other tools do to the Node, as far as the Node shows it. */
+  readonly otherWork: readonly OtherWork[];
+  /** Says who set a cordon that names no owner; undefined if every cordon of this dialect names its owner. */
+  readonly unnamedCordon: UnnamedCordon | 'unknown' | undefined;
   /**
    * The duration of the last successful upgrade of the target by an earlier stage or plan, in milliseconds; undefined
    * if it is unknown.
    */
-  readonly earlierMs?: number | undefined;
-  readonly observation: Observation;
+  readonly earlierMs: number | undefined;
 }
 
 /** Something that keeps a target from starting. `ends` is a clause that says when the target may start. */

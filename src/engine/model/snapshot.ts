@@ -10,7 +10,7 @@ import type { Asked } from './asked.ts';
 import type { AwaitedPlan } from './awaited-plan.ts';
 import type { Controls } from './controls.ts';
 import type { DecisionsOfPeople } from './decisions-of-people.ts';
-import type { TargetFacts } from './facts.ts';
+import type { LateFacts, TargetFacts } from './facts.ts';
 import type { FailureReasons } from './failures.ts';
 import type { JoinedTarget } from './joined-target.ts';
 import type { PossibleRollBack } from './possible-roll-back.ts';
@@ -183,21 +183,30 @@ export interface Snapshot {
   readonly outside: OutsideFacts;
   readonly pace: Pace;
   readonly term: TermFacts;
-  readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'> & {
-    /**
-     * Returns the labels of one target without its other facts; undefined if the target has no object. A snapshot that
-     * was read back from stored data does not have this function.
-     */
-    readonly labelsOf?: (key: string) => Readonly<Record<string, string>> | undefined;
-    /**
-     * Returns the name of one target's Node without its other facts; undefined if the Node is unknown, or has the same
-     * name as the target.
-     */
-    readonly nodeNameOf?: (key: string) => string | undefined;
-  };
+  readonly targets: TargetLookup;
+}
+
+/** Finds what is known about targets of the rollout, and about targets that joined, by their keys. */
+export interface TargetLookup {
+  /** Returns the facts about a target; undefined if there is no such target. */
+  get(key: string): TargetFacts | undefined;
   /**
-   * The names of pending targets that may already be doing something. If this member is undefined, every pending target
-   * may already be doing something.
+   * Returns the labels of the object of a target without gathering its other facts; undefined if the target has no
+   * object, or its object has no labels.
    */
-  readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
+  labelsOf(key: string): Readonly<Record<string, string>> | undefined;
+  /**
+   * Returns the name of the Node of a target without gathering its other facts; undefined if the Node is unknown, or has
+   * the same name as the target.
+   */
+  nodeNameOf(key: string): string | undefined;
+  occupantOf(key: string): LateFacts['occupant'];
+  otherWorkOn(key: string): LateFacts['otherWork'];
+  unnamedCordonOf(key: string): LateFacts['unnamedCordon'];
+  earlierMsOf(key: string): LateFacts['earlierMs'];
+  /**
+   * The names of pending targets that may already be doing something; undefined if every pending target may already be
+   * doing something.
+   */
+  readonly observable: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
 }

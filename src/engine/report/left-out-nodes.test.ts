@@ -19,12 +19,10 @@ function assessmentOf(names: readonly string[], policy: Partial<RolloutPolicy> =
     role: 'worker' as const,
     target: buildTarget(name),
   }));
-  const facts = { get: () => buildFacts({ platform: 'linux-s390x' }) };
-  return assess(
-    withParts(buildSnapshot(rollout), { facts, plan: { joined } }),
-    buildPolicy(policy),
-    T0,
-  );
+  const snapshot = buildSnapshot(rollout);
+  const get = () => buildFacts({ platform: 'linux-s390x' });
+  const targets = { ...snapshot.targets, get };
+  return assess(withParts(snapshot, { targets, plan: { joined } }), buildPolicy(policy), T0);
 }
 
 test('a node is reported once, and again for another reason or after it was away', () => {

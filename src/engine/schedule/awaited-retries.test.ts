@@ -6,7 +6,7 @@ import { failed, working } from '../../../test/support/builders/observations.ts'
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildFacts, buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildSnapshot, buildTargets } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
@@ -69,7 +69,7 @@ test.each<[string, Snapshot]>([
   ['the rollout is aborted', snapshotOf([w1], { controls: { abort: 'wrong' } })],
   ['the rollout has ended', snapshotOf([w1], { rollout: { phase: 'failed' } })],
   ['the target was refused', snapshotOf([buildTarget('w1', 'unsupported')])],
-  ['its node is gone', { ...snapshotOf([w1]), facts: new Map() }],
+  ['its node is gone', { ...snapshotOf([w1]), targets: buildTargets({}) }],
 ])('nothing is tried again where %s', (_name, snapshot) => {
   expect(awaitedRetries(snapshot, POLICY)).toEqual([]);
 });
@@ -99,8 +99,8 @@ test('an ordered attempt is recorded as pending, and its failure does not count 
   const { record } = decide(snapshot, POLICY, T0 + 6 * MINUTE);
   expect(record?.stages[0]?.targets).toMatchObject([{ name: 'w1', state: 'intended' }]);
   const observation = working('Restart', later(0));
-  const { facts } = buildSnapshot(snapshot.rollout, { w1: { observation } });
-  const { waits, record: ended } = decide({ ...snapshot, facts }, POLICY, T0 + 6 * MINUTE);
+  const { targets } = buildSnapshot(snapshot.rollout, { w1: { observation } });
+  const { waits, record: ended } = decide({ ...snapshot, targets }, POLICY, T0 + 6 * MINUTE);
   expect(ended).toBeUndefined();
   expect(waits).toMatchObject([
     {
@@ -157,11 +157,14 @@ test('a group of the order waits for the attempts of the group before', () => {
   const policy = { ...POLICY, order: ['first=true'], maxFailures: 1 };
   const snapshot = snapshotOf([w1, 'w2']);
   const key = snapshot.rollout.stages[0]?.targets[0]?.key ?? '';
-  const own = buildFacts({ labels: { first: 'true' }, observation: failed('404', later(0)) });
-  const facts = { get: (each: string) => (each === key ? own : buildFacts()) };
-  expect(decide({ ...snapshot, facts }, policy, T0).record?.stages[0]?.targets[1]?.state).not.toBe(
-    'intended',
+  const own = { labels: { first: 'true' }, observation: failed('404', later(0)) };
+  const others = Object.fromEntries(
+    snapshot.rollout.stages.flatMap(({ targets }) => targets.map((each) => [each.key, {}])),
   );
+  const targets = buildTargets({ ...others, [key]: own });
+  expect(
+    decide({ ...snapshot, targets }, policy, T0).record?.stages[0]?.targets[1]?.state,
+  ).not.toBe('intended');
 });
 
 test('a drain that stops the plan stops it once no attempt is left', () => {

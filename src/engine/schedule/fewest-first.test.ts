@@ -98,9 +98,9 @@ test.each<[string, Scene, string]>([
 
 test('the order is that of the Node where the target has another name', () => {
   const { stage, context } = contextOf({ numbers: { 'node-of-w1': 1 } });
-  const { facts, ...rest } = context.snapshot;
   const nodeNameOf = (key: string): string => `node-of-${key.split('/').at(-1)}`;
-  const snapshot = { ...rest, facts: { get: (key: string) => facts.get(key), nodeNameOf } };
+  const targets = { ...context.snapshot.targets, nodeNameOf };
+  const snapshot = { ...context.snapshot, targets };
   const [group = []] = groupsOf({ ...context, snapshot }, stage, stage.targets);
   expect(group.map(({ name }) => name)).toEqual(['w2', 'w3', 'w4', 'w5', 'w1']);
 });

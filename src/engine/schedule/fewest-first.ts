@@ -3,7 +3,7 @@
  * a PodDisruptionBudget covers come first.
  */
 import type { Refusal } from '../gates/registry.ts';
-import { type DecisionContext, factsOf, labelsOf, nodeNameOf, wait } from '../gates/types.ts';
+import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
@@ -48,9 +48,8 @@ function objectOf(snapshot: Snapshot, target: Target) {
  * Returns the name of the Node of the target. Avoids gathering the other facts of the target where possible, because
  * sorting calls this function for every target.
  */
-function nodeOf({ facts }: Snapshot, target: Target): string {
-  if (facts.nodeNameOf !== undefined) return facts.nodeNameOf(target.key) ?? target.name;
-  return nodeNameOf(target, factsOf({ facts }, target));
+function nodeOf({ targets }: Snapshot, target: Target): string {
+  return targets.nodeNameOf(target.key) ?? target.name;
 }
 
 /**

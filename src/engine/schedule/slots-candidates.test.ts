@@ -5,7 +5,7 @@ import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildSnapshot, type KnownFacts } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { growthOf } from '../../../test/support/growth.ts';
@@ -226,7 +226,7 @@ const WINDOW = {
   timeZone: 'UTC',
 };
 
-test.each<[string, Pace, Record<string, Partial<TargetFacts>>, object]>([
+test.each<[string, Pace, Record<string, KnownFacts>, object]>([
   [
     'a node waits for its own last upgrade, and the others start',
     { kind: 'unknown' },

@@ -21,8 +21,8 @@ import { isRelevant } from './predicates.ts';
 
 function factsOf(object: KubeObject | undefined): TargetFacts | undefined {
   const world = buildWorld([], object ? [object] : []);
-  const { facts, rollout } = gather(tableDialect, buildTablePlan({ workers: ['w1'] }), world, T0);
-  return withStages(rollout).map(({ target }) => facts.get(target.key))[0];
+  const { targets, rollout } = gather(tableDialect, buildTablePlan({ workers: ['w1'] }), world, T0);
+  return withStages(rollout).map(({ target }) => targets.get(target.key))[0];
 }
 
 const node = buildNode('w1');
@@ -39,8 +39,8 @@ test('the facts of many nodes that joined cost no more for each of them than tho
       const name = `n${index}`;
       return { stage: 'workers', role: 'worker', target: buildTarget(name) };
     });
-    const { facts } = gather({ ...tableDialect, joinedTargets: () => joined }, plan, world, T0);
-    for (const { target } of joined) facts.get(target.key);
+    const { targets } = gather({ ...tableDialect, joinedTargets: () => joined }, plan, world, T0);
+    for (const { target } of joined) targets.get(target.key);
   };
   expect(growthOf(factsOfAll, 1_000, 16, 64)).toBeLessThan(64);
 });
@@ -122,7 +122,7 @@ test.each<[string, Readonly<Record<string, number>>, Readonly<Record<string, num
     [],
     workers.map((name) => buildNode(name)),
   );
-  const { pace, facts } = gather(dialect, buildTablePlan({ workers }), world, T0);
+  const { pace, targets } = gather(dialect, buildTablePlan({ workers }), world, T0);
   expect(pace).toEqual({ kind: 'earlier', mostMsByStage: expected });
-  expect(facts.get('0/worker/w1')?.earlierMs).toBe(times['w1']);
+  expect(targets.earlierMsOf('0/worker/w1')).toBe(times['w1']);
 });

@@ -19,7 +19,6 @@ import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { holdOn, longestHold } from '../../signal/holds.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World, WorldObject } from '../contract/world.ts';
@@ -35,7 +34,6 @@ import {
   type Rollout,
   type Stage,
   type Target,
-  targetIn,
   withStages,
 } from '../model/rollout.ts';
 import { qualifiedRunId } from '../model/runs.ts';
@@ -47,9 +45,9 @@ import type {
   Snapshot,
 } from '../model/snapshot.ts';
 import { generationOfEnd, generationSeen } from '../model/written-conditions.ts';
-import { type OwnFacts, withLazyFacts } from './lazy-facts.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
 import type { RefusedPart } from './refused-writes.ts';
+import { targetLookup } from './target-lookup.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -176,32 +174,7 @@ interface Scene {
  */
 export function gatherOrphaned(scene: Scene, now: number): Snapshot {
   const { dialect, plan, rollout, world, known } = scene;
-  const facts = new Map<string, TargetFacts | undefined>();
   const joined = dialect.joinedTargets?.(plan, world, now);
-  const joinedByKey = new Map(joined?.map((each) => [each.target.key, each]));
-  const placeOf = (key: string): [Stage, Target] | undefined => {
-    for (const stage of rollout.stages.toReversed()) {
-      const target = targetIn(stage, key);
-      if (target) return [stage, target];
-    }
-    const found = joinedByKey.get(key);
-    const stage = rollout.stages.find(({ id }) => id === found?.stage);
-    return found && stage && [stage, found.target];
-  };
-  // The facts of a target are gathered on first use, because most targets may be done, and most decisions do not need
-  // the facts of all other targets.
-  const find = (key: string): TargetFacts | undefined => {
-    const place = placeOf(key);
-    return place && gatherTargetFacts(scene, ...place);
-  };
-  const labelsOf = (key: string): Record<string, string> | undefined => {
-    const place = placeOf(key);
-    return place && dialect.objectOf(...place, world)?.metadata.labels;
-  };
-  const nodeNameOf = (key: string): string | undefined => {
-    const place = placeOf(key);
-    return place && dialect.drainDelegation?.nodeOf(...place, world)?.metadata.name;
-  };
   const asksFirst = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const { skewRules } = dialect.versions ?? {};
   return {
@@ -241,8 +214,14 @@ export function gatherOrphaned(scene: Scene, now: number): Snapshot {
       payloadsWatchedMs: hasStarted(rollout) ? undefined : known.watchPayloads?.(rollout),
       hasRecorded: known.hasRecorded === true,
     },
-    facts: { get: (key) => facts.getOrInsertComputed(key, find), labelsOf, nodeNameOf },
-    observable: dialect.signal.observable?.(world),
+    targets: targetLookup({
+      dialect,
+      plan,
+      rollout,
+      world,
+      joined: joined ?? [],
+      gatherFacts: (stage, target) => gatherTargetFacts(scene, stage, target),
+    }),
   };
 }
 
@@ -275,7 +254,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const object = dialect.objectOf(stage, target, world);
   if (!object) {
     const meant = dialect.names?.meantBy(target.name, stage, world);
-    return { ...ABSENT, ...defined({ meant }) };
+    return { ...ABSENT, meant };
   }
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
@@ -283,14 +262,18 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const { downloads } = dialect.signal;
   // A target that is done has no deadline.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
-  const own: OwnFacts = {
+  return {
     ...ownFacts(object),
     version: skewRules ? skewRules.versionOf(object) : kubeletVersionOf(object),
     earlierVersion: dialect.versions?.earlierVersionOf?.(object, rollout, plan),
     // In a stage that changes no version, such as a stage of image bundles, the version of a node does not show whether its target is done.
     isThere:
-      stage.keepsVersion || stage.forced ? undefined : skewRules?.runs?.(object, stage.version),
-    ...(skewRules?.upgradedBy ? { signalledBy: skewRules.upgradedBy(object, plan) } : {}),
+      stage.keepsVersion !== true &&
+      !stage.forced &&
+      skewRules?.runs?.(object, stage.version) === true,
+    signalledBy: skewRules?.upgradedBy
+      ? skewRules.upgradedBy(object, plan)
+      : object.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0],
     ...versionFacts(scene, stage, target, { object, observation }),
     versionGap:
       observation.kind === 'succeeded'
@@ -301,7 +284,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
     claimNeed: node && dialect.nodeSharing?.claims?.needOf(node),
-    isNodeOutdated: node && world.outdated?.(nodes).has(node.metadata.name),
+    isNodeOutdated: node !== undefined && world.outdated?.(nodes).has(node.metadata.name) === true,
     drainPreview:
       node && known.drainPreviews
         ? (known.drainPreviews.get(node.metadata.name) ?? UNASKED)
@@ -317,8 +300,6 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
     announcementRefusal: known.refusalOf?.(rollout, target, 'announcement'),
     observation,
   };
-  // The object may be a Node that the leader must not cordon.
-  return withLazyFacts(scene, own, { stage, target, cordoned: node ?? object });
 }
 
 /**
@@ -331,7 +312,8 @@ function versionFacts(
   target: Target,
   { object, observation }: { readonly object: KubeObject; readonly observation: Observation },
 ): Pick<TargetFacts, 'asked' | 'isBehind'> {
-  if (!isFinal(rollout) && !isOfAttempt(target, observation)) return {};
+  if (!isFinal(rollout) && !isOfAttempt(target, observation))
+    return { asked: undefined, isBehind: false };
   // A virtual Node reports a version that is not the version of a host.
   const isUpgraded =
     isFinal(rollout) &&
@@ -340,7 +322,7 @@ function versionFacts(
     virtualBy(object) === undefined;
   return {
     asked: dialect.reruns?.askedOf(world, rollout, stage, target),
-    isBehind: isUpgraded ? dialect.versions?.isBehind(object, stage, plan) : undefined,
+    isBehind: isUpgraded && dialect.versions?.isBehind(object, stage, plan) === true,
   };
 }
 
@@ -357,11 +339,11 @@ const ownFacts = onceForEach((object: KubeObject) => {
   const ready = readyCondition(object);
   return {
     exists: true,
+    meant: undefined,
     platform: platformOf(object),
     labels: object.metadata.labels,
     created: object.metadata.creationTimestamp,
     virtual: virtualBy(object),
-    signalledBy: object.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0],
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
   };

@@ -1,19 +1,27 @@
 /** Writes a snapshot as JSON, and reads it back. A turn with the copy has the same assessment and the same commands. */
-import type { TargetFacts } from '../model/facts.ts';
-import { withStages } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
+import { type FlatSnapshot, fromFlat } from './flat-snapshot.ts';
+import { lookupOf, type StoredTargets, storedTargets } from './stored-targets.ts';
 
-/** Returns the snapshot with the facts of all targets. An assessment of a large rollout does not collect them all. */
-export function withAllFacts(snapshot: Snapshot): Snapshot {
-  const targets = withStages(snapshot.rollout).map(({ target }) => target);
-  const facts = new Map<string, TargetFacts>();
-  for (const { key } of targets) {
-    const found = snapshot.facts.get(key);
-    if (found) facts.set(key, found);
-  }
-  const { observable } = snapshot;
-  const names = targets.map(({ name }) => name).filter((name) => observable?.has(name) === true);
-  return { ...snapshot, facts, ...(observable && { observable: new Set(names) }) };
+/** A snapshot that is plain data. It has no snapshot of the plan that would roll the run back. */
+export interface StoredSnapshot extends Omit<Snapshot, 'targets'> {
+  readonly targets: StoredTargets;
+}
+
+/** Returns the snapshot with all facts of all targets. */
+export function storedSnapshot(snapshot: Snapshot): StoredSnapshot {
+  const { rollout, plan, targets } = snapshot;
+  return {
+    ...snapshot,
+    plan: { ...plan, ofRollBack: undefined },
+    targets: storedTargets(rollout, targets),
+  };
+}
+
+/** Returns the snapshot that `fromJson` has read. Its type is not checked. */
+export function snapshotFrom(stored: StoredSnapshot | FlatSnapshot): Snapshot {
+  const { targets, ...parts } = 'facts' in stored ? fromFlat(stored) : stored;
+  return { ...parts, targets: lookupOf(targets) };
 }
 
 /** Writes a value that contains maps, sets or numbers without end, which JSON lacks. */

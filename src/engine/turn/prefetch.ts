@@ -37,7 +37,7 @@ export function prefetchesOf(assessment: Assessment): NodeAction[] {
   const isToCome = ([stage, target]: Pair): boolean => {
     const facts = factsOf(snapshot, target);
     const isPinned = pinAgainst(policy, stage, facts) !== undefined;
-    return target.state === 'pending' && facts.isThere !== true && !isPinned;
+    return target.state === 'pending' && !facts.isThere && !isPinned;
   };
   const next = mayPrefetch(assessment) ? pairs.filter(isToCome) : [];
   const asked = next.filter(([, target]) => stateOf(target) === 'asked');

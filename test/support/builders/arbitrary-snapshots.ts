@@ -14,7 +14,7 @@ import { HOUR, later, MINUTE, T0 } from '../clock/times.ts';
 import { failed, NONE, sent, succeeded, working } from './observations.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildRollout } from './rollouts.ts';
-import { buildFacts, NOTHING_KNOWN } from './snapshots.ts';
+import { buildFacts, buildTargets, NOTHING_KNOWN } from './snapshots.ts';
 import { buildStage } from './stages.ts';
 import { buildTarget } from './targets.ts';
 
@@ -151,15 +151,15 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
         now: minutes.map((count) => T0 + count * MINUTE),
       })
       .map(({ facts, controlPlane, maxFailures, targetDeadlineMs, now }) => {
-        const byKey = new Map(
-          facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]),
+        const byKey = Object.fromEntries(
+          facts.map((fact, index) => [targets[index]?.key ?? '', fact]),
         );
         return {
           snapshot: {
             rollout: made,
             ...NOTHING_KNOWN,
             cluster: { ...NOTHING_KNOWN.cluster, controlPlane },
-            facts: byKey,
+            targets: buildTargets(byKey),
           },
           policy: buildPolicy({ maxFailures, targetDeadlineMs }),
           now,

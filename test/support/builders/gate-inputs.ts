@@ -5,7 +5,6 @@
 import { censusOf, type GateInput, type Verdict } from '../../../src/engine/gates/types.ts';
 import { answered, UNASKED } from '../../../src/engine/model/asked.ts';
 import type { DownloadState } from '../../../src/engine/model/downloads.ts';
-import type { TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { Role } from '../../../src/engine/model/rollout.ts';
 import type { EndpointHealth, ObservedForeignWork } from '../../../src/engine/model/snapshot.ts';
 import type { Hold } from '../../../src/signal/holds.ts';
@@ -14,7 +13,7 @@ import { buildNode } from './nodes.ts';
 import { withParts } from './parts.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildRollout } from './rollouts.ts';
-import { buildFacts, NOTHING_KNOWN } from './snapshots.ts';
+import { buildFacts, buildTargets, type KnownFacts, NOTHING_KNOWN } from './snapshots.ts';
 import { buildStage, PAYLOAD } from './stages.ts';
 import { buildTarget } from './targets.ts';
 
@@ -46,19 +45,21 @@ const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };
 
 export function input(
   role: Role,
-  facts: Partial<TargetFacts> = {},
+  facts: KnownFacts = {},
   controlPlane?: readonly EndpointHealth[],
   payloads: GateInput['stage']['payloads'] = TWO,
 ): GateInput {
   const stage = buildStage(role, ['n1'], { payloads });
+  const target = buildTarget('n1');
   const health = controlPlane ? answered(controlPlane) : UNASKED;
   return {
     ...NOTHING_KNOWN,
     cluster: { ...NOTHING_KNOWN.cluster, controlPlane: health },
     stage,
-    target: buildTarget('n1'),
+    target,
     rollout: buildRollout([stage]),
     facts: buildFacts(facts),
+    targets: buildTargets({ [target.key]: facts }),
     run: 'plan-uid/id1',
     earlier: [],
     isBegun: false,

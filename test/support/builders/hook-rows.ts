@@ -27,9 +27,8 @@ function hook(when: HookMoment): Hook {
 
 /** Returns the input with a policy that has one hook, whose run is in this state. */
 function given(of: GateInput, when: HookMoment, state: HookState): GateInput {
-  const { rollout, plan, stage, target, facts } = of;
-  const snapshot = { rollout, plan, facts: new Map([[target.key, facts]]) };
-  const { id } = hookRunOf({ snapshot, stage, target }, hook(when));
+  const { stage, target } = of;
+  const { id } = hookRunOf({ snapshot: of, stage, target }, hook(when));
   const policy = buildPolicy({ name: 'careful', hooks: [hook(when)] });
   const found = { id, hook: 'backup', target: target.name, since: T0 };
   return withParts(of, {

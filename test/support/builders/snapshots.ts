@@ -3,9 +3,10 @@
 import { ABSENT } from '../../../src/engine/gates/types.ts';
 import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
 import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
-import type { TargetFacts } from '../../../src/engine/model/facts.ts';
+import type { LateFacts, TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
-import type { EndpointHealth, Snapshot } from '../../../src/engine/model/snapshot.ts';
+import type { EndpointHealth, Snapshot, TargetLookup } from '../../../src/engine/model/snapshot.ts';
+import { lookupOf } from '../../../src/engine/snapshot/stored-targets.ts';
 import { NONE } from './observations.ts';
 
 export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];
@@ -15,8 +16,27 @@ export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
   return { ...healthy, observation: NONE, ...more };
 }
 
+/** What differs from a healthy node without a signal. */
+export type KnownFacts = Partial<TargetFacts & LateFacts>;
+
+const NOTHING_LATE: LateFacts = {
+  occupant: undefined,
+  otherWork: [],
+  unnamedCordon: undefined,
+  earlierMs: undefined,
+};
+
+/** Returns the lookup of exactly these targets, by their keys. */
+export function buildTargets(facts: Readonly<Record<string, KnownFacts>>): TargetLookup {
+  const complete = Object.entries(facts).map(([key, known]): [string, TargetFacts & LateFacts] => [
+    key,
+    { ...NOTHING_LATE, ...buildFacts(known) },
+  ]);
+  return lookupOf({ facts: new Map(complete), observable: undefined });
+}
+
 /** The parts of the snapshot of a process that asks only the API servers, and that has not asked them yet. */
-export const NOTHING_KNOWN: Omit<Snapshot, 'rollout' | 'facts'> = {
+export const NOTHING_KNOWN: Omit<Snapshot, 'rollout' | 'targets'> = {
   plan: {
     controls: NO_CONTROLS,
     edits: undefined,
@@ -54,7 +74,7 @@ export const NOTHING_KNOWN: Omit<Snapshot, 'rollout' | 'facts'> = {
  */
 export function buildSnapshot(
   rollout: Rollout,
-  facts: Readonly<Record<string, Partial<TargetFacts>>> = {},
+  facts: Readonly<Record<string, KnownFacts>> = {},
   controlPlane: readonly EndpointHealth[] | 'unasked' = HEALTHY,
 ): Snapshot {
   const all = rollout.stages.flatMap(({ targets }) => targets);
@@ -63,6 +83,8 @@ export function buildSnapshot(
     rollout,
     ...NOTHING_KNOWN,
     cluster: { ...NOTHING_KNOWN.cluster, controlPlane: health },
-    facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
+    targets: buildTargets(
+      Object.fromEntries(all.map(({ key, name }) => [key, facts[key] ?? facts[name] ?? {}])),
+    ),
   };
 }

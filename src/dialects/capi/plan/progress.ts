@@ -78,13 +78,13 @@ export async function progressOf(parts: ProgressParts, node: Node): Promise<Prog
   // end it.
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
   const snapshot = await look(parts, node, policy);
-  const { rollout, facts } = snapshot;
+  const { rollout, targets } = snapshot;
   const { name } = node.metadata;
   const wait = await waitOf(parts, snapshot, policy);
   const idle = parts.whyIdle();
   const next = wait?.reason.message ?? `node ${name} is about to start`;
   const message = idle === undefined ? next : `${next}; ${idle}`;
-  const isSent = facts.get(name)?.observation.kind !== 'none';
+  const isSent = targets.get(name)?.observation.kind !== 'none';
   return {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
@@ -112,7 +112,7 @@ async function look(
     gather(capi, node, world, now, { isReadOnly: true, controlPlane: answered([]), ...known });
   const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
-  const observation = snapshot.facts.get(name)?.observation;
+  const observation = snapshot.targets.get(name)?.observation;
   const asks = observation?.kind === 'working' && observation.waitsFor === 'drain';
   if (asks && node.spec?.unschedulable === true) {
     const progress = await drainPreviewer(workload, abort).during(name, options, now);

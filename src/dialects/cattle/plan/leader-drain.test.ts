@@ -260,8 +260,8 @@ test('a drain stays the same from one decision to the next, so that its time com
   const asked = (now: number): string[] => {
     const owners: string[] = [];
     const known = { drainOf: (_node: string, owner: string) => void owners.push(owner) };
-    const { facts, rollout } = gather(cattle(LEADER), plan, world, now, known);
-    for (const { target } of withStages(rollout)) facts.get(target.key);
+    const { targets, rollout } = gather(cattle(LEADER), plan, world, now, known);
+    for (const { target } of withStages(rollout)) targets.get(target.key);
     return owners;
   };
   expect(asked(T0 + 1000)).toHaveLength(1);
