@@ -77,6 +77,17 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     {},
     ['Started table//plan: the upgrade to v1.36.3+x.2 has started; 2 nodes'],
   ],
+  [
+    'an invalid plan whose record has no reason',
+    undefined,
+    {
+      more: {
+        phase: 'invalid',
+        problems: [because('InvalidPlan', 'missing channel and version')],
+      },
+    },
+    ['Failed table//plan: ended as invalid: missing channel and version'],
+  ],
   ['a run without a target', undefined, { states: [] }, []],
   [
     'a run that rolls another run back',

@@ -146,7 +146,7 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   else if (hasEnded && phase === 'done')
     tell('Done', phase, `${workOf(reading)} is done; ${progressOf(reading)}`);
   else if (hasEnded)
-    tell('Failed', phase, `ended as ${phase}: ${reason?.message ?? failuresIn(reading)}`);
+    tell('Failed', phase, `ended as ${phase}: ${reading.cause?.message ?? failuresIn(reading)}`);
   else if (is.failed > told.failed)
     tell(
       'Failed',
