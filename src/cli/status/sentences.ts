@@ -142,8 +142,11 @@ export function reasonLines(plan: ShownPlan, failed: readonly TargetRow[]): stri
   const { waits } = plan;
   const reason = reasonOf(plan);
   if (reason === undefined || waits.some((wait) => isPartOf(reason, wait.reason))) return [];
+  // The failure of a Job is also the reason of its plan. An abort is about the plan, whichever targets it made fail.
+  const isOfTarget = plan.reasonCode !== 'Aborted';
   const isSaid = failed.some(
-    ({ name, message }) => message !== '' && tellsOnly(name, message, reason),
+    ({ name, message }) =>
+      message !== '' && (tellsOnly(name, message, reason) || (isOfTarget && message === reason)),
   );
   return isSaid ? [] : [reason];
 }
