@@ -273,7 +273,7 @@ export function planJson(reading: PlanReading, beside: BesideReading): PlanJson 
     retryableHooks: unlessEmpty(findings.retryableHooks()),
     silencing: silencingJson(beside.silencing, reading),
     unseen: unlessEmpty(beside.unseen),
-    wayBack: reading.wayBack,
+    wayBack: reading.wayBack(),
   });
 }
 
