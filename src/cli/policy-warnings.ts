@@ -35,15 +35,15 @@ function retryWarnings(
   { retry, plans = [] }: UpgradePolicySpec,
   dialects: readonly PolicyDialect[],
 ): string[] {
-  const named = namedIn(plans);
-  const without = dialects.filter(({ policyEffects: { retry: effect } }) => !effect.hasEffect);
-  const useless = named.filter((name) => without.some((each) => each.name === name));
-  if (retry === undefined || useless.length === 0) return [];
-  const others = without.flatMap(({ policyEffects }) => insteadOf(policyEffects.retry));
+  const without = namedIn(plans).flatMap(
+    (name) =>
+      dialects.find((each) => each.name === name && !each.policyEffects.retry.hasEffect) ?? [],
+  );
+  if (retry === undefined || without.length === 0) return [];
+  const names = without.map(({ name }) => name).join(', ');
   const only = `only ${effective(dialects, 'retry')} are tried again`;
-  return [
-    [`spec.retry has no effect on plans of ${useless.join(', ')}; ${only}`, ...others].join('. '),
-  ];
+  const others = without.flatMap(({ policyEffects }) => insteadOf(policyEffects.retry));
+  return [[`spec.retry has no effect on plans of ${names}; ${only}`, ...others].join('. ')];
 }
 
 /** Returns a warning if the policy asks for roll-backs of plans that only people can roll back. */

@@ -39,6 +39,7 @@ export const toyModule: DialectModule<'toy'> = {
     corrected: undefined,
     retry: { causes: 'see the wall' },
     goBack: ({ name }) => `scrape the paint of ${name} off`,
+    backUp: 'take a photograph of the wall first',
     runsHere: false,
   },
   files: async () => await Promise.resolve([paintings]),

@@ -49,6 +49,11 @@ export interface PlanRunner {
   readonly retry: { readonly causes: string } | undefined;
   /** Returns a clause that says how the user takes the upgraded nodes of the plan back to their earlier version. */
   goBack(plan: PlanToLeave): string;
+  /**
+   * A clause that says how the user saves the data of the control plane before a step that cannot be undone. Undefined for
+   * dialects whose plans `refit preview` shows without such steps.
+   */
+  readonly backUp: string | undefined;
   /** True if the process that carries out the plans runs on the same machine as `refit status`. */
   readonly runsHere: boolean;
 }

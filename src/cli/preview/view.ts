@@ -120,10 +120,9 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
   ];
 }
 
-function noReturnLines({ noReturn = [] }: PlanPreview): string[] {
-  const advice =
-    'before the start, take a backup on a controller with `k0s backup --save-path DIRECTORY`, or set etcdSnapshot in a policy';
-  return noReturn.map((sentence) => line('final', `${sentence}; ${advice}`));
+function noReturnLines({ noReturn = [], texts: { advice } }: PlanPreview): string[] {
+  const last = advice.backUp === undefined ? '' : `; ${advice.backUp}`;
+  return noReturn.map((sentence) => line('final', `${sentence}${last}`));
 }
 
 /** Returns the reasons why the plan will be refused, one for each line of output. Nodes with the same reason share a line. */

@@ -15,6 +15,7 @@ import type { Probe } from '../../engine/model/decision.ts';
 import type { DecisionsOfPeople } from '../../engine/model/decisions-of-people.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Target } from '../../engine/model/rollout.ts';
+import { isRefusedIn } from '../../engine/reasons/refused-write.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
 import type { Known } from '../../engine/snapshot/gather.ts';
@@ -296,8 +297,9 @@ async function healthOf(
  */
 function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
   const words = dialect.reporting?.stalls?.of(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
-  const isOfTarget = `; ${words}`.includes(`; ${target}: the API server refuses `);
-  return isOfTarget ? { reason: because('TargetRefused', words), recheckMs: 0 } : undefined;
+  return isRefusedIn(words, target)
+    ? { reason: because('TargetRefused', words), recheckMs: 0 }
+    : undefined;
 }
 
 /**

@@ -24,7 +24,7 @@ import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { Hold } from '../../signal/holds.ts';
 import { listed } from '../../util/phrases.ts';
 import type { WayBack } from '../../versions/way-back.ts';
-import type { PlanTexts } from '../contract/session-dialect.ts';
+import type { LeaseName, PlanTexts } from '../contract/session-dialect.ts';
 import { decidedSentences } from './decided.ts';
 import { harmless } from './harmless.ts';
 import type { LeaderView } from './load.ts';
@@ -194,6 +194,8 @@ export type HookJson = Omit<ShownHook, 'id'>;
 
 export interface ShownStatus {
   readonly leader: LeaderView;
+  /** The Lease of the leader; absent if it is not known. The JSON form does not have it. */
+  readonly lease?: LeaseName | undefined;
   /** Names of nodes that are still cordoned for a deleted plan. */
   readonly orphaned?: readonly string[];
   /** RFC 3339 time since when the API server does not answer. All other fields are from that time. */
@@ -202,7 +204,7 @@ export interface ShownStatus {
 }
 
 /** The JSON form of a status. */
-export interface StatusJson extends Omit<ShownStatus, 'plans'> {
+export interface StatusJson extends Omit<ShownStatus, 'plans' | 'lease'> {
   readonly plans: readonly PlanJson[];
 }
 
@@ -271,7 +273,7 @@ export function planJson(reading: PlanReading, beside: BesideReading): PlanJson 
     retryableHooks: unlessEmpty(findings.retryableHooks()),
     silencing: silencingJson(beside.silencing, reading),
     unseen: unlessEmpty(beside.unseen),
-    wayBack: reading.wayBack,
+    wayBack: reading.wayBack(),
   });
 }
 
@@ -358,9 +360,10 @@ interface Plans<Plan> {
   readonly plans: readonly Plan[];
 }
 
-/** Returns the JSON form of a status or of a preview. It leaves out the texts of the dialects. */
+/** Returns the JSON form of a status or of a preview. It leaves out the Lease and the texts of the dialects. */
 export function jsonOf<Plan extends { readonly texts: PlanTexts }, Shown extends Plans<Plan>>(
   shown: Shown & Plans<Plan>,
-): Omit<Shown, 'plans'> & Plans<Omit<Plan, 'texts'>> {
-  return { ...shown, plans: shown.plans.map(({ texts: _texts, ...plan }) => plan) };
+): Omit<Shown, 'plans' | 'lease'> & Plans<Omit<Plan, 'texts'>> {
+  const plans = shown.plans.map(({ texts: _texts, ...plan }) => plan);
+  return { ...shown, lease: undefined, plans };
 }

@@ -99,7 +99,8 @@ export async function observeOnce(session: Session, now: number): Promise<ShownS
   const { namespace, plan, dialect } = viewParts.filter ?? {};
   if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
     throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), viewParts.filter));
-  return withLeaderless({ leader, orphaned: orphanedIn(loaded, viewParts.textsOf), plans });
+  const orphaned = orphanedIn(loaded, viewParts.textsOf);
+  return withLeaderless({ leader, lease: session.lease, orphaned, plans });
 }
 
 /** Returns all plans of the cluster, even those that Refit cannot read. */

@@ -418,7 +418,7 @@ function countOf({ targets }: StageJson, mark: Mark): number {
 }
 
 /** The parts of a status or of a preview from which notes are made. */
-export interface Noted extends Pick<ShownStatus, 'leader' | 'silentSince' | 'orphaned'> {
+export interface Noted extends Pick<ShownStatus, 'leader' | 'lease' | 'silentSince' | 'orphaned'> {
   readonly plans: readonly Pick<ShownPlan, 'phase' | 'texts'>[];
 }
 
@@ -437,7 +437,7 @@ const EFFECTS = {
   orphaned: 'the leader uncordons each node when its upgrade has ended; check that its agent runs.',
 };
 
-export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): Note[] {
+export function notesOf({ leader, lease, silentSince, orphaned = [], plans }: Noted): Note[] {
   const old = 'the output below may be out of date.';
   if (silentSince !== undefined)
     return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
@@ -445,20 +445,14 @@ export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): N
   const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: EFFECTS.orphaned }];
   if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && leaseOf(plan) !== undefined))
     return [];
-  return [
-    ...leaderNotes(
-      leader,
-      plans.map(leaseOf).find((each) => each !== undefined),
-    ),
-    ...notes,
-  ];
+  const ofPlans = plans.map(leaseOf).find((each) => each !== undefined);
+  return [...leaderNotes(leader, ofPlans ?? lease), ...notes];
 }
 
 function leaseOf({ texts }: Pick<ShownPlan, 'texts'>): LeaseName | undefined {
   return texts.process.lease;
 }
 
-/** `lease` is undefined if there is no plan of the leader any more. */
 function leaderNotes(leader: LeaderView, lease: LeaseName | undefined): Note[] {
   if (leader.state === 'none') {
     const which = lease === undefined ? 'its lease' : `lease ${lease.namespace}/${lease.name}`;

@@ -68,6 +68,7 @@ export async function* watchPlans(
             ).flat();
       last = withLeaderless({
         leader: leaderNow(),
+        lease: session.lease,
         orphaned: orphanedIn(followed, viewParts.textsOf),
         ...(silentSince === undefined ? {} : { silentSince }),
         plans,

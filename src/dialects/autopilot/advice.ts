@@ -12,6 +12,8 @@ export const advice: PlanRunner = {
   corrected: undefined,
   retry: { causes: 'the node, or the version, url or sha256 in the Plan' },
   goBack: rollBackPlan,
+  backUp:
+    'before the start, take a backup on a controller with `k0s backup --save-path DIRECTORY`, or set etcdSnapshot in a policy',
   runsHere: false,
 };
 

@@ -15,5 +15,6 @@ export const advice: PlanRunner = {
   retry: { causes: 'see the log of the agent on the node, and the version of the Machine' },
   goBack: () =>
     'run refit rollback machine/NAME -n NAMESPACE with the kubeconfig of the management cluster',
+  backUp: undefined,
   runsHere: false,
 };

@@ -13,5 +13,6 @@ export const advice: PlanRunner = {
     causes: 'see the log of its Job while the Job exists, and the log of the kubelet on the node',
   },
   goBack: rollBackPlan,
+  backUp: undefined,
   runsHere: false,
 };

@@ -15,5 +15,6 @@ export const advice: PlanRunner = {
   retry: undefined,
   goBack: () =>
     'write the older patch and its binaries into the manifest, then run refit kubeadm apply --back',
+  backUp: undefined,
   runsHere: true,
 };

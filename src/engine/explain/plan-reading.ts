@@ -63,8 +63,8 @@ export interface PlanReading {
   readonly controls: ControlsReading;
   readonly waits: readonly Wait[];
   readonly findings: Findings;
-  /** Says whether all targets that are done can go back to their earlier versions; undefined if that is not known. */
-  readonly wayBack: WayBack | undefined;
+  /** Returns whether all targets that are done can go back to their earlier versions; undefined if that is not known. */
+  wayBack(): WayBack | undefined;
   /** Returns the stages with every target. They are read once. */
   stages(): readonly StageReading[];
   /** Returns the names of the targets that start next, in order. */
@@ -187,7 +187,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
       retryableHooks: () =>
         snapshot.plan.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [],
     },
-    wayBack: wayBackOfRollout(assessment),
+    wayBack: onlyOnce(() => wayBackOfRollout(assessment)),
     stages,
     next: () => nextTargets(assessment, allWaits, upcoming),
     waves: () => wavesIn(assessment),

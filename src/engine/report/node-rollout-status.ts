@@ -101,7 +101,8 @@ export function statusOf(
   previous: NodeRollout | undefined,
   now: number,
 ): NodeRolloutStatus {
-  const { end, counts, plan, findings, wayBack } = reading;
+  const { end, counts, plan, findings } = reading;
+  const wayBack = reading.wayBack();
   const before = previous?.status ?? {};
   // The history is kept when the plan is deleted. But the conditions of a deleted plan do not apply to a new plan with
   // the same name.

@@ -7,6 +7,7 @@ import type { FailedRequest } from '../model/asked.ts';
 import type { NodeAction, Signalling } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
+import { refusedWrite } from '../reasons/refused-write.ts';
 import { probeBackoff } from './probe-backoff.ts';
 
 type Refused = Pick<Signalling, 'stage' | 'target'>;
@@ -56,7 +57,7 @@ export function refusedWrites(clock: MonotonicClock, report: ReportRefusal): Ref
     add(rollout, at, message, part = 'object') {
       // If the leader lacks the right, all writes of one turn are refused for this reason. They count as one refusal.
       if (part === 'announcements' && ofPart(rollout, at.target, part)) return;
-      const reason = because('TargetRefused', `${at.target.name}: ${SENTENCES[part](message)}`);
+      const reason = because('TargetRefused', refusedWrite(at.target.name, RESTS[part](message)));
       const { isNew } = backoff.add(keyOf(rollout, at.target, part), reason, clock.monotonic());
       if (isNew) report(rollout, at, reason);
     },
@@ -64,11 +65,11 @@ export function refusedWrites(clock: MonotonicClock, report: ReportRefusal): Ref
   };
 }
 
-const SENTENCES: Readonly<Record<RefusedPart, (message: string) => string>> = {
-  object: (message) => `the API server refuses to change its object: ${message}`,
+const RESTS: Readonly<Record<RefusedPart, (message: string) => string>> = {
+  object: (message) => `to change its object: ${message}`,
   announcement: (message) =>
-    `the API server refuses to write its node conditions, and the upgrade goes on without them: ${message}`,
+    `to write its node conditions, and the upgrade goes on without them: ${message}`,
   announcements: (message) =>
-    `the API server refuses to write node conditions, and the upgrade goes on without those of any node: ${message}; ` +
+    `to write node conditions, and the upgrade goes on without those of any node: ${message}; ` +
     '`refit install rights node-conditions` prints this right',
 };
