@@ -18,6 +18,16 @@ const inProduct = (file: SourceFile): boolean => file.path.startsWith('src/') &&
 const inEngine = ({ path }: SourceFile): boolean => path.startsWith('src/engine/');
 const inTests = (file: SourceFile): boolean => isTest(file) || file.path.startsWith('test/');
 
+/**
+ * These files read sentences for other reasons: the first two find sentences that differ only in their numbers, so that
+ * a repetition is not told, and the last one reads an error of the library for command lines.
+ */
+const READ_OTHER_SENTENCES: ReadonlySet<string> = new Set([
+  'src/engine/report/conditions.ts',
+  'src/engine/report/idle-targets.ts',
+  'src/cli/program.ts',
+]);
+
 export const CONVENTIONS: readonly Convention[] = [
   {
     title: 'the engine takes time, randomness and timers as parameters',
@@ -66,6 +76,27 @@ export const CONVENTIONS: readonly Convention[] = [
       'const all = await load();',
       'export const ALL = await Promise.all([',
     ],
+  },
+  {
+    title: 'only the readers in engine/reasons/ take the sentences of Refit apart',
+    holdsIn: (file) =>
+      inProduct(file) &&
+      /^src\/(?:engine|cli)\//.test(file.path) &&
+      !file.path.startsWith('src/engine/reasons/') &&
+      !READ_OTHER_SENTENCES.has(file.path),
+    broken:
+      /\b(?:message|reason|failure|sentence)\.(?:includes|startsWith|endsWith|split|match|matchAll|search|replace|replaceAll|indexOf)\(|\.(?:test|exec)\((?:\w+\.)?(?:message|reason|failure|sentence)\)/,
+    examples: [
+      "reason.message.~includes('failed')",
+      "failure.~split(': ')",
+      'FAILED_HOOK.~test(reason.message)',
+    ],
+  },
+  {
+    title: 'an answer that may be missing has the shape of Asked',
+    holdsIn: (file) => inCode(file) && file.path !== 'src/engine/model/asked.ts',
+    broken: /\| Unanswered\b/,
+    examples: ['readonly health: boolean | ~Unanswered;'],
   },
   {
     title: 'exports have names',

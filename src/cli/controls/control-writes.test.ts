@@ -21,6 +21,7 @@ import {
 } from '../../engine/model/controls.ts';
 import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
+import { HOLD_ANNOTATION } from '../../signal/holds.ts';
 import { RefitError } from '../../util/errors.ts';
 import { inspect, shownAt } from '../status/observe.ts';
 import type { Control, PlanChange } from './control.ts';
@@ -46,17 +47,20 @@ interface Situation {
   readonly broken?: string;
   /** Name of a target that has no Node. */
   readonly gone?: string;
+  /** Name of a node that somebody holds. */
+  readonly held?: string;
   readonly controls?: Readonly<Record<string, string>>;
   readonly isPolicyPaused?: boolean;
 }
 
-function nodeOf(name: string, { says = {}, cordons = {}, broken }: Situation): Node {
+function nodeOf(name: string, { says = {}, cordons = {}, broken, held }: Situation): Node {
   const said = says[name];
   const owner = cordons[name];
   const node =
     owner === undefined ? buildNode(name) : { ...buildNode(name), spec: { unschedulable: true } };
   const mine = owner ? { [CORDON_ANNOTATION]: `${owner}/${ATTEMPT}` } : {};
-  const owned = { ...node, metadata: { ...node.metadata, annotations: mine } };
+  const hold = name === held ? { [HOLD_ANNOTATION]: JSON.stringify({ by: 'ann' }) } : {};
+  const owned = { ...node, metadata: { ...node.metadata, annotations: { ...mine, ...hold } } };
   if (said === undefined) return owned;
   const status = said === '' ? {} : { status: said, timestamp: later(2 * MINUTE) };
   const report = broken === name ? encodeReport({ created: ATTEMPT, rolledBack: false }) : {};
@@ -194,6 +198,19 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     {
       annotations: { [PAUSE_ANNOTATION]: null },
       said: [`${PLAN} continues.`, 'Now no node starts.', FIX],
+    },
+  ],
+  [
+    'resume what has only a held node left',
+    resume,
+    {
+      states: { w1: 'SignalCompleted', w2: 'SignalCompleted', w3: 'SignalCompleted' },
+      held: 'w4',
+      controls: PAUSED,
+    },
+    {
+      annotations: { [PAUSE_ANNOTATION]: null },
+      said: [`${PLAN} continues.`, 'w4 is held by ann (ends with refit unhold w4).'],
     },
   ],
   ['resume what is over', resume, OVER, `${PLAN} is done: nothing is left to resume`],

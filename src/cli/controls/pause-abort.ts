@@ -17,7 +17,7 @@ import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { shownAt } from '../status/observe.ts';
 import { shownRefOf } from '../status/plan-names.ts';
-import { isMoving } from '../status/sentences.ts';
+import { heldLines, heldTargets, isMoving } from '../status/sentences.ts';
 import type { SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf, toDo } from '../status/text.ts';
 import { nameOfUser } from '../user-name.ts';
@@ -67,14 +67,16 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
     return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const controls = { ...snapshot.plan.controls, paused: false };
   const resumed = { ...snapshot, plan: { ...snapshot.plan, controls } };
-  const { next, waits } = shownAt({ ...plan, snapshot: resumed }, now);
+  const { next, waits, stages } = shownAt({ ...plan, snapshot: resumed }, now);
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
   const ends = waits.find(
     ({ gate, ofStage }) => ofStage === true && (gate !== 'slots' || isFull),
   )?.ends;
   const when = ends === undefined ? '.' : `, when ${ends}.`;
-  const then = next.length === 0 ? [`Now ${none}.`, ...advice] : [`Next: ${listed(next)}${when}`];
+  const held = heldLines(heldTargets({ stages })).map((line) => `${line}.`);
+  const nobody = held.length === 0 ? [`Now ${none}.`, ...advice] : [...held, ...advice];
+  const then = next.length === 0 ? nobody : [`Next: ${listed(next)}${when}`];
   return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, ...then] };
 }
 

@@ -9,7 +9,7 @@ import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import { type Rollout, sourceOf } from '../../engine/model/rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { isKept, isNamed, type PlanFilter, refOf } from './plan-names.ts';
+import { isKept, isNamed, noPlan, type PlanFilter, refOf } from './plan-names.ts';
 
 const named = (dialect: Dialect, plan: KubeObject) => ({
   dialect,
@@ -50,15 +50,33 @@ test.each([
   ]);
 });
 
+const MACHINE = {
+  dialect: capi,
+  plan: buildNode('w1'),
+  snapshot: {
+    rollout: {
+      source: { ...sourceOf(capi.plans, buildNode('w1')), kind: 'Machine', name: 'fleet/m1' },
+    } as Rollout,
+  },
+};
+
+test('a Machine is in its own namespace, although a Node has none', () => {
+  expect(isKept(MACHINE, { namespace: 'fleet' })).toBe(true);
+  expect(isKept(MACHINE, { namespace: 'other' })).toBe(false);
+});
+
+test('the plans that exist have the names that the output for people shows', () => {
+  expect(noPlan([MACHINE, ...ALL], { plan: 'nosuch' })).toBe(
+    'there is no plan nosuch; there is autopilot/autopilot, capi/fleet/m1, cattle/system-upgrade/agent, cattle/system-upgrade/server',
+  );
+  expect(noPlan([{ dialect: capi, plan: buildNode('w1') }])).toBe(
+    'there is no plan; there is capi/w1',
+  );
+});
+
 test.each(['m1', 'fleet/m1', 'capi/fleet/m1', 'machine/m1', 'machine/fleet/m1', 'w1'])(
   'a Machine is named by %s, as in refit history',
   (name) => {
-    const source = { ...sourceOf(capi.plans, buildNode('w1')), kind: 'Machine', name: 'fleet/m1' };
-    const machine = {
-      dialect: capi,
-      plan: buildNode('w1'),
-      snapshot: { rollout: { source } as Rollout },
-    };
-    expect(isNamed(machine, name)).toBe(true);
+    expect(isNamed(MACHINE, name)).toBe(true);
   },
 );

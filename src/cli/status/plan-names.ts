@@ -19,10 +19,17 @@ interface Named {
 
 export function isKept(subject: Named, { namespace, plan, dialect }: PlanFilter): boolean {
   return (
-    (namespace === undefined || subject.plan.metadata.namespace === namespace) &&
+    (namespace === undefined || namespaceOf(subject) === namespace) &&
     (dialect === undefined || subject.dialect.name === dialect) &&
     (plan === undefined || isNamed(subject, plan))
   );
+}
+
+/** Returns the namespace of a plan as people see it; undefined if it has none. For an update of a Machine, this is the namespace of the Machine. */
+function namespaceOf({ plan, snapshot }: Named): string | undefined {
+  const { name } = snapshot.rollout.source;
+  const slash = name.lastIndexOf('/');
+  return plan.metadata.namespace ?? (slash === -1 ? undefined : name.slice(0, slash));
 }
 
 /**
@@ -47,10 +54,10 @@ export function shownRefOf({ dialect, plan, snapshot }: Named): string {
 
 /**
  * Returns the message for a filter that matches no plan. It says what the filter asks for, and
- * which plans exist.
+ * which plans exist. A plan without a snapshot is named as its object is.
  */
 export function noPlan(
-  plans: readonly Pick<Named, 'dialect' | 'plan'>[],
+  plans: readonly (Pick<Named, 'dialect' | 'plan'> & Partial<Pick<Named, 'snapshot'>>)[],
   filter: PlanFilter = {},
 ): string {
   const { namespace, plan, dialect } = filter;
@@ -59,7 +66,10 @@ export function noPlan(
     dialect === undefined ? '' : ` of dialect ${dialect}`,
     namespace === undefined ? '' : ` in namespace ${namespace || '""'}`,
   ];
-  const others = plans.length === 0 ? '' : `; there is ${plans.map(refOf).toSorted().join(', ')}`;
+  const existing = plans.map(({ snapshot, ...each }) =>
+    snapshot === undefined ? refOf(each) : shownRefOf({ ...each, snapshot }),
+  );
+  const others = plans.length === 0 ? '' : `; there is ${existing.toSorted().join(', ')}`;
   return `there is no plan${asked.join('')}${others}`;
 }
 

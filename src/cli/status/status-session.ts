@@ -24,7 +24,7 @@ import {
   loadOnce,
   loadPolicies,
 } from './load.ts';
-import { observe, type ViewParts } from './observe.ts';
+import { inspectAll, observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
 import { isOpen, titleOf } from './text.ts';
 import { type TextsOf, textsIn } from './texts-of.ts';
@@ -97,8 +97,11 @@ export async function observeOnce(session: Session, now: number): Promise<ShownS
     await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)))
   ).flat();
   const { namespace, plan, dialect } = viewParts.filter ?? {};
-  if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
-    throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), viewParts.filter));
+  if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined) {
+    const existing = await inspectAll(loaded, { ...viewParts, filter: {} }, now);
+    const named = [...existing.inspections, ...existing.unreadable];
+    throw new RefitError('REFIT_CONTROL', noPlan(named, viewParts.filter));
+  }
   const orphaned = orphanedIn(loaded, viewParts.textsOf);
   return withLeaderless({ leader, lease: session.lease, orphaned, plans });
 }

@@ -7,13 +7,13 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import { answered, UNASKED, unanswered } from '../model/asked.ts';
+import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
-import { admit } from './advance.ts';
+import { admit, refusalsOf } from './advance.ts';
 
 const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];
 const HTTP = { 'linux-amd64': { url: 'http://example.com/file' } };
@@ -119,6 +119,22 @@ test.each<[string, SnapshotChanges, Parameters<typeof buildPolicy>[0], object]>(
   const snapshot = withParts(buildSnapshot(more.rollout ?? NEW), more);
   const { stages: _, ...refused } = admit({ snapshot, policy: buildPolicy(policy), now: T0 });
   expect(refused).toMatchObject({ phase: 'invalid', reason });
+});
+
+test('until the record of the earlier run is read, a plan that goes back breaks no version rule', () => {
+  const going = buildRollout([buildStage('controller', ['c1'])], { rollsBack: 'uid/id0' });
+  const newer = { c1: { version: 'v1.36.4+x.0' } };
+  const refusals = (decisions: Snapshot['plan']['decisions']) =>
+    refusalsOf({
+      snapshot: withParts(buildSnapshot(going, newer), {
+        cluster: { apiServers: [{ name: 'c1', version: 'v1.36.4+x.0' }] },
+        plan: { decisions },
+      }),
+      policy: buildPolicy(),
+      now: T0,
+    }).map(({ code }) => code);
+  expect(refusals(UNASKED)).toEqual([]);
+  expect(refusals(NEVER)).toEqual(['Downgrade']);
 });
 
 test('an abort needs neither an answer nor a policy that can be read', () => {

@@ -102,6 +102,22 @@ test('a Node that calls itself by the name of another one does not take its retr
   expect([said, written]).toEqual([[], []]);
 });
 
+test.each(['foo/x', 'prod/cp-1', 'cp-1', 'machine/', 'machine/prod/cp-1'])(
+  '%s is no object that can be approved',
+  async (named) => {
+    const { kubeconfig, written, parts } = await against(() => ({
+      body: { kind: 'UpdaterSetList', metadata: {}, items: [] },
+    }));
+    await expect(approve(named, { kubeconfig, namespace: 'default' }, parts)).rejects.toMatchObject(
+      {
+        code: 'REFIT_USAGE',
+        message: expect.stringContaining('write machine/NAME or machineset/NAME') as string,
+      },
+    );
+    expect(written).toEqual([]);
+  },
+);
+
 test('an UpdaterSet that changes at that moment is no bug of Refit', async () => {
   const status = { uncovered: [{ object: 'Machine default/cp-1', message: '', asked: '' }] };
   const set = {

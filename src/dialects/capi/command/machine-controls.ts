@@ -89,6 +89,11 @@ export async function approve(
   flags: ApproveFlags,
   { abort, output }: CommandParts,
 ): Promise<void> {
+  if (!/^machine(?:set)?\/[^/]+$/i.test(named))
+    throw new RefitError(
+      'REFIT_USAGE',
+      `${JSON.stringify(named)} is no object that waits for approval: write machine/NAME or machineset/NAME; for a wave of a plan, add --wave`,
+    );
   using client = await connect(flags, 'refit-control');
   // The name is converted to the form in which the hooks write objects into the status of the UpdaterSet: `Machine prod/cp-1`.
   const title = named.replace('/', ` ${flags.namespace}/`);
