@@ -94,7 +94,7 @@ export const CONVENTIONS: readonly Convention[] = [
   },
   {
     title: 'an answer that may be missing has the shape of Asked',
-    holdsIn: (file) => inCode(file) && file.path !== 'src/engine/model/asked.ts',
+    holdsIn: (file) => inProduct(file) && file.path !== 'src/engine/model/asked.ts',
     broken: /\| Unanswered\b/,
     examples: ['readonly health: boolean | ~Unanswered;'],
   },
