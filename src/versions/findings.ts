@@ -66,6 +66,7 @@ const LIFTS = {
   /** This key, and the next one, are names of preflight checks of kubeadm. If kubeadm ignores the check, the rule is lifted. */
   SystemVerification: 'ignorePreflightErrors: [SystemVerification]',
   ContainerRuntimeVersion: 'ignorePreflightErrors: [ContainerRuntimeVersion]',
+  back: '`refit kubeadm apply --back`',
   kubeOneLabel: 'if that run will not continue, --force',
 } as const;
 

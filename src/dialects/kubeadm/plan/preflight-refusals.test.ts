@@ -109,7 +109,7 @@ describe('Refit reports the problems of the hosts and the cluster before an upgr
     [
       'R12: Refit refuses a lower patch version with one finding, even if API servers differ',
       { hosts: [facts('cp1', 'v1.36.4'), facts('cp2'), facts('w1')] },
-      ['R12 API servers are at v1.36.4: Refit goes back to v1.36.3 only with --back'],
+      ['R12 API servers are at v1.36.4, and v1.36.3 is older'],
     ],
     [
       'R12: a minor version back, too',

@@ -109,7 +109,7 @@ describe('what is refused', () => {
     [
       'without the option',
       { goesBack: false },
-      ['R12 API servers are at v1.36.3: Refit goes back to v1.36.2 only with --back'],
+      ['R12 API servers are at v1.36.3, and v1.36.2 is older'],
     ],
     [
       'an older minor version, whatever is recorded',

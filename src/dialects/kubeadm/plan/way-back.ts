@@ -165,9 +165,10 @@ export function targetFinding(
       `API servers are at ${textOf(newest)} and cannot go back to ${textOf(to)}: Kubernetes does not support a return to an older minor version, because etcd may hold objects that this version cannot read`,
     );
   if (way !== undefined) return undefined;
-  return back(
-    `API servers are at ${textOf(newest)}: Refit goes back to ${textOf(to)} only with --back`,
-  );
+  return {
+    ...back(`API servers are at ${textOf(newest)}, and ${textOf(to)} is older`),
+    lift: 'back',
+  };
 }
 
 const back = (message: string): Finding => ({ rule: 'R12', severity: 'hard', message });
