@@ -63,13 +63,22 @@ test('a retry without a name is for the plan in which the node failed', async ()
   const plan: CattlePlan = { ...buildCattlePlan('broken'), status: { ...RESOLVED, ...failed } };
   const broken = await inspectionOf(cattleView, plan);
   const other = await inspectionOf(cattleView, buildCattlePlan('other'));
-  expect(choosePlan([other, broken, await look('open')], undefined, retry('n1').isMeant)).toBe(
-    broken,
-  );
-  expect(() => choosePlan([other, broken], undefined, retry('n2').isMeant)).toThrow(
+  expect(choosePlan([other, broken, await look('open')], undefined, retry('n1'))).toBe(broken);
+  expect(() => choosePlan([other, broken], undefined, retry('n2'))).toThrow(
     'several plans are possible',
   );
   expect(() => choosePlan([other, broken], undefined)).toThrow('several plans are possible');
+});
+
+test('a retry of a node that has not failed is for the plan to which the node belongs', async () => {
+  const ofNode = (name: string, spec: object): CattlePlan => ({
+    ...buildCattlePlan(name, spec),
+    status: RESOLVED,
+  });
+  const own = await inspectionOf(cattleView, ofNode('own', {}));
+  const elsewhere = { nodeSelector: { matchLabels: { pool: 'other' } } };
+  const other = await inspectionOf(cattleView, ofNode('other', elsewhere));
+  expect(choosePlan([other, own], undefined, retry('n1'))).toBe(own);
 });
 
 test.each<[string, string[], string | undefined, string]>([

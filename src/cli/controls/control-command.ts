@@ -46,7 +46,7 @@ export async function applyControl(
 async function carryOut(control: Control, session: Session, flags: ControlFlags, now: number) {
   const { client, abort, viewParts } = session;
   const inspections = await inspectPlans(session, flags.plan, now);
-  let inspection = choosePlan(inspections, flags.plan, control.isMeant);
+  let inspection = choosePlan(inspections, flags.plan, control);
   const { dialect } = inspection;
   // If the user named a plan, only this plan was inspected.
   const hasOthers = plansIn(session.loaded).length > 1;
@@ -113,17 +113,17 @@ async function write(
 
 /**
  * Returns the plan that the user named. Without a name, considers only the plans for which `isMeant` returns true, or
- * all plans if there is no such plan. From the considered plans, returns the only plan that has not ended. If all of
+ * those for which `isAbout` returns true, or all plans if there is no such plan. From the considered plans, returns the only plan that has not ended. If all of
  * them have ended, returns the plan that was created last. Throws REFIT_USAGE if several plans are possible, and
  * REFIT_CONTROL if no plan is possible.
  */
 export function choosePlan(
   plans: readonly Inspection[],
   named: string | undefined,
-  isMeant: Control['isMeant'] = () => true,
+  { isMeant = () => true, isAbout = () => false }: Pick<Control, 'isMeant' | 'isAbout'> = {},
 ): Inspection {
-  const meant = plans.filter(isMeant);
-  const unnamed = meant.length > 0 ? meant : plans;
+  const preferred = [plans.filter(isMeant), plans.filter(isAbout)];
+  const unnamed = preferred.find((found) => found.length > 0) ?? plans;
   const matching = named === undefined ? unnamed : plans.filter((each) => isNamed(each, named));
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const candidates = open.length > 0 ? open : newest(matching);

@@ -30,6 +30,8 @@ export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
    * to choose one.
    */
   readonly isMeant?: (plan: Inspection) => boolean;
+  /** Returns true for a plan that the control is about, although it does not change this plan now. */
+  readonly isAbout?: (plan: Inspection) => boolean;
 };
 
 /** Returns a sentence with the nodes that are in progress and will finish. */

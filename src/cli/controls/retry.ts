@@ -22,6 +22,8 @@ import { isPlanWithFailedHook, retryPlanHooks } from './retry-plan-hooks.ts';
 export function retry(name: string): Control {
   const hasFailed = ({ snapshot }: Inspection): boolean =>
     targetsIn(snapshot.rollout, 'failed').some((target) => target.name === name);
+  const isAbout: Control['isAbout'] = ({ snapshot }) =>
+    withStages(snapshot.rollout).some(({ target }) => target.name === name);
   const isMeant: Control['isMeant'] = (plan) => hasFailed(plan) || isPlanWithFailedHook(plan, name);
   const control: Control = (controlled, now) => {
     const { snapshot, view } = controlled;
@@ -39,7 +41,7 @@ export function retry(name: string): Control {
       said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],
     };
   };
-  return Object.assign(control, { isMeant });
+  return Object.assign(control, { isMeant, isAbout });
 }
 
 /** Returns the value of the annotation with the retries that are already on the plan; undefined if the plan has none. */
