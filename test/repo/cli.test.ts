@@ -315,6 +315,8 @@ const EVERY_PREVIEW: Complete<PreviewJson> = {
     {
       dialect: '',
       kind: '',
+      namespace: '',
+      cluster: '',
       name: '',
       id: '',
       phase: 'new',

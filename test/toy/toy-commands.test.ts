@@ -114,7 +114,7 @@ test('commands that read show a running plan of the fifth dialect', async () => 
     '  note    the studio carries it out; this command cannot see whether it is running\n',
   );
   expect(why).toContain('  you can refit pause --plan toy/default/painting, refit abort --plan');
-  expect(await refit('preview')).toBe(`ConfigMap painting  running
+  expect(await refit('preview')).toBe(`ConfigMap default/painting  running
   controllers to blue, 1 at a time, 1 done
   workers to blue, 1 at a time
     now      b

@@ -90,8 +90,8 @@ async function previewOf(
 test('a file with the server and the agent Plan of k3s: each is shown with its own batches', async () => {
   const { shown, refusal } = await previewOf(`${SERVER}---\n${AGENT}---\n`);
   expect(refusal).toBe('');
-  const [server = '', agent = ''] = shown.split(/(?=Plan agent-plan)/);
-  expect(server).toContain('Plan server-plan');
+  const [server = '', agent = ''] = shown.split(/(?=Plan system-upgrade\/agent-plan)/);
+  expect(server).toContain('Plan system-upgrade/server-plan');
   expect(server).toMatch(/batch 1 +s[12]\n +batch 2 +s[12]\n/);
   expect(server).not.toMatch(/batch \d+ .*\ba[123]\b/);
   expect(agent).toMatch(/batch 1 +a[123], a[123]\n +batch 2 +a[123]\n/);
@@ -107,7 +107,7 @@ test('a mistake in the second Plan is named with its place, and the first one is
   expect(refusal).toMatch(
     /^REFIT_FILE: plans\.yaml: document 2: spec\.postCompleteDelay is invalid, "soon" is not a duration;/,
   );
-  expect(shown).toContain('Plan server-plan');
+  expect(shown).toContain('Plan system-upgrade/server-plan');
 });
 
 const POLICY = `apiVersion: upgrade.refit.dev/v1alpha1

@@ -19,6 +19,8 @@ export interface PlanPreview
     | 'dialect'
     | 'texts'
     | 'kind'
+    | 'namespace'
+    | 'cluster'
     | 'name'
     | 'id'
     | 'phase'
@@ -74,9 +76,6 @@ export function renderPreview(view: PreviewView, now: number): string {
 
 function renderPlan(plan: PlanPreview, now: number): string[] {
   const {
-    kind,
-    name,
-    id,
     phase,
     present,
     reason,
@@ -91,7 +90,7 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
   const hasSeveral = new Set(stages.map(({ command }) => command)).size > 1;
   const problems = problemsOf(plan);
   return [
-    `${titleOf({ kind, name, id })}  ${phase}${plan.paused === undefined ? '' : ', paused'}`,
+    `${titleOf(plan)}  ${phase}${plan.paused === undefined ? '' : ', paused'}`,
     ...(present === undefined
       ? []
       : [line('present', `the cluster has a plan with this name: ${present}`)]),
