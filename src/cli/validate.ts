@@ -39,8 +39,11 @@ export async function validate(
   const wrong: string[] = [];
   const earlier = new Map<ObjectFile, KubeObject[]>();
   let judged = 0;
-  for (const file of await readInputs(paths)) {
-    const { judgements, problems, others } = judgeFile(file, accepted);
+  const files = await readInputs(paths);
+  for (const file of files) {
+    const judge = (): FileJudgement => judgeFile(file, accepted);
+    // A file that cannot be read must not hide the problems of the other files.
+    const { judgements, problems, others } = files.length > 1 ? judgeable(judge) : judge();
     judged += judgements.length;
     for (const line of others) write(`${line}, which is not checked\n`);
     wrong.push(...problems);
@@ -120,6 +123,16 @@ interface FileJudgement {
   readonly judgements: readonly PlacedJudgement[];
   readonly problems: readonly string[];
   readonly others: readonly string[];
+}
+
+/** Returns what was judged; if the file has no objects that can be read, returns why. */
+function judgeable(judge: () => FileJudgement): FileJudgement {
+  try {
+    return judge();
+  } catch (error) {
+    if (!(error instanceof RefitError) || error.code !== 'REFIT_FILE') throw error;
+    return { judgements: [], problems: error.problems, others: [] };
+  }
 }
 
 function judgeFile({ path, text, isFromFolder }: InputFile, accepted: Accepted): FileJudgement {
