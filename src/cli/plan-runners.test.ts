@@ -70,7 +70,7 @@ test.each<[string, string, readonly Failure[], string, object?]>([
     'a node whose agent refused the signal',
     'capi',
     [{ isThere: false, failureReason: 'TargetRefused' }],
-    'Failed. Change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server, then run: refit retry w1',
+    'Failed. Correct what the plan asks for, such as its URL, or change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server, then run: refit retry w1',
   ],
   [
     'two nodes that failed for different reasons',

@@ -127,6 +127,7 @@ test('the workers go back before the servers, and a node that never moved stays'
   expect(stdout).toContain('spec.prepare is removed');
   const back = await completeAtOld('back-agents');
   expect(back.metadata.annotations).toMatchObject({
+    'refit.upgrade.cattle.io/rolls-back-to': OLD,
     'refit.upgrade.cattle.io/rolls-back-reason': 'refit-operator: bad',
   });
   const hosts = (await scene.jobsOf('back-agents')).map(

@@ -75,16 +75,7 @@ export function renderPreview(view: PreviewView, now: number): string {
 }
 
 function renderPlan(plan: PlanPreview, now: number): string[] {
-  const {
-    phase,
-    present,
-    reason,
-    stages,
-    waits,
-    decided = [],
-    warnings = [],
-    unseen = [],
-  } = plan;
+  const { phase, present, reason, stages, waits, decided = [], warnings = [], unseen = [] } = plan;
   const found = stages.filter((stage) => countOf(stage) > 0 || stage.selection !== undefined);
   const hasTargets = stages.some((stage) => countOf(stage) > 0);
   const hasSeveral = new Set(stages.map(({ command }) => command)).size > 1;

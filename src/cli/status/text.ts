@@ -1,5 +1,6 @@
 /** Writes the text form of `refit status`: notes, then for each plan a header, stages, targets, waits and what to do. */
 
+import { shortId } from '../../engine/model/runs.ts';
 import { isK0sLeader } from '../../signal/names.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -202,14 +203,6 @@ export function titleOf({
   const of = cluster === undefined ? '' : ` of Cluster ${cluster}`;
   return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${shortId(id)})`}`;
 }
-
-/** Shortens an id that is a hash. The JSON form has the whole hash. */
-function shortId(id: string): string {
-  return HASH.test(id) ? id.slice(0, SHORT_HASH) : id;
-}
-
-const HASH = /^[0-9a-f]{40,}$/;
-const SHORT_HASH = 12;
 
 /** Returns the kind and the name of a plan, such as `Plan system-upgrade/k3s-server`. */
 export function fullNameOf({

@@ -165,7 +165,7 @@ test.each([
   const rollout = { ...snapshot.rollout, stages };
   expect(
     planEndOf(withParts({ ...snapshot, rollout }, { plan: { edits } }), T0).reason?.message,
-  ).toBe(`w3: no space left; it was edited while it ran${installed}`);
+  ).toBe(`w3: no space left; the plan was edited while it ran${installed}`);
 });
 
 test.each([undefined, true])(

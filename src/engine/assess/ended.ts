@@ -122,16 +122,16 @@ function endWithMixedVersions({ rollout, targets, plan: { controls } }: Snapshot
       `${version} on ${listed([...new Set(targets.map(({ name }) => name))], MOST_NAMES)}`,
   );
   const installed = lists.length === 0 ? '' : `, and installed ${lists.join(', and ')}`;
-  const mixed = `it was edited while it ran${installed}`;
+  const edited = `was edited while it ran${installed}`;
   if (phase !== 'done' && reason !== undefined) {
-    const clause = lists.length > 1 ? `the plan is mixed: ${mixed}` : mixed;
+    const clause = lists.length > 1 ? `the plan is mixed: it ${edited}` : `the plan ${edited}`;
     return { phase, reason: { ...reason, message: `${reason.message}; ${clause}` } };
   }
   const { abort } = controls;
   const aborted = abort === undefined ? '' : ` and somebody aborted it (${abort})`;
   return {
     phase: 'differs',
-    reason: because('MixedVersions', `the plan has ended${aborted}: ${mixed}`),
+    reason: because('MixedVersions', `the plan has ended${aborted}: it ${edited}`),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Explains to people whether the leader rolls a plan back by itself. No decision depends on this explanation. */
-import { runIdIn } from '../model/runs.ts';
+import { runIdIn, shortId } from '../model/runs.ts';
 import type { PlanReading } from './plan-reading.ts';
 
 /**
@@ -15,7 +15,7 @@ export function rollBackSentence(
     const asks = rollsBack.reason === undefined ? '' : `, says ${rollsBack.reason}`;
     const isRefused = reading.isOver && verdict?.kind === 'refused';
     const end = isRefused ? '; Refit does not roll back a roll-back' : '';
-    return `this plan rolls run ${runIdIn(rollsBack.run)} back${asks}${end}`;
+    return `this plan rolls run ${shortId(runIdIn(rollsBack.run))} back${asks}${end}`;
   }
   const policyName = `UpgradePolicy ${reading.controls.policy}`;
   switch (verdict?.kind) {

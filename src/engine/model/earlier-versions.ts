@@ -24,6 +24,12 @@ import type { PlanFacts } from './snapshot.ts';
 /** The annotation on a Plan that rolls a run back. Its value is `<uid of the plan>/<id of the run>`. */
 export const ROLLS_BACK_ANNOTATION = 'upgrade.refit.dev/rolls-back';
 
+/**
+ * The annotation with the version to which a Plan rolls a run back. It tells whether the roll-back still counts on a Plan
+ * that can get another version at any time.
+ */
+export const ROLLS_BACK_TO_ANNOTATION = 'upgrade.refit.dev/rolls-back-to';
+
 /** The annotation that says, for people, who rolled back, and why. */
 export const ROLLS_BACK_REASON_ANNOTATION = 'upgrade.refit.dev/rolls-back-reason';
 

@@ -201,14 +201,14 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     andThen: 'run `refit retry` for the node',
   },
   TargetRefused: {
-    act: 'change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server',
+    act: 'correct what the plan asks for, such as its URL, or change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server',
     andThen: 'run `refit retry` for the node',
   },
   TargetGone: {
     act: 'bring the node back, then run `refit retry` for it; or take it out of the plan',
   },
   DeadlineExceeded: {
-    act: 'look on the node for what took so long, or raise the deadline in the policy',
+    act: 'look on the node for what took so long, or whether its agent runs and reaches the API server; or raise the deadline in the policy',
     andThen: 'run `refit retry` for the node',
   },
   InFlight: { ends: 'the target has reported success or failure, or a deadline has passed' },
@@ -239,7 +239,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Resumed: null,
   NodeNotReady: { act: 'repair the node, until its kubelet reports Ready' },
   VersionNotReached: {
-    act: 'restart the service on the node, such as `systemctl restart k3s`, and read the log of the Job that the message names',
+    act: 'restart the service on the node, such as `systemctl restart k3s`; if that does not help, read the log of the kubelet, and of the Job while it exists',
     andThen: 'run `refit retry` for the node if it has failed',
   },
   Resting: { ends: 'the rest period of the plan is over' },
@@ -339,7 +339,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'upgrade one minor version after the other, or set `versions.allow: [SkippedMinor]` in the policy',
   },
   Downgrade: {
-    act: 'name a newer version, or set `versions.allow: [Downgrade]` in the policy',
+    act: 'name a newer version; to go back on purpose, run `refit rollback`, or set `versions.allow: [Downgrade]` in the policy and take the workers back in an earlier step than the controllers',
   },
   KubeletAhead: {
     act: 'upgrade the API servers first, or set `versions.allow: [KubeletAhead]` in the policy; if the plan goes back to an older version, roll back the newer workers first',

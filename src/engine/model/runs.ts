@@ -84,3 +84,13 @@ export function qualifiedRunId({ planUid = '', id }: RunOfPlan): string {
 export function runIdIn(named: string): string {
   return named.split('/').slice(1).join('/') || named;
 }
+
+/** Matches an id that is a hash. Plans of some products have such ids. */
+const HASH = /^[0-9a-f]{40,}$/;
+/** The number of characters of a hash that people see. */
+const SHORT_HASH = 12;
+
+/** Shortens an id that is a hash, for people. The JSON forms have the whole hash. */
+export function shortId(id: string): string {
+  return HASH.test(id) ? id.slice(0, SHORT_HASH) : id;
+}

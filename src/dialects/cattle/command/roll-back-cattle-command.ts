@@ -21,6 +21,7 @@ import { ABORT_ANNOTATION, controlKey } from '../../../engine/model/controls.ts'
 import {
   ROLLS_BACK_ANNOTATION,
   ROLLS_BACK_REASON_ANNOTATION,
+  ROLLS_BACK_TO_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
 import { qualifiedRunId } from '../../../engine/model/runs.ts';
 import { apiVersionOf, nodes } from '../../../kube/resources.ts';
@@ -64,6 +65,7 @@ export async function rollBackCattlePlan(
   const by = await askUserName(session);
   const annotations = {
     [keyOf(ROLLS_BACK_ANNOTATION)]: qualifiedRunId(run),
+    [keyOf(ROLLS_BACK_TO_ANNOTATION)]: way.version,
     [keyOf(ROLLS_BACK_REASON_ANNOTATION)]: `${by}: ${flags.reason.trim()}`,
     // The abort annotation is removed, because the controller starts no Job for an aborted Plan.
     ...(old.snapshot.plan.controls.abort === undefined

@@ -305,3 +305,14 @@ test('a Plan rolls back with an image that Refit does not know if a node has a n
   expect(back('v1.35.1+k3s1')).toBe('p-uid/run-1');
   expect(back('v1.39.1+k3s1')).toBeUndefined();
 });
+
+test('a Plan of refit rollback is a roll-back until it gets another version, also when no node is newer', () => {
+  const annotations = {
+    'refit.upgrade.cattle.io/rolls-back': 'p-uid/run-1',
+    'refit.upgrade.cattle.io/rolls-back-to': 'v1.39.1-k3s1',
+  };
+  const back = (version: string) =>
+    lookAt({ nodes: CLUSTER, spec: { version }, annotations }).rollsBack;
+  expect(back('v1.39.1-k3s1')).toBe('p-uid/run-1');
+  expect(back('v1.35.1-k3s1')).toBeUndefined();
+});

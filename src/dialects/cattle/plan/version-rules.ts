@@ -9,6 +9,7 @@ import { controlKey } from '../../../engine/model/controls.ts';
 import {
   ROLLS_BACK_ANNOTATION,
   ROLLS_BACK_REASON_ANNOTATION,
+  ROLLS_BACK_TO_ANNOTATION,
 } from '../../../engine/model/earlier-versions.ts';
 import { inState, type Rollout, type Stage, type Target } from '../../../engine/model/rollout.ts';
 import type { VersionGap } from '../../../engine/model/version-gap.ts';
@@ -22,7 +23,13 @@ import { ownMember } from '../../../util/own-member.ts';
 import type { ApiServer } from '../../../versions/plan-rules.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import type { CattleConfig } from './config.ts';
-import { doubtAbout, type Installed, installedBy, isReported } from './installed-version.ts';
+import {
+  doubtAbout,
+  type Installed,
+  installedBy,
+  isReported,
+  reportedVersion,
+} from './installed-version.ts';
 import { isWindows, jobNamesOf } from './job.ts';
 import { isLeftOut } from './job-observation.ts';
 import { resolveLatest } from './latest.ts';
@@ -99,7 +106,8 @@ export function versionFieldsOf(
 
 /**
  * Returns the run that the Plan rolls back, as `refit rollback` says in an annotation. The annotation stays on the Plan,
- * so it counts only while a node of the Plan is newer than the version of the Plan.
+ * so it counts only while the Plan has the version of the roll-back. If the Plan does not name this version, because an
+ * earlier release wrote it, the annotation counts while a node is newer than the version of the Plan.
  */
 export function rollBackOn(
   plan: CattlePlan,
@@ -110,6 +118,7 @@ export function rollBackOn(
   const { annotations } = plan.metadata;
   const rollsBack = ownMember(annotations, controlKey(ROLLS_BACK_ANNOTATION, CONTROL_PREFIX));
   if (rollsBack === undefined || rollsBack === '' || version === undefined) return {};
+  const back = ownMember(annotations, controlKey(ROLLS_BACK_TO_ANNOTATION, CONTROL_PREFIX));
   const isAhead = ['pending', 'intended', 'failed'].some((state) =>
     inState({ targets }, state as Target['state']).some(({ name }) =>
       isNewer(world.get(nodes, name), version),
@@ -119,7 +128,8 @@ export function rollBackOn(
     annotations,
     controlKey(ROLLS_BACK_REASON_ANNOTATION, CONTROL_PREFIX),
   );
-  return isAhead ? { rollsBack, ...defined({ rollsBackReason }) } : {};
+  const counts = back === undefined ? isAhead : reportedVersion(back) === version;
+  return counts ? { rollsBack, ...defined({ rollsBackReason }) } : {};
 }
 
 /**
