@@ -117,7 +117,8 @@ test('with Ask, the command in the message lets Cluster API replace the Machine'
   const others = Array.from({ length: 20 }, (_, index) => `Machine default/m${index}`);
   const told = { message: 'refused', asked: new Date(systemClock.now()).toISOString() };
   await write({ approved: [], uncovered: others.map((object) => ({ ...told, object })) });
-  expect(await runRefit('approve', wanted.machine, ...operator)).toMatchObject({ code: 1 });
+  // The command needs the kind of the object.
+  expect(await runRefit('approve', wanted.machine, ...operator)).toMatchObject({ code: 2 });
   expect(await runRefit(...command.split(' '), ...operator)).toMatchObject({ code: 0, stderr: [] });
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toContain('bootstrap.spec.ntp.servers');
 });
