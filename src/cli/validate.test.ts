@@ -492,16 +492,3 @@ test.each([
   const told = await lineOf(await file(stringify({ apiVersion, kind, metadata: { name: 'x' } })));
   expect(told).toContain(`holds ${title} of ${apiVersion}`);
 });
-
-test('a file of a folder that is not YAML does not hide the problems of the other files', async () => {
-  const folder = join(directory, 'several');
-  await mkdir(folder);
-  await writeFile(join(folder, 'a.yaml'), 'a: [\n');
-  await writeFile(join(folder, 'b.yaml'), stringify(buildPlan({ commands: [] })));
-  const error: unknown = await validate([folder], () => undefined).catch(
-    (thrown: unknown) => thrown,
-  );
-  expect((error as RefitError).text).toMatch(
-    /a\.yaml: is not YAML: .*\n.*b\.yaml: spec\.commands\b/,
-  );
-});
