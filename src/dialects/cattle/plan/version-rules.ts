@@ -119,17 +119,22 @@ export function rollBackOn(
   const rollsBack = ownMember(annotations, controlKey(ROLLS_BACK_ANNOTATION, CONTROL_PREFIX));
   if (rollsBack === undefined || rollsBack === '' || version === undefined) return {};
   const back = ownMember(annotations, controlKey(ROLLS_BACK_TO_ANNOTATION, CONTROL_PREFIX));
-  const isAhead = ['pending', 'intended', 'failed'].some((state) =>
-    inState({ targets }, state as Target['state']).some(({ name }) =>
-      isNewer(world.get(nodes, name), version),
-    ),
-  );
+  const counts =
+    back === undefined ? isAhead(targets, world, version) : reportedVersion(back) === version;
+  if (!counts) return {};
   const rollsBackReason = ownMember(
     annotations,
     controlKey(ROLLS_BACK_REASON_ANNOTATION, CONTROL_PREFIX),
   );
-  const counts = back === undefined ? isAhead : reportedVersion(back) === version;
-  return counts ? { rollsBack, ...defined({ rollsBackReason }) } : {};
+  return { rollsBack, ...defined({ rollsBackReason }) };
+}
+
+/** Returns true if a node that the Plan has not upgraded is newer than the version. */
+function isAhead(targets: readonly Target[], world: World, version: string): boolean {
+  const states = ['pending', 'intended', 'failed'] as const;
+  return states.some((state) =>
+    inState({ targets }, state).some(({ name }) => isNewer(world.get(nodes, name), version)),
+  );
 }
 
 /**
