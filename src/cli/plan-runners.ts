@@ -1,7 +1,7 @@
 /** Says what the user can do about a plan that failed, was refused or was aborted, in the words of its dialect. */
 import { planReference } from '../engine/model/plan-reference.ts';
 import { actBeforeRetry, type ReasonCode } from '../engine/model/reasons.ts';
-import { listed } from '../util/phrases.ts';
+import { capitalized, listed } from '../util/phrases.ts';
 import type { ShownPlan, TargetJson } from './status/json-form.ts';
 
 type NamedPlan = Pick<ShownPlan, 'dialect' | 'namespace' | 'name'>;
@@ -144,7 +144,7 @@ function repairOf(failed: readonly TargetJson[]): string | undefined {
   // The agent or the Job reported this failure, so the dialect says where the user finds the cause.
   if (codes.size !== 1 || code === undefined || code === 'TargetFailed') return undefined;
   const act = actBeforeRetry(code);
-  return act && `${act.charAt(0).toUpperCase()}${act.slice(1)}`;
+  return act && capitalized(act);
 }
 
 /** Returns a clause that says how the user tries the failed targets again. */

@@ -5,6 +5,11 @@ export function counted(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
+/** Returns the clause with a capital letter at its beginning, as a sentence begins. */
+export function capitalized(clause: string): string {
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}`;
+}
+
 /** Returns a list that is cut after `most` names: `a, b and 3 more`. */
 export function listed(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most).join(', ');

@@ -1,5 +1,7 @@
 /** Defines the reasons that appear in status, Events, logs and on the command line. REMEDIES says what ends the effect of each reason. */
 
+import { capitalized } from '../../util/phrases.ts';
+
 /** Every reason code with its meaning. docs/reference/reasons.md is generated from this object. */
 export const REASONS = {
   Started: 'the rollout has started: its targets are recorded',
@@ -358,7 +360,7 @@ export function remedyOf(code: ReasonCode): string | undefined {
   if (remedy === null) return undefined;
   if ('ends' in remedy) return `This ends by itself when ${remedy.ends}.`;
   const { act, andThen } = remedy;
-  return andThen === undefined ? sentence(act) : sentence(`${act}; then ${andThen}`);
+  return `${capitalized(andThen === undefined ? act : `${act}; then ${andThen}`)}.`;
 }
 
 /**
@@ -368,10 +370,6 @@ export function remedyOf(code: ReasonCode): string | undefined {
 export function actBeforeRetry(code: ReasonCode): string | undefined {
   const remedy = REMEDIES[code];
   return remedy !== null && 'andThen' in remedy ? remedy.act : undefined;
-}
-
-function sentence(clause: string): string {
-  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
 }
 
 /** The parts of a sentence that code reads, for each code whose sentence has such parts. */
