@@ -25,7 +25,7 @@ test('an older patch is refused without --back', async () => {
   const run = scene.refit('plan', '-m', manifest);
   expect(await run.ended).toBe(1);
   expect(run.stderr).toContain(
-    `R12: API servers are at ${TO}: Refit goes back to ${FROM} only with --back`,
+    `R12: API servers are at ${TO}, and ${FROM} is older; \`refit kubeadm apply --back\` allows this`,
   );
 });
 
