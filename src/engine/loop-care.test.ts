@@ -140,7 +140,7 @@ test('by default a node whose budget allows no disruption starts in its turn, be
   expect(intendedIn(api)).toEqual(['w0']);
 });
 
-test('when none can be drained, some are asked, and again only after a pause', async () => {
+test('when no node can be drained, some nodes are asked, and again only after a pause', async () => {
   const api = apiWith(names(500));
   const clock = new FakeClock(T0);
   const leader = leaderOf(api, [], { clock });
@@ -155,7 +155,7 @@ test('when none can be drained, some are asked, and again only after a pause', a
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);
 });
 
-test('asks for previews of no more drainable nodes than may start', async () => {
+test('the leader asks for previews of no more drainable nodes than may start', async () => {
   const leader = leaderOf(apiWith(names(40)), names(40));
   await leader.look();
   expect(leader.looks()).toBe(1);
@@ -268,7 +268,7 @@ test('a node whose drain preview has no answer waits, and the next one starts', 
   expect(intendedIn(api)).toEqual(['w1']);
 });
 
-test('without any answer, all nodes wait', async () => {
+test('without any answer about drains, all nodes wait', async () => {
   const api = apiWith(names(3));
   expect(await leaderOf(api, [], { mute: names(3) }).look()).toEqual({ requeueAfterMs: 2000 });
   expect(api.read(dialect.plans, 'plan').status?.blocked).toBe(true);

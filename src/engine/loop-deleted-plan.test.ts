@@ -54,7 +54,7 @@ test('a node whose plan is gone is uncordoned', async () => {
   expect(isCordoned()).toBe(false);
 });
 
-test('also if the CRD of the plans is gone', async () => {
+test('a node whose plan is gone is uncordoned, also if the CRD of the plans is gone', async () => {
   const { api, reconcile, isCordoned } = rig();
   api.before('list plans', () => {
     throw refusal(404, 'NotFound');

@@ -61,7 +61,7 @@ test('an abort that is removed halfway leaves the other nodes alone', async () =
   expect(cancelled(api)).toBe(100);
 });
 
-test('one that fails ends the reconcile, and no other starts', async () => {
+test('a node action that fails ends the reconcile, and no other node action starts', async () => {
   const api = abortedPlan();
   api.before('replace nodes/w0', () => {
     throw refusal(500, 'InternalError');

@@ -181,7 +181,7 @@ test('a cordon that the server accepts and does not keep is tried again after a 
   expect(tries('w2')).toBe(2);
 });
 
-test('so is a taint', async () => {
+test('a taint that the server accepts and does not keep is an error that names the taint', async () => {
   const api = new MemoryApi();
   const node = api.put(nodes, withPendingTaint(buildNode('w1'), 'Plan.uid'));
   const client = {
@@ -235,7 +235,7 @@ test.each([
   },
 );
 
-test('that the record itself is refused is said, and that the server is in trouble is not', async () => {
+test('a refused record is reported in the plan, and a server in trouble is not', async () => {
   const { api, look, told, states } = rig(succeeded());
   const answers = [
     new StatusError({ kind: 'Status', code: 503, message: 'etcd has no leader' }),

@@ -129,7 +129,7 @@ test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
     ['plan'],
   ],
   ['a worker came', { nodes: [{ type: 'ADDED', object: newer(buildNode('w2')) }] }, ['plan']],
-])('%s', async (_name, changes, keys) => {
+])('these plans are reconciled if this changed: %s', async (_name, changes, keys) => {
   expect(await wokenBy(changes)).toEqual(keys);
 });
 

@@ -62,7 +62,7 @@ test('if a target is missing too, the plan is incomplete, and the excluded targe
   expect(statesOf(refused)).toMatchObject({ w1: 'pending', w2: 'missing' });
 });
 
-test('without targets it starts, and ends with the next move', () => {
+test('a rollout without targets starts, and ends with the next move', () => {
   expect(admitted({}, buildRollout([], { phase: 'new' })).phase).toBe('running');
 });
 
@@ -72,17 +72,17 @@ test.each<[string, SnapshotChanges]>([
     'its preconditions got no answer',
     { plan: { preconditions: unanswered({ reason: because('CannotDecide', 'x'), recheckMs: 1 }) } },
   ],
-])('nothing is decided while %s', (_why, more) => {
+])('nothing is decided about a new rollout while %s', (_why, more) => {
   const snapshot = withParts(buildSnapshot(NEW), more);
   expect(admit({ snapshot, policy: buildPolicy(), now: T0 })).toBe(NEW);
 });
 
-test('nothing is decided while the policy cannot be read', () => {
+test('nothing is decided about a new rollout while its policy cannot be read', () => {
   const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
   expect(admit({ snapshot: buildSnapshot(NEW), policy, now: T0 })).toBe(NEW);
 });
 
-test('preconditions that are met let it run', () => {
+test('a new rollout runs once its preconditions are met', () => {
   const snapshot: Snapshot = withParts(buildSnapshot(NEW), {
     plan: { preconditions: answered([]) },
   });
@@ -170,7 +170,7 @@ describe('refused', () => {
     });
   });
 
-  test('since now, for the ones it is about', () => {
+  test('the targets that are refused have their state since now, and the others keep their time', () => {
     const [c1, c2] = admitted({ c2: { exists: false } }).stages[0]?.targets ?? [];
     expect([c1?.since, c2?.since]).toEqual([later(0), later(MINUTE)]);
   });
@@ -186,7 +186,7 @@ describe('refused', () => {
     expect(Object.values(statesOf(after)).every((state) => state === 'missing')).toBe(true);
   });
 
-  test('problems of the plan come first, and alone', () => {
+  test('a plan with problems is refused for them alone, before any target is judged', () => {
     const problems = [
       { code: 'InvalidPlan', message: 'spec.id must name this run' },
       { code: 'InvalidPlan', message: 'spec.commands must hold a command' },

@@ -281,7 +281,7 @@ test('a plan that is over within its failure budget says how many are done and w
   });
 });
 
-test('a rollout without targets says so', () => {
+test('the reason of a rollout without targets says that nothing was done', () => {
   const { record } = decide(buildSnapshot(buildRollout([])), POLICY, NOW);
   expect(record?.reason).toEqual({
     code: 'NoTargets',

@@ -235,9 +235,9 @@ describe('the step that follows from a report', () => {
 
 test.each<[string, Role, Partial<Stage>, string]>([
   ['a failed controller ends the rollout, whatever the budget', 'controller', {}, 'failed'],
-  ['a failed worker does not', 'worker', {}, 'running'],
+  ['a failed worker within the budget does not end the rollout', 'worker', {}, 'running'],
   [
-    'nor does a failed controller that keeps its slot',
+    'a failed controller that keeps its slot does not end the rollout',
     'controller',
     { failedHoldSlots: true, maxInFlight: 2 },
     'running',

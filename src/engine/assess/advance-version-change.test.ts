@@ -71,12 +71,12 @@ test.each<[string, Situation, string[]]>([
     ['invalid SkippedMinor', 'w1 done', 'w2 pending', 'w3 pending'],
   ],
   [
-    'one that comes later would: those before it do not start either, since the plan is about to end',
+    'a node that comes later would: those before it do not start either, since the plan is about to end',
     { stages: stage('w1', 'w2'), facts: { w1: { version: NOW }, w2: { version: OLD } } },
     ['invalid SkippedMinor', 'w1 pending', 'w2 pending'],
   ],
   [
-    'the last of many would, and there is one slot: the first does not start',
+    'the last of many nodes would, and there is one slot: the first does not start',
     {
       stages: [buildStage('worker', ['w1', 'w2', 'w3'])],
       facts: { w1: { version: NOW }, w2: { version: NOW }, w3: { version: OLD } },
@@ -84,7 +84,7 @@ test.each<[string, Situation, string[]]>([
     ['invalid SkippedMinor', 'w1 pending', 'w2 pending', 'w3 pending'],
   ],
   [
-    'one is in flight: it finishes, and nothing new starts',
+    'another node is in flight: it finishes, and nothing new starts',
     {
       stages: stage(moving, 'w2', 'w3'),
       facts: { w1: ATWORK, w2: { version: OLD }, w3: { version: NOW } },
@@ -99,7 +99,7 @@ test.each<[string, Situation, string[]]>([
     ],
   ],
   [
-    'that one is done: then the plan ends',
+    'the node that was in flight is done: the plan ends',
     {
       stages: stage(moving, 'w2'),
       facts: { w1: { version: WANTED, observation: succeeded() }, w2: { version: OLD } },
@@ -107,12 +107,12 @@ test.each<[string, Situation, string[]]>([
     ['invalid SkippedMinor', 'w1 done', 'w2 pending'],
   ],
   [
-    'one that is recorded, and not signalled yet: never signalled',
+    'another node is recorded, and not signalled yet: it is never signalled',
     { stages: stage(moving), facts: { w1: { version: OLD } } },
     ['invalid SkippedMinor', 'w1 pending'],
   ],
   [
-    'somebody upgraded a node further by hand',
+    'somebody upgraded the node further by hand',
     { stages: stage(done, 'w2'), facts: { w2: { version: 'v1.36.4+x.0' } } },
     ['invalid Downgrade', 'w1 done', 'w2 pending'],
   ],
@@ -122,7 +122,7 @@ test.each<[string, Situation, string[]]>([
     ['blocked', 'w1 done', 'w2 pending', 'not-paused: Paused'],
   ],
   [
-    'an API server that is behind holds all back for as long as it is',
+    'an API server that is behind holds all nodes back for as long as it is behind',
     {
       stages: stage(done, 'w2', 'w3'),
       facts: { w2: { version: NOW }, w3: { version: NOW } },
@@ -131,7 +131,7 @@ test.each<[string, Situation, string[]]>([
     ['blocked', 'w1 done', 'w2 pending', 'w3 pending', 'api-servers-first: KubeletAhead'],
   ],
   [
-    'one that was just upgraded and does not report it yet blocks nothing',
+    'a node that was just upgraded and does not report it yet blocks nothing',
     {
       stages: [
         buildStage('controller', [buildTarget('c1', 'done', { since: later(10 * MINUTE - 1000) })]),
@@ -142,7 +142,7 @@ test.each<[string, Situation, string[]]>([
     },
     ['running', 'c1 done', 'w1 pending', 'api-servers-first: KubeletAhead'],
   ],
-])('%s', (_name, situation, wanted) => {
+])('a plan whose node would break a version rule: %s', (_name, situation, wanted) => {
   expect(told(situation)).toEqual(wanted);
 });
 
@@ -163,22 +163,22 @@ const AFTER_FIRST = {
 
 test.each<[string, Situation, string[]]>([
   [
-    'the others start, and it is not charged twice',
+    'the other nodes start, and the failed node is not charged twice',
     { ...AFTER_FIRST, stages: second('pending', 'pending', 'pending'), policy: { maxFailures: 1 } },
     ['running SkippedMinor', 'w1 intended', 'w2 intended', 'w3 failed'],
   ],
   [
-    'once they are done the plan ends, and says who failed',
+    'once the other nodes are done the plan ends, and says which node failed',
     { ...AFTER_FIRST, stages: second('done', 'done', 'failed'), policy: { maxFailures: 1 } },
     ['failed DoneWithFailures', 'w1 done', 'w2 done', 'w3 failed'],
   ],
   [
-    'another one that fails is one too many',
+    'a second node that fails is more than the budget allows',
     { ...AFTER_FIRST, stages: second('pending', 'failed', 'failed'), policy: { maxFailures: 1 } },
     ['failed', 'w1 pending', 'w2 failed', 'w3 failed'],
   ],
   [
-    'the budget bears that one too',
+    'a second node that fails is within a larger budget',
     { ...AFTER_FIRST, stages: second('pending', 'failed', 'failed'), policy: { maxFailures: 2 } },
     ['running', 'w1 intended', 'w2 failed', 'w3 failed'],
   ],
@@ -190,14 +190,14 @@ test.each<[string, Situation, string[]]>([
   },
 );
 
-test('the end names the target, both versions and the rule', () => {
+test('the end of a plan for a version rule names the target, both versions and the rule', () => {
   const [, { record }] = decided({ stages: stage(done, 'w2'), facts: { w2: { version: OLD } } });
   expect(record?.reason?.message).toBe(
     'w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)',
   );
 });
 
-test('what is about to end says so, with the rule, while others finish', () => {
+test('a plan that is about to end for a version rule says so while other nodes finish', () => {
   const [, { waits }] = decided({
     stages: stage(moving, 'w2'),
     facts: { w1: ATWORK, w2: { version: OLD } },

@@ -24,28 +24,28 @@ const told = (rolledBack?: boolean): Partial<TargetFacts> => {
 test.each<[string, Record<string, Partial<TargetFacts>>, RecordedState[], RecordedState[], number]>(
   [
     [
-      'its slot is not free',
+      'its slot is not free while nothing says that its work has ended',
       { w1: told(false) },
       ['intended', 'pending'],
       ['intended', 'pending'],
       1,
     ],
     [
-      'one that was rolled back frees it',
+      'its slot is free if it was rolled back',
       { w1: told(true) },
       ['intended', 'pending'],
       ['failed', 'intended'],
       1,
     ],
     [
-      'one that was not touched frees it',
+      'its slot is free if it was not touched',
       { w1: told() },
       ['intended', 'pending'],
       ['failed', 'intended'],
       1,
     ],
     [
-      'one that is not Ready frees it',
+      'its slot is free if it is not Ready',
       { w1: { ...told(false), ready: false } },
       ['intended', 'pending'],
       ['failed', 'intended'],
@@ -78,7 +78,7 @@ test.each<[string, Record<string, Partial<TargetFacts>>, RecordedState[], Record
   expect(stage?.targets.map(({ state }) => state)).toEqual(after);
 });
 
-test('a controller ends the plan at once', () => {
+test('a failed controller ends the plan at once, whatever the budget', () => {
   const stage = buildStage('controller', [buildTarget('c1', 'intended'), 'c2']);
   const snapshot = buildSnapshot(buildRollout([stage]), { c1: told(false) });
   const { record } = decide(snapshot, buildPolicy({ maxFailures: 9 }), T0);
@@ -107,7 +107,7 @@ test.each<[string, 'controller' | 'worker', number, object | undefined]>([
       lifts: 'the failed node is tried again (refit retry NODE)',
     },
   ],
-])('a failure budget that %s: which one, by which failures, and what lifts it', (...row) => {
+])('a failure budget that %s is described with its failures and with what raises it', (...row) => {
   const [, role, maxFailures, expected] = row;
   const failed = ['n1', 'n2'].map((name) => buildTarget(name, 'failed'));
   const snapshot = buildSnapshot(buildRollout([buildStage(role, failed)]), {});

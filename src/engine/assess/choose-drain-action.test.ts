@@ -70,7 +70,7 @@ const UNTIL = {
 const AT_WORK = { phase: 'working', effect: 'node-action' } as const;
 const FAILED = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
 
-test('who may drain is asked before anything else', () => {
+test('before any other drain action, the leader asks who may drain', () => {
   const { evaluation, stage, target } = evaluationOf({ drainDelegation: UNASKED });
   expect(evaluation).toEqual({
     ...AT_WORK,
@@ -88,7 +88,7 @@ test('who may drain is asked before anything else', () => {
   });
 });
 
-test('a target without a Node need not be asked', () => {
+test('for a target without a Node, nobody is asked who may drain', () => {
   const { evaluation } = evaluationOf({ drainDelegation: UNASKED, node: undefined });
   expect(evaluation.nodeAction).toMatchObject({ kind: 'acknowledge', node: undefined });
 });

@@ -27,11 +27,25 @@ const { restart, answer } = policy.stepDeadlines;
  * process has watched the target.
  */
 test.each<[string, Observation, number, number | undefined, boolean, number]>([
-  ['in time', working('Restart'), MINUTE, MINUTE, false, 59 * MINUTE],
-  ['after its deadline', working('Restart'), HOUR, HOUR, true, 0],
-  ['after its deadline, and this leader has just come', working('Restart'), HOUR, 0, false, MINUTE],
   [
-    'where nobody watches it is over by the wall clock, and nobody may call it late',
+    'a target is not late before its deadline',
+    working('Restart'),
+    MINUTE,
+    MINUTE,
+    false,
+    59 * MINUTE,
+  ],
+  ['a target is late after its deadline', working('Restart'), HOUR, HOUR, true, 0],
+  [
+    'a target after its deadline gets a minute if this leader has just come',
+    working('Restart'),
+    HOUR,
+    0,
+    false,
+    MINUTE,
+  ],
+  [
+    'a target after its deadline is not called late by a process that does not watch it',
     working('Restart'),
     HOUR,
     undefined,
@@ -46,8 +60,22 @@ test.each<[string, Observation, number, number | undefined, boolean, number]>([
     true,
     0,
   ],
-  ['a step that does not', RESTART, 30 * MINUTE, restart - 1, false, 1],
-  ['a clock that jumped ahead', RESTART, 59 * MINUTE, 1000, false, restart - 1000],
+  [
+    'a node is not late until one step has taken as long as the deadline of the step',
+    RESTART,
+    30 * MINUTE,
+    restart - 1,
+    false,
+    1,
+  ],
+  [
+    'a node is not late because a clock jumped ahead',
+    RESTART,
+    59 * MINUTE,
+    1000,
+    false,
+    restart - 1000,
+  ],
   [
     'a node is late if its agent does not answer the signal in time',
     sent(),
@@ -69,10 +97,17 @@ test.each<[string, Observation, number, number | undefined, boolean, number]>([
  * leader has watched the step; the second time is how long it has watched the attempt.
  */
 test.each<[string, Observation, number, number, boolean, number]>([
-  ['the step that it is at has its own time', RESTART, MINUTE, MINUTE, false, restart - MINUTE],
-  ['and ends with that', RESTART, restart, restart, true, 0],
-  ['so has the next step', RESTART, 0, 30 * MINUTE, false, restart],
-  ['a drain has that of its own', DRAIN, 30 * MINUTE, 30 * MINUTE, false, 30 * MINUTE],
+  [
+    'the present step of the node has its own time',
+    RESTART,
+    MINUTE,
+    MINUTE,
+    false,
+    restart - MINUTE,
+  ],
+  ['the present step of the node is late after its own time', RESTART, restart, restart, true, 0],
+  ['the next step of the node has its own time', RESTART, 0, 30 * MINUTE, false, restart],
+  ['a drain has a time of its own', DRAIN, 30 * MINUTE, 30 * MINUTE, false, 30 * MINUTE],
   ['all steps together have no more than a new target', RESTART, 0, HOUR, true, 0],
 ])(
   'a leader that was away and is back: %s',

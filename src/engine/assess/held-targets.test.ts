@@ -28,24 +28,24 @@ function statesAfter(snapshot: Snapshot, policy = buildPolicy(), now = T0): stri
   return stages.flatMap(({ targets }) => targets.map(({ name, state }) => `${name} ${state}`));
 }
 
-describe('the plan goes on', () => {
-  test('with the workers behind a held one', () => {
+describe('the plan goes on past a held node', () => {
+  test('with the workers behind a held worker', () => {
     const snapshot = snapshotOf([buildStage('worker', ['w1', 'w2'])], { w1: HELD });
     expect(statesAfter(snapshot)).toEqual(['w1 pending', 'w2 intended']);
   });
 
-  test('with the controllers behind a held one, which is healthy', () => {
+  test('with the controllers behind a held controller that is healthy', () => {
     const snapshot = snapshotOf([buildStage('controller', ['c1', 'c2'])], { c1: HELD });
     expect(statesAfter(snapshot)).toEqual(['c1 pending', 'c2 intended']);
   });
 
-  test('but not with a controller behind one that is not Ready', () => {
+  test('but not with a controller behind a held controller that is not Ready', () => {
     const facts = { c1: HELD, c2: { ready: false } };
     const snapshot = snapshotOf([buildStage('controller', ['c1', 'c2', 'c3'])], facts);
     expect(statesAfter(snapshot)).toEqual(['c1 pending', 'c2 pending', 'c3 pending']);
   });
 
-  test('with the next group of the order', () => {
+  test('with the next group of the order of its policy', () => {
     const policy = buildPolicy({ name: 'zones', order: ['zone'] });
     const facts = { w1: { ...HELD, labels: { zone: 'a' } }, w2: { labels: { zone: 'b' } } };
     const snapshot = snapshotOf([buildStage('worker', ['w1', 'w2'])], facts);
@@ -64,7 +64,7 @@ describe('the plan goes on', () => {
   });
 });
 
-describe('the end', () => {
+describe('the end of a plan with held nodes', () => {
   const workers = buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2')]);
 
   test('waits for the hold by default', () => {

@@ -112,7 +112,7 @@ test.each<[string, Scene]>([
   expect(settled.snapshot.rollout.phase).toBe('running');
 });
 
-test('it starts after the controllers, and in the room of the stage', () => {
+test('a node that joined starts after the controllers, and only if its stage has a free slot', () => {
   const startedOf = (scene: Scene): string[] =>
     settle(assessmentOf(scene)).snapshot.rollout.stages.flatMap((stage) =>
       inState(stage, 'intended').map(({ name }) => name),
@@ -123,9 +123,9 @@ test('it starts after the controllers, and in the room of the stage', () => {
 });
 
 test.each<[string, Scene]>([
-  ['a plan that has ended', { phase: 'done', workers: 'done' }],
-  ['a node that runs the version', { facts: { isThere: true } }],
-])('nothing is said or done about %s', (_, scene) => {
+  ['a plan after its end', { phase: 'done', workers: 'done' }],
+  ['with the version of the plan', { facts: { isThere: true } }],
+])('nothing is said or done about a node that joined %s', (_, scene) => {
   expect(joinedNodes(assessmentOf(scene))).toEqual([]);
   expect(namesAfter(scene)).toEqual(['c1', 'w1']);
 });
@@ -148,7 +148,7 @@ test('an Event says that a node was included', () => {
   ]);
 });
 
-test('nothing is said about a plan that has not begun', () => {
+test('nothing is said about nodes that join before the plan begins', () => {
   expect(joinedNodes(assessmentOf({ phase: 'new' }))).toEqual([]);
 });
 

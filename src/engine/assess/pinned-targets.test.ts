@@ -43,19 +43,22 @@ test.each<[string, string, string, boolean]>([
   ['a pre-release', 'v1.31.0', 'v1.31.0-rc.1+build.1', false],
   ['another patch', 'v1.31.0', 'v1.31.1', false],
   ['a version that cannot be read', 'v1.31.0', 'latest', false],
-])('a pin allows %s or not', (_name, version, wanted, expected) => {
-  const policy = { pins: [{ ...PIN, version }] };
-  const stage = { ...buildStage('worker', ['w1']), version: wanted };
-  expect(pinAgainst(policy, stage, GPU) === undefined).toBe(expected);
-});
+])(
+  'whether a pin allows %s is decided by its version and its build',
+  (_name, version, wanted, expected) => {
+    const policy = { pins: [{ ...PIN, version }] };
+    const stage = { ...buildStage('worker', ['w1']), version: wanted };
+    expect(pinAgainst(policy, stage, GPU) === undefined).toBe(expected);
+  },
+);
 
-test('a stage that changes no version is not held back, and other nodes are not', () => {
+test('a pin holds back neither a stage that changes no version nor a node without its labels', () => {
   const stage = buildStage('worker', ['w1'], { version: VERSION });
   expect(pinAgainst(PINNED, { ...stage, keepsVersion: true }, GPU)).toBeUndefined();
   expect(pinAgainst(PINNED, stage, { labels: {} })).toBeUndefined();
 });
 
-test('the plan goes on with the other nodes, and the wait says what ends it', () => {
+test('a plan with a pinned node goes on with the others, and the wait of that node says what ends it', () => {
   const snapshot = snapshotOf(buildStage('worker', ['w1', 'w2']), { w1: GPU });
   expect(statesAfter(snapshot, PINNED)).toEqual(['w1 pending', 'w2 intended']);
   const alone = snapshotOf(buildStage('worker', ['w1']), { w1: GPU });
@@ -68,7 +71,7 @@ test('the plan goes on with the other nodes, and the wait says what ends it', ()
   ]);
 });
 
-test('with holds: Finish the plan ends without pinned workers; otherwise it waits', () => {
+test('a plan ends without its pinned workers if the policy has holds: Finish, and otherwise waits', () => {
   const snapshot = snapshotOf(buildStage('worker', [buildTarget('w2', 'done'), 'w1']), { w1: GPU });
   expect(statesAfter(snapshot, PINNED)).toEqual(['w2 done', 'w1 pending']);
   const finish = { ...PINNED, leavesOutHeld: true };
@@ -77,7 +80,7 @@ test('with holds: Finish the plan ends without pinned workers; otherwise it wait
   expect(statesAfter(snapshot, conflict)).toEqual(['w2 done', 'w1 pending']);
 });
 
-test('a pinned controller is waited for', () => {
+test('a plan waits for its pinned controller', () => {
   const snapshot = snapshotOf(buildStage('controller', [buildTarget('c2', 'done'), 'c1']), {
     c1: GPU,
   });
@@ -87,7 +90,7 @@ test('a pinned controller is waited for', () => {
   ]);
 });
 
-test('an intent that is not signalled yet is given back', () => {
+test('a pinned node whose intent was not signalled yet gives its slot back', () => {
   const snapshot = snapshotOf(buildStage('worker', [buildTarget('w1', 'intended')]), { w1: GPU });
   expect(statesAfter(snapshot, PINNED)).toEqual(['w1 pending']);
 });

@@ -111,17 +111,17 @@ test('a rollout without a failed target any more has no reason any more', () => 
 });
 
 test.each<[string, Partial<Controls>, Observation]>([
-  ['nobody named it', { retries: new Map() }, OLD_FAILURE],
+  ['nobody named the target', { retries: new Map() }, OLD_FAILURE],
   ['the rollout is aborted', { retries: new Map([['w1', ORDERED]]), abort: 'wrong' }, OLD_FAILURE],
-  ['it is signalled still', { retries: new Map([['w1', ORDERED]]) }, sent(later(0))],
-  ['it works still', { retries: new Map([['w1', ORDERED]]) }, working('Restart', later(0))],
-  ['it failed after the order', { retries: new Map([['w1', T0 - 1]]) }, OLD_FAILURE],
-])('nothing is tried again where %s', (_why, controls, observation) => {
+  ['the target still has its signal', { retries: new Map([['w1', ORDERED]]) }, sent(later(0))],
+  ['the target still works', { retries: new Map([['w1', ORDERED]]) }, working('Restart', later(0))],
+  ['the target failed after the order', { retries: new Map([['w1', T0 - 1]]) }, OLD_FAILURE],
+])('a failed target is not tried again where %s', (_why, controls, observation) => {
   const snapshot = snapshotWith([buildStage('worker', [w1])], { w1: observation }, controls);
   expect(withRetries(snapshot, NOW)).toBe(snapshot.rollout);
 });
 
-test('a failure of the very second of the order is tried again', () => {
+test('a target that failed in the very second of the order is tried again', () => {
   const controls = { retries: new Map([['w1', T0]]) };
   const snapshot = snapshotWith([buildStage('worker', [w1])], { w1: OLD_FAILURE }, controls);
   expect(statesOf(withRetries(snapshot, NOW))).toEqual(['w1 pending']);
@@ -217,14 +217,14 @@ test.each<[string, RecordedState, Observation, boolean]>([
   },
 );
 
-test('an object that is gone reports nothing of an attempt', () => {
+test('a target whose object is gone reports nothing of an attempt', () => {
   const snapshot = snapshotWith([buildStage('worker', [w1])], {});
   const [own = w1] = snapshot.rollout.stages[0]?.targets ?? [];
   const targets = buildTargets({ [own.key]: { exists: false, observation: OLD_FAILURE } });
   expect(isSupersededByRetry({ ...snapshot, targets }, own)).toBe(false);
 });
 
-test('the next attempt is named after the order, also by a clock that is behind', () => {
+test('the next attempt of a target is named after its order, also by a clock that is behind', () => {
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', ORDERED]]) };
   expect(momentOf({ plan: { controls } }, w1, T0)).toBe(later(MINUTE + 1000));
   expect(momentOf({ plan: { controls } }, w1, NOW)).toBe(later(HOUR));

@@ -75,7 +75,7 @@ test.each<[string, Row, string | undefined]>([
     'refused',
   ],
   ['a roll-back that failed', { rollout: { rollsBack: 'uid/id0' } }, 'refused'],
-])('%s', (_name, row, expected) => {
+])('whether the leader rolls a plan back: %s', (_name, row, expected) => {
   const { snapshot, policy } = sceneOf(row);
   expect(rollBackVerdict(snapshot, policy, T0)?.kind).toBe(expected);
 });
@@ -86,7 +86,7 @@ test.each<[Row, string[]]>([
   [{ rollBack: 'unrecorded' }, ['wake']],
   [{ rollBack: LATER }, ['wake']],
   [{ rollBack: { obstacle: 'closed' } }, []],
-])('the commands of %j', (row, kinds) => {
+])('the kinds of the commands for a roll-back that changes as %j', (row, kinds) => {
   const { snapshot, policy } = sceneOf(row);
   const commands = commandsFor(assess(snapshot, policy, T0));
   expect(commands.map(({ kind }) => kind).filter((kind) => kind !== 'hooks')).toEqual(kinds);

@@ -51,7 +51,7 @@ function states(snapshot: Snapshot, policy: RolloutPolicy, now: number): string[
   return record.stages.flatMap(({ targets }) => targets.map(({ state }) => state));
 }
 
-test('at the deadline of the drain the node is skipped, and keeps its slot until its work has ended', () => {
+test('a node is skipped at the deadline of its drain, and keeps its slot until its work has ended', () => {
   expect(states(draining(), POLICY, T0 + HOUR - 1)).toEqual(['intended', 'pending']);
   expect(states(draining(), POLICY, T0 + HOUR)).toEqual(['skipped', 'pending']);
 });
@@ -62,7 +62,7 @@ test('the next node starts once the work on the skipped one has ended', () => {
   expect(states(ended, POLICY, T0 + HOUR)).toEqual(['skipped', 'intended']);
 });
 
-test('a record that cannot hold it keeps a failure', () => {
+test('a node fails at the deadline of its drain where the record cannot hold skipped nodes', () => {
   const policy = { ...POLICY, maxFailures: 1 };
   expect(states(draining({ abilities: { canSkip: false } }), policy, T0 + HOUR)).toEqual([
     'failed',

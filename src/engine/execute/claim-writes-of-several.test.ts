@@ -103,14 +103,14 @@ function scene(
   };
 }
 
-test('in lockstep, one of two that wait for each other starts', async () => {
+test('of two plans in lockstep that wait for each other, one starts', async () => {
   const shapes = { a: { limit: 1, own: ['n1', 'n2'] }, b: { limit: 1, own: ['n3', 'n4'] } };
   const { atWork, lockstep } = scene(shapes);
   await lockstep(4);
   expect(atWork()).toEqual(['n1']);
 });
 
-test('one of two that claimed starts, though a third Node takes one place', async () => {
+test('of two plans that claimed their Nodes one starts, although a third Node takes one place', async () => {
   const { api, atWork, lockstep } = scene({
     a: { limit: 2, own: ['n1', 'n2'] },
     b: { limit: 2, own: ['n3', 'n4'] },
@@ -122,7 +122,7 @@ test('one of two that claimed starts, though a third Node takes one place', asyn
   expect(atWork()).toEqual(['n1']);
 });
 
-test('in lockstep, one of two that wait for each other starts, beside a third that is at work', async () => {
+test('of two plans in lockstep that wait for each other, one starts beside a third that is at work', async () => {
   const three = {
     a: { limit: 2, own: ['a1'] },
     b: { limit: 2, own: ['b1'] },
@@ -138,7 +138,7 @@ test('in lockstep, one of two that wait for each other starts, beside a third th
   expect(api.calls.slice(before).filter((call) => call.startsWith('replace'))).toEqual([]);
 });
 
-test('one of two starts beside a later third that is at work', async () => {
+test('of two plans one starts beside a third with a later name that is at work', async () => {
   const three = {
     a: { limit: 2, own: ['a1'] },
     b: { limit: 2, own: ['b1'] },
@@ -166,7 +166,7 @@ test('a plan whose node cannot be drained any more leaves the place to another',
   expect([atWork(), read().map(claimOn)]).toEqual([['b1'], [undefined, 'b//plan/b-uid']]);
 });
 
-test('in lockstep, two of four that wait beside two at work do not change places for ever', async () => {
+test('of four plans in lockstep, two that wait beside two at work do not change places for ever', async () => {
   const shape = (name: string): Shape => ({ limit: 3, own: [`${name}1`] });
   const { atWork, lockstep } = scene({
     a: shape('a'),
@@ -199,7 +199,7 @@ test.each([1, 45])(
   },
 );
 
-test('a plan that a higher limit of another one holds does not keep a third one waiting', async () => {
+test('a plan that the higher limit of a second plan holds does not keep a third plan waiting', async () => {
   const shapes = {
     a: { limit: 1, own: ['a1'] },
     b: { limit: 2, own: ['b1'] },
@@ -213,7 +213,7 @@ test('a plan that a higher limit of another one holds does not keep a third one 
 });
 
 test.each(['a', 'z//gone/uid'])(
-  'a claim that nobody ends takes one place, and no more: %s',
+  'a claim that nobody ends takes exactly one place of the limit: %s',
   async (claim) => {
     const { api, atWork, lockstep } = scene({
       b: { limit: 2, own: ['b1'] },
@@ -227,41 +227,44 @@ test.each(['a', 'z//gone/uid'])(
 
 const SEEDS = Array.from({ length: WHOLE ? 40 : 12 }, (_, seed) => seed);
 
-test.each(SEEDS)('whatever happens in between: %i', async (seed) => {
-  const random = seededRandom(seed);
-  const limit = 1 + (seed % 3);
-  const shapeOf = (name: string, maxInFlight: number): Shape => ({
-    limit,
-    own: [1, 2, 3].map((each) => `${name}${each}`),
-    maxInFlight,
-  });
-  const shapes = { a: shapeOf('a', 1 + (seed % 2)), b: shapeOf('b', 2), c: shapeOf('c', 1) };
-  const { api, leaders, read, atWork, isDone } = scene(shapes, () => {
-    if (seed % 2 === 1 && random() < 0.1)
-      throw random() < 0.5 ? refusal(403, 'Forbidden') : refusal(409, 'Conflict');
-  });
-  for (let step = 0; step < 20_000 && !isDone(); step++) {
-    const leader = pick(random, leaders);
-    const what = random();
-    if (what < 0.3) leader.catchUp();
-    else if (what < 0.6 && !leader.running) {
-      leader.running = true;
-      const looking = leader.reconcile('plan').catch(() => undefined);
-      void leader.clock.runUntil(looking).finally(() => {
-        leader.running = false;
-      });
-    } else if (what > 0.95 && atWork().length > 0)
-      api.change(nodes, pick(random, atWork()), (node) => withAnswer(node, succeeded()));
-    else if (what > 0.9) await leader.clock.advance(5_000);
-    for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
-    expect(atWork().length).toBeLessThanOrEqual(limit);
-  }
-  expect(isDone()).toBe(true);
-  for (let turn = 0; turn < 10; turn++)
-    for (const { catchUp, reconcile, clock } of leaders) {
-      catchUp();
-      await clock.runUntil(reconcile('plan').catch(() => undefined));
-      await clock.advance(200_000);
+test.each(SEEDS)(
+  'three plans with limits never exceed them and come to their end, whatever happens in between: seed %i',
+  async (seed) => {
+    const random = seededRandom(seed);
+    const limit = 1 + (seed % 3);
+    const shapeOf = (name: string, maxInFlight: number): Shape => ({
+      limit,
+      own: [1, 2, 3].map((each) => `${name}${each}`),
+      maxInFlight,
+    });
+    const shapes = { a: shapeOf('a', 1 + (seed % 2)), b: shapeOf('b', 2), c: shapeOf('c', 1) };
+    const { api, leaders, read, atWork, isDone } = scene(shapes, () => {
+      if (seed % 2 === 1 && random() < 0.1)
+        throw random() < 0.5 ? refusal(403, 'Forbidden') : refusal(409, 'Conflict');
+    });
+    for (let step = 0; step < 20_000 && !isDone(); step++) {
+      const leader = pick(random, leaders);
+      const what = random();
+      if (what < 0.3) leader.catchUp();
+      else if (what < 0.6 && !leader.running) {
+        leader.running = true;
+        const looking = leader.reconcile('plan').catch(() => undefined);
+        void leader.clock.runUntil(looking).finally(() => {
+          leader.running = false;
+        });
+      } else if (what > 0.95 && atWork().length > 0)
+        api.change(nodes, pick(random, atWork()), (node) => withAnswer(node, succeeded()));
+      else if (what > 0.9) await leader.clock.advance(5_000);
+      for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
+      expect(atWork().length).toBeLessThanOrEqual(limit);
     }
-  expect(read().flatMap((node) => claimOn(node) ?? [])).toEqual([]);
-});
+    expect(isDone()).toBe(true);
+    for (let turn = 0; turn < 10; turn++)
+      for (const { catchUp, reconcile, clock } of leaders) {
+        catchUp();
+        await clock.runUntil(reconcile('plan').catch(() => undefined));
+        await clock.advance(200_000);
+      }
+    expect(read().flatMap((node) => claimOn(node) ?? [])).toEqual([]);
+  },
+);

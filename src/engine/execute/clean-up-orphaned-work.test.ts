@@ -82,7 +82,7 @@ class Scene {
   }
 }
 
-test('the cordon of a plan that is gone goes, that is told, and it is looked at again soon', async () => {
+test('the cordon of a deleted plan is removed and reported, and its Node is looked at again soon', async () => {
   const scene = new Scene();
   expect(await scene.cleanUp()).toEqual(SOON);
   expect(scene.isCordoned).toBe(false);
@@ -93,7 +93,7 @@ test('the cordon of a plan that is gone goes, that is told, and it is looked at 
   expect(scene.api.calls).toEqual([]);
 });
 
-test('nobody needs to be told', async () => {
+test('the cordon of a deleted plan is removed also where nobody asks for a report', async () => {
   const scene = new Scene();
   expect(await scene.cleanUp('plan', [], false)).toEqual(SOON);
   expect(scene.isCordoned).toBe(false);
@@ -150,7 +150,7 @@ describe('a cordon goes', () => {
     expect(scene.isCordoned).toBe(false);
   });
 
-  test('also with the kind of the plans', async () => {
+  test('of a plan whose kind the API server no longer serves', async () => {
     const scene = new Scene();
     scene.api.before('list plans', () => {
       throw refusal(404, 'NotFound');
@@ -160,7 +160,7 @@ describe('a cordon goes', () => {
   });
 });
 
-test('one that is refused is told in the words of the API server, and not asked for again at once', async () => {
+test('the refusal to remove a cordon is reported in the words of the API server, and not repeated at once', async () => {
   const scene = new Scene();
   scene.api.before('replace nodes/w1', () => {
     throw refusal(403, 'Forbidden');

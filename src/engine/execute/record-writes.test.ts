@@ -126,7 +126,7 @@ class Scene {
 
 const PLAN = 'replace plans/plan/status';
 
-describe('on the objects of targets', () => {
+describe('a record that needs writes on the objects of targets', () => {
   test.each<[string, RecordedState, RecordedState, string[]]>([
     ['starts', 'pending', 'intended', ['create notes/remember-w1', PLAN]],
     ['failed', 'intended', 'failed', ['create notes/remember-w1', PLAN]],
@@ -187,7 +187,7 @@ describe('on the objects of targets', () => {
     ['done', 'finish', false],
     ['failed', 'remember', true],
   ])(
-    'refused for one that is to be %s: %s, and the record follows: %s',
+    'a write is refused for a target that is to be %s: %s, and the record follows: %s',
     async (state, what, isRecorded) => {
       const scene = new Scene();
       scene.noting();
@@ -200,7 +200,7 @@ describe('on the objects of targets', () => {
     },
   );
 
-  test('a refusal is an error where nobody remembers refusals, and trouble of the server always is', async () => {
+  test('a refused write is an error where nobody remembers refusals, and a server in trouble always is', async () => {
     const scene = new Scene();
     scene.noting();
     const change = [rolloutOf({ w1: 'intended' }), rolloutOf({ w1: 'failed' })] as const;
@@ -211,7 +211,7 @@ describe('on the objects of targets', () => {
     expect([scene.refused, scene.recorded]).toEqual([[], undefined]);
   });
 
-  test('one that has changed holds up the record', async () => {
+  test('an object that has changed holds up the record', async () => {
     const scene = new Scene();
     const object = scene.api.put(nodes, buildNode('w1'));
     const finish = () => ({ kind: 'replace', resource: nodes, object }) as const;
@@ -224,7 +224,7 @@ describe('on the objects of targets', () => {
   });
 });
 
-describe('in status shards', () => {
+describe('a record in status shards', () => {
   const change = [rolloutOf({ w1: 'pending' }), rolloutOf({ w1: 'intended' })] as const;
 
   test('comes before the plan, and after one look at what it rests on', async () => {

@@ -69,7 +69,7 @@ test('work outside of the API is never on its way by a cache that is stale', asy
   expect(api.calls).toEqual([]);
 });
 
-test('what was never signalled, or has ended, is given back without a request', async () => {
+test('a target that was never signalled, or has ended, is given back without a request', async () => {
   const api = new MemoryApi();
   const object = buildNode('gone');
   for (const before of ['failed', 'done', 'pending'] as const)
@@ -77,7 +77,7 @@ test('what was never signalled, or has ended, is given back without a request', 
   expect(api.calls).toEqual([]);
 });
 
-test('the signal that is looked for is that of the target as it was recorded, in its namespace', async () => {
+test('the leader looks for the signal of the target as it was recorded, in the namespace of the target', async () => {
   const asked: unknown[] = [];
   const object = { metadata: { name: 'job', namespace: 'upgrades' } };
   const abort = new AbortController().signal;
@@ -105,7 +105,7 @@ test('the signal that is looked for is that of the target as it was recorded, in
   expect(asked).toEqual([['job', { namespace: 'upgrades', abort }]]);
 });
 
-test('other recorded states need no request', async () => {
+test('a target that is not recorded as intended needs no request', async () => {
   const api = new MemoryApi();
   const object = buildNode('gone');
   expect(await mayRelease(api, { resource: nodes, object }, 'done')).toBe(true);

@@ -141,17 +141,35 @@ const TAINTED = { ...FREE, taintOf: PENDING };
 test.each<[string, NodeAction, (node: Node) => Node, object, number]>([
   ['a cordon takes the place of the taint', cordon, tainted, CORDONED, 1],
   ['a cordon of a person gets no mark', cordon, byPerson, { ...FREE, cordoned: true }, 0],
-  ['a taint', taint, plain, TAINTED, 1],
-  ['a taint that is there', taint, tainted, TAINTED, 0],
+  ['a taint is written', taint, plain, TAINTED, 1],
+  ['a taint that is there already is not written', taint, tainted, TAINTED, 0],
   ['cordon and taint are cleaned up at once', cleanUp(true, true), both, FREE, 1],
-  ['the cordon alone', cleanUp(true, false), both, TAINTED, 1],
-  ['the taint alone', cleanUp(false, true), both, CORDONED, 1],
-  ['a cordon of a person stays', cleanUp(true, true), byPerson, { ...FREE, cordoned: true }, 0],
-  ['an acknowledgement that uncordons', acknowledge('ours'), cordoned, FREE, 1],
-  ['not what a person cordoned', acknowledge('ours'), byPerson, { ...FREE, cordoned: true }, 0],
-  ['unless the node asks for it', acknowledge('always'), byPerson, FREE, 1],
-  ['one that does not uncordon', acknowledge(), cordoned, CORDONED, 0],
-])('%s', async (_what, action, before, marks, writes) => {
+  ['a clean-up of the cordon alone keeps the taint', cleanUp(true, false), both, TAINTED, 1],
+  ['a clean-up of the taint alone keeps the cordon', cleanUp(false, true), both, CORDONED, 1],
+  [
+    'a clean-up keeps the cordon of a person',
+    cleanUp(true, true),
+    byPerson,
+    { ...FREE, cordoned: true },
+    0,
+  ],
+  ['an acknowledgement removes the cordon of the plan', acknowledge('ours'), cordoned, FREE, 1],
+  [
+    'an acknowledgement keeps the cordon of a person',
+    acknowledge('ours'),
+    byPerson,
+    { ...FREE, cordoned: true },
+    0,
+  ],
+  [
+    'an acknowledgement removes the cordon of a person if the node asks for that',
+    acknowledge('always'),
+    byPerson,
+    FREE,
+    1,
+  ],
+  ['an acknowledgement without an uncordon keeps the cordon', acknowledge(), cordoned, CORDONED, 0],
+])('what a node action writes to the Node: %s', async (_what, action, before, marks, writes) => {
   const scene = new Scene();
   scene.node(before);
   const done = await scene.run([action]);

@@ -58,9 +58,9 @@ const follow = [brought, buildStage('worker', ['w1', moving], { command: 1 })];
 test.each<[string, Situation, string[]]>([
   ['nothing but the slot', {}, [MOVING, SLOT]],
   ['a node that is not Ready', { facts: { w1: sick } }, [MOVING, SLOT, 'w1 node-ready']],
-  ['one that nobody was let past', { facts: { w4: sick } }, [MOVING, SLOT]],
+  ['a node that is not Ready, whose turn has not come', { facts: { w4: sick } }, [MOVING, SLOT]],
   [
-    'one that is asked anyway, since a slot is free',
+    'a node that is asked anyway, since a slot is free',
     { stages: two, facts: { w1: sick } },
     [MOVING, 'w1 node-ready', SLOT],
   ],
@@ -82,11 +82,11 @@ test.each<[string, Situation, string[]]>([
     { facts: { w1: sick }, policy: { paused: true } },
     [MOVING, 'w1 not-paused*'],
   ],
-])('%s', (_name, situation, lines) => {
+])('the waits of a plan whose slots are taken: %s', (_name, situation, lines) => {
   expect(told(situation)).toEqual(lines);
 });
 
-test('read-only commands ask about a few of them, the leader about none', () => {
+test('read-only commands ask why a few of the passed nodes wait, and the leader asks about none', () => {
   const names = Array.from({ length: 12 }, (_, index) => `a${index}`);
   const facts = Object.fromEntries(
     names.map((name) => [name, { node: nodeOf(name), drainPreview: UNASKED }]),

@@ -104,11 +104,11 @@ test.each<[string, () => unknown, object]>([
       ends: 'the record of the plan can be read again',
     },
   ],
-])('of the whole stage: %s', (_name, wait, expected) => {
+])('the wait of a whole stage is told: %s', (_name, wait, expected) => {
   expect(wait()).toEqual({ ...expected, since: SINCE, ofStage: true });
 });
 
-test('a later stage: for the one before it', () => {
+test('a later stage waits for the stage before it', () => {
   const stages = [
     buildStage('controller', [buildTarget('c1', 'intended')]),
     buildStage('worker', ['w1']),

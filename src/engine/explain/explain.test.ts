@@ -84,7 +84,7 @@ test('an expired deadline with no effect needs no recheck', () => {
 });
 
 describe('what has not begun', () => {
-  test('all targets that only lack a slot: one line', () => {
+  test('all targets that only lack a slot share one line', () => {
     const stage = buildStage('worker', [flying('w1'), flying('w2', later(MINUTE)), 'w3', 'w4'], {
       maxInFlight: 2,
     });
@@ -108,14 +108,14 @@ describe('what has not begun', () => {
     expect(recheckAfterMs).toBe(HOUR);
   });
 
-  test('a single one, and a single slot', () => {
+  test('a single target that waits for a single slot is told in the singular', () => {
     const stage = buildStage('controller', [flying('c1'), 'c2']);
     expect(linesOf(waitsOf(buildRollout([stage]), { c1: { observation: sent() } })).at(-1)).toBe(
       'slots since 08:00: 1 controller queued (1 at a time)',
     );
   });
 
-  test('compares times, not texts: other leaders write other time zones', () => {
+  test('the wait for a slot begins at the latest time, also if leaders wrote it in other time zones', () => {
     const adopted = flying('w2', '2026-11-20T10:01:00+02:00');
     const stage = buildStage('worker', [flying('w1', later(7 * MINUTE)), adopted, 'w3'], {
       maxInFlight: 2,
@@ -138,7 +138,7 @@ describe('what has not begun', () => {
     ]);
   });
 
-  test('API servers that are not ready: which ones, and what they say; they are asked again', () => {
+  test('a wait for API servers names those that are not ready and what they say, and they are asked again', () => {
     const rollout = buildRollout([buildStage('controller', ['c1'])], { blocked: true });
     const { waits, recheckAfterMs } = decide(buildSnapshot(rollout, {}, DOWN), POLICY, NOW);
     expect(linesOf(waits)).toEqual([
@@ -147,7 +147,7 @@ describe('what has not begun', () => {
     expect(recheckAfterMs).toBe(1000);
   });
 
-  test('later stages: for which one they wait', () => {
+  test('each later stage names the stage for which it waits', () => {
     const stages = [
       buildStage('controller', [flying('c1')]),
       buildStage('worker', ['w1', 'w2']),
@@ -162,7 +162,7 @@ describe('what has not begun', () => {
     ]);
   });
 
-  test('commands are counted only where there are several', () => {
+  test('the commands of a plan are numbered only if there are several', () => {
     const stages = [buildStage('controller', [flying('c1')]), buildStage('worker', ['w1', 'w2'])];
     expect(
       linesOf(waitsOf(buildRollout(stages), { c1: { observation: sent() } })).slice(1),
@@ -175,7 +175,7 @@ describe('what stops everything', () => {
     buildStage('worker', [buildTarget('w1', 'failed'), flying('w2'), 'w3'], { maxInFlight: 2 }),
   ];
 
-  test('a failure: why, and that what is in flight may finish', () => {
+  test('after a failure the wait says why nothing starts, and targets in flight may finish', () => {
     const reason = { code: 'TargetFailed', message: 'w1: FailedDownload: 404' } as const;
     const waits = waitsOf(buildRollout(failing, { reason }), { w2: { observation: sent() } });
     expect(linesOf(waits)).toEqual([
@@ -187,7 +187,7 @@ describe('what stops everything', () => {
   test.each([
     ['with something left to do', [buildStage('worker', ['w1'])]],
     ['with nothing left to do', [buildStage('worker', [buildTarget('w1', 'done')])]],
-  ])('a plan that was changed into one that cannot be right, %s', (_name, stages) => {
+  ])('a plan that was edited to an invalid one is explained as stopped, %s', (_name, stages) => {
     const problems = [{ code: 'InvalidPlan', message: 'spec.id must name this run' } as const];
     expect(linesOf(waitsOf(buildRollout(stages, { problems })))).toEqual([
       'plan-valid since 08:00: the plan was changed while it ran: spec.id must name this run',

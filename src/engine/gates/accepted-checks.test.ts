@@ -52,7 +52,7 @@ describe('a failing check', () => {
   });
 });
 
-test('one accepted check does not let another one fail', () => {
+test('a check that nobody accepted still blocks beside an accepted one', () => {
   const health = [result('one', 'failing'), result('two', 'failing')];
   expect(verdictWith([entry], health)).toMatchObject({
     reason: { code: 'HealthCheckFailing' },

@@ -40,12 +40,12 @@ test.each<[string, GateInput, object]>([
     withParts(withEnd(input('controller')), { cluster: { controlPlane: SILENT } }),
     { kind: 'wait', reason: { code: 'CannotDecide' } },
   ],
-  ['lets workers start', withEnd(input('worker', {}, [DOWN])), { kind: 'pass' }],
-])('%s', (_title, given, expected) => {
+  ['starts if it is a worker', withEnd(input('worker', {}, [DOWN])), { kind: 'pass' }],
+])('a target whose API servers are not ready %s', (_title, given, expected) => {
   expect(apiServersReadyAtStart.evaluate(given)).toMatchObject(expected);
 });
 
-test('it is asked before a target starts, and not after its upgrade', () => {
+test('the gate is asked before a target starts, and not after its upgrade', () => {
   expect(BEFORE_TARGET).toContain(apiServersReadyAtStart);
   expect(AFTER_TARGET).not.toContain(apiServersReadyAtStart);
 });

@@ -70,7 +70,7 @@ test.each<[string, Given, string]>([
     'c1 c2 c3 w1 w2 w3 w4',
   ],
   ['none if the policy says so', { policy: { prefetch: 'none' } }, ''],
-  ['none once one has started', { first: 'intended' }, ''],
+  ['none once a target has started', { first: 'intended' }, ''],
   [
     'those that cannot answer are left out',
     { facts: { c1: { downloads: undefined } } },
@@ -84,7 +84,7 @@ test.each<[string, Given, string]>([
     'c1 c2 w1 w2 w3 w4',
   ],
   [
-    'not those with enough',
+    'not those with enough room',
     { facts: { w1: BIG, w3: said('unasked', { room: ROOM + 1 }) } },
     'c1 c2 w1 w2 w4',
   ],
@@ -94,7 +94,7 @@ test.each<[string, Given, string]>([
     'c1 c2 w1 w2 w4',
   ],
   [
-    'still those once they answered',
+    'those with less room than was found to be needed, also once they have answered',
     { facts: { w1: BIG, w3: BIG, w4: SMALL } },
     'c1 c2 w1 w2 w3 w4',
   ],
@@ -103,7 +103,7 @@ test.each<[string, Given, string]>([
     { facts: { w1: SMALL }, policy: { agent: { diskReserveBytes: 1 } } },
     'c1 c2 w1 w2 w3 w4',
   ],
-])('%s', (_what, given, names) => {
+])('the downloads of these targets are checked: %s', (_what, given, names) => {
   expect(named(given)).toBe(names);
 });
 
@@ -128,7 +128,7 @@ function asked(given: Given, more: SnapshotChanges = {}): string[] {
   );
 }
 
-test('only those that were not asked yet, while the plan is to go on', () => {
+test('only targets that were not asked yet are asked, and only while the plan is to go on', () => {
   const facts = { c1: said('asked'), c2: said('impossible', { problem: '404' }) };
   expect(asked({ facts })).toEqual(['w1', 'w2']);
   // The policy has changed since w1 was asked.

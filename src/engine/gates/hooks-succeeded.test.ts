@@ -172,7 +172,7 @@ test.each<[string, Scene, string[]]>([
     { hooks: AFTER, facts: { w1: { ...DONE.w1, ready: false } } },
     [],
   ],
-])('due runs if %s', (_what, given, expected) => {
+])('the runs of hooks that are due if %s', (_what, given, expected) => {
   expect(due(given)).toEqual(expected);
 });
 

@@ -123,7 +123,7 @@ test.each<[string, Scene, string[]]>([
     ['tell for all'],
   ],
   ['the plan runs: its other hook comes later', { hooks: AFTER }, []],
-])('before the plan, due runs if %s', (_what, given, expected) => {
+])('the runs of hooks before the plan that are due if %s', (_what, given, expected) => {
   expect(due(given)).toEqual(expected);
 });
 
@@ -159,7 +159,7 @@ test.each<[string, Scene, string[]]>([
     },
     ['tell for all'],
   ],
-])('after the plan, due runs if %s', (_what, given, expected) => {
+])('the runs of hooks after the plan that are due if %s', (_what, given, expected) => {
   const facts = { w1: { observation: succeeded() } };
   expect(due({ hooks: AFTER, phase: 'done', targets: DONE, facts, ...given })).toEqual(expected);
 });

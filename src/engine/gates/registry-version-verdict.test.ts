@@ -16,19 +16,19 @@ const apiServers = [{ name: 'c1', version: 'v1.36.3' }];
 test.each<[string, SnapshotChanges, readonly (string | undefined)[], string | undefined]>([
   ['every version is known', { cluster: { apiServers } }, ['v1.35.1', 'v1.35.1'], undefined],
   [
-    'one is not',
+    'one version is not known',
     { cluster: { apiServers } },
     ['v1.35.1', undefined],
     'upgraded without a check of the version rules: w2: its version is unknown',
   ],
   [
-    'two of one kind are not',
+    'two versions are not known, for the same reason',
     { cluster: { apiServers } },
     [undefined, undefined],
     'upgraded without a check of the version rules: w1, w2: its version is unknown',
   ],
   [
-    'two for different reasons',
+    'two versions are not known, for different reasons',
     { cluster: { apiServers } },
     ['soon', undefined],
     'upgraded without a check of the version rules: w1: its version soon is unreadable; w2: its version is unknown',
@@ -40,7 +40,7 @@ test.each<[string, SnapshotChanges, readonly (string | undefined)[], string | un
     [],
     undefined,
   ],
-])('%s', (_name, more, [first, second], message) => {
+])('what the version rules report about a plan: %s', (_name, more, [first, second], message) => {
   const facts = { w1: { version: first }, w2: { version: second } };
   const snapshot = withParts(buildSnapshot(more.rollout ?? buildRollout([stage]), facts), more);
   const reason = message === undefined ? undefined : because('VersionUnchecked', message);

@@ -212,6 +212,6 @@ test.each<[Gate, string, GateInput, object]>([
     judged('v1.35.9'),
     { ends: 'those API servers are upgraded, or the plan is corrected' },
   ],
-])('$0.name: $1', (gate, _situation, given, wanted) => {
+])('the gate $0.name says what ends its wait: $1', (gate, _situation, given, wanted) => {
   expect(gate.evaluate(given)).toMatchObject({ kind: 'wait', ...wanted });
 });

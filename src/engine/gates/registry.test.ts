@@ -28,11 +28,11 @@ describe('the lists', () => {
       'platform-supported',
     ],
     ['not Ready', { ready: false }, 'node-ready'],
-  ])('the first that does not pass speaks for all: %s', (_name, facts, gate) => {
+  ])('the first gate that does not pass gives the verdict: %s', (_name, facts, gate) => {
     expect(evaluate(BEFORE_TARGET, input('worker', facts))).toMatchObject({ gate });
   });
 
-  test('all pass: pass', () => {
+  test('the verdict is to pass if all gates of a list pass', () => {
     expect(evaluate(BEFORE_TARGET, input('controller', {}, [READY]))).toEqual({ kind: 'pass' });
     expect(evaluate(AFTER_TARGET, input('worker'))).toEqual({ kind: 'pass' });
   });

@@ -28,10 +28,13 @@ const on = (annotations: Record<string, string>) =>
 test.each([
   [{}, 'it is being deleted'],
   [{ [ABORT_ANNOTATION]: 'wrong version' }, 'wrong version'],
-])('a plan that a finalizer keeps is aborted, as the leader takes it', (annotations, abort) => {
-  const metadata = { name: 'plan', annotations, deletionTimestamp: later(0) };
-  expect(controlsOn({ metadata })).toMatchObject({ abort });
-});
+])(
+  'a plan that is being deleted counts as aborted, with the recorded reason if there is one',
+  (annotations, abort) => {
+    const metadata = { name: 'plan', annotations, deletionTimestamp: later(0) };
+    expect(controlsOn({ metadata })).toMatchObject({ abort });
+  },
+);
 
 test.each<[string, Record<string, string>, object]>([
   ['nothing', {}, NO_CONTROLS],
@@ -61,7 +64,7 @@ test.each<[string, Record<string, string>, object]>([
     },
   ],
   ['a retry that cannot be read', { [RETRY_ANNOTATION]: 'w1,w2@soon' }, { retries: new Map() }],
-])('%s', (_name, annotations, controls) => {
+])('the annotations of a plan are read as controls: %s', (_name, annotations, controls) => {
   expect(on(annotations)).toMatchObject(controls);
 });
 
@@ -75,7 +78,7 @@ test('a retry of the same target takes the place of an earlier one', () => {
 });
 
 test.each<[string, number, Observation, object]>([
-  ['it goes again', MINUTE, failed('404'), { phase: 'running', state: 'pending' }],
+  ['it is tried again', MINUTE, failed('404'), { phase: 'running', state: 'pending' }],
   ['a failure after the order stays', -MINUTE, failed('404'), { phase: 'failed', state: 'failed' }],
   [
     'what is still at work comes to its end first',

@@ -51,7 +51,7 @@ test.each<[string, string, Case, boolean]>([
   ['a controller after the workers', 'c1', { role: 'controller' }, true],
   ['a controller before workers', 'c1', { role: 'controller', isControllerFirst: true }, false],
   ['a controller to an older minor', 'c2', { role: 'controller', to: 'v1.35.9+build.0' }, false],
-])('%s', (_, name, given, expected) => {
+])('whether a way back leads to the version of the run before: %s', (_, name, given, expected) => {
   const { role = 'worker', to = OLD, rollsBack = 'old-uid/id1', signalledBy = 'old-uid' } = given;
   const own = { ...buildStage(role, [name]), id: 'own', version: to };
   const workers = { ...buildStage('worker', ['w7']), id: 'workers' };

@@ -51,7 +51,7 @@ describe('replacing targets', () => {
     expect(withTargets(rollout, w1 ? [{ ...w1, state: 'done' }] : []).stages[0]).toBe(first);
   });
 
-  test('none: the same rollout', () => {
+  test('without any change gives the same rollout', () => {
     expect(withTargets(rollout, [])).toBe(rollout);
   });
 

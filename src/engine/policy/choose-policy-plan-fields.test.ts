@@ -14,7 +14,7 @@ const own = (_plan: object, policy: RolloutPolicy): RolloutPolicy => ({
   maxFailures: policy.maxFailures + 1,
 });
 
-test('of a plan that none covers', () => {
+test('a plan that no policy covers has the default policy with the fields of the plan', () => {
   expect(policyOfPlan({ name: NAME }, [], PLAN)).toBe(DEFAULT_POLICY);
   expect(policyOfPlan({ name: NAME, planRules: { apply: own } }, [], PLAN)).toMatchObject({
     targetDeadlineMs: 1000,
@@ -22,7 +22,7 @@ test('of a plan that none covers', () => {
   });
 });
 
-test('of a covered plan: names its policy', () => {
+test('a covered plan has the fields of its policy, and names the policy', () => {
   const { name, maxFailures, targetDeadlineMs } = policyOfPlan(
     { name: NAME, planRules: { apply: own } },
     [COVERING],

@@ -63,19 +63,19 @@ test.each([
   ['its dialect before nothing', [ALL, DIALECT], PLAN, 'dialect'],
   ['its name before its namespace', [NAMESPACE, NAMED], NAMESPACED, 'named'],
   ['its namespace before nothing', [ALL, NAMESPACE], NAMESPACED, 'namespace'],
-  ['of two that say as much the first by name', [EVERY_ENTRY, ALL], PLAN, 'all'],
-  ['no policy for it', [ELSEWHERE, NONE], PLAN, undefined],
-  ['no policy at all', [], PLAN, undefined],
-])('%s', (_, policies, plan, name) => {
+  ['of two entries that say as much the first by name', [EVERY_ENTRY, ALL], PLAN, 'all'],
+  ['no policy covers the plan', [ELSEWHERE, NONE], PLAN, undefined],
+  ['there is no policy at all', [], PLAN, undefined],
+])('the policy that applies to a plan: %s', (_, policies, plan, name) => {
   expect(policyFor(policies, plan).name).toBe(name);
 });
 
-test('the closest entry of a policy is what it is ranked by', () => {
+test('a policy is ranked by its closest entry for the plan', () => {
   const broad = buildUpgradePolicy('broad', { plans: [{}, { name: 'fleet', dialect: ONE }] });
   expect(policyFor([NAMED, broad], PLAN).name).toBe('broad');
 });
 
-test('the order of the list does not matter', () => {
+test('the order of the policies in the list does not matter', () => {
   assert(
     property(
       constantFrom(PLAN, NAMESPACED),

@@ -17,7 +17,7 @@ const read = (value?: string) =>
     DEFAULT_POLICY,
   );
 
-test('a plan without them changes nothing', () => {
+test('a plan without windows of its own leaves the policy as it is', () => {
   expect(read()).toBe(DEFAULT_POLICY);
 });
 
@@ -35,7 +35,7 @@ test.each([
   '{}',
   '[{"start":"22:00","length":"0h","timeZone":"UTC"}]',
   '[{"start":"22:00","length":"1h","timeZone":"Mars/Base"}]',
-])('nothing starts while they are %j', (value) => {
+])('nothing starts while the windows of a plan are %j', (value) => {
   const { problems, planWindows } = read(value);
   expect(planWindows).toBeUndefined();
   expect(problems[0]?.message).toContain(

@@ -34,7 +34,7 @@ function told(policy: UpgradePolicy): string[] {
   );
 }
 
-test('a policy for every plan lists them', () => {
+test('the status of a policy for every plan lists the plans', () => {
   const policy = withStatus(ALPHA, among([ALPHA]), T0);
   expect(policy.status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);
   expect(policy.status?.observedGeneration).toBe(1);
@@ -53,7 +53,7 @@ test('of two policies for all plans, the second by name says that it does not ap
   expect(told(withStatus(ALPHA, among([BETA, ALPHA]), T0))[1]).toContain('Conflicted=False');
 });
 
-test('an entry that another policy has too is named', () => {
+test('the status of a policy names an entry that another policy has, too', () => {
   const first = buildUpgradePolicy('first', {
     plans: [{ name: 'fleet', dialect: ONE }, { namespace: 'x' }],
   });
@@ -71,7 +71,7 @@ test('a less specific policy is no conflict', () => {
   expect(told(general)[1]).toContain('Conflicted=False');
 });
 
-test('an invalid policy names every field', () => {
+test('the status of an invalid policy names every wrong field', () => {
   const [accepted] = told(withStatus(BROKEN, among([BROKEN]), T0));
   expect(accepted).toMatch(
     /^Accepted=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /,
@@ -90,7 +90,7 @@ test('two processes with one dialect each keep what the other wrote', () => {
   ]);
 });
 
-test('what did not change is not written', () => {
+test('the status of a policy is not written if it did not change', () => {
   const policy = withStatus(ALPHA, among([ALPHA]), T0);
   expect(withStatus(policy, among([policy]), T0 + HOUR)).toBe(policy);
 });

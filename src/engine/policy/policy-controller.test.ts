@@ -73,7 +73,7 @@ async function reconcile(): Promise<unknown> {
   });
 }
 
-test('created and deleted plans are listed, and nothing is written without a change', async () => {
+test('a policy lists created plans and drops deleted ones, and is not written without a change', async () => {
   api.put(boats, { metadata: { name: 'fleet' } });
   api.put(boats, { metadata: { name: 'no-plan' } });
   await reconcile();
@@ -92,7 +92,7 @@ test('a deleted plan is not reconciled, cached or not', async () => {
   expect(api.calls).toEqual([CALL]);
 });
 
-test('a lost race is reported, so that it is repeated', async () => {
+test('a write of a policy that meets a conflict is reported, so that it is repeated', async () => {
   api.before(CALL, () =>
     api.change(upgradePolicies, 'nightly', (policy) => ({ ...policy, status: { covers: [] } })),
   );
@@ -101,7 +101,7 @@ test('a lost race is reported, so that it is repeated', async () => {
   expect(api.read(upgradePolicies, 'nightly').status?.conditions).toHaveLength(2);
 });
 
-test('without the right to write a status it tries again later', async () => {
+test('a controller without the right to write the status of a policy tries again later', async () => {
   api.before(CALL, () => {
     throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden' });
   });

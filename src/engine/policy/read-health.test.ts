@@ -91,7 +91,7 @@ test.each<[string, HealthSpec | undefined, unknown]>([
       ],
     },
   ],
-])('%s', (_title, spec, expected) => {
+])('the health checks that a policy asks for are read: %s', (_title, spec, expected) => {
   expect(read(spec)).toEqual({ rules: expected, complaints: [] });
 });
 

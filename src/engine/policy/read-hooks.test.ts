@@ -56,11 +56,11 @@ test.each<[string, Hooks, string]>([
     [{ ...BASE, when: 'BeforePlan', job: { ...job, pinToNode: true } }],
     'hooks[0].job.pinToNode must be false, because a hook with when: BeforePlan runs for the whole plan, not for one node; found true',
   ],
-])('%s', (_what, hooks, problem) => {
+])('the problem of a hook is named: %s', (_what, hooks, problem) => {
   expect(problemsOf(hooks)).toEqual([problem]);
 });
 
-test('after a drain, although nodes are not drained', () => {
+test('a hook after a drain is a problem if the policy does not drain nodes', () => {
   const hooks: Hooks = [{ ...BASE, webhook }];
   expect(problemsOf(hooks)).toEqual([]);
   expect(problemsOf(hooks, false)).toEqual([

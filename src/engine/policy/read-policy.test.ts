@@ -10,11 +10,11 @@ function read(spec: UpgradePolicySpec): RolloutPolicy {
   return readPolicy(buildUpgradePolicy('nightly', spec));
 }
 
-test('a policy that says nothing is the default', () => {
+test('a policy without any field is the default policy', () => {
   expect(read({})).toEqual({ ...DEFAULT_POLICY, name: 'nightly' });
 });
 
-test('a policy that says everything', () => {
+test('a policy with every field is read with the value of each field', () => {
   const spec: UpgradePolicySpec = {
     paused: true,
     failureBudget: 2,
@@ -232,12 +232,12 @@ describe('times', () => {
     expect(read(spec).problems.map((problem) => problem.message)).toEqual([message]);
   });
 
-  test('a target that waits for a drain waits for ever', () => {
+  test('a target whose policy waits for its drain has no deadline', () => {
     const policy = read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } });
     expect([policy.stepDeadlines.drain, policy.targetDeadlineMs]).toEqual([Infinity, Infinity]);
   });
 
-  test('agents hear of https that the default requires, as gates do', () => {
+  test('if the default policy requires https, agents and gates are told so', () => {
     using required = vi.spyOn(DEFAULT_POLICY, 'requireHttps', 'get').mockReturnValue(true);
     const { requireHttps, agent } = read({});
     expect([requireHttps, agent]).toEqual([true, { requireHttps: true }]);
@@ -301,7 +301,7 @@ describe('times', () => {
       '2026-12-20T00:00Z',
       '2026-12-20T06:00Z',
     ],
-  ])('a blackout of %s', (_, from, to, begins, ends) => {
+  ])('a blackout of %s begins and ends at the right moments', (_, from, to, begins, ends) => {
     const { blackouts, problems } = read({ blackouts: [{ from, to }] });
     expect(problems).toEqual([]);
     expect(blackouts).toEqual([{ from: Date.parse(begins), to: Date.parse(ends ?? '') }]);
@@ -400,7 +400,7 @@ test.each<[UpgradePolicySpec, string]>([
   expect(problems[0]?.message).toContain(`UpgradePolicy nightly: ${message}`);
 });
 
-test('every invalid field is reported', () => {
+test('every invalid field of a policy is reported', () => {
   const { problems } = read({
     soak: '0h',
     windows: [{ start: '22:00', length: '0h', timeZone: 'Nowhere' }],
@@ -420,7 +420,7 @@ test('a policy with a field of a later release holds drains and deadlines, and e
   });
 });
 
-test('retry: the attempts, and the pause, which is 5m by default', () => {
+test('retry gives the number of attempts and the pause, which is 5m by default', () => {
   expect(read({ retry: { attempts: 3 } }).retry).toEqual({ attempts: 3, backoffMs: 5 * MINUTE });
   const retry = { attempts: 2, backoff: '90s' };
   expect(read({ retry }).retry).toEqual({ attempts: 2, backoffMs: 90 * SECOND });
@@ -429,7 +429,7 @@ test('retry: the attempts, and the pause, which is 5m by default', () => {
   );
 });
 
-test('pins: each names a version, and the same selector has one version', () => {
+test('each pin names a version, and two pins with one selector are refused', () => {
   const selector = { matchLabels: { gpu: 'true' } };
   const pin = [{ selector, version: 'v1.36.3' }];
   expect(read({ versions: { pin } }).pins).toEqual(pin);

@@ -27,7 +27,7 @@ function told(rollout: Rollout, waits: readonly Wait[] = []): string[] {
 
 test.each<[string, Rollout, readonly Wait[], string[]]>([
   [
-    'it runs',
+    'a rollout that runs is Progressing',
     RUNNING,
     [wait('slots', 'NoFreeSlot'), wait('stages', 'EarlierStage')],
     ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
@@ -39,25 +39,25 @@ test.each<[string, Rollout, readonly Wait[], string[]]>([
     ['Blocked=True NodeNotReady', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
   ],
   [
-    'a probe that was not made yet blocks nothing',
+    'a rollout whose probe was not made yet is not Blocked',
     RUNNING,
     [wait('drain-possible', 'DrainPreviewUnknown')],
     ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=True InFlight'],
   ],
   [
-    'it failed',
+    'a rollout that failed is Degraded',
     { ...RUNNING, phase: 'failed', reason: because('TargetFailed', 'w1: 404') },
     [],
     ['Blocked=False NothingWaits', 'Degraded=True TargetFailed', 'Progressing=False TargetFailed'],
   ],
   [
-    'it has ended while targets waited',
+    'a rollout that ended while targets waited is not Blocked',
     { ...RUNNING, phase: 'failed' },
     [wait('window-open', 'WindowClosed')],
     ['Blocked=False NothingWaits', 'Degraded=True TargetFailed', 'Progressing=False TargetFailed'],
   ],
   [
-    'it is done',
+    'a rollout that is done is not Degraded',
     { ...RUNNING, phase: 'done' },
     [],
     ['Blocked=False NothingWaits', 'Degraded=False NothingFailed', 'Progressing=False Completed'],
@@ -138,7 +138,7 @@ test.each<[string, unknown, boolean]>([
   },
 );
 
-test('what is no JSON is absent', () => {
+test('an annotation with conditions that is no JSON counts as absent', () => {
   expect([conditionsIn('[{'), conditionsIn('')]).toEqual([[], []]);
 });
 

@@ -63,7 +63,7 @@ test.each<[string, Rollout, string]>([
     running({}, { ignoresEdits: true }),
     'the edit takes no effect before the plan has ended, because the policy has edits.whileRunning: Ignore',
   ],
-])('an edit of %s', (_title, after, effect) => {
+])('the Event about an edit of %s says what the edit changes', (_title, after, effect) => {
   const edits = editMemory();
   expect(edits.at('plan', turnOf(running(), 1, true))).toBeUndefined();
   const expected = because('EditedWhileRunning', `edited while it runs; ${effect}`);

@@ -103,7 +103,7 @@ test.each<[string, Rollout, Rollout, string[]]>([
     },
     ['Warning NoTargets: there was no target'],
   ],
-])('%s', (_name, before, after, story) => {
+])('the Events of a plan: %s', (_name, before, after, story) => {
   const told = planEvents(before, after).map(
     ({ type, reason: { code, message } }) => `${type} ${code}: ${message}`,
   );

@@ -71,7 +71,7 @@ test.each<[string, Observation, RecordedState, string[]]>([
   ],
   ['failed', failed('404'), 'failed', ['Warning w1 TargetFailed: w1: 404']],
   ['still at work', working('Restart'), 'intended', []],
-])('%s', (_name, observation, state, told) => {
+])('the Events of a node that is %s', (_name, observation, state, told) => {
   const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation } });
   const assessment = assess(snapshot, buildPolicy(), T0);
   expect(said(targetEvents(assessment, rolloutOf(state)))).toEqual(told);

@@ -39,7 +39,7 @@ function toldAt(idle: IdleMemory, at: number, stalled: Readonly<Record<string, s
   return [told.map(({ target }) => target.name), [...stalls.values()].map((since) => since - T0)];
 }
 
-test('once, and again only in other words', () => {
+test('a target that waits idle is reported once, and again only with another message', () => {
   const idle = idleMemory();
   expect(toldAt(idle, 0, { 'w-1': '0/9 nodes are available: 2 are full' })).toEqual([['w-1'], [0]]);
   expect(toldAt(idle, 10, { 'w-1': '0/9 nodes are available: 3 are full' })).toEqual([[], [0]]);

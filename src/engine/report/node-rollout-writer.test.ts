@@ -84,7 +84,7 @@ const FAILED = because('TargetFailed', 'w2: 404');
 
 test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
   [
-    'it runs',
+    'its plan runs',
     rolloutOf(['done', 'intended', 'pending']),
     [],
     'running 1/3 33',
@@ -97,7 +97,7 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
     ],
   ],
   [
-    'it waits',
+    'its plan waits',
     rolloutOf(['done', 'pending']),
     [held('Paused')],
     'running 1/2 50',
@@ -123,7 +123,7 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
     ],
   ],
   [
-    'it is done',
+    'its plan is done',
     rolloutOf(['done', 'done'], { phase: 'done' }),
     [],
     'done 2/2 100',
@@ -136,7 +136,7 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
     ],
   ],
   [
-    'it failed',
+    'its plan failed',
     rolloutOf(['done', 'failed'], { phase: 'failed', reason: FAILED }),
     [],
     'failed 1/2 50',
@@ -148,7 +148,7 @@ test.each<[string, Rollout, readonly Wait[], string, string, string[]]>([
       'Waiting=False NothingWaits',
     ],
   ],
-])('the status if %s', (_name, rollout, waits, words, waiting, expected) => {
+])('the status of a NodeRollout if %s', (_name, rollout, waits, words, waiting, expected) => {
   const status = statusAfter(turnOf(rollout), waits);
   expect(`${status.phase} ${status.progress} ${status.percent}`).toBe(words);
   expect(status.waiting?.reason ?? '-').toBe(waiting);
@@ -316,7 +316,7 @@ test('silences are shown while their nodes are in progress, and neither a renewa
   expect(read().status?.silences).toBeUndefined();
 });
 
-test('the size is bounded at 15,000 targets that all failed with a long message', () => {
+test('the size of a NodeRollout is bounded at 15,000 targets that all failed with a long message', () => {
   const message = 'x'.repeat(10_000);
   const states = Array.from({ length: 15_000 }, () => 'failed' as const);
   const rollout = rolloutOf(states, { phase: 'failed', reason: because('TargetFailed', message) });
@@ -358,7 +358,7 @@ function scene() {
   return { api, clock, lines, writer, show, read, remove, writes };
 }
 
-test('it is created once, written at once if the phase changes, and else every twenty seconds', async () => {
+test('a NodeRollout is created once, and written if the phase changes or twenty seconds have passed', async () => {
   const { clock, show, read, writes } = scene();
   await show(rolloutOf(['intended', 'pending', 'pending']));
   expect(writes()).toEqual([`create noderollouts/${NAME}`, `patch noderollouts/${NAME}/status`]);
@@ -373,7 +373,7 @@ test('it is created once, written at once if the phase changes, and else every t
   expect([writes().length, read().status?.progress]).toEqual([4, '3/3']);
 });
 
-test('another leader goes on with the history that it reads', async () => {
+test('another leader goes on with the history of the NodeRollout that it reads', async () => {
   const { api, clock, writer, show, read } = scene();
   await show(rolloutOf(['intended'], { id: 'first' }));
   const started = read().status?.history?.[0]?.started;
@@ -389,7 +389,7 @@ test('another leader goes on with the history that it reads', async () => {
   expect(api.calls.filter((call) => call.startsWith('create'))).toHaveLength(1);
 });
 
-test('it survives its plan, and a new leader finds out that the plan is gone', async () => {
+test('a NodeRollout survives its plan, and a new leader finds out that the plan is gone', async () => {
   const { clock, writer, show, read, remove } = scene();
   await show(rolloutOf(['intended', 'pending']));
   writer.begin();
@@ -413,7 +413,7 @@ test('nodes that moved shortly before the plan was deleted are recorded', async 
   expect([phase, progress, history[0]?.counts.done]).toEqual(['deleted', '1/2', 1]);
 });
 
-test('without the right, it tries rarely and says so once', async () => {
+test('a leader without the right to write NodeRollouts tries rarely and says so once', async () => {
   const { api, clock, lines, show } = scene();
   const refuse = (): void =>
     api.before('create', () => {
@@ -431,7 +431,7 @@ test('without the right, it tries rarely and says so once', async () => {
   expect(lines.filter((line) => line.includes('NodeRollouts are not written'))).toHaveLength(1);
 });
 
-test('those of deleted plans are kept for 30 days, at most 100 in a namespace', () => {
+test('NodeRollouts of deleted plans are kept for 30 days, at most 100 in a namespace', () => {
   const gone = (name: string, namespace: string, ageMs: number): NodeRollout => ({
     metadata: { name, namespace },
     spec: { plan: { apiVersion: 'v1', kind: 'Plan', name } },

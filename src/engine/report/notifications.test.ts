@@ -184,11 +184,11 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     { more: { phase: 'invalid', reason: because('InvalidPlan', 'no version') } },
     ['Failed table//plan: ended as invalid: no version'],
   ],
-])('%s', (_name, before, scene, expected) => {
+])('what is told about %s', (_name, before, scene, expected) => {
   expect(told(before, scene)).toEqual(expected);
 });
 
-test('what was told is not told again, whatever it was', () => {
+test('an announcement that was made is not made again, whatever it was about', () => {
   for (const states of [
     ['done', 'failed'],
     ['done', 'done'],

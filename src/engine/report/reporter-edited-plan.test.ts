@@ -40,7 +40,7 @@ function scene() {
   return { events, decided, gone: () => reporter.gone('plan') };
 }
 
-test('one Event for each edit', async () => {
+test('a leader writes one Event for each edit of a plan', async () => {
   const { events, decided } = scene();
   await decided(1);
   expect(events).toEqual([]);

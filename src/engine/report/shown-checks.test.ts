@@ -56,7 +56,7 @@ test.each<[string, Partial<CheckResult>, 'kept' | 'written']>([
   ['another value a minute later', { message: 'the value is 0.08', at: T0 + 75_000 }, 'written'],
   ['another state', { state: 'failing', since: T0 + 30_000, at: T0 + 30_000 }, 'written'],
   ['another name', { name: 'latency', at: T0 + 30_000 }, 'written'],
-])('%s is %s', (_title, more, expected) => {
+])('a check that has %s since it was shown is %s', (_title, more, expected) => {
   const before = checksShown([{ ...FAILING, state: 'passing' }]);
   const next = checksShown([{ ...FAILING, state: 'passing', ...more }]);
   expect(steadyChecks(next, before)).toEqual(expected === 'kept' ? before : next);

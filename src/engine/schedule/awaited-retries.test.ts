@@ -49,16 +49,16 @@ function snapshotOf(
 
 test.each<[string, number | undefined, [attempt: number, minutes: number] | undefined]>([
   ['the first attempt failed', undefined, [2, 5]],
-  ['the second attempt failed: the pause is doubled', 2, [3, 10]],
-  ['the third attempt failed: none is left', 3, undefined],
+  ['the second attempt failed comes after twice the pause', 2, [3, 10]],
+  ['the third attempt failed is none, because no attempt is left', 3, undefined],
   ['the recorded number is higher than the policy allows', 9, undefined],
-])('%s', (_name, attempts, expected) => {
+])('the next attempt of a target if %s', (_name, attempts, expected) => {
   const [found] = awaitedRetries(snapshotOf([w1], { attempts }), POLICY);
   const next = found && [found.attempt, (found.dueMs - T0) / MINUTE];
   expect(next).toEqual(expected);
 });
 
-test('the pause is a day at most', () => {
+test('the pause before a retry is a day at most', () => {
   const retry = { attempts: 10, backoffMs: 8 * HOUR };
   const [found] = awaitedRetries(snapshotOf([w1], { attempts: 5 }), { retry });
   expect(found?.dueMs).toBe(T0 + 24 * HOUR);
@@ -74,12 +74,12 @@ test.each<[string, Snapshot]>([
   expect(awaitedRetries(snapshot, POLICY)).toEqual([]);
 });
 
-test('the counts of another run do not count', () => {
+test('the attempts of another run do not count', () => {
   const controls = { attempts: { run: 'other/run', counts: { 'worker/0/w1': 3 } } };
   expect(awaitedRetries(snapshotOf([w1], { controls }), POLICY)).toMatchObject([{ attempt: 2 }]);
 });
 
-test('the order is written once the pause is over, with the number of the attempt', () => {
+test('the order of a retry is written once the pause is over, with the number of the attempt', () => {
   const due = T0 + 5 * MINUTE;
   const open = snapshotOf([w1, buildTarget('w2', 'done')]);
   const key = open.rollout.stages[0]?.targets[0]?.key ?? '';

@@ -94,9 +94,11 @@ test.each<[string, Scene, string]>([
     'w2 c1 w1 c2',
   ],
   ['controllers are not reordered', { role: 'controller' }, 'w1 w2 w3 w4 w5'],
-])('order if %s', (_name, scene, order) => expect(orderOf(scene)).toBe(order));
+])('the order of workers by the number of their pods if %s', (_name, scene, order) =>
+  expect(orderOf(scene)).toBe(order),
+);
 
-test('the order is that of the Node where the target has another name', () => {
+test('a target with another name than its Node is ordered by the number of its Node', () => {
   const { stage, context } = contextOf({ numbers: { 'node-of-w1': 1 } });
   const nodeNameOf = (key: string): string => `node-of-${key.split('/').at(-1)}`;
   const targets = { ...context.snapshot.targets, nodeNameOf };
@@ -133,14 +135,14 @@ test.each<[string, Scene, string[], string[]]>([
     ['c1'],
     ['w1: OrderUnknown'],
   ],
-])('who starts: %s', (_name, scene, starts, waits) => {
+])('whether workers start before their pods are counted: %s', (_name, scene, starts, waits) => {
   const { stage, context } = contextOf(scene);
   const { chosen, waiting } = chooseTargets(context, stage, stage.targets, 2);
   expect(chosen.map(({ name }) => name)).toEqual(starts);
   expect(waiting.map(({ target, reason }) => `${target.name}: ${reason.code}`)).toEqual(waits);
 });
 
-test('the wait for the first numbers passes, and says what it is for', () => {
+test('the wait for the first numbers of pods passes, and says what it is for', () => {
   const { stage, context } = contextOf({ budgetPods: UNASKED });
   const { waiting } = chooseTargets(context, stage, stage.targets, 1);
   expect(waiting[0]).toMatchObject({

@@ -22,9 +22,9 @@ const sick = { ready: false };
 const gone = { exists: false };
 
 test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
-  ['in the order of the list', 2, {}, { chosen: ['w3', 'w1'] }],
+  ['chosen in the order of the list', 2, {}, { chosen: ['w3', 'w1'] }],
   ['no more than there are', 9, {}, { chosen: ['w3', 'w1', 'w2'] }],
-  ['nobody without a slot, and nobody is judged either', 0, { w3: gone }, {}],
+  ['nobody without a free slot, and nobody is judged either', 0, { w3: gone }, {}],
   [
     'the ones behind who waits',
     2,
@@ -44,7 +44,7 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
     { w1: sick, w2: sick, w3: sick },
     { waiting: ['w3 node-ready', 'w1 node-ready', 'w2 node-ready'] },
   ],
-])('%s', (_name, slots, facts, wanted) => {
+])('the candidates for free slots are %s', (_name, slots, facts, wanted) => {
   const stage = buildStage('worker', ['w3', 'w1', 'w2'], { maxInFlight: 9 });
   const choice = chooseTargets(
     { snapshot: buildSnapshot(buildRollout([stage]), facts), policy: buildPolicy(), now: T0 },

@@ -44,7 +44,7 @@ test.each<[string, Role, number, RecordedState[], { limit: number; free: number 
     { limit: 1, free: 1 },
   ],
   ['a limit of none', 'controller', 0, ['pending'], { limit: 0, free: 0 }],
-])('%s', (_name, role, maxInFlight, states, wanted) => {
+])('the free slots of a stage: %s', (_name, role, maxInFlight, states, wanted) => {
   const targets = states.map((state, index) => buildTarget(`n${index}`, state));
   const stage = buildStage(role, targets, { maxInFlight });
   expect({ limit: limitOf(stage), free: freeSlots(stage) }).toEqual(wanted);

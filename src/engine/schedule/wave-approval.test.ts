@@ -98,11 +98,11 @@ test('a worker with the label of the control plane is in no wave and needs no ap
   expect(started(snapshotWith(answered(decisionsWith([])), facts), first)).toEqual(['w2']);
 });
 
-describe('what the plan says', () => {
+describe('a plan that waits for an approval says', () => {
   const waitIn = (decisions: Snapshot['plan']['decisions'], by = policy) =>
     decide(snapshotWith(decisions), by, T0).waits.find(({ gate }) => gate === 'waves');
 
-  test('the command that approves the wave', () => {
+  test('which command approves the wave', () => {
     expect(waitIn(answered(decisionsWith([])))).toMatchObject({
       reason: {
         code: 'WaveNeedsApproval',
@@ -112,13 +112,13 @@ describe('what the plan says', () => {
     });
   });
 
-  test('the NodeRollout does not exist yet', () => {
+  test('that the NodeRollout does not exist yet', () => {
     expect(waitIn(answered(decisionsWith([], { exists: false })))?.reason.message).toBe(
       'wave 2 needs approval by UpgradePolicy slow; the NodeRollout ns/table-plan does not exist yet',
     );
   });
 
-  test('the leader may not read it', () => {
+  test('that the leader may not read the NodeRollout', () => {
     const reason = because('CannotDecide', 'could not check: noderollouts is forbidden');
     const decisions = unanswered({ reason, recheckMs: 1000 });
     expect(started(snapshotWith(decisions))).toEqual([]);
@@ -128,7 +128,7 @@ describe('what the plan says', () => {
     });
   });
 
-  test('it is read only when the wave is next: not while an earlier wave settles', () => {
+  test('nothing about an approval while an earlier wave settles', () => {
     const probesOf = (settleMs: number) => {
       const waves = [{ ...CANARY, settleMs }, MANUAL];
       return decide(snapshotWith(UNASKED), buildPolicy({ waves }), T0).probes;

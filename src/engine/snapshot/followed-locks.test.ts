@@ -20,7 +20,7 @@ test.each<[string, Rollout, LockNeed]>([
   // The missing part of the record may name nodes in progress.
   ['a record that cannot be read as a whole', buildRollout([pending], { unread }), 'at-work'],
   ['an end', buildRollout([pending], { phase: 'failed', unread }), 'over'],
-])('the need of a plan with %s', (_title, rollout, expected) => {
+])('whether a plan with %s needs its lock', (_title, rollout, expected) => {
   const needs: LockNeed[] = [];
   const keeper = { follow: (_plan, _tools, need) => needs.push(need) } as Partial<LockKeeper>;
   const policy = buildPolicy({ coordinate: ['DisruptionLease'] });

@@ -13,7 +13,7 @@ const status = (more: Node['status'], conditions = node.status?.conditions): Nod
 });
 
 test.each<[string, Node, boolean]>([
-  ['nothing', structuredClone(node), false],
+  ['no field', structuredClone(node), false],
   [
     'only the resourceVersion',
     { ...node, metadata: { ...node.metadata, resourceVersion: '2' } },
@@ -27,9 +27,9 @@ test.each<[string, Node, boolean]>([
     ]),
     false,
   ],
-  ['what it is made of', status({ nodeInfo: { operatingSystem: 'linux' } }), false],
+  ['its platform', status({ nodeInfo: { operatingSystem: 'linux' } }), false],
   ['its version', status({ nodeInfo: { kubeletVersion: 'v1.36.3' } }), true],
-  ['it was cordoned', { ...node, spec: { unschedulable: true } }, true],
+  ['its cordon', { ...node, spec: { unschedulable: true } }, true],
   ['a taint', { ...node, spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] } }, true],
   [
     'the order of its labels',
@@ -42,25 +42,25 @@ test.each<[string, Node, boolean]>([
     },
     false,
   ],
-  ['it became not Ready', status({}, [{ type: 'Ready', status: 'Unknown' }]), true],
-  ['it lost its conditions', status({}, []), true],
+  ['its Ready condition', status({}, [{ type: 'Ready', status: 'Unknown' }]), true],
+  ['its list of conditions', status({}, []), true],
   ['an annotation', { ...node, metadata: { ...node.metadata, annotations: { a: '2' } } }, true],
   [
-    'that its agent lives',
+    'the heartbeat of its agent',
     {
       ...node,
       metadata: { ...node.metadata, annotations: { a: '1', [HEARTBEAT_ANNOTATION]: '{}' } },
     },
     false,
   ],
-  ['an annotation less', { ...node, metadata: { ...node.metadata, annotations: {} } }, true],
-  ['a label', { ...node, metadata: { ...node.metadata, labels: { pool: 'blue' } } }, true],
-  ['an address', status({ addresses: [{ type: 'InternalIP', address: '10.0.0.9' }] }), true],
   [
-    'another object under the same name',
-    { ...node, metadata: { ...node.metadata, uid: 'other' } },
+    'an annotation that was removed',
+    { ...node, metadata: { ...node.metadata, annotations: {} } },
     true,
   ],
-])('%s changed', (_name, after, wanted) => {
+  ['a label', { ...node, metadata: { ...node.metadata, labels: { pool: 'blue' } } }, true],
+  ['an address', status({ addresses: [{ type: 'InternalIP', address: '10.0.0.9' }] }), true],
+  ['its uid', { ...node, metadata: { ...node.metadata, uid: 'other' } }, true],
+])('whether a Node is looked at again after a change of %s', (_name, after, wanted) => {
   expect(isRelevant(node, after)).toBe(wanted);
 });

@@ -5,7 +5,7 @@ import { type ProbeBackoff, probeBackoff } from './probe-backoff.ts';
 
 const REASON = because('CannotDecide', 'no answer');
 
-test('until it is due, the answer stays the same', () => {
+test('the answer of a probe stays the same until the probe is due again', () => {
   const backoffs = probeBackoff();
   expect(backoffs.of('a', 0)).toBeUndefined();
   backoffs.add('a', REASON, 0);
@@ -35,7 +35,7 @@ test.each<
     2000,
     { recheckMs: 2000, isNew: true },
   ],
-])('asked in vain %s', (_, before, now, told) => {
+])('the pause after a probe that was asked in vain %s', (_, before, now, told) => {
   const backoffs = probeBackoff();
   before(backoffs);
   expect(backoffs.add('a', REASON, now)).toEqual({ reason: REASON, ...told });

@@ -28,14 +28,14 @@ const NONE = {
   accepted: [],
 };
 
-test('valid entries alone', async () => {
+test('only the valid decisions of a NodeRollout are read', async () => {
   const approval = { wave: 2, by: 'ada', run: 'u/1' };
   const spec = { approvals: [approval, { wave: 3 }], accepted: 'all' };
   expect(await read(() => ({ spec }))).toEqual({ ...NONE, approvals: [approval] });
   expect(await read(() => ({}))).toEqual(NONE);
 });
 
-test('no NodeRollout yet', async () => {
+test('a NodeRollout that does not exist yet holds no decisions', async () => {
   const found = await read(() => refused(404, { name: 'table-plan' }));
   expect(found).toEqual({ ...NONE, exists: false });
 });
@@ -45,7 +45,7 @@ test('a missing definition or right is no missing decision', async () => {
   await expect(read(() => refused(403, { name: 'table-plan' }))).rejects.toThrow('refused');
 });
 
-test('a plan without a NodeRollout', async () => {
+test('reading the decisions of a plan that can have no NodeRollout is an error', async () => {
   await expect(readDecisions({} as KubeClient, tableDialect, PLAN)).rejects.toThrow(
     'table/plan has no NodeRollout',
   );

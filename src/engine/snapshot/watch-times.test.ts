@@ -76,13 +76,16 @@ test.each<[string, (readonly [state: RecordedState, observation: Observation])[]
     ],
     [2, 0],
   ],
-])('a target that %s', (_name, looks, [watched = 0, followed = 0]) => {
-  const watch = targetTimes();
-  const seen = looks.map(([state, observation], index) =>
-    watch(buildTarget('w1', state), observation, index * MINUTE),
-  );
-  expect(seen.at(-1)).toEqual({ watchedMs: watched * MINUTE, followedMs: followed * MINUTE });
-});
+])(
+  'how long this leader has watched a target that %s',
+  (_name, looks, [watched = 0, followed = 0]) => {
+    const watch = targetTimes();
+    const seen = looks.map(([state, observation], index) =>
+      watch(buildTarget('w1', state), observation, index * MINUTE),
+    );
+    expect(seen.at(-1)).toEqual({ watchedMs: watched * MINUTE, followedMs: followed * MINUTE });
+  },
+);
 
 test('a plan is watched since it asks for the same payloads, whatever its nodes say', () => {
   let now = 0;

@@ -100,11 +100,11 @@ describe('a record of a large rollout', () => {
     ]);
   });
 
-  test('the first never waits', () => {
+  test('the first record of a rollout never waits', () => {
     expect(batchMs({ ...LARGE, phase: 'new' }, LARGE, SOON, false)).toBe(0);
   });
 
-  test('nor does what changes while the rollout does not run', () => {
+  test('a record of a rollout that does not run never waits', () => {
     const [before, after] = [LARGE, moved(LARGE, 1, 'done')].map(
       (rollout): Rollout => ({ ...rollout, phase: 'new' }),
     );

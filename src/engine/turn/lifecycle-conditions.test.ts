@@ -207,7 +207,7 @@ test.each<[string, Case, string]>([
     '',
   ],
   ['a policy without conditions', { observation: sent(), policy: { nodeConditions: false } }, ''],
-])('%s', (_title, given, expected) => {
+])('the lifecycle conditions of the Node: %s', (_title, given, expected) => {
   expect(changeOf(given)).toBe(expected);
 });
 

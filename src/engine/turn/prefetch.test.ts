@@ -93,12 +93,12 @@ test.each<[string, Words, Options, string[]]>([
   ['those that were asked count', { ...LAST, w1: 'pending asked' }, {}, ['prefetch w2']],
   ['wherever they are in the list', { ...LAST, w2: 'pending asked', w3: 'pending asked' }, {}, []],
   [
-    'all of them, if so wished',
+    'all of them, if the policy wishes that',
     LAST,
     { policy: { prefetch: 'all' } },
     ['prefetch w1', 'prefetch w2', 'prefetch w3'],
   ],
-  ['or none', LAST, { policy: { prefetch: 'none' } }, []],
+  ['none, if the policy wishes that', LAST, { policy: { prefetch: 'none' } }, []],
   [
     'none of a plan that is paused',
     LAST,
@@ -113,13 +113,23 @@ test.each<[string, Words, Options, string[]]>([
     ['prefetch w1', 'prefetch w2'],
   ],
   ['nothing is taken from a node whose signal will do that', { w1: 'intended asked' }, {}, []],
-  ['one that waits on keeps it while nobody moves', { w1: 'done', w2: 'pending asked' }, {}, []],
-  ['one that failed loses it', { w1: 'intended', w2: 'failed asked' }, {}, ['end-prefetch w2']],
-])('%s', (_what, words, options, wanted) => {
+  [
+    'a node that still waits keeps its download while nobody moves',
+    { w1: 'done', w2: 'pending asked' },
+    {},
+    [],
+  ],
+  [
+    'a node that failed loses its download',
+    { w1: 'intended', w2: 'failed asked' },
+    {},
+    ['end-prefetch w2'],
+  ],
+])('who fetches ahead: %s', (_what, words, options, wanted) => {
   expect(lines(words, options)).toEqual(wanted);
 });
 
-test('not more than 20 at a time, however many slots there are', () => {
+test('not more than 20 nodes fetch ahead at a time, however many slots there are', () => {
   const words = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`w${index}`, 'pending']),
   );
