@@ -128,7 +128,7 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     ],
   ],
   [
-    'two of them',
+    'a plan that skips two minor versions is refused',
     [controllers(NEXT, { c1: 'v1.34.0+x.0' })],
     { c1: 'v1.34.0+x.0' },
     [

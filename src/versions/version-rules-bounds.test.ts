@@ -20,11 +20,11 @@ test.each([
   [['v1.36.1'], '1.36.1', false],
   [['1.36.1', '1.36.0'], '1.36.1', true],
   [['1.36.1+k3s1'], '1.36.1+k3s2', true],
-])('%j to %s: needed %s', (found, target, needed) => {
+])('whether API servers of %j need an upgrade to %s: %s', (found, target, needed) => {
   expect(isNeeded(found, target)).toBe(needed);
 });
 
-test('one sentence with what was found and what would be right', () => {
+test('a broken rule about the steps of API servers is told in one sentence with both versions', () => {
   expect(judgeVersions(to(['1.34.9'], '1.36.1'))).toEqual([
     {
       rule: 'R2',
@@ -74,7 +74,7 @@ test.each<[string, VersionFacts, string]>([
       ] as [string, VersionFacts, string],
   ),
   [
-    'the same, where nothing else is wrong: a warning',
+    'a virtual Node, where nothing else is wrong: a warning',
     to(['1.35.0'], '1.36.0', { kubelets: [{ name: 'virtual', version: 'fake' }] }),
     'warn Km1',
   ],
@@ -88,7 +88,11 @@ test.each<[string, VersionFacts, string]>([
     to(['1.36.0', '1.36.1'], '1.36.2'),
     'force F7',
   ],
-  ['the same, resumed', to(['1.36.0', '1.36.1'], '1.36.2', { resuming: true }), 'yes'],
+  [
+    'API servers that differ, in a run that is resumed',
+    to(['1.36.0', '1.36.1'], '1.36.2', { resuming: true }),
+    'yes',
+  ],
   ['the oldest that is maintained', to(['1.34.0'], '1.34.1', { oldestMaintained: 34 }), 'yes'],
   [
     'a leap of a worker that may skip',

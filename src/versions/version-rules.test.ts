@@ -364,7 +364,7 @@ test('each of the 108 version questions has a row in this test or a reason why i
   expect(numbers).toEqual(Array.from({ length: 108 }, (_, index) => index + 1));
 });
 
-test('the word of a row is its own, but for rows that say why not', () => {
+test('the verdict of each version question is that of its row, but for the listed rows', () => {
   const differing = Object.values(SECTIONS)
     .flat()
     .filter(([, , , word, wanted]) => !wanted.startsWith(word.split(' ')[0] ?? ''))

@@ -215,7 +215,7 @@ describe('all nodes', () => {
     ({ state: 'closing', until, message: `until ${until}` }) as const;
   const closed = { state: 'closed', message: 'it is gone' } as const;
   test.each([
-    ['none', [], undefined],
+    ['no node at all', [], undefined],
     ['all open', [open, open], { state: 'open' }],
     [
       'the first that closes counts',

@@ -60,7 +60,7 @@ async function bundle(
   );
 }
 
-test('a file of this machine lies under its hash', async () => {
+test('a file of this machine is published under its hash', async () => {
   expect(await publish()).toBeUndefined();
   expect((await readFile(join(at, 'out', 'files', SHA))).equals(BYTES)).toBe(true);
   expect(await readCatalog(join(at, 'out'))).toEqual({
@@ -87,7 +87,7 @@ test.each([
     `${VERSION} linux-amd64 k0s`,
   ],
 ])(
-  'two of one %s would give clusters different binaries: refused',
+  'two entries for one %s are refused, because clusters would get different binaries',
   async (_what, releases, twice) => {
     const channels = { stable: [{ version: VERSION }] };
     await writeFile(join(at, 'bundle.yaml'), JSON.stringify({ releases, channels }));
@@ -262,6 +262,6 @@ test('a place that cannot be written is no bug of Refit', async () => {
   ]);
 });
 
-test('without anything to do it says what it could', async () => {
+test('the command without a task names the options that give it one', async () => {
   expect(await bundle({})).toContain('no task was given: use --file, --unpack or --pack');
 });

@@ -29,32 +29,36 @@ async function problemWith(listener: Listener): Promise<string> {
 
 test.each<readonly [string, Listener, string]>([
   [
-    'nothing there',
+    'no such file',
     (_, response) => response.writeHead(404).end(),
     '127.0.0.1:PORT answered 404 Not Found',
   ],
   [
-    'a part only',
+    'a part of the index only',
     (_, response) => response.writeHead(206).end('x'),
     '127.0.0.1:PORT answered 206 instead of the index',
   ],
   [
-    'not modified, unasked',
+    'status 304, although nobody asked for that',
     (_, response) => response.writeHead(304).end(),
     'answered 304 instead of the index',
   ],
-  ['too much', (_, response) => response.end('x'.repeat(64 * 1024 + 1)), 'is larger than 64 KiB'],
   [
-    'redirects in a circle',
+    'too many bytes',
+    (_, response) => response.end('x'.repeat(64 * 1024 + 1)),
+    'is larger than 64 KiB',
+  ],
+  [
+    'redirects that lead in a circle',
     ({ url }, response) => response.writeHead(302, { location: url }).end(),
     'more than 10',
   ],
   [
-    'less than it says',
+    'fewer bytes than it announces',
     (_, response) => response.writeHead(200, { 'content-length': 9 }).end('x'),
     'the download was interrupted',
   ],
-])('a server with %s', async (_name, listener, problem) => {
+])('the problem is named if the answer of a server has %s', async (_name, listener, problem) => {
   expect(await problemWith(listener)).toContain(problem);
 });
 

@@ -26,7 +26,7 @@ downloadURLs:
   airgap: {linux-amd64: "https://example.com/b"}
 `;
 
-test('a list of downloads, as the public index has it', () => {
+test('the list of downloads of the public index is read', () => {
   expect(readIndex(LISTED)).toEqual({
     version: 'v1.36.4+k0s.0',
     k0s: {
@@ -65,7 +65,7 @@ test('Refit turns the file names of the channel edge_release into platforms, and
   ]);
 });
 
-test('what has no value is not there, as for k0s', () => {
+test('a field of an index without a value counts as absent, as for k0s', () => {
   const listed = readIndex(
     `${LISTED}- {arch: riscv64, os: linux, k0s: "https://example.com/k", k0sSha256:, airgapBundle:}`,
   );
@@ -78,7 +78,7 @@ test('what has no value is not there, as for k0s', () => {
   ]);
 });
 
-test('keys in any case, JSON, and releases that were withdrawn', () => {
+test('an index in JSON, with keys in any case, is read with the releases that were withdrawn', () => {
   const index = {
     VERSION: 'v1.2.3',
     DownloadURLs: [],

@@ -25,7 +25,7 @@ test.each([
   ['a page', 'https://example.com/channels/v1.2.3', answer(200), 'v1.2.3'],
   ['a page with a query', 'https://example.com/stable?x=y', answer(200), 'stable?x=y'],
   ['a choice of pages', 'https://example.com/stable/', answer(300), 'stable'],
-])('%s tells a version', (_name, channel, response, version) => {
+])('the version of a channel is found if its answer is %s', (_name, channel, response, version) => {
   expect(versionIn(channel, response)).toBe(version);
 });
 
@@ -33,7 +33,7 @@ test.each([
   ['nothing there', answer(404), 'unexpected response: HTTP/1.1 404 Some Words'],
   ['a server in trouble', answer(503), 'unexpected response: HTTP/1.1 503 Some Words'],
   ['a redirect to nowhere', answer(302), '302 response missing Location header'],
-])('%s tells none', (_name, response, message) => {
+])('a channel has no version if its answer is %s', (_name, response, message) => {
   expect(() => versionIn('https://example.com/stable', response)).toThrow(message);
 });
 

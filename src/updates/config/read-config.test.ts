@@ -72,24 +72,36 @@ test.each<readonly [string, Spec, string]>([
     'days[0]: "Tuesdsay" is not a weekday; use Tuesday',
   ],
   [
-    'a plural',
+    'the plural of a weekday',
     periodic({ days: ['Monday', 'Tuesdays'] }),
     'days[1]: "Tuesdays" is not a weekday; use Tuesday',
   ],
-  ['a day of nowhere', periodic({ days: ['Caturday'] }), 'is not a weekday; use Monday, Tuesday,'],
   [
-    'no start',
+    'a word that is no weekday',
+    periodic({ days: ['Caturday'] }),
+    'is not a weekday; use Monday, Tuesday,',
+  ],
+  [
+    'a window without a start',
     periodic({ startTime: undefined }),
     'spec.upgradeStrategy.periodic.startTime: is missing; use for example 22:00',
   ],
-  ['25 hours', periodic({ startTime: '25:00' }), 'startTime: "25:00" is not a time of day'],
   [
-    'no length',
+    'a window that starts at 25:00',
+    periodic({ startTime: '25:00' }),
+    'startTime: "25:00" is not a time of day',
+  ],
+  [
+    'a window without a length',
     periodic({ length: undefined }),
     'spec.upgradeStrategy.periodic.length: is missing; use for example 2h30m',
   ],
-  ['a month', periodic({ length: '720h' }), 'length: "720h" is not a duration up to 168h'],
-  ['no strategy', {}, 'spec.upgradeStrategy.type: is missing; use periodic or cron'],
+  [
+    'a window whose length is a month',
+    periodic({ length: '720h' }),
+    'length: "720h" is not a duration up to 168h',
+  ],
+  ['no update strategy', {}, 'spec.upgradeStrategy.type: is missing; use periodic or cron'],
   [
     'a window without a type',
     { upgradeStrategy: { periodic: { startTime: '22:00', length: '2h' } } },
@@ -137,7 +149,7 @@ test.each<readonly [string, Spec, string]>([
     'is plain http, so anybody on the network path can decide',
   ],
   [
-    'no server',
+    'an update server with another scheme than http and https',
     { ...PERIODIC, updateServer: 'ftp://me:secret@example.com' },
     '"ftp://***@example.com" is not a server',
   ],
@@ -171,13 +183,13 @@ test.each<readonly [string, Spec, string]>([
     },
     'spec.planSpec.commands[0].airgapupdate.workers.limits.concurrent: 0 is less than 1; use 1 or more',
   ],
-])('%s: refused', (_name, spec, problem) => {
+])('an UpdateConfig is refused for its spec: %s', (_name, spec, problem) => {
   const { settings, problems } = read(spec);
   expect([settings, problems.length]).toEqual([undefined, 1]);
   expect(problems[0]).toContain(problem);
 });
 
-test('unknown annotations of ours are refused, too', () => {
+test('annotations of Refit that are unknown or have a wrong value are refused', () => {
   const annotations = {
     'upgrade.refit.dev/time-zone': 'Mars/Base',
     'upgrade.refit.dev/after-failure': 'newer',
@@ -188,7 +200,7 @@ test('unknown annotations of ours are refused, too', () => {
   ]);
 });
 
-test('plain http only when it is allowed', () => {
+test('an update server over plain http is accepted where plain http is allowed', () => {
   expect(read({ ...PERIODIC, updateServer: 'http://10.0.0.1:8080' }, {}, true).problems).toEqual(
     [],
   );

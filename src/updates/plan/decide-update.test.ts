@@ -220,7 +220,7 @@ test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
     'none',
     'UpToDate',
   ],
-])('beside %s', (_name, plan, facts, action, reason) => {
+])('what the leader does about a new release beside %s', (_name, plan, facts, action, reason) => {
   const decision = decide('v1.36.5+k0s.0', { plan, ...facts });
   expect([decision.action, decision.reason]).toEqual([action, reason]);
 });
@@ -257,7 +257,7 @@ test('a running Plan of a release that was withdrawn is stopped, and the next re
   expect(over.action).toBe('create');
 });
 
-test('what waits says what ends the wait', () => {
+test('an UpdateConfig that waits says what ends its wait', () => {
   expect(decide('v1.38.0+k0s.0')).toMatchObject({
     minor: 'v1.37',
     message: expect.stringContaining(
@@ -339,7 +339,7 @@ test('Refit adds version and downloads to the commands of an UpdateConfig', () =
   ]);
 });
 
-test('a worker that joined after the end of a good Plan: only the Plan is to be deleted', () => {
+test('if a worker joined after the end of a good Plan, the advice is only to delete the Plan', () => {
   const plan = planFor('v1.36.3+k0s.0', 'Completed');
   const joined = decide('v1.36.3+k0s.0', { plan, kubelets: ['v1.36.3+k0s', 'v1.36.2+k0s'] });
   expect(joined.message).toMatch(

@@ -9,14 +9,14 @@ const workersOf = (discovery: object) => ({
 });
 
 test.each([
-  ['without a planSpec', {}, ['w1', 'w2']],
-  ['everything', workersOf({ selector: {} }), ['w1', 'w2']],
-  ['by a label', workersOf({ selector: { labels: 'pool=a' } }), ['w1']],
-  ['by a field', workersOf({ selector: { fields: 'metadata.name=w2' } }), ['w2']],
-  ['by name', workersOf({ static: { nodes: ['w2'] }, selector: {} }), ['w2']],
-  ['by a label that no Node has', workersOf({ selector: { labels: 'pool=b' } }), []],
-  ['controllers only', { commands: [{ k0supdate: { targets: {} } }] }, []],
-])('%s', (_name, settings, names) => {
+  ['all without a planSpec', {}, ['w1', 'w2']],
+  ['all by an empty selector', workersOf({ selector: {} }), ['w1', 'w2']],
+  ['those with a label', workersOf({ selector: { labels: 'pool=a' } }), ['w1']],
+  ['those with a field', workersOf({ selector: { fields: 'metadata.name=w2' } }), ['w2']],
+  ['those that are listed by name', workersOf({ static: { nodes: ['w2'] }, selector: {} }), ['w2']],
+  ['none by a label that no Node has', workersOf({ selector: { labels: 'pool=b' } }), []],
+  ['none if only controllers are listed', { commands: [{ k0supdate: { targets: {} } }] }, []],
+])('the workers that the Plan of an UpdateConfig would update: %s', (_name, settings, names) => {
   const found = targetedWorkers(all, settings as Parameters<typeof targetedWorkers>[1]);
   expect(found.map(({ metadata }) => metadata.name)).toEqual(names);
 });

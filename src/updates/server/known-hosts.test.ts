@@ -20,6 +20,6 @@ test.each([
   ['updates.example.com.evil.example.com', false],
   ['evil.example.com@localhost:x', false],
   ['', false],
-])('%s: %s', (asked, isKnown) => {
+])('whether the Host %s is a name of the update server: %s', (asked, isKnown) => {
   expect(isKnownHost(asked, '::ffff:10.0.0.5', GIVEN)).toBe(isKnown);
 });

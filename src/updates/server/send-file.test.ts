@@ -11,7 +11,7 @@ class Cached extends BlockCache {
   }
 }
 
-test('others have their turn after each block, however fast the client reads', async () => {
+test('other requests have their turn after each block of a file, however fast its client reads', async () => {
   let turns = 0;
   let next = setImmediate(function turn() {
     turns++;

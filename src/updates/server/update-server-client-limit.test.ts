@@ -9,6 +9,6 @@ test.each([
   ['2001:db8::1', '2001:db8:0:0'],
   ['2001:db8:1::', '2001:db8:1:0'],
   ['::1', ':0:0:0'],
-])('%s is %s', (address, client) => {
+])('the address %s counts as the client %s', (address, client) => {
   expect(clientOf(address)).toBe(client);
 });

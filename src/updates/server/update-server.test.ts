@@ -48,7 +48,7 @@ const index = async (
   return response.ok ? readIndex(await response.text()).version : response.status;
 };
 
-test('a channel in both formats and as the redirect of system-upgrade-controller', async () => {
+test('a channel is served in both formats of k0s and as the redirect of system-upgrade-controller', async () => {
   const server = await serve([OLDER, { version: NEW, bytes: BYTES }]);
   const text = async (path: string): Promise<string> =>
     await (await fetch(server.url + path)).text();
@@ -104,17 +104,20 @@ test.each([
   ['behind the end', 'bytes=2500000-', 416, 'bytes */2500000', Buffer.alloc(0)],
   ['backwards', 'bytes=9-5', 200, undefined, BYTES],
   ['two ranges', 'bytes=0-1,4-5', 200, undefined, BYTES],
-])('range: %s', async (_name, range, status, contentRange, bytes) => {
-  const { url } = await serve([{ version: NEW, bytes: BYTES }]);
-  const response = await fetch(`${url}/files/${SHA}/k0s`, { headers: { range } });
-  expect([response.status, response.headers.get('content-range') ?? undefined]).toEqual([
-    status,
-    contentRange,
-  ]);
-  expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
-});
+])(
+  'a client gets the range that it asks for: %s',
+  async (_name, range, status, contentRange, bytes) => {
+    const { url } = await serve([{ version: NEW, bytes: BYTES }]);
+    const response = await fetch(`${url}/files/${SHA}/k0s`, { headers: { range } });
+    expect([response.status, response.headers.get('content-range') ?? undefined]).toEqual([
+      status,
+      contentRange,
+    ]);
+    expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
+  },
+);
 
-test('a copy that is known is not sent again, and a range of another file is void', async () => {
+test('a file that the client has is not sent again, and the range of another file is ignored', async () => {
   const { url } = await serve([{ version: NEW, bytes: BYTES }]);
   const get = async (path: string, headers: Record<string, string>): Promise<Response> =>
     await fetch(url + path, { headers });
@@ -224,7 +227,7 @@ test.each([
   },
 );
 
-test('a Host that is none decides no URL', async () => {
+test('a Host that is no name of a host decides no URL', async () => {
   const { url } = await serve([OLDER]);
   const status = await new Promise((resolve, reject) => {
     const asked = send(
@@ -240,7 +243,7 @@ test('a Host that is none decides no URL', async () => {
   expect(status).toBe(400);
 });
 
-test('every answer is logged and counted', async () => {
+test('every answer of the update server is logged and counted', async () => {
   const server = await serve([OLDER]);
   await index(server, { 'X-SUC-Cluster-ID': 'c1' });
   await fetch(`${server.url}/none`, { method: 'POST' });
