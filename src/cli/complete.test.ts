@@ -84,16 +84,16 @@ test.each<[string, string[]]>([
   ['preview --file ', [':0']],
   ['validate ', [':0']],
   ['version ', [':4']],
-])('%s', async (line, wanted) => {
+])('the completion of the words %j offers what fits', async (line, wanted) => {
   expect((await offered(...line.split(' '))).toSorted()).toEqual(wanted.toSorted());
 });
 
-test('the names of nodes', async () => {
+test('commands about a node are completed with the names of nodes', async () => {
   expect(await offered('why', '--kubeconfig', kubeconfig, '')).toEqual(['w1', 'w2', ':4']);
   expect(await offered('hold', `--kubeconfig=${kubeconfig}`, 'w2')).toEqual(['w2', ':4']);
 });
 
-test('the names of plans; those that two plans share have their namespace', async () => {
+test('commands about a plan are completed with the names of plans, and with a namespace where two plans share a name', async () => {
   const wanted = ['a/server', 'agent', 'b/server', ':4'];
   expect(await offered('pause', '--kubeconfig', kubeconfig, '')).toEqual(wanted);
   expect(await offered('status', '--kubeconfig', kubeconfig, '--plan', '')).toEqual(wanted);

@@ -79,7 +79,7 @@ const LINES: readonly [string, string[]][] = [
   ['refit hold w', []],
 ];
 
-describe.each(SHELLS)('%s', (shell) => {
+describe.each(SHELLS)('the completion in %s', (shell) => {
   const isHere = spawnSync(shell, [PLAIN[shell], '-c', 'exit 0']).status === 0;
   test.for(LINES)('%s', ([line, wanted], context) => {
     context.skip(!isHere, `${shell} is not installed: apt-get install ${shell}`);

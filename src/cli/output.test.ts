@@ -47,7 +47,7 @@ test.each<[number, string[]]>([
   [5, ['1', '2', '3', '4']],
   [4, ['1', '2', '… 2 more lines do not fit']],
   [1, ['1', '… 3 more lines do not fit']],
-])('four lines on a terminal of %d', (rows, drawn) => {
+])('of four lines a terminal of height %d shows as many as fit', (rows, drawn) => {
   const { output, written } = terminal(80, rows);
   drawOn(output)(['1', '2', '3', '4']);
   expect(readable(written[0])).toBe(`${drawn.map((line) => `${line}<K>\n`).join('')}<0J>`);

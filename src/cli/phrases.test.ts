@@ -23,7 +23,7 @@ test.each<[string[], string]>([
   [['a'], 'a'],
   [['a', 'b', 'c'], 'a, b, c'],
   [['a', 'b', 'c', 'd'], 'a, b, c and 1 more'],
-])('%j', (names, text) => {
+])('at most three of the names %j are listed', (names, text) => {
   expect(listed(names, 3)).toBe(text);
 });
 
@@ -33,7 +33,7 @@ test.each<[string, number, string[]]>([
   ['aaa bbb ccc ddd', 7, ['aaa bbb', '  ccc', '  ddd']],
   ['for 29 min 59 s, or 2 h', 12, ['for 29 min', '  59 s, or', '  2 h']],
   ['a wordlongerthantheline b', 8, ['a', '  wordlongerthantheline', '  b']],
-])('%j in lines of %d', (text, width, lines) => {
+])('the text %j is wrapped into lines of %d', (text, width, lines) => {
   expect(wrapped(text, width)).toEqual(lines);
 });
 

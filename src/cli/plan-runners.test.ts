@@ -12,7 +12,7 @@ const BAD = 'the health check errors fails: the value is 0.1, above max 0.05';
 test.each<[string, object, string]>([
   ['of the node', { failure: HOOK, failureReason: 'HookFailed' }, 'Repair what the hook reports'],
   ['of another node', { failure: 'no space left' }, 'Fix the cause'],
-])('a hook that failed %s', (_when, failure, remedy) => {
+])('the advice about a hook that failed %s', (_when, failure, remedy) => {
   const stages = [{ targets: [{ name: 'w1', phase: 'failed', ...failure }] }];
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages };
   const fix = fixOf(withTexts(plan) as unknown as ShownPlan);
@@ -25,13 +25,16 @@ test.each<[string, string | undefined, string]>([
   ['autopilot', 'id1@2026-11-20T08:00:00Z', '--run id1@2026-11-20T08:00:00Z --reason'],
   ['autopilot', "it's mine", "--run 'it'\\''s mine' --reason"],
   ['kubeadm', 'id1', 'run `refit kubeadm apply` again'],
-])('a plan of %s that rolls run %j back', (dialect, rollsBackRun, again) => {
-  const plan = withTexts({ dialect, name: 'autopilot', rollsBackRun });
-  expect(plan.texts.advice.again(plan)).toContain(again);
-  expect(plan.texts.advice.startOver(plan)).toContain(again);
-});
+])(
+  'the advice about a plan of %s that rolls run %j back names what starts it again',
+  (dialect, rollsBackRun, again) => {
+    const plan = withTexts({ dialect, name: 'autopilot', rollsBackRun });
+    expect(plan.texts.advice.again(plan)).toContain(again);
+    expect(plan.texts.advice.startOver(plan)).toContain(again);
+  },
+);
 
-test('an edited Plan that goes back: the record says where to go', () => {
+test('the advice about an edited Plan that goes back names the version of the record', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'edited', stages: [] };
   expect(fixOf(withTexts({ ...plan, rollsBackRun: 'id1' }) as unknown as ShownPlan)).toBe(
     'The edit is not carried out, because the plan had ended. To go back as recorded: run refit rollback autopilot --run id1 --reason TEXT, which replaces this Plan by another one.',

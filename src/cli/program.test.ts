@@ -34,14 +34,14 @@ async function run(...args: string[]): Promise<{ code: number; written: string }
   return { code, written };
 }
 
-test('it runs with its flags and its argument, and its exit code is that of the program', async () => {
+test('a command runs with its flags and its argument, and its exit code is that of the program', async () => {
   expect((await run('toy', 'w1', '--times', '3')).code).toBe(7);
   expect(given.splice(0)).toEqual(['w1', { times: '3' }]);
   expect((await run('box', 'toy', 'w1')).code).toBe(7);
   expect(given.splice(0)).toEqual(['w1', { times: '1' }]);
 });
 
-test('a group may run too, and an option behind its command belongs to the command', async () => {
+test('a group of commands may run, too, and an option behind its command belongs to the command', async () => {
   const options = [new Option('--times <n>', 'how often').default('1')];
   const group: CommandSpec = {
     ...TOY,
@@ -58,7 +58,7 @@ test('a group may run too, and an option behind its command belongs to the comma
   expect(given.splice(0)).toEqual(['w1', { times: '3' }, undefined, { times: '2' }]);
 });
 
-test('it is in the help, with its options and its notes', async () => {
+test('the help shows a command with its options and its notes', async () => {
   expect((await run('--help')).written).toMatch(
     /^ {2}toy \[options\] <node> +Plays with a node\.$/m,
   );
@@ -95,7 +95,7 @@ test.each([
   expect((error as RefitError).text).toContain(meant);
 });
 
-test('its options are checked', async () => {
+test('the options and arguments of a command are checked', async () => {
   await expect(run('toy', 'w1', '--time', '3')).rejects.toThrow("unknown option '--time'");
   await expect(run('toy')).rejects.toThrow("missing required argument 'node'");
   await expect(run('box')).rejects.toThrow('a command is missing');

@@ -44,6 +44,9 @@ test.each<[string, UpgradePolicySpec, string[]]>([
     { plans: [{ dialect: 'kubeadm' }, { dialect: 'capi' }], drain: { pods } },
     [],
   ],
-])('%s', (_what, spec, warnings) => {
-  expect(unfollowedDrain(spec, MODULES)).toEqual(warnings);
-});
+])(
+  'the warnings about fields of the drain that plans do not follow: %s',
+  (_what, spec, warnings) => {
+    expect(unfollowedDrain(spec, MODULES)).toEqual(warnings);
+  },
+);

@@ -35,6 +35,6 @@ test.each<[string, UpgradePolicySpec, string[]]>([
     { plans: [{ dialect: 'kubeadm' }], hooks: [hook('AfterDrain')] },
     [],
   ],
-])('%s', (_what, spec, warnings) => {
+])('the warnings about hooks at a moment that plans do not have: %s', (_what, spec, warnings) => {
   expect(unplacedHooks(spec, MODULES)).toEqual(warnings);
 });

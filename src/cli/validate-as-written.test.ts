@@ -63,7 +63,7 @@ test('an UpdateConfig with cron inside of periodic names the right field', async
   expect(line).not.toContain('is not a time of day');
 });
 
-test('no file at all', async () => {
+test('a path without a file is named with the error of the system', async () => {
   expect(await lineOf(join(directory, 'none.yaml'))).toContain(
     `cannot read ${directory}/none.yaml: ENOENT`,
   );

@@ -40,7 +40,7 @@ test('an item that is wrong is named with its place', async () => {
 test.each<[unknown, string]>([
   [{ a: PLAN }, 'is an object, expected a list'],
   ['none', 'is the text "none", expected a list'],
-])('items that are %j: the message names them', async (items, words) => {
+])('a List whose items are %j is refused with a message that says so', async (items, words) => {
   const path = await fileWith({ apiVersion: 'v1', kind: 'List', items });
   await expect(validate([path], () => {})).rejects.toThrow(`${path}: items: ${words}`);
 });

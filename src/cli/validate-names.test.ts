@@ -43,9 +43,12 @@ test.each([
     () => stringify({ ...buildCattlePlan('k3s'), spec: { upgrade: { imgae: 'a' } } }),
     'spec.upgrade: it has no member imgae (did you mean image?)',
   ],
-])('a misspelt field of %s: the field that it resembles', async (_name, text, message) => {
-  expect(await problemsOf(text())).toContain(message);
-});
+])(
+  'a misspelt field of %s is named with the field that it resembles',
+  async (_name, text, message) => {
+    expect(await problemsOf(text())).toContain(message);
+  },
+);
 
 test.each([
   [
@@ -85,7 +88,7 @@ test.each(NAMED)('a name that the API server refuses: %s of %s', async (kind, ap
   expect(line.split('metadata.name')).toHaveLength(2);
 });
 
-test('a namespace that no namespace can have', async () => {
+test('a name that no namespace can have is refused as the namespace of an object', async () => {
   const plan = buildCattlePlan('k3s');
   const text = stringify({ ...plan, metadata: { name: 'k3s', namespace: 'My.Space' } });
   expect(await problemsOf(text)).toContain(
@@ -101,7 +104,7 @@ test.each(['', null])('the namespace %j is as good as none, as for kubectl', asy
   expect(line).not.toContain('metadata');
 });
 
-test('a name that is too long', async () => {
+test('a name that is too long for an object is refused', async () => {
   const text = stringify({
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'UpgradePolicy',

@@ -56,7 +56,7 @@ test.each<[string, object, readonly string[]]>([
       'UpgradePolicy p: spec.windows[0].timeZone must be',
     ],
   ],
-])('of an UpgradePolicy: %s', async (_, spec, wanted) => {
+])('the wrong times of an UpgradePolicy are named: %s', async (_, spec, wanted) => {
   expect(await problemsIn({ ...POLICY, spec })).toEqual(
     wanted.map((start): unknown => expect.stringContaining(start)),
   );

@@ -35,7 +35,7 @@ async function lineOf(path: string): Promise<string> {
 test.each([
   [1, '1 command'],
   [2, '2 commands'],
-])('a plan with %d', async (count, words) => {
+])('a valid plan with this number of commands is accepted: %d', async (count, words) => {
   const commands = Array.from({ length: count }, () => ({ k0supdate: buildUpdate() }));
   const path = await file(stringify(buildPlan({ commands })));
   let told = '';
@@ -45,7 +45,7 @@ test.each([
   expect(told).toBe(`${path}: Plan autopilot (id1) with ${words} can be carried out\n`);
 });
 
-test('downloads without sha256: a warning for each', async () => {
+test('each download without sha256 gets a warning', async () => {
   const path = await file(
     stringify(
       buildPlan({
@@ -96,7 +96,7 @@ test('a later command with an older version: a warning, since only a policy can 
   );
 });
 
-test('two problems: both, each with field, what was found and what would be right', async () => {
+test('two problems of a file are both named, each with its field, what was found and what would be right', async () => {
   const path = await file(
     stringify(buildPlan({ id: '', commands: [{ k0supdate: buildUpdate({ version: 'latest' }) }] })),
   );
@@ -137,7 +137,7 @@ test.each([
   ['nothing', '', 'is empty, expected one Plan or UpgradePolicy or UpdateConfig'],
   ['no YAML', 'a: [\n', 'is not YAML: Flow sequence in block collection'],
   ['something else', '- 1\n', 'holds a list, expected a Plan'],
-])('%s', async (_name, text, words) => {
+])('a file with something that Refit does not judge is refused: %s', async (_name, text, words) => {
   expect(await lineOf(await file(text))).toContain(`plan.yaml: ${words}`);
 });
 
@@ -329,7 +329,7 @@ test.each<[string, string, string]>([
     }),
     '1 host to upgrade to v1.36.3: the manifest is valid',
   ],
-])('%s', async (_what, text, wanted) => {
+])('a valid file is accepted: %s', async (_what, text, wanted) => {
   const path = await file(text);
   const said: string[] = [];
   await validate([path], (line) => void said.push(line));
@@ -353,7 +353,7 @@ test.each<[string, string, string]>([
     'spec.channel: "ftp://example.com" is not an http or https URL',
   ],
   ['a version of kubeadm', MANIFEST.replace('v1.36.3', 'latest'), 'is not a version'],
-])('%s that is wrong', async (_what, text, wanted) => {
+])('the wrong value is named: %s', async (_what, text, wanted) => {
   expect(await lineOf(await file(text))).toContain(wanted);
 });
 

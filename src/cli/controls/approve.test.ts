@@ -27,11 +27,11 @@ describe('refit approve --wave', () => {
     [1, 'wave 1 needs no approval; the waves of UpgradePolicy slow are 1, 2 (needs approval), 3'],
     [3, 'wave 3 needs no approval; the waves of UpgradePolicy slow are 1, 2 (needs approval), 3'],
     [4, '--wave is 4, but the waves of UpgradePolicy slow are 1, 2 (needs approval), 3'],
-  ])('%d', (wave, expected) => {
+  ])('says whether wave %d needs an approval', (wave, expected) => {
     expect(said(() => assertNeedsApproval({ snapshot, policy }, wave))).toContain(expected);
   });
 
-  test('a policy without waves', () => {
+  test('refuses a plan whose policy has no waves', () => {
     const plain = buildPolicy({ name: 'slow' });
     expect(said(() => assertNeedsApproval({ snapshot, policy: plain }, 1))).toContain(
       'the plan has no waves, because UpgradePolicy slow has none',
@@ -45,7 +45,7 @@ test.each([
     'other',
     '--check is "other", which is no health check of UpgradePolicy slow: it has daemonSets',
   ],
-])('refit accept --check %s', (check, expected) => {
+])('refit accept refuses --check %s with a sentence that says what is wrong', (check, expected) => {
   const checks = [{ kind: 'daemonSets', name: 'daemonSets', pods: 'all' }] as const;
   const checked = buildPolicy({ name: 'slow', health: { checks } });
   expect(said(() => assertIsCheck({ policy: checked }, check))).toContain(expected);

@@ -84,10 +84,10 @@ test('a retry of a node that has not failed is for the plan to which the node be
 test.each<[string, string[], string | undefined, string]>([
   ['the only one', ['open'], undefined, 'open'],
   ['the only one that is not over', ['over', 'image'], undefined, 'image'],
-  ['the last one where all are over', ['over'], undefined, 'over'],
+  ['the last one if all are over', ['over'], undefined, 'over'],
   ['none at all', [], undefined, 'REFIT_CONTROL: there is no plan'],
   [
-    'several',
+    'none of several that are not over',
     ['open', 'image', 'machine'],
     undefined,
     'REFIT_USAGE: several plans are possible: autopilot/autopilot, capi/ns/m, cattle/system-upgrade/image',
@@ -110,6 +110,9 @@ test.each<[string, string[], string | undefined, string]>([
     'plan/other',
     'REFIT_CONTROL: there is no plan plan/other; there is autopilot/autopilot, cattle/system-upgrade/image',
   ],
-])('%s', async (_name, plans, named, chosen) => {
-  expect(await choose(plans, named)).toBe(chosen);
-});
+])(
+  'the plan that a command without a full name chooses: %s',
+  async (_name, plans, named, chosen) => {
+    expect(await choose(plans, named)).toBe(chosen);
+  },
+);

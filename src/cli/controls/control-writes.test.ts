@@ -235,7 +235,7 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     { controls: ABORTED },
     `${PLAN} was aborted (wrong) and cannot be resumed; to start again: delete the Plan and apply it again`,
   ],
-])('%s', async (_name, control, situation, change) => {
+])('what pause and resume write and say: %s', async (_name, control, situation, change) => {
   expect(await give(control, situation)).toEqual(change);
 });
 
@@ -320,19 +320,19 @@ test.each<[string, string, Situation, PlanChange | string]>([
     { annotations: { [RETRY_ANNOTATION]: `w1@${AT}` }, said: [AGAIN, TURN] },
   ],
   [
-    'again',
+    'a node that has a retry already',
     'w1',
     { ...FAILED, controls: { [RETRY_ANNOTATION]: `w1@${AT}` } },
     { said: ['w1 already has a retry.', TURN] },
   ],
   [
-    'after it failed once more, and beside the retry of another one',
+    'a node that failed once more, beside the retry of another node',
     'w1',
     { ...FAILED, controls: { [RETRY_ANNOTATION]: `w1@${later(0)},w2@${later(0)}` } },
     { annotations: { [RETRY_ANNOTATION]: `w2@${later(0)},w1@${AT}` }, said: [AGAIN, TURN] },
   ],
   [
-    'while another one has failed, and the plan is paused',
+    'a node of a paused plan in which another node has failed',
     'w1',
     { ...FAILED, states: { w1: 'SignalApplyFailed', w2: 'SignalApplyFailed' }, controls: PAUSED },
     {

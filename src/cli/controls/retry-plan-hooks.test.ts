@@ -98,7 +98,7 @@ test.each<[string, Case, string]>([
     { annotations: { [RETRY_HOOKS_ANNOTATION]: later(5 * MINUTE) }, isOld: true },
     `no hook of ${TITLE} has failed since its hooks were tried again at ${later(5 * MINUTE)}`,
   ],
-])('retry of a plan whose hook %s', async (_what, given, expected) => {
+])('what retry says of a plan whose hook %s', async (_what, given, expected) => {
   expect(await said(given)).toBe(expected);
 });
 
@@ -117,7 +117,7 @@ test.each<[string, Case, readonly string[] | undefined]>([
   expect(retryableHooks).toEqual(expected);
 });
 
-test('an aborted plan refuses, and so does a name of nothing', async () => {
+test('a retry of hooks is refused for an aborted plan and for a name that is no target', async () => {
   expect(await said({ annotations: { [ABORT_ANNOTATION]: 'no' } })).toMatch(
     /^Plan autopilot \(id1\) was aborted, so its hooks cannot run again; to start again: /,
   );
@@ -135,10 +135,13 @@ test.each<[string, Case, string]>([
     { when: 'AfterPlan', isDone: true },
     `freeze of the plan failed 8 min ago: ${SAID}`,
   ],
-])('why of a plan whose hook failed %s', async (_what, given, expected) => {
-  const plans = [shownAt(await inspected(given), NOW)];
-  const leader = { state: 'held', holder: 'a', since: later(0) } as const;
-  const lines = whyLines({ leader, plans }, undefined, NOW, PIPE).join('\n');
-  expect(lines.split(SAID)).toHaveLength(2);
-  expect(lines).toContain(expected);
-});
+])(
+  'why says which command repeats the hook of a plan that failed %s',
+  async (_what, given, expected) => {
+    const plans = [shownAt(await inspected(given), NOW)];
+    const leader = { state: 'held', holder: 'a', since: later(0) } as const;
+    const lines = whyLines({ leader, plans }, undefined, NOW, PIPE).join('\n');
+    expect(lines.split(SAID)).toHaveLength(2);
+    expect(lines).toContain(expected);
+  },
+);

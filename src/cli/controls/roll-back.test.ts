@@ -44,12 +44,12 @@ async function written(present: Plan): Promise<string[]> {
   return tried;
 }
 
-test('the leader has written the plan meanwhile: it is read again, and the write goes on', async () => {
+test('a roll-back whose plan the leader has written meanwhile reads the plan again and writes it', async () => {
   expect(await written(planAt('1'))).toEqual(['1']);
   expect(await written(planAt('2'))).toEqual(['1', '2']);
 });
 
-test('nothing is written if the spec is another one, or the plan was replaced, or runs again', async () => {
+test('a roll-back writes nothing if the spec is another one, or the plan was replaced, or runs again', async () => {
   await expect(written(planAt('2', 'Completed', 'v9.9.9'))).rejects.toThrow(
     'the plan was changed meanwhile',
   );
@@ -74,7 +74,7 @@ async function runIn(runs: readonly Partial<NodeRolloutRun>[], run: string | und
   );
 }
 
-test('a run that is not in the history: the names of the others, and where to see them', async () => {
+test('the error about a run that is not in the history names the recorded runs and where to see them', async () => {
   const history = [{ id: 'first' }];
   expect(await runIn(history, 'second')).toBe(
     'REFIT_CONTROL: the history of the NodeRollout has no run second; it has first (see the runs with `refit history`)',

@@ -52,7 +52,7 @@ async function give(
   return openWindow({ for: 2 * HOUR, ...flags }, 'ada')({ ...inspection, view }, NOW);
 }
 
-test('it records who opened the window, until when and why, and names the next node', async () => {
+test('refit start records who opened the window, until when and why, and names the next node', async () => {
   const { annotations = {}, said } = await give(SHUT, { reason: ' security fix ' });
   expect(JSON.parse(annotations[OPEN_WINDOW_ANNOTATION] ?? '')).toEqual({
     until: later(2 * HOUR + MINUTE),
@@ -82,7 +82,7 @@ test('the end of an opening is told in the time zone of the windows, too', async
   ]);
 });
 
-test('a blackout still holds, unless the opening names it', async () => {
+test('a blackout still holds after the window was opened, unless the opening names it', async () => {
   const held = await give(WINTER);
   const opened = await give(WINTER, { blackouts: true });
   expect(held.said.at(-1)).toContain('It still waits: UpgradePolicy nightly');
@@ -135,7 +135,7 @@ test.each([
   ['no end', '{"by":"ada"}', undefined],
   ['an end that is no time', '{"until":"tomorrow"}', undefined],
   ['an end', '{"until":"2026-11-20T09:00:00Z","blackouts":"yes"}', '2026-11-20T09:00:00Z'],
-])('an annotation with %s', (_, value, until) => {
+])('the opening in an annotation with %s counts only if its end is a time', (_, value, until) => {
   const metadata = { name: 'p', annotations: { [OPEN_WINDOW_ANNOTATION]: value } };
   const { openWindow: opening } = controlsOn({ metadata });
   expect([opening?.until, opening?.blackouts]).toEqual([until, undefined]);

@@ -16,6 +16,9 @@ test.each([
   [80, 'localhost', undefined],
   [80, 'evil.example', 421],
   [80, 'localhost:8080', 421],
-])('port %i, Host %s', (port, host, code) => {
-  expect(codeFor(port, host)).toBe(code);
-});
+])(
+  'whether a dashboard at port %i answers the Host %s is decided by name and port',
+  (port, host, code) => {
+    expect(codeFor(port, host)).toBe(code);
+  },
+);

@@ -55,7 +55,7 @@ function previewed(text: string) {
   return previewText(text, { kubeconfig }, sessionParts);
 }
 
-test('a preview of a plan that is not applied over the one of the cluster, with its order', async () => {
+test('a preview shows the order of a plan that is not applied yet, and that the cluster has one of this name', async () => {
   const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
   const { metadata, ...rest } = buildPlan({ id: 'id2', commands: [{ k0supdate }] });
   const text = JSON.stringify({ ...rest, metadata: { name: metadata.name } });
@@ -125,7 +125,7 @@ test.each<[ActionRequest, boolean, RegExp]>([
     true,
     /^Plan autopilot \(id1\) is aborted: wrong\.\n/,
   ],
-])('%j', async (request, isDone, text) => {
+])('the answer to the action %j', async (request, isDone, text) => {
   const result = await act(request);
   expect({ isDone: result.isDone, text: result.lines.join('\n') }).toEqual({
     isDone,

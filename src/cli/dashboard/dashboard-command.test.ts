@@ -48,18 +48,18 @@ async function listening() {
   return { server, port: address.port };
 }
 
-test('a kubeconfig that does not exist', async () => {
+test('the dashboard refuses a kubeconfig that does not exist in one line that names it', async () => {
   const kubeconfig = join(await temporaryFolder(), 'nosuch');
   expect(await refusalOf({ kubeconfig })).toMatch(/^REFIT_\w+: .*nosuch.*$/);
 });
 
-test('a kubeconfig that is none', async () => {
+test('the dashboard refuses a file that is no kubeconfig in one line that names it', async () => {
   const kubeconfig = join(await temporaryFolder(), 'broken');
   await writeFile(kubeconfig, 'clusters: 7\n');
   expect(await refusalOf({ kubeconfig })).toMatch(/^REFIT_\w+: .*broken.*$/);
 });
 
-test('an API server that is down', async () => {
+test('the dashboard says in one line that the API server does not answer', async () => {
   const folder = await temporaryFolder();
   const plane = await startSandboxPlane(folder);
   const kubeconfig = await plane.kubeconfig('admin');
@@ -69,7 +69,7 @@ test('an API server that is down', async () => {
   );
 });
 
-test('a port in use', async () => {
+test('the dashboard says in one line that its port is in use', async () => {
   const plane = await startSandboxPlane(await temporaryFolder());
   onTestFinished(async () => await plane.stop());
   const kubeconfig = await plane.kubeconfig('admin');

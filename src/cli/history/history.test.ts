@@ -116,7 +116,7 @@ test.each<[string, Partial<NodeRolloutRun>, readonly string[]]>([
       '      w2 failed: the disk is broken',
     ],
   ],
-])('a run that %s', (_name, run, lines) => {
+])('the history shows the lines of a run that %s', (_name, run, lines) => {
   expect(linesOf({ ...RUN, ...run })).toEqual(lines);
 });
 

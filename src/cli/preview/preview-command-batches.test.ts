@@ -38,7 +38,7 @@ function nodesOf({ stages }: PlanPreview, stage: number): (readonly string[])[] 
   return stages[stage]?.batches.map(({ nodes }) => nodes) ?? [];
 }
 
-test('a Plan of k0s: stages in order, batches by slots, and what waits', async () => {
+test('the preview of a Plan of k0s shows stages in order, batches by slots, and what waits', async () => {
   const view = await preview('autopilot', plan, workers);
   expect(view).toMatchObject({ phase: 'new', stages: [{ maxInFlight: 1 }, { maxInFlight: 2 }] });
   expect(textOf(view)).toBe(`Plan autopilot (id1)  new
@@ -55,7 +55,7 @@ test('a Plan of k0s: stages in order, batches by slots, and what waits', async (
 `);
 });
 
-test('a Plan of the system-upgrade-controller', async () => {
+test('the preview of a Plan of the system-upgrade-controller shows batches by its concurrency', async () => {
   const hosts = names(3).map((name) =>
     buildNode(name, { labels: { 'kubernetes.io/hostname': name } }),
   );
@@ -148,7 +148,7 @@ test('nodes that run the version already: told, and a batch of them takes a seco
   );
 });
 
-test('a stage whose nodes all run the version already is no plan without targets', async () => {
+test('the preview of a stage whose nodes all run the version already does not say that it has no targets', async () => {
   const there = (name: string): Node => ({
     ...signalled(buildNode(name), {
       planId: 'last',
@@ -279,7 +279,7 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
   expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a batch; ');
 });
 
-test('nothing more starts: no batch is shown, and no time', async () => {
+test('the preview of a plan that starts no more nodes shows neither a batch nor a time', async () => {
   const status = statusOf(
     'SchedulableWait',
     [],

@@ -371,7 +371,7 @@ test('preview and status warn about a tool of the policy that was not found', as
   expect(textOf(view)).toContain(`  warning  ${notFound}\n`);
 });
 
-test('pods that may not be seen: said so, and no drain is called possible', async () => {
+test('a preview without the right to list pods says so, and calls no drain possible', async () => {
   const drainPreview: Sources['drainPreview'] = async () =>
     await Promise.reject(new Error('pods is forbidden'));
   const view = await previewIn({ sources: { drainPreview } });

@@ -78,7 +78,7 @@ async function report(missing: readonly string[] = [], events = EVENTS): Promise
   return reportOf({ status, rollouts: [], missing, events }, NOW);
 }
 
-test('the sums of a plan with a node that failed', async () => {
+test('the report has the sums of a plan with a node that failed', async () => {
   const { versions, steps, longest, failures, rolledBack, plan: shown } = await report();
   expect(versions).toContainEqual({
     role: 'controller',

@@ -145,7 +145,7 @@ test('json is what docs/reference/cli.md describes', async () => {
   expect(JSON.parse(render(await look(T0 + MINUTE), 'json', T0 + MINUTE, LOOK))).toEqual(EXPECTED);
 });
 
-test('the same an hour later, to the byte: an end is told as a moment, and only where it is no other process that knows it', async () => {
+test('the JSON form of a plan that has ended is the same hours later, to the byte', async () => {
   const at = async (now: number): Promise<string> => render(await look(now), 'json', now, LOOK);
   expect(await at(T0 + 5 * HOUR)).toBe(await at(T0 + MINUTE));
 });
@@ -186,7 +186,7 @@ test("a node of a plan that k0s's own leader ran ends when the node says so, and
   expect(bar).toMatch(/28 s$/);
 });
 
-test('yaml says the same, one line a value', () => {
+test('the YAML form says the same as the JSON form, with one line for each value', () => {
   const text = render({ leader: { state: 'none' }, plans: [] }, 'yaml', T0, LOOK);
   expect(text).toBe('leader:\n  state: none\nplans: []\n');
   const reason = { code: 'NodeNotReady', message: `node ${'x'.repeat(200)} is not Ready` } as const;

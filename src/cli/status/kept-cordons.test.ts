@@ -79,23 +79,26 @@ const found = (status: string): Node =>
 test.each([
   ['before it starts', cordoned(buildNode('w2')), found('Restart'), 'w2'],
   ['while it runs', buildNode('w2'), found('Restart'), 'w1'],
-])('k0s, %s', async (_name, other, first, name) => {
-  const seen = await told('autopilot', RUNS, first, other);
-  const sentence = BEFORE.replace('w1', name);
-  for (const text of [seen.status, seen.preview, seen.ofPlan])
-    expect(text).toContain(sentence.slice(3));
-  expect(seen.view.plans[0]?.cordoned).toContainEqual({ target: name, message: sentence });
-  expect(seen.ofNode).toContain(`cordon  ${BEFORE}`);
-});
+])(
+  'a cordon from before the plan is told in a Plan of k0s %s',
+  async (_name, other, first, name) => {
+    const seen = await told('autopilot', RUNS, first, other);
+    const sentence = BEFORE.replace('w1', name);
+    for (const text of [seen.status, seen.preview, seen.ofPlan])
+      expect(text).toContain(sentence.slice(3));
+    expect(seen.view.plans[0]?.cordoned).toContainEqual({ target: name, message: sentence });
+    expect(seen.ofNode).toContain(`cordon  ${BEFORE}`);
+  },
+);
 
-test('k0s, after the end', async () => {
+test('a cordon from before the plan is told in a Plan of k0s after its end', async () => {
   const seen = await told('autopilot', ENDED, found('Completed'), buildNode('w2'));
   expect(seen.status).toContain(`cordon  ${BEFORE}`);
   expect(seen.ofNode).toContain(`cordon  ${BEFORE}`);
   expect(seen.ofPlan).toContain(`cordon  ${BEFORE}`);
 });
 
-test('k0s, after the end, of a node whose signal does not say that it was cordoned before', async () => {
+test('after the end of a Plan of k0s a cordon may be from before or since if the signal of the node does not say so', async () => {
   const done = cordoned(
     signalled(buildNode('w1'), { status: 'Completed', timestamp: later(2000) }),
   );
@@ -103,7 +106,7 @@ test('k0s, after the end, of a node whose signal does not say that it was cordon
   expect(status).toContain(`cordon  ${SINCE}`);
 });
 
-test('several nodes share a line', async () => {
+test('several nodes with a cordon from before the plan share a line', async () => {
   const { status } = await told('autopilot', RUNS, found('Restart'), cordoned(buildNode('w2')));
   expect(status).toContain(`cordon  ${BEFORE}; the same holds for w2\n`);
 });
@@ -121,7 +124,7 @@ test.each([
   );
 });
 
-test('a Plan of Rancher that cordons, and one that does not', async () => {
+test('a cordon from before the plan is told in a Plan of Rancher, whether it cordons or not', async () => {
   for (const cordon of [true, false]) {
     const host = buildNode('w1', { labels: { 'kubernetes.io/hostname': 'w1' } });
     const seen = await told('cattle', buildCattlePlan('p', { cordon }), cordoned(host));
@@ -130,7 +133,7 @@ test('a Plan of Rancher that cordons, and one that does not', async () => {
   }
 });
 
-test('kubeadm', async () => {
+test('a cordon from before the plan is told in a kubeadm upgrade', async () => {
   const request = {
     version: 'v1.36.3',
     concurrent: 1,
@@ -152,7 +155,7 @@ test('kubeadm', async () => {
     expect(text).toMatch(new RegExp(`cordon +${BEFORE}`));
 });
 
-test('Cluster API', async () => {
+test('a cordon from before the plan is told of a Machine of Cluster API', async () => {
   const node = withRequest(cordoned(buildNode('w1')), {
     uid: 'machine',
     machine: 'fleet/m',

@@ -46,7 +46,7 @@ test.each<[string, Lease | undefined, object]>([
     lease({ holderIdentity: 'abc', renewTime: later(-46 * SECOND) }),
     { state: 'silent', holder: 'abc', since: later(-46 * SECOND) },
   ],
-])('%s', (_name, given, expected) => {
+])('who leads by the Lease: %s', (_name, given, expected) => {
   expect(leaderOf(given, T0)).toEqual(expected);
 });
 
@@ -66,7 +66,7 @@ test('a session whose dialects have no known lease knows no leader, and asks for
   expect(await askLeader(reading, T0)).toEqual({ state: 'unknown' });
 });
 
-test('any other refusal is told', async () => {
+test('a refusal to read the Lease for another reason is an error', async () => {
   const error = refusal(500, 'InternalError');
   const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
   await expect(

@@ -49,10 +49,15 @@ async function installed(
 
 test.each<[string, string[], string, string[]]>([
   ['one of two kinds is served', ['example.com'], 'n1', ['table', 'on-nodes']],
-  ['both are', ['example.com', 'other.example.com'], 'n1', ['table', 'other', 'on-nodes']],
-  ['neither is, and no Node is a plan', [], 'n1', ['table', 'other', 'on-nodes']],
-  ['neither is, and a Node is a plan', [], 'planned', ['on-nodes']],
-])('%s', async (_name, groups, node, wanted) => {
+  [
+    'both kinds are served',
+    ['example.com', 'other.example.com'],
+    'n1',
+    ['table', 'other', 'on-nodes'],
+  ],
+  ['neither kind is served, and no Node is a plan', [], 'n1', ['table', 'other', 'on-nodes']],
+  ['neither kind is served, and a Node is a plan', [], 'planned', ['on-nodes']],
+])('the dialects whose plans are listed if %s', async (_name, groups, node, wanted) => {
   expect(await installed(groups, node)).toEqual(wanted);
 });
 

@@ -98,7 +98,7 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
       'Fix the cause (see the log of its Job while the Job exists, and the log of the kubelet on the node), then run: refit retry a --plan cattle/system-upgrade/p',
     ],
   ],
-])('%s', async (_name, spec, told, status, lines) => {
+])('what status says about a Plan of Rancher if %s', async (_name, spec, told, status, lines) => {
   const conditions = told.map(([type, is, reason, message = '']) => ({
     type,
     status: is,

@@ -33,7 +33,7 @@ test.each<[PlanFilter, string[]]>([
   [{ plan: 'server' }, ['cattle/system-upgrade/server']],
   [{ plan: 'server', dialect: 'autopilot' }, []],
   [{ plan: 'plan/autopilot' }, ['autopilot/autopilot']],
-])('%j', (filter, wanted) => {
+])('the plans that the filter %j keeps', (filter, wanted) => {
   expect(ALL.filter((each) => isKept(each, filter)).map(refOf)).toEqual(wanted);
 });
 
@@ -44,7 +44,7 @@ test.each([
   'cattle/server',
   'system-upgrade/server',
   'cattle/system-upgrade/server',
-])('%s names it', (name) => {
+])('the name %s means the Plan server of Rancher', (name) => {
   expect(ALL.filter((each) => isNamed(each, name)).map(refOf)).toEqual([
     'cattle/system-upgrade/server',
   ]);

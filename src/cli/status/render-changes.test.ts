@@ -39,7 +39,7 @@ function told(before: ShownStatus | undefined, after: ShownStatus): string[] {
   return lines.map((line) => line.slice(later(0).length + 1));
 }
 
-test('the first view: sums, what is open, and how the plan is', async () => {
+test('a watch first tells the sums, what is open, and how the plan is', async () => {
   const view = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
   expect(told(undefined, view)).toEqual([
     'Plan autopilot has 1 of 3 workers done',
@@ -48,12 +48,12 @@ test('the first view: sums, what is open, and how the plan is', async () => {
   ]);
 });
 
-test('nothing changed: nothing is told', async () => {
+test('a watch tells nothing if nothing has changed', async () => {
   const view = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
   expect(told(view, view)).toEqual([]);
 });
 
-test('a step, then the end of one, then a wait for a gate', async () => {
+test('a watch tells the step of a node, then its end, then its wait for a gate', async () => {
   const plan = planWith('SignalCompleted', 'SignalSent');
   const sent = await look([plan], [W1, signalled(W2)]);
   const restart = await look([plan], [W1, signalled(W2, { status: 'Restart' })]);
@@ -73,7 +73,7 @@ const allDone = (stage: StageJson): StageJson => ({
   targets: stage.targets.map((target) => ({ ...target, phase: 'done' })),
 });
 
-test('a node that is done: how far the plan is, and how long the rest takes', async () => {
+test('if a node is done, a watch tells how far the plan is and how long the rest takes', async () => {
   const at = async (w2: string, spent: number): Promise<ShownStatus> => {
     const view = await look([planWith('SignalCompleted', w2)], [W1, W2]);
     const plans = view.plans.map((plan) => ({
@@ -138,7 +138,7 @@ test('the lines of a kubeadm upgrade do not name the ConfigMap that records it',
   expect(told(undefined, { ...view, plans })[0]).toBe('kubeadm has 1 of 3 workers done');
 });
 
-test('a failure, and the end of the plan', async () => {
+test('a watch tells the failure of a node and the end of the plan', async () => {
   const sent = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
   const failed = await look(
     [planWith('SignalCompleted', 'SignalApplyFailed', 'ApplyFailed', 'w2: no socket')],
@@ -161,7 +161,7 @@ test('a plan that is replaced under its name is another plan', async () => {
   ]);
 });
 
-test('no plan, a plan, and no plan again', async () => {
+test('a watch tells that there is no plan, that one came, and that it is gone again', async () => {
   const none = await look([], []);
   const one = await look([planWith('SignalPending', 'SignalPending')], [W1, W2]);
   expect(told(undefined, none)).toEqual(['There is no plan.']);
@@ -172,7 +172,7 @@ test('no plan, a plan, and no plan again', async () => {
   expect(told(one, none)).toEqual(['There is no plan.', 'Plan autopilot is gone']);
 });
 
-test('nobody leads, the API server is silent: told once, without the growing age', async () => {
+test('a watch tells once, without the growing age, that nobody leads and that the API server is silent', async () => {
   const plans = [planWith('SignalPending', 'SignalPending')];
   const led = await look(plans, [W1, W2]);
   const silent = await look(plans, [W1, W2], {

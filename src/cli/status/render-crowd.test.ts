@@ -41,7 +41,7 @@ function stateOf(index: number, inFlight: number): string {
   return index < 3000 + inFlight ? 'SignalSent' : 'SignalPending';
 }
 
-test('500 in flight: how many at what, and who has been there longest', async () => {
+test('of 500 nodes in progress status tells how many are at which step, and which has been there longest', async () => {
   const signals = (index: number): OriginalSignal => {
     if (index % 3 === 0) return {};
     const timestamp = later(index === 3121 ? 2 * MINUTE : 20 * MINUTE);
@@ -66,7 +66,7 @@ test('500 in flight: how many at what, and who has been there longest', async ()
   ]);
 });
 
-test('1,000 that are not Ready: how many, and the first of them', async () => {
+test('of 1,000 nodes that are not Ready status tells their number and the first of them', async () => {
   const notReady = new Set(Array.from({ length: 1000 }, (_, index) => 3000 + index));
   expect((await textOf(0, () => ({}), notReady)).slice(2)).toEqual([
     '  NODE                    STATE  FOR  MESSAGE',
@@ -79,7 +79,7 @@ test('1,000 that are not Ready: how many, and the first of them', async () => {
   ]);
 });
 
-test('a hundred failures: the first ones, and where the rest is told', async () => {
+test('of a hundred failures status tells the first ones, and where the others are told', async () => {
   const lines = await textOf(100, () => ({ status: 'Failed', timestamp: later(MINUTE) }));
   expect(lines[1]).toBe('  workers  3000/5000  100 failed, 1900 pending');
   expect(lines.filter((line) => /^ {2}node-3\d+ +failed/.test(line))).toHaveLength(8);

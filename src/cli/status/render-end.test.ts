@@ -30,7 +30,7 @@ function planOf(controllers: string[], workers: string[], status: Plan['status']
   return buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }, status);
 }
 
-describe('at the end', () => {
+describe('status at the end of a plan', () => {
   const failedWorkers = [
     signalled(W1, at('FailedDownload'), report({ reason: '404' })),
     signalled(
@@ -47,7 +47,7 @@ describe('at the end', () => {
     'w1: FailedDownload: 404',
   );
 
-  test('all is done', async () => {
+  test('shows that all nodes are done', async () => {
     const status = statusOf(
       'Completed',
       recorded({ c1: 'SignalCompleted' }),
@@ -62,7 +62,7 @@ describe('at the end', () => {
     ]);
   });
 
-  test("k0s's own leader records no end: the nodes tell when it was", async () => {
+  test("takes the time from the nodes if k0s's own leader recorded no end", async () => {
     const status = statusOf('Completed', recorded({ c1: 'SignalCompleted' }), []);
     const c1 = signalled(C1, {
       created: later(1000),
@@ -73,7 +73,7 @@ describe('at the end', () => {
     expect(header).toBe('Plan autopilot (id1)  done 1/1 after 44 s, 15 s ago  to v1.36.3+k0s.2');
   });
 
-  test("a rule that k0s's own leader does not know: who leads, and what Refit would do", async () => {
+  test('names the leader of k0s if it does not know a rule, and what Refit would do', async () => {
     const newer = { ...W2, status: { ...W2.status, nodeInfo: { kubeletVersion: 'v1.37.0+k0s' } } };
     const status = statusOf(
       'SchedulableWait',
@@ -95,7 +95,7 @@ describe('at the end', () => {
     );
   });
 
-  test('what the leader cannot decide, by its own word', async () => {
+  test('says in the words of the leader what it cannot decide', async () => {
     const blocked = [
       {
         type: 'Blocked',
@@ -112,7 +112,7 @@ describe('at the end', () => {
     );
   });
 
-  test('a failed node that runs the version all the same needs no retry', async () => {
+  test('proposes no retry of a failed node that runs the version all the same', async () => {
     const there = (name: string): Node => {
       const node = signalled(
         buildNode(name),
@@ -146,7 +146,7 @@ describe('at the end', () => {
     );
   });
 
-  test('every failure with its reason, and what became of the node', async () => {
+  test('shows every failure with its reason and what became of the node', async () => {
     expect(await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers })).toEqual([
       'Plan autopilot (id1)  failed 0/3 after 39 s, 20 s ago  to v1.36.3+k0s.2',
       '  workers  0/3  ✗✗✗',
@@ -163,7 +163,7 @@ describe('at the end', () => {
     ]);
   });
 
-  test('a deadline: said once, in the words of the engine', async () => {
+  test('names a missed deadline once, in the words of the engine', async () => {
     const why = 'w3 did not report within its deadline at Restart';
     const status = statusOf('ApplyFailed', [], recorded({ w3: 'SignalApplyFailed' }), why);
     const lines = await textOf({ plans: [buildPlan({}, status)], workers: failedWorkers });
@@ -175,7 +175,7 @@ describe('at the end', () => {
     expect(lines.filter((line) => line.includes('deadline'))).toHaveLength(1);
   });
 
-  test('wide: one line for each target', async () => {
+  test('has one line for each target in its wide form', async () => {
     const lines = await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers }, 'wide');
     expect(lines.slice(2, 6)).toEqual([
       '  NODE  STATE              FOR   ROLE    FROM           TO             AGENT      MESSAGE',
@@ -185,7 +185,7 @@ describe('at the end', () => {
     ]);
   });
 
-  test('wide: a target that has not started shows the version that it runs', async () => {
+  test('shows in its wide form the version that runs on a target that has not started', async () => {
     const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion: 'v1.36.2+k0s' } } };
     const plans = [running([], recorded({ w1: 'SignalPending' }))];
     const lines = await textOf({ plans, workers: [node] }, 'wide');
@@ -195,11 +195,11 @@ describe('at the end', () => {
   });
 });
 
-describe('on a terminal', () => {
+describe('status on a terminal', () => {
   const terminal = { hasColours: true, size: () => ({ columns: 60, rows: 24 }) };
   const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
 
-  test('long sentences are broken below themselves', async () => {
+  test('breaks long sentences below their beginning', async () => {
     const situation = {
       plans: [running(recorded({ w1: 'SignalPending' }), [])],
       leader: { state: 'silent', holder: 'a', since: later(-MINUTE) },
@@ -211,7 +211,7 @@ describe('on a terminal', () => {
     ]);
   });
 
-  test('colours change nothing but colours', async () => {
+  test('has the same text with and without colours', async () => {
     const situation = {
       plans: [running(FIRST, WORKERS)],
       controllers: [signalled(C1, at('Restart')), C2, C3],

@@ -41,7 +41,7 @@ test('a Plan of k0s that was not edited is done', async () => {
   expect([phase, reason]).toEqual(['done', undefined]);
 });
 
-test('a new version that was applied over an ended Plan: nothing ran, and nothing says done', async () => {
+test('status does not call a Plan done if a new version was applied after its end and nothing ran', async () => {
   const view = await look(edited);
   expect(view).toMatchObject({
     phase: 'edited',
@@ -72,7 +72,7 @@ test('a Plan that failed and was edited: a retry continues it with the edit, for
   );
 });
 
-test('a node that was added to the list of an ended Plan', async () => {
+test('status says that a node which was added to the list of an ended Plan was not part of it', async () => {
   const more = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const view = await look(buildPlan({ commands: [{ k0supdate: more }] }, COMPLETED));
   expect(view.reason).toContain('w2 is listed now but was not part of the plan when it ended');

@@ -79,7 +79,7 @@ test('a held node does not queue for a slot', async () => {
   expect((await waitsFor({ w2: BEN, w3: BEN })).join()).not.toContain('queued');
 });
 
-test('only held nodes are left: nothing is next', async () => {
+test('no node is next if only held nodes are left', async () => {
   const holds = { ...HOLDS, w2: { reason: 'x' } };
   const status = await look('SchedulableWait', PENDING, holds);
   expect(status.plans[0]?.next).toEqual([]);
@@ -138,7 +138,7 @@ test('refit retry --skipped names the nodes that are still held', async () => {
   ]);
 });
 
-test('what people decided has its own line, and is no warning', async () => {
+test('a decision of people has its own line, and is no warning', async () => {
   const status = await look('SchedulableWait', PENDING, {});
   const sentence = 'wave 2 is approved, says ann';
   const plans = status.plans.map((plan) => ({ ...plan, decided: [sentence] }));

@@ -326,7 +326,7 @@ describe('while it runs', () => {
     expect(await textOf(situation)).toEqual(lines);
   });
 
-  test('two commands: which controllers, and both versions', async () => {
+  test('a Plan with two commands shows both versions and whose controllers come first', async () => {
     const update = buildUpdate({ targets: { controllers: listed('c1') } });
     const commands = [
       { k0supdate: update },

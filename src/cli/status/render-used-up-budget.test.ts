@@ -57,7 +57,7 @@ const ONE = { failureBudget: 1 };
 const TWO_FAILED =
   '2 nodes failed (w1, w2), more than failureBudget 1 of UpgradePolicy nightly allows, so w3 never started';
 
-test('a field of its own, and a line in status and why', async () => {
+test('a used-up budget has a field of its own, and a line in status and why', async () => {
   const view = await look({ policy: ONE });
   expect(view.plans[0]).toMatchObject({ phase: 'failed', stopped: TWO_FAILED });
   const medium = mediumOf(LOOK);
@@ -89,7 +89,7 @@ test.each<[string, Case, string]>([
     },
     'drain.onDeadline: Stop of UpgradePolicy nightly ends the plan at a drain that takes too long, so w3 never started',
   ],
-])('%s', async (_name, given, stopped) => {
+])('the line about nodes that never started names the cause: %s', async (_name, given, stopped) => {
   expect((await look(given)).plans[0]?.stopped).toBe(stopped);
 });
 
@@ -115,6 +115,6 @@ test.each<[string, Case]>([
   ],
   ['that runs', { state: 'SchedulableWait' }],
   ['that is within a budget which was raised since', { policy: { failureBudget: 5 } }],
-])('nothing is said of a plan %s', async (_name, given) => {
+])('no line about nodes that never started is shown for a plan %s', async (_name, given) => {
   expect((await look({ policy: ONE, ...given })).plans[0]).not.toHaveProperty('stopped');
 });

@@ -52,7 +52,7 @@ const TARGETS = [
   open('w6'),
 ];
 
-test('the rest takes as many rounds as slots need, each as long as a typical node', () => {
+test('the estimate for the rest of a plan counts rounds by slots, each as long as a typical node', () => {
   expect(percentOf(planOf(TARGETS))).toBe(50);
   expect(remainingOf(planOf(TARGETS), T0)).toBe(2 * 60_000);
 });
@@ -103,7 +103,7 @@ test('a short wait of a node in progress does not take the estimate away', () =>
 
 const medium = (width: number) => ({ width, paint: (_style: unknown, text: string) => text });
 
-test('the first line says it', () => {
+test('the first line of a plan has its share of nodes that are done and the estimate of its rest', () => {
   expect(renderPlan(planOf(TARGETS), 'text', T0 + MINUTE, medium(200))[0]).toBe(
     'Plan autopilot (id1)  running 3/6 for 1 min, 50 %, about 2 min left  to v1.36.3+k0s.2',
   );

@@ -403,7 +403,7 @@ test.each<[string, Case, readonly string[]]>([
     { sources: { drainPreview: async () => await Promise.reject(new Error('pods is forbidden')) } },
     ['\n  next    w1\n', '\n  unknown whether nodes can be drained: pods is forbidden\n'],
   ],
-])('%s', async (_name, given, said) => {
+])('why explains %s', async (_name, given, said) => {
   const text = await whyOf(given);
   for (const part of said) expect(text).toContain(part);
 });
@@ -429,7 +429,7 @@ test.each<[string, Case]>([
   expect(one).toContain('\n  ends    when ');
 });
 
-test('of a plan that ended well nothing more is told', async () => {
+test('why tells nothing more about a plan that ended well', async () => {
   const text = await whyOf({
     states: ['SignalCompleted', 'SignalCompleted'],
     state: 'Completed',
@@ -438,7 +438,7 @@ test('of a plan that ended well nothing more is told', async () => {
   expect(text).toBe('Plan autopilot (id1)  done 2/2 after 1 min, 9 min ago  to v1.36.3+k0s.2');
 });
 
-test('hundreds at one point are asked about in part only', async () => {
+test('of hundreds of nodes at one step why asks about a part only', async () => {
   const names = Array.from({ length: 100 }, (_, index) => `w${index}`);
   const asked: string[] = [];
   const drain: Sources['drain'] = async (node) => {

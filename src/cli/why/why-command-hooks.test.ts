@@ -105,7 +105,7 @@ test.each<[string, Case, string]>([
     },
     'unknown the results of hooks: noderollouts is forbidden',
   ],
-])('why of %s', async (_what, given, expected) => {
+])('why says the state of the hook for %s', async (_what, given, expected) => {
   expect(whyLines(await statusWith(given), 'w1', NOW, PIPE).join('\n')).toContain(expected);
 });
 

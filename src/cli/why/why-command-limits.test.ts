@@ -27,7 +27,7 @@ async function lookOf(plan: Parameters<typeof kubeadmView.resolve>[0], node: Nod
   return await observe(inputs, buildViewParts(), NOW);
 }
 
-test('of a kubeadm host that is verified: when the verification gives up, whatever its whole upgrade may take', async () => {
+test('why says of a kubeadm host that is verified when the verification gives up, whatever the deadline of its whole upgrade', async () => {
   const hosts = { leader: [], followers: [], certificates: [], kubelets: [], workers: ['w1'] };
   const fresh = {
     ...newPlan({ version: 'v1.36.3', concurrent: 1, ...hosts }, ''),

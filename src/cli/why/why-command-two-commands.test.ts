@@ -20,7 +20,7 @@ async function viewOf(plan: Plan, workers: readonly Node[]) {
   return { leader: { state: 'held', holder: 'a', since: later(0) } as const, plans };
 }
 
-test("a node that still works for a plan which k0s's own leader has ended", async () => {
+test("why says that a node still works for a Plan that k0s's own leader has ended", async () => {
   const update = buildUpdate({
     targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 2 } } },
   });
@@ -38,7 +38,7 @@ test("a node that still works for a plan which k0s's own leader has ended", asyn
   expect(lines).toContain('w2 Restart (1 min)');
 });
 
-test('a node of two commands that works for the first', async () => {
+test('why says that the second command of a node waits while the node works for the first', async () => {
   const first = buildUpdate({
     targets: { workers: { ...listed('w1'), limits: { concurrent: 1 } } },
   });

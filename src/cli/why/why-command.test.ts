@@ -93,7 +93,7 @@ const W1 = signalled(buildNode('w1'), {
 const W2 = buildNode('w2');
 const W3 = buildNode('w3');
 
-test('no plan, and a node of none', async () => {
+test('why says that there is no plan, and refuses a node that no plan has', async () => {
   expect(why([])).toEqual(['There is no plan.']);
   const plans = await lookAt([running], [], [W1, W2, W3], NOW);
   for (const given of [plans, []])
@@ -270,7 +270,7 @@ test('the chief line is about a node that is stuck before it is about the queue'
   expect(pending).toContain('not started: w1: no socket');
 });
 
-test('if there are several plans, the advice names the plan', async () => {
+test('if there are several plans, the advice of why names the plan', async () => {
   const [view] = await lookAt([running], [], [W1, W2], NOW);
   if (view === undefined) throw new Error('the plan is not shown');
   expect(why([view])[0]).toMatch(/\n {2}you can refit pause, refit abort$/);
@@ -330,7 +330,7 @@ test('a node that others were let past, since it does not tell yet what an earli
   expect(text).toContain('\n  ends    when the node reports the version of the earlier command');
 });
 
-test('a controller behind one that a gate holds', async () => {
+test('why of a controller names the gate that holds the controller before it', async () => {
   const bare = buildPlan(
     {},
     statusOf('Schedulable', recorded({ c1: 'SignalPending', c2: 'SignalPending' }), []),
@@ -362,14 +362,14 @@ test('an API server that is behind: what would be newer than it, and what ends t
   }
 });
 
-test('nobody leads', async () => {
+test('why says that nobody leads and that no node starts until then', async () => {
   const [text] = why(await lookAt([running], [], [W1, W2, W3], NOW), undefined, { state: 'none' });
   expect(text).toMatch(
     /^ {2}why {5}No leader: no refit controller holds lease k0s-autopilot\/k0s-autopilot-controller\. No new node starts until one runs\.\n {2}ends {4}when a refit controller runs and acquires the lease\n {2}now/m,
   );
 });
 
-test('a plan that failed: why, and what to do; of its nodes too', async () => {
+test('why says of a failed plan, and of its nodes, why it failed and what to do', async () => {
   const gone = signalled(buildNode('w1'), {
     created: later(1000),
     status: 'Failed',
@@ -398,7 +398,7 @@ test('a plan that will be refused waits for nothing', async () => {
   expect(text).not.toContain('  ends ');
 });
 
-test('without targets', async () => {
+test('why says of a plan without targets that nothing was done', async () => {
   const none = buildPlan(
     { commands: [{ k0supdate: buildUpdate({ targets: {} }) }] },
     statusOf('Completed', [], [], 'there was no target, so nothing was done'),
@@ -408,7 +408,7 @@ test('without targets', async () => {
   );
 });
 
-test('done', async () => {
+test('why shows only the first line of a plan that is done', async () => {
   const done = buildPlan(
     { commands: [{ k0supdate: buildUpdate({ targets: { workers: listed('w1') } }) }] },
     statusOf('Completed', [], recorded({ w1: 'SignalCompleted' })),
@@ -439,7 +439,7 @@ test('a Plan of the system-upgrade-controller: whose work it is, and what is wro
   );
 });
 
-test('kubeadm and Cluster API', async () => {
+test('why explains a kubeadm upgrade and a Machine of Cluster API', async () => {
   const request = {
     version: 'v1.36.3',
     concurrent: 1,

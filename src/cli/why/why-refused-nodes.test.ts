@@ -40,7 +40,7 @@ test.each<[string, string, Plan['status']]>([
   ['w1', 'not started: w1 is linux-riscv64; the plan has downloads for linux-amd64', REFUSED],
   ['w2', 'not started: w2 is linux-arm; the plan has downloads for linux-amd64', REFUSED],
   ['w4', 'not started: w4, a worker, does not exist', REFUSED],
-])('refit why %s says "%s" for a plan with the status %o', async (node, line, status) => {
+])('refit why %s says "%s" for a plan with the status %j', async (node, line, status) => {
   const text = await why(node, status);
   expect(text).toContain(line);
   const others = ['w1', 'w2', 'w3', 'w4'].filter((name) => name !== node);
