@@ -251,7 +251,7 @@ test('while a leader drains or uncordons, k0s is not asked: on a worker each ans
   expect(seen.service).toBe(0);
 });
 
-test('what cannot run on this host is refused before anything is done', async () => {
+test('a signal that cannot be carried out on this host is refused before anything is done', async () => {
   const veto: NonNullable<AgentParts['veto']> = {
     requireSha256: false,
     requireHttps: false,

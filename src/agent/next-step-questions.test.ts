@@ -27,7 +27,7 @@ describe('nobody is asked what cannot matter', () => {
     ['a signal that is over', signalAt('Completed'), IDLE, true],
     ['a new signal', key, IDLE, false],
     ['work to clean up after', signalAt('Completed'), done, false],
-  ])('at rest: %s', (_name, signal, journal, expected) =>
+  ])('whether the agent is at rest: %s', (_name, signal, journal, expected) =>
     expect(isAtRest(signal, journal)).toBe(expected),
   );
 
@@ -53,7 +53,7 @@ describe('nobody is asked what cannot matter', () => {
     ],
     ['over', signalAt('Completed'), done, false],
     ['nothing begun', signalAt('Cordoning'), IDLE, false],
-  ])('who cordons: %s', (_name, signal, journal, expected) =>
+  ])('whether the agent asks who cordons: %s', (_name, signal, journal, expected) =>
     expect(asksWhoCordons(signal, journal)).toBe(expected),
   );
 
@@ -62,13 +62,13 @@ describe('nobody is asked what cannot matter', () => {
     ['forced', forced, IDLE, false],
     ['a bundle', airgap, IDLE, false],
     ['already at work', key, done, false],
-  ])('our cordon: %s', (_name, signal, journal, expected) => {
+  ])('whether the agent asks for its own cordon: %s', (_name, signal, journal, expected) => {
     expect(asksForCordon(signal, journal, newRuns)).toBe(expected);
     expect(asksForCordon(signal, journal, oldRuns)).toBe(false);
     expect(asksForCordon(signal, journal, silent)).toBe(false);
   });
 
-  test('the service: for bundles never', () => {
+  test('the service is asked for an update, and never for a bundle', () => {
     expect(asksForService(key, IDLE)).toBe(true);
     expect(asksForService(key, done)).toBe(true);
     expect(asksForService(airgap, IDLE)).toBe(false);
@@ -77,7 +77,7 @@ describe('nobody is asked what cannot matter', () => {
     expect(asksForService(key, bundle)).toBe(false);
   });
 
-  test('without a signal: the service while an update is under way, the cordon never', () => {
+  test('without a signal the service is asked while an update is under way, and the cordon never', () => {
     expect([asksForService(undefined, IDLE), asksForService(undefined, done)]).toEqual([
       false,
       true,

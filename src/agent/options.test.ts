@@ -8,7 +8,7 @@ import { AGENT_HELP } from './flags.ts';
 import { readFlagsFile } from './flags-file.ts';
 import { parseAgentOptions } from './options.ts';
 
-test('the defaults are the original limits, and what can be found is', () => {
+test('an agent without options has the limits of k0s, and finds out everything else', () => {
   expect(parseAgentOptions([])).toEqual({
     kubeconfig: undefined,
     object: 'node',
@@ -74,7 +74,7 @@ test.each([
     ['--node-configuration', '/etc/a', '--object', 'controlnode'],
     '--node-configuration works on a Node',
   ],
-])('%j is refused', (args, message) => {
+])('the options %j are refused', (args, message) => {
   expect(() => parseAgentOptions(args)).toThrow(message);
 });
 
@@ -171,7 +171,7 @@ test('no soak is a choice, and relative paths are those of whoever calls', () =>
   });
 });
 
-test('help is asked for in two ways', () => {
+test('both options for help print the help', () => {
   expect(parseAgentOptions(['--help'])).toBeUndefined();
   expect(parseAgentOptions(['-h'])).toBeUndefined();
 });
@@ -195,14 +195,14 @@ test.each([
   [['--state-dir='], '--state-dir is empty'],
   [['--name'], "Option '--name <value>' argument missing"],
   [['extra'], "Unexpected argument 'extra'"],
-])('%j: one line', (args, message) => {
+])('the options %j are refused in one line', (args, message) => {
   const error = failureOf(args);
   expect(error.code).toBe('REFIT_USAGE');
   expect(error.message).toContain(message);
   expect(error.line).not.toContain('\n');
 });
 
-test('a flag that the file misspells: the error names the file', async () => {
+test('the error about a misspelt flag in a file names the file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'refit-flags-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   const file = join(directory, 'agent.yaml');

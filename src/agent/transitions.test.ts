@@ -187,7 +187,7 @@ test('a roll-back that fails says both reasons', () => {
   });
 });
 
-test('time is told for each status that is over', () => {
+test('the report has the time of each status that is over', () => {
   const world = start();
   let spent = {};
   while (world.signal.status?.status !== 'Completed') {
@@ -388,7 +388,7 @@ test.each<
     BADLY,
     { phase: 'failed', ...failed('why'), drain: 'stuck' },
   ],
-])('after %s the journal says so', (_name, kind, journal, outcome, expected) => {
+])('the journal after %s says so', (_name, kind, journal, outcome, expected) => {
   expect(journalAfter({ kind } as Step, journal, outcome, 5)).toEqual({ ...journal, ...expected });
 });
 
@@ -400,7 +400,7 @@ test.each<[string, Step['kind'], UpdateJournal]>([
     at('failed', { ...failed('why'), drain: 'stuck' }),
   ],
   ['a report that was not written', 'report', at('ready')],
-])('where the step fails it is taken again: %s', (_name, kind, journal) => {
+])('a step that fails is taken again: %s', (_name, kind, journal) => {
   expect(journalAfter({ kind } as Step, journal, BADLY, 5)).toBe(journal);
 });
 

@@ -11,7 +11,7 @@ test.each([
   ['https://mirror.example:8443/k0s', 'mirror.example:8443', true],
   ['https://mirror.example:8443/k0s', 'mirror.example:443', false],
   ['https://[::1]/k0s', '[::1]:443', true],
-])('%s with --allowed-hosts %s: %s', (url, entry, isAllowed) => {
+])('whether %s may be asked with --allowed-hosts %s: %s', (url, entry, isAllowed) => {
   expect(hostVeto(new URL(url), [entry]) === undefined).toBe(isAllowed);
 });
 

@@ -63,7 +63,7 @@ test('an agent that ends between two files has the first one put back', async ()
   expect(await putBack(parts())).toBe(false);
 });
 
-test('what cannot be put back keeps nothing else from it, and is tried again', async () => {
+test('a file that cannot be put back does not keep other files from it, and is tried again', async () => {
   await block();
   await expect(changeHost(parts(), [...ITEMS, fileOf('/etc/d', 'new')], STOPPED)).rejects.toThrow(
     'the agent ends',
@@ -76,7 +76,7 @@ test('what cannot be put back keeps nothing else from it, and is tried again', a
   expect(await everything()).toEqual(['a: old']);
 });
 
-test('what somebody else has written since then stays', async () => {
+test('a file that somebody else has written since then is not put back', async () => {
   await block();
   await expect(changeHost(parts(), ITEMS, STOPPED)).rejects.toThrow('the agent ends');
   await unblock();
@@ -86,7 +86,7 @@ test('what somebody else has written since then stays', async () => {
   expect(await everything()).toEqual(['a: of an admin', 'c: of an admin, too']);
 });
 
-test('a failure says that all were put back', async () => {
+test('the error of a failed change says that all files were put back', async () => {
   await block();
   await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow(
     'cannot change the configuration; everything was restored',
@@ -120,17 +120,20 @@ test('a host without a file of arguments is not touched', async () => {
 test.each([
   ['with a file of arguments', OLD ?? '', 'ENOENT'],
   ['without one', '', 'has no line'],
-])('a file without a folder, on a host %s: the agent goes on', async (_which, flags, failure) => {
-  await writeFile(root + KUBELET_FLAGS, flags);
-  const unhandled = vi.fn();
-  process.on('unhandledRejection', unhandled);
-  await expect(changeHost(parts(), [fileOf('/none/a', 'new'), ...V4], RUNNING)).rejects.toThrow(
-    failure,
-  );
-  await new Promise((resolve) => void setImmediate(resolve));
-  process.off('unhandledRejection', unhandled);
-  expect(unhandled).not.toHaveBeenCalled();
-});
+])(
+  'the agent goes on if the folder of a file is missing on a host %s',
+  async (_which, flags, failure) => {
+    await writeFile(root + KUBELET_FLAGS, flags);
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    await expect(changeHost(parts(), [fileOf('/none/a', 'new'), ...V4], RUNNING)).rejects.toThrow(
+      failure,
+    );
+    await new Promise((resolve) => void setImmediate(resolve));
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  },
+);
 
 test('a kubelet that comes up with neither arguments is restarted once with each', async () => {
   await writeFile(root + KUBELET_FLAGS, OLD ?? '');

@@ -17,10 +17,10 @@ test.each([
   ['a value', '"--v=2 --node-ip=192.0.2.1"', '"--v=4 --node-ip=192.0.2.1"'],
   ['an argument without a value', '"--v"', '"--v=4"'],
   ['an argument that is there twice', '"--v=1 --v=2"', '"--v=4"'],
-  ['one that is not there', '"--node-ip=192.0.2.1"', '"--node-ip=192.0.2.1 --v=4"'],
-  ['none at all', '""', '"--v=4"'],
-  ['another one with the same beginning', '"--vmodule=a=1"', '"--vmodule=a=1 --v=4"'],
-])('%s is changed', (_what, before, after) => {
+  ['other arguments only', '"--node-ip=192.0.2.1"', '"--node-ip=192.0.2.1 --v=4"'],
+  ['no argument at all', '""', '"--v=4"'],
+  ['another argument with the same beginning', '"--vmodule=a=1"', '"--vmodule=a=1 --v=4"'],
+])('the arguments of the kubelet are changed where the file has %s', (_what, before, after) => {
   const file = (line: string): string =>
     `# by kubeadm\nKUBELET_KUBEADM_ARGS=${line}\nOTHER="--v=1"\n`;
   expect(changed(file(before))).toBe(file(after));
@@ -31,7 +31,7 @@ test.each([
   'KUBELET_KUBEADM_ARGS=--v=2',
   'KUBELET_KUBEADM_ARGS="--a=\\"b c\\""',
   'KUBELET_KUBEADM_ARGS="-v 2"',
-])('not read: %s', (text) => {
+])('a file of arguments in another form is not read: %s', (text) => {
   expect(() => changed(text)).toThrow('kubeadm-flags.env has no line');
 });
 

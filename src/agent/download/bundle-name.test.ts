@@ -37,7 +37,7 @@ async function nameFrom(path: string, ...headers: string[]): Promise<string> {
 
 const LONG = 'x'.repeat(255);
 
-describe('from the URL', () => {
+describe('the name of a bundle from its URL', () => {
   test.each([
     ['/a/bundle.tar', 'bundle.tar'],
     // The file names in the releases of k0s.
@@ -58,10 +58,10 @@ describe('from the URL', () => {
     ['/console.tar', 'console.tar'],
     [`/${LONG}`, LONG],
     ['/moved/there/other.tar', 'other.tar'],
-  ])('%s', async (path, name) => expect(await nameFrom(path)).toBe(name));
+  ])('is that of the path %s', async (path, name) => expect(await nameFrom(path)).toBe(name));
 
   test.each(['/', '/%2e%2e', '/a/con', '/LPT1.tar', '/com¹.x', `/${LONG}x`, '/%FF.tar'])(
-    '%s: none',
+    'is refused for the path %s',
     async (path) => {
       await expect(
         nameFrom(encodeURI(decodeURI(path.replace('%FF', '%25FF'))).replace('%25FF', '%FF')),
@@ -99,7 +99,7 @@ test.each<[unknown, boolean]>([
   },
 );
 
-describe('from Content-Disposition', () => {
+describe('the name of a bundle from Content-Disposition', () => {
   test.each([
     ['attachment; filename="images.tar"', 'images.tar'],
     ['attachment; filename=images.tar', 'images.tar'],
@@ -124,7 +124,7 @@ describe('from Content-Disposition', () => {
     ["attachment; filename=a.tar; filename*=latin1''b.tar", 'a.tar'],
   ])('%s', async (header, name) => expect(await nameFrom('/url.tar', header)).toBe(name));
 
-  test('that stands there twice tells nothing', async () => {
+  test('is not used if the header comes twice', async () => {
     expect(await nameFrom('/url.tar', 'attachment; filename=a', 'attachment; filename=b')).toBe(
       'url.tar',
     );

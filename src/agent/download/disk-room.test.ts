@@ -95,11 +95,14 @@ test.each<[string, number, number, number, string | undefined]>([
     500,
     '/data has 599 bytes free, the download needs 500 and the reserve 501 (--disk-reserve); the whole file system has only 1000',
   ],
-])('a disk of 1000 bytes, and %s', async (_name, free, reserve, bytes, refusal) => {
-  const room = diskRoom('/data', reserve, disk(free, KB).files);
-  const found = await room.require(bytes).catch((error: Error) => error.message);
-  expect(found).toBe(refusal);
-});
+])(
+  'a disk of 1000 bytes accepts a download only if it fits: %s',
+  async (_name, free, reserve, bytes, refusal) => {
+    const room = diskRoom('/data', reserve, disk(free, KB).files);
+    const found = await room.require(bytes).catch((error: Error) => error.message);
+    expect(found).toBe(refusal);
+  },
+);
 
 test.each([
   [

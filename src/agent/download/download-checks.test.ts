@@ -79,7 +79,7 @@ test.each<[string, Script, object, AgentPolicy, string | undefined]>([
   ['a file of the right size', whole, {}, {}, undefined],
   ['a server that does not say the size', (_, response) => response.end(), {}, {}, undefined],
   ['a signed URL, which is for GET only', rangesOnly, {}, {}, undefined],
-  ['nothing there', answering(404), {}, {}, 'answered 404 Not Found'],
+  ['no such file', answering(404), {}, {}, 'answered 404 Not Found'],
   ['a redirect that loops', answering(302, { location: '/k0s' }), {}, {}, 'more than 10 redirects'],
   [
     'too large a file',
@@ -111,7 +111,7 @@ test.each<[string, Script, object, AgentPolicy, string | undefined]>([
     'mirror.example',
   ],
   ['no hash and no https', whole, { httpsWithoutHash: true }, {}, 'leads to plain http'],
-])('%s', async (_what, script, limits, policy, problem) => {
+])('a download is checked before it begins: %s', async (_what, script, limits, policy, problem) => {
   const { checks, check } = await scene(script, limits);
   const answer = await checks(check(policy));
   expect(answer.id).toHaveLength(16);
@@ -161,7 +161,7 @@ test('a server that never answers is a problem, not a wait without end', async (
   expect(problem).toContain('/k0s');
 }, 30_000);
 
-test('every problem is told, each once', async () => {
+test('each problem of the downloads of a plan is told once', async () => {
   const { server, checks } = await scene(answering(404));
   const command = (id: number, path: string) =>
     ({ id, kind: 'k0supdate', url: `${server.config.server}/${path}`, version: 'v2' }) as const;
@@ -172,7 +172,7 @@ test('every problem is told, each once', async () => {
   expect(problem.match(/\/[ab]: .*? answered 404 Not Found/g)).toHaveLength(2);
 });
 
-test('the size is told, and the room in round numbers, asked or not: beside the reserve, as often as the rest', async () => {
+test('a check tells the size of the download, and the room beside the reserve in round numbers', async () => {
   const { bavail, bsize } = await statfs(directory);
   const { clock, checks, check } = await scene(whole, {
     reserveBytes: bavail * bsize - 3 * 2 ** 30,

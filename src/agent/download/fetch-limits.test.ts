@@ -10,6 +10,6 @@ test.each([
   [{ diskReserveBytes: 0 }, { ...FLAGS, reserveBytes: 0 }],
   [{ downloadTimeoutMs: 9 }, { ...FLAGS, totalMs: 9 }],
   [{ requireHttps: true }, { ...FLAGS, requireHttps: true }],
-] as const)('%j', (policy, limits) => {
+] as const)('the limits of the agent with the policy %j', (policy, limits) => {
   expect(limitsFor(FLAGS, policy)).toEqual(limits);
 });

@@ -415,7 +415,7 @@ test.each<[string, Partial<DownloadLimits>, string | undefined, string | undefin
     'the address comes from the plan: ',
   ],
   ['the agent asks this host', { allowedHosts: ['127.0.0.1'] }, HASH, undefined],
-])('what may be asked at all: %s', async (_name, limits, sha256, refusal) => {
+])('a URL is asked only if the rules allow it: %s', async (_name, limits, sha256, refusal) => {
   const url = await serve(whole());
   const outcome = await fetchFrom(url, { limits, sha256 }).then(
     () => undefined,

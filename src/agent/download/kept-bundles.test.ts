@@ -60,7 +60,7 @@ async function place() {
   return { bundles, open, host, come, upgrade, pass, time, there, opened, directory, images };
 }
 
-test('without a time it stays until the next bundle', async () => {
+test('a kept bundle without a time stays until the next bundle', async () => {
   const { bundles, come, upgrade, pass, there } = await place();
   await come(V2);
   await upgrade(V2);
@@ -71,7 +71,7 @@ test('without a time it stays until the next bundle', async () => {
   expect(await there()).toEqual([V2, V3]);
 });
 
-test('its time begins with the success of the upgrade, and goes on after a restart of the agent', async () => {
+test('the time of a kept bundle begins with the success of the upgrade, and goes on after a restart of the agent', async () => {
   const { bundles, open, come, upgrade, pass, there, time } = await place();
   await come(V2, 3 * HOUR);
   pass(5 * HOUR);
@@ -87,7 +87,7 @@ test('its time begins with the success of the upgrade, and goes on after a resta
   expect([await there(), await next.facts()]).toEqual([[V2], { version: V1, gone: 'Expired' }]);
 });
 
-test('0s removes it after the success, not before, and not while the service does not answer', async () => {
+test('a time of 0s removes a kept bundle after the success, not before, and not while the service does not answer', async () => {
   const { bundles, come, upgrade, host, there } = await place();
   await come(V2, 0);
   await bundles.tend();
@@ -143,7 +143,7 @@ test('after a way back, the bundle of the version that runs again is the newest'
   expect(await bundles.facts()).toEqual({ version: V2 });
 });
 
-test('it makes room only after the success, only for another version, and only if nobody changed it', async () => {
+test('a kept bundle makes room only after the success, only for another version, and only if nobody changed it', async () => {
   const { bundles, come, upgrade, there, directory, images } = await place();
   await come(V2);
   expect(await bundles.sacrifice(directory, V3)).toBeUndefined();
@@ -189,7 +189,7 @@ test('a bundle whose plan writes the version without its v is that of the versio
   expect(await there()).toEqual(['1.36.2+k0s.0', V4]);
 });
 
-test('a download does not remove the bundle of its own version, however that is written', async () => {
+test('a download does not remove the bundle of its own version, however the version is written', async () => {
   const { bundles, come, upgrade, there, directory } = await place();
   await come(V2);
   await upgrade(V2);

@@ -82,13 +82,13 @@ test.each<[string, string | undefined, unknown, number]>([
   expect(part.sha256).toBe(bytes > 0 ? HASH : createHash('sha256').digest('hex'));
 });
 
-test('an empty part is not continued: its first answer makes it whole', async () => {
+test('a partial file without a byte is not continued, because its first answer makes it whole', async () => {
   await leave({ url: URL_A, sha256: HASH }, Buffer.alloc(0));
   await using part = await open(HASH);
   expect(part.pieced).toBe(false);
 });
 
-test('a restart forgets the bytes and takes the new origin', async () => {
+test('a partial file that begins anew forgets its bytes and takes the new origin', async () => {
   await leave({ url: URL_A, sha256: HASH, validator: '"old"', name: 'old.tar' });
   await using part = await open(HASH);
   expect(part.origin).toMatchObject({ validator: '"old"', name: 'old.tar' });
@@ -134,7 +134,7 @@ test.each<[string, unknown, string | undefined]>([
   expect(await wantedHash(undefined, paths.record, files)).toBe(expected);
 });
 
-test('a symbolic link in its place is refused', async () => {
+test('a symbolic link in the place of a partial file is refused', async () => {
   await symlink(join(directory, 'elsewhere'), paths.part);
   await expect(open(HASH)).rejects.toThrow('ELOOP');
 });
@@ -164,7 +164,7 @@ function watched() {
   return { seen, through };
 }
 
-test('about a MiB is lost at most when the power fails', async () => {
+test('a download loses about a MiB at most when the power fails', async () => {
   const { seen, through } = watched();
   await using part = await open(HASH, through);
   const most = Buffer.alloc(1024 * 1024 - 1);

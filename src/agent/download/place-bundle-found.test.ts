@@ -98,7 +98,7 @@ test('a file of somebody else under the name that the server suggests is enough,
   expect(existsSync(join(directory, 'airgap-bundles.json'))).toBe(false);
 });
 
-test('a URL without a name, of a server that suggests one', async () => {
+test('a bundle whose URL has no name gets the name that the server suggests', async () => {
   reply = (response) =>
     response.writeHead(200, { 'content-disposition': 'attachment; filename=named.tar' }).end(BYTES);
   await place(requestFor('/'));

@@ -104,18 +104,21 @@ test('a data directory that is not there is not made up', async () => {
   expect(server.requests).toEqual([]);
 });
 
-describe('once', () => {
-  test.each(['with a sha256', 'without'])('placed before, %s', async (kind) => {
-    const request = requestFor('a.tar', kind === 'without' ? { sha256: undefined } : {});
-    await place(request);
-    await place(request);
-    expect(server.requests.map(({ status }) => status)).toEqual(
-      kind === 'without' ? [200, 304] : [200],
-    );
-    expect(await placed()).toEqual(['a.tar']);
-  });
+describe('a bundle that was', () => {
+  test.each(['with a sha256', 'without a sha256'])(
+    'placed before %s is not downloaded again',
+    async (kind) => {
+      const request = requestFor('a.tar', kind === 'without a sha256' ? { sha256: undefined } : {});
+      await place(request);
+      await place(request);
+      expect(server.requests.map(({ status }) => status)).toEqual(
+        kind === 'without a sha256' ? [200, 304] : [200],
+      );
+      expect(await placed()).toEqual(['a.tar']);
+    },
+  );
 
-  test('placed before, from a server that knows no conditions: its body is not waited for', async () => {
+  test('placed before from a server that knows no conditions is not downloaded again', async () => {
     let asked = 0;
     const plain = createServer((_request, response) => {
       response.writeHead(200, { etag: '"1"', 'content-length': 5 });
@@ -135,7 +138,7 @@ describe('once', () => {
     }
   });
 
-  test('placed before, but damaged since', async () => {
+  test('placed before and damaged since is downloaded again', async () => {
     await place(requestFor('a.tar'));
     await writeFile(join(images, 'a.tar'), 'damaged');
     await place(requestFor('a.tar'));
@@ -143,7 +146,7 @@ describe('once', () => {
     expect(await readFile(join(images, 'a.tar'), 'utf8')).toBe(contentOf('a.tar'));
   });
 
-  test('placed before, but the server has another one by now', async () => {
+  test('placed before is replaced if the server has another one by now', async () => {
     const request = requestFor('a.tar', { sha256: undefined });
     await place(request);
     await server.stop();
@@ -153,7 +156,7 @@ describe('once', () => {
     expect(await readFile(join(images, 'a.tar'), 'utf8')).toBe('newer');
   });
 
-  test('put there by somebody else', async () => {
+  test('put there by somebody else is enough if its bytes are right', async () => {
     await mkdir(images);
     await writeFile(join(images, 'a.tar'), contentOf('a.tar'));
     await place(requestFor('a.tar'));
@@ -162,7 +165,7 @@ describe('once', () => {
     expect(await placed()).toEqual(['a.tar', 'c.tar', 'd.tar']);
   });
 
-  test('stalled: continued where it was', async () => {
+  test('stalled in its download is continued where it was', async () => {
     await server.stop();
     server = await serve([{ stallAfterBytes: 40_000, times: 2 }]);
     await place(requestFor('a.tar'));

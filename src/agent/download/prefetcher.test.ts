@@ -47,10 +47,10 @@ function prefetcher(clock: FakeClock): {
 }
 
 test.each([
-  ['after those whose turn it is if no time is given', {}, SECOND],
-  ['in the middle of it, as chance has it', { spreadMs: 2 * MINUTE }, SECOND + MINUTE],
+  ['after those of the nodes whose turn it is if no time is given', {}, SECOND],
+  ['in the middle of the given time, as chance has it', { spreadMs: 2 * MINUTE }, SECOND + MINUTE],
   ['within ten minutes, whatever somebody wrote', { spreadMs: 24 * HOUR }, SECOND + 5 * MINUTE],
-])('it begins %s', async (_when, policy, afterMs) => {
+])('a download ahead begins %s', async (_when, policy, afterMs) => {
   const clock = new FakeClock(0);
   const { steps, prefetcher: ahead } = prefetcher(clock);
   ahead.follow({ rollout: 'uid', command: COMMAND, policy });
@@ -62,7 +62,7 @@ test.each([
   expect(steps).toEqual(['download', 'trial-run']);
 });
 
-test('it does not begin when it is no longer asked for', async () => {
+test('a download ahead does not begin if it is no longer asked for', async () => {
   const clock = new FakeClock(0);
   const { steps, prefetcher: ahead } = prefetcher(clock);
   ahead.follow({ rollout: 'uid', command: COMMAND, policy: { spreadMs: 2 * MINUTE } });

@@ -181,7 +181,7 @@ describe('transient faults', () => {
     expect(server.requests).toHaveLength(8);
   });
 
-  test('progress renews the patience', async () => {
+  test('progress of a download renews the number of attempts', async () => {
     const server = await serveFile({ faults: [{ stallAfterBytes: 10_000, times: 9 }] });
     const request = requestFor(`${server.url}/k0s`, { limits: { ...LIMITS, stallMs: 20_000 } });
     await fetchNow(request);
@@ -189,7 +189,7 @@ describe('transient faults', () => {
     expect(server.requests).toHaveLength(10);
   });
 
-  test('all attempts together are bounded', async () => {
+  test('all attempts of a download together are bounded', async () => {
     const server = await serveFile({ faults: [{ stallAfterBytes: 10, times: 1_000 }] });
     const request = requestFor(`${server.url}/k0s`, { limits: { ...LIMITS, totalMs: 100 } });
     await expect(fetchNow(request)).rejects.toThrow('took too long');
@@ -245,13 +245,13 @@ describe('faults for good', () => {
     );
   });
 
-  test('an URL that is not HTTP', async () => {
+  test('a URL that is not HTTP is refused', async () => {
     await expect(fetchNow(requestFor('file:///etc/passwd'))).rejects.toThrow(
       'cannot download from file: URLs',
     );
   });
 
-  test('redirects in a circle', async () => {
+  test('a download whose redirects lead in a circle ends after 10 of them', async () => {
     let asked = 0;
     const url = await serve((_request, response) => {
       asked++;
@@ -305,7 +305,7 @@ describe('after a crash', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('one that the original left is made executable', async () => {
+  test("a payload that k0s's own agent staged is made executable", async () => {
     const server = await serveFile();
     const request = requestFor(`${server.url}/k0s`);
     await writeFile(request.staged, BYTES, { mode: 0o600 });
@@ -416,7 +416,7 @@ test('a cancelled download ends at once, keeps its part, and can be discarded', 
 });
 
 describe('symbolic links beside the binary', () => {
-  test('in the place of the staged payload: taken away, even where it leads to the right bytes', async () => {
+  test('a symbolic link in the place of the staged payload is removed, even if it leads to the right bytes', async () => {
     const server = await serveFile();
     const request = requestFor(`${server.url}/k0s`);
     await symlink(join(directory, 'payload'), request.staged);
@@ -426,7 +426,7 @@ describe('symbolic links beside the binary', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('in the place of the part: not followed', async () => {
+  test('a symbolic link in the place of the partial file is not followed', async () => {
     const server = await serveFile();
     const request = requestFor(`${server.url}/k0s`);
     await writeFile(join(directory, 'other'), 'stays');

@@ -75,7 +75,7 @@ test('the agent tries to label the Lease of its node with growing pauses until i
   expect(lines).toHaveLength(12);
 });
 
-test('what is refused is said at once, and once for each reason; and is tried again all the same', async () => {
+test('a refused label of the Lease is reported at once, once for each reason, and tried again all the same', async () => {
   failures = 12;
   failure = new StatusError({ kind: 'Status', code: 403, message: 'may not' });
   cell.set('a');

@@ -33,8 +33,8 @@ function delegationWith(answers: (Error | 'ok')[], lease: object): LeaseDelegati
 test.each<[string, (Error | 'ok')[], object, boolean]>([
   ['not tried yet', [], unmarked, true],
   ['set', ['ok'], unmarked, true],
-  ['no answer', [new TransportError('down')], unmarked, true],
-  ['a server in trouble', [refusal(500)], unmarked, true],
+  ['tried without an answer', [new TransportError('down')], unmarked, true],
+  ['tried at a server in trouble', [refusal(500)], unmarked, true],
   ['refused for lack of a right', [refusal(403)], unmarked, false],
   ['refused by a policy', [refusal(422)], unmarked, false],
   ['refused by a webhook', [refusal(400)], unmarked, false],
@@ -43,11 +43,14 @@ test.each<[string, (Error | 'ok')[], object, boolean]>([
   ['refused, and there from before', [refusal(403)], marked, true],
   ['refused, and no lease', [refusal(403)], refusal(404), false],
   ['refused, and not to be looked at', [refusal(403)], refusal(403), true],
-])('%s', async (_name, answers, lease, expected) => {
-  const delegation = delegationWith(answers, lease);
-  while (answers.length > 0) await delegation.offer('n', abort).catch(() => undefined);
-  expect(await delegation.isExpected('n', abort)).toBe(expected);
-});
+])(
+  'whether the Lease of a node will have the label, if it was %s',
+  async (_name, answers, lease, expected) => {
+    const delegation = delegationWith(answers, lease);
+    while (answers.length > 0) await delegation.offer('n', abort).catch(() => undefined);
+    expect(await delegation.isExpected('n', abort)).toBe(expected);
+  },
+);
 
 test('a label that went with its lease is set again when it is asked for', async () => {
   let lease: object = unmarked;
@@ -64,13 +67,13 @@ test('a label that went with its lease is set again when it is asked for', async
   expect(asked).toEqual(['n']);
 });
 
-test('a refusal to set it again is answered as such from then on', async () => {
+test('after a refusal to set the label again, the label is not expected any more', async () => {
   const delegation = delegationWith([refusal(403)], unmarked);
   await expect(delegation.isExpected('n', abort)).rejects.toThrow();
   expect(await delegation.isExpected('n', abort)).toBe(false);
 });
 
-test('who cannot look says so', async () => {
+test('an agent that cannot read the Lease gets the error', async () => {
   const delegation = delegationWith([refusal(403)], new TransportError('down'));
   await expect(delegation.offer('n', abort)).rejects.toThrow();
   await expect(delegation.isExpected('n', abort)).rejects.toThrow('down');

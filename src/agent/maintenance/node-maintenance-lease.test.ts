@@ -43,8 +43,11 @@ function leaseOf({ holder, label, renewed, seconds = 60 }: Look): Lease {
 }
 
 test.each<[string, Look[]]>([
-  ['a leader that says it does', [held(0, -2, 'leader')]],
-  ['a leader that says nothing', [{ at: 0, holder: 'a', renewed: -2, expected: 'self' }]],
+  ['a leader that says that it drains', [held(0, -2, 'leader')]],
+  [
+    'a leader that does not say that it drains',
+    [{ at: 0, holder: 'a', renewed: -2, expected: 'self' }],
+  ],
   [
     'the agent itself cordons the node if the Lease has the label of an earlier leader',
     [held(0, -2, 'self', { label: 'b' })],
@@ -81,7 +84,7 @@ test.each<[string, Look[]]>([
     'a lease of seconds',
     [held(0, -0.5, 'leader', { seconds: 1 }), held(2, -0.5, 'unknown', { seconds: 1 })],
   ],
-])('%s', async (_name, looks) => {
+])('who cordons and drains by the Lease of the leader: %s', async (_name, looks) => {
   const clock = new FakeClock(START);
   const judge = observeLease(clock);
   const answers: string[] = [];
@@ -92,6 +95,6 @@ test.each<[string, Look[]]>([
   expect(answers).toEqual(looks.map(({ expected }) => expected));
 });
 
-test('no lease: nobody leads', () => {
+test('without a Lease nobody knows who cordons', () => {
   expect(observeLease(systemClock)(undefined)).toBe('unknown');
 });

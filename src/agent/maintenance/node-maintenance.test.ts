@@ -81,7 +81,7 @@ function withDaemonSets(): KubeClient {
 
 const conflict = (): Error => new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' });
 
-test('the node is cordoned in the name of its owner, and emptied', async () => {
+test('the agent cordons the node in the name of its owner, and evicts its pods', async () => {
   const { admin } = cluster;
   const spec = {
     nodeName: name,
@@ -104,7 +104,7 @@ test('the node is cordoned in the name of its owner, and emptied', async () => {
   expect(left.items.map((pod) => pod.metadata.name)).toEqual([`${name}-daemon`]);
 });
 
-test('what was done is not done again, and is undone', async () => {
+test('a cordon of the agent is not written again, and its uncordon removes it', async () => {
   const maintenance = maintenanceWith(cluster.admin);
   expect(await maintenance.hasCordon(abort)).toBe(false);
   await maintenance.cordonAndDrain('uid/1', {}, abort);
@@ -129,7 +129,7 @@ test('the node leaves load balancers with its cordon, and returns to them with i
   expect(await label()).toBeUndefined();
 });
 
-test('the node is read as it is now', async () => {
+test('the agent reads the node as it is now', async () => {
   expect((await maintenanceWith(cluster.admin).readNode(abort))?.metadata).toEqual(
     (await nodeNow()).metadata,
   );
@@ -163,7 +163,7 @@ describe('what the policy asks of a node that drains itself', () => {
   const podsLeft = async (): Promise<number> =>
     (await cluster.admin.list(pods, { fieldSelector: `spec.nodeName=${name}` })).items.length;
 
-  test('no drain: pods stay, and nothing is written', async () => {
+  test('without a drain pods stay, and nothing is written', async () => {
     await addPod({});
     const before = await nodeNow();
     await maintenanceWith(cluster.admin).cordonAndDrain('uid/1', { enabled: false }, abort);
@@ -173,17 +173,20 @@ describe('what the policy asks of a node that drains itself', () => {
 
   test.each<[string, AgentDrain, PodTraits, string]>([
     ['local data', { localData: 'refuse' }, { emptyDir: true }, 'has data in an emptyDir volume'],
-    ['unmanaged pods', { unmanagedPods: 'refuse' }, { controller: null }, 'has no controller'],
-  ])('%s is refused, and goes where it is not', async (_name, asked, traits, reason) => {
-    await addPod(traits);
-    const maintenance = maintenanceWith(cluster.admin);
-    await expect(maintenance.cordonAndDrain('uid/1', asked, abort)).rejects.toThrow(
-      `default/${name}-pod ${reason}`,
-    );
-    expect(await podsLeft()).toBe(1);
-    await maintenance.cordonAndDrain('uid/1', {}, abort);
-    expect(await podsLeft()).toBe(0);
-  });
+    ['no controller', { unmanagedPods: 'refuse' }, { controller: null }, 'has no controller'],
+  ])(
+    'a pod with %s is evicted only if the policy allows that',
+    async (_name, asked, traits, reason) => {
+      await addPod(traits);
+      const maintenance = maintenanceWith(cluster.admin);
+      await expect(maintenance.cordonAndDrain('uid/1', asked, abort)).rejects.toThrow(
+        `default/${name}-pod ${reason}`,
+      );
+      expect(await podsLeft()).toBe(1);
+      await maintenance.cordonAndDrain('uid/1', {}, abort);
+      expect(await podsLeft()).toBe(0);
+    },
+  );
 
   test("a grace period counts in the place of the pod's own", async () => {
     await addPod({}, 3600);
@@ -191,7 +194,7 @@ describe('what the policy asks of a node that drains itself', () => {
     expect(await podsLeft()).toBe(0);
   });
 
-  test('a drain that takes longer is given up, with what is left', async () => {
+  test('a drain that takes longer than its deadline ends with the pods that are left', async () => {
     await addPod({ metadata: { finalizers: ['example.com/stays'] } });
     let end = (): void => undefined;
     const clock: Clock = {
@@ -224,14 +227,14 @@ describe('what the policy asks of a node that drains itself', () => {
     );
   });
 
-  test("a cordon of anybody's goes, where all are to go", async () => {
+  test('the cordon of anybody is removed if the policy uncordons always', async () => {
     await cluster.admin.replace(nodes, { ...(await nodeNow()), spec: { unschedulable: true } });
     await maintenanceWith(cluster.admin).uncordon('always', abort);
     expect((await nodeNow()).spec?.unschedulable).toBeUndefined();
   });
 });
 
-test('a conflict and a lost answer are tried again', async () => {
+test('a cordon is tried again after a conflict and after a lost answer', async () => {
   const errors = [conflict(), new TransportError('reset'), conflict()];
   await maintenanceWith(failing('replace', errors)).cordonAndDrain('uid/1', {}, abort);
   expect(errors).toEqual([]);
@@ -241,7 +244,7 @@ test('a conflict and a lost answer are tried again', async () => {
 const forbidden = (): Error =>
   new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'may not' });
 
-test('what is refused is tried again, as rights may not be known yet, but not for ever', async () => {
+test('a refused cordon is tried again, as rights may not be known yet, but not for ever', async () => {
   /** On this clock, a minute takes a twentieth of a second. */
   const hurried = new SkewedClock(systemClock, { rate: 1_200 });
   const [some, many] = [3, 10_000].map((count) => Array.from({ length: count }, forbidden)) as [
@@ -255,7 +258,7 @@ test('what is refused is tried again, as rights may not be known yet, but not fo
   ).rejects.toThrow('may not');
 });
 
-test('a node that is to be let go at once is not tried again after that', async () => {
+test('a cordon that was cancelled is not tried again', async () => {
   const stop = new AbortController();
   const errors = Array.from({ length: 50 }, () => new TransportError('down'));
   const client = failing('get', errors);

@@ -44,7 +44,7 @@ function rig(accountOf: () => SupervisorAccount | undefined, status = 'Restart')
   };
 }
 
-test('each further end is told with its count and exit code, and the earlier report stays', async () => {
+test('each further end of the process is reported with its count and exit code, beside the earlier report', async () => {
   let restarts = 1;
   const { look, clock, report } = rig(() => ({ restarts, end: 'exit code 1' }));
   await clock.advance(2_000);
@@ -88,7 +88,7 @@ test.each<[string, Seen, string | undefined]>([
   ['a service that starts', {}, undefined],
   ['another phase of the update', { exits: 2, phase: 'soaking' }, undefined],
   ['another status', { exits: 2 }, 'UnCordoning'],
-])('%s: nothing is told', async (_name, seen, status) => {
+])('no crash is reported if the agent sees %s', async (_name, seen, status) => {
   const { look, clock, report } = rig(() => ({}), status);
   await clock.advance(10_000);
   await look(seen);

@@ -71,7 +71,7 @@ const shows = async (object: OwnObject, resourceVersion: string | undefined): Pr
     expect(object.newest?.metadata.resourceVersion).toBe(resourceVersion);
   }, 60_000);
 
-test('it follows the watch, and says so', async () => {
+test('an object follows its watch, and tells its listeners', async () => {
   const { client, push } = scripted([at('5')]);
   const object = follow(client);
   expect(object.isKnown).toBe(false);
@@ -144,7 +144,7 @@ test('the answer to an own write says nothing once the watch has shown what othe
   await shows(object, '21');
 });
 
-test('neither does one that comes after the watch has shown that the object is gone, nor an old read', async () => {
+test('the answer to a write or an old read says nothing once the watch has shown that the object is gone', async () => {
   const { client, push } = scripted([at('5')]);
   const answer = Promise.withResolvers<KubeObject>();
   const answers = {
@@ -162,7 +162,7 @@ test('neither does one that comes after the watch has shown that the object is g
   await shows(object, undefined);
 });
 
-test('after a while lower versions are believed again: the cluster came from a backup', async () => {
+test('after a while lower versions of an object are believed again, because the cluster came from a backup', async () => {
   let elapsed = 0;
   const { client, push } = scripted([at('5')]);
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + elapsed };
@@ -177,7 +177,7 @@ test('after a while lower versions are believed again: the cluster came from a b
   await shows(object, '19');
 });
 
-test('a fresh read tells what is there, and what is not', async () => {
+test('a fresh read of an object tells whether it exists', async () => {
   const get = vi
     .fn()
     .mockResolvedValueOnce(at('30'))
@@ -190,7 +190,7 @@ test('a fresh read tells what is there, and what is not', async () => {
   await shows(object, undefined);
 });
 
-test('a read that fails says so and changes nothing', async () => {
+test('a read of an object that fails is an error and changes nothing', async () => {
   const get = vi.fn().mockRejectedValue(new StatusError({ kind: 'Status', code: 500 }));
   const object = follow(Object.assign(scripted([at('5')]).client, { get }));
   await shows(object, '5');

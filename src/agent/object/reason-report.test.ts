@@ -62,7 +62,7 @@ test('a write that fails is repeated each second, until a later reason takes its
   expect(written()?.reason).toBe('it crashed 2 times');
 });
 
-test('the attempts end with the step', async () => {
+test('the attempts to report a reason end with the step', async () => {
   const { report, written, store, stop } = rig();
   store.beforeWrite = unavailable;
   const reported = report('it crashed once');
@@ -77,7 +77,7 @@ test.each([
     'was replaced',
     (store: MemoryStore) => store.send({ ...SIGNAL, created: '2026-11-22T09:00:00Z' }),
   ],
-])('nothing is written if the signal %s', async (_name, change) => {
+])('no reason is written if the signal %s', async (_name, change) => {
   const { report, store } = rig();
   change(store);
   const { object } = store;

@@ -26,8 +26,8 @@ function node(more: Partial<Node> = {}, cordonFor = OWNER, rolloutMark = OWNER):
 
 test.each<[string, Node, 'Cordoning' | 'Restart', boolean | undefined, string | undefined]>([
   ['ready to be drained: cordoned in the same write', node(), 'Cordoning', true, OWNER],
-  ['another word: not', node(), 'Restart', undefined, undefined],
-  ['nobody asked for it: not', node({}, ''), 'Cordoning', undefined, undefined],
+  ['not if it reports another step', node(), 'Restart', undefined, undefined],
+  ['not if nobody asked for it', node({}, ''), 'Cordoning', undefined, undefined],
   [
     "somebody else's cordon stays theirs",
     node({ spec: { unschedulable: true } }),
@@ -43,7 +43,7 @@ test.each<[string, Node, 'Cordoning' | 'Restart', boolean | undefined, string | 
     undefined,
   ],
   ['an object that is no Node', node({ kind: 'ControlNode' }), 'Cordoning', undefined, undefined],
-])('%s', (_name, object, status, unschedulable, owner) => {
+])('whether a report cordons the node: %s', (_name, object, status, unschedulable, owner) => {
   const written: Node = withReport(
     object,
     SIGNAL,

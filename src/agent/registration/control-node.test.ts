@@ -45,7 +45,7 @@ test.each<[string, Partial<ControllerFacts>]>([
   ['another mode', { mode: 'controller+worker' }],
   ['another name of the kubelet', { nodeName: 'edge-1' }],
   ['another machine', { arch: 'arm64' }],
-])('%s is claimed', (_name, change) => {
+])('a ControlNode is changed for %s', (_name, change) => {
   const now = { ...facts, ...change };
   expect(missingFields(recorded.controlnode, now)?.metadata).toEqual({
     name: 'c1',
@@ -85,7 +85,7 @@ test.each<[string, ControlNode['status'], ControllerFacts, ControlNode['status']
     facts,
     { addresses: [internal ?? extra, hostname ?? extra, extra], k0sVersion: version },
   ],
-])('the status with %s', (_name, status, now, expected) => {
+])('the status of a ControlNode is put right with %s', (_name, status, now, expected) => {
   const object: ControlNode = { metadata: { name: 'c1' }, ...(status && { status }) };
   const written = withTrueStatus(object, now);
   expect(written).toEqual({ ...object, status: expected });
@@ -97,6 +97,6 @@ test.each([
   ['fd00::1', true],
   ['controller.example.com', false],
   ['', false],
-])('%j: %j', (text, expected) => {
+])('whether %j is an IP address: %j', (text, expected) => {
   expect(isAddress(text)).toBe(expected);
 });

@@ -7,7 +7,7 @@ const PLACE = { statusSocket: '/s', dataDirectory: '/d' };
 const OWN = hostname().trim().toLowerCase();
 
 test.each<[string, object, Record<string, string>, string, string]>([
-  ['nothing told', {}, {}, OWN, OWN],
+  ['those of the host if nobody told others', {}, {}, OWN, OWN],
   ['the agent was told', {}, { AUTOPILOT_HOSTNAME: ' Edge-1 ' }, 'edge-1', 'edge-1'],
   ['the service was told', { hostname: 'Edge-2' }, {}, 'edge-2', 'edge-2'],
   ['both were told', { hostname: 'edge-2' }, { AUTOPILOT_HOSTNAME: 'edge-1' }, 'edge-1', 'edge-1'],
@@ -26,7 +26,7 @@ test.each<[string, object, Record<string, string>, string, string]>([
     'w-7',
   ],
   ['an empty word', { hostname: '' }, { AUTOPILOT_HOSTNAME: '' }, OWN, OWN],
-])('%s', (_name, found, env, controller, node) => {
+])('the names of the ControlNode and the Node: %s', (_name, found, env, controller, node) => {
   expect(controlNodeName({ ...PLACE, ...found }, env)).toBe(controller);
   expect(nodeName({ ...PLACE, ...found }, env)).toBe(node);
   expect(kubeletName({ ...PLACE, ...found })).toBe('hostnameOverride' in found ? 'w-7' : OWN);

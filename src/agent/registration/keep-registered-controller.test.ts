@@ -36,7 +36,7 @@ test.each<
     object | undefined,
   ]
 >([
-  ['nothing tells', {}, undefined, undefined],
+  ['none if neither a flag nor the service tells the mode', {}, undefined, undefined],
   ['a service that does not say its mode', {}, {}, undefined],
   ['a controller', {}, { workloads: false }, { mode: 'controller', nodeName: 'c1', version: 'v1' }],
   [
@@ -46,7 +46,7 @@ test.each<
     { mode: 'controller+worker', nodeName: 'edge-1', version: 'v1' },
   ],
   [
-    'the flag alone',
+    'from the flag alone',
     { mode: 'controller+worker' },
     undefined,
     { mode: 'controller+worker', nodeName: 'edge-1' },
@@ -69,7 +69,7 @@ test.each<
     { workloads: false, apiAddress: '10.0.0.1' },
     { address: '10.0.0.2' },
   ],
-])('%s', async (_name, flags, status, expected) => {
+])('the registration of a controller: %s', async (_name, flags, status, expected) => {
   const facts = await describe(flags, status);
   if (expected === undefined) expect(facts).toBeUndefined();
   else expect(facts).toMatchObject({ name: 'c1', ...expected });

@@ -101,7 +101,7 @@ test('the agent creates a missing ControlNode, and the next agent does not write
   expect(writes()).toEqual(['patch', 'update', 'patch', 'patch', 'update']);
 });
 
-test('one that somebody deletes comes back', async () => {
+test('a ControlNode that somebody deletes is created again', async () => {
   start();
   await shows(whole());
   const { uid } = (await read()).metadata;
@@ -116,7 +116,7 @@ test('one that somebody deletes comes back', async () => {
   expect((await read()).metadata.uid).not.toBe(uid);
 });
 
-test("one of an older version is put right, and what is others' stays", async () => {
+test('a ControlNode of an older version is put right, and fields of others stay', async () => {
   await cluster.admin.create(controlNodes, {
     apiVersion: apiVersionOf(controlNodes),
     kind: controlNodes.kind,
@@ -135,7 +135,7 @@ test("one of an older version is put right, and what is others' stays", async ()
   });
 });
 
-test('the mode and the version follow the service', async () => {
+test('the mode and the version of a ControlNode follow the service', async () => {
   start();
   await shows(whole());
   facts = {
@@ -155,7 +155,7 @@ test('the mode and the version follow the service', async () => {
   });
 });
 
-test('nothing is written before the service has said what it is', async () => {
+test('no ControlNode is written before the service has said what it is', async () => {
   facts = undefined;
   const object = start();
   await vi.waitFor(() => expect(object.isKnown).toBe(true), 60_000);

@@ -22,7 +22,7 @@ const commands = createCommands(process.env, systemClock);
 const impatient = createCommands(process.env, new SkewedClock(systemClock, { pauses: 0 }));
 const sh = ['/bin/sh', '-c'] as const;
 
-test('an answer is what was printed', async () => {
+test('the answer of a command is what it printed', async () => {
   expect(await commands.ask(...sh, 'echo a; echo b; echo c >&2')).toBe('a\nb\n');
 });
 
@@ -30,20 +30,23 @@ test.each([
   ['echo no such unit >&2; exit 5', 'ended with code 5: no such unit'],
   ['echo only this; exit 1', 'ended with code 1: only this'],
   ['kill -9 $$', 'ended with code null'],
-])('%s: told', async (script, reason) => {
-  await expect(commands.ask(...sh, script)).rejects.toThrow(reason);
-  await expect(commands.start(...sh, script)).rejects.toThrow(reason);
-});
+])(
+  'a command that fails is an error with its code and its last words: %s',
+  async (script, reason) => {
+    await expect(commands.ask(...sh, script)).rejects.toThrow(reason);
+    await expect(commands.start(...sh, script)).rejects.toThrow(reason);
+  },
+);
 
-test('a command that does not exist is told', async () => {
+test('a command that does not exist is an error', async () => {
   await expect(commands.ask('/nonexistent/systemctl')).rejects.toThrow('ENOENT');
 });
 
-test('a question that takes too long is ended', async () => {
+test('a command that is asked and takes too long is ended', async () => {
   await expect(impatient.ask(...sh, 'read -r _ <&1')).rejects.toThrow('did not end within 10 s');
 });
 
-test('an start that takes long is left at work', async () => {
+test('a command that starts something and takes long is left at work', async () => {
   const go = join(directory, 'go');
   const done = join(directory, 'done');
   const script = `until [ -e ${go} ]; do sleep 0.05; done; echo done > ${done}`;

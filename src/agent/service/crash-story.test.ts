@@ -8,10 +8,14 @@ const story = (exits: number, account?: SupervisorAccount, reason = REASON): str
 
 test.each<[string, string, string]>([
   ['a process that hangs has no story', story(0), REASON],
-  ['one start more is told', story(1), `${REASON}; started at least 2 times in 1 min 30 s`],
-  ['three are a loop', story(2), `crash loop: ${REASON}; started at least 3 times in 1 min 30 s`],
+  ['one more start is told', story(1), `${REASON}; started at least 2 times in 1 min 30 s`],
   [
-    'the supervisor counts all of them',
+    'three starts are a loop',
+    story(2),
+    `crash loop: ${REASON}; started at least 3 times in 1 min 30 s`,
+  ],
+  [
+    'the supervisor counts all starts',
     story(2, { restarts: 6, end: 'exit code 1', log: ['', 'no etcd', 'panic: \u001b[2Jbad', ' '] }),
     `crash loop: ${REASON}; started 7 times in 1 min 30 s, exit code 1, last lines of its log: no etcd | panic: \uFFFD[2Jbad`,
   ],
@@ -21,11 +25,11 @@ test.each<[string, string, string]>([
     `${REASON}; signal 9`,
   ],
   [
-    'a loop is called one once',
+    'a loop is called a loop only once',
     story(2, undefined, 'crash loop: it ended'),
     'crash loop: it ended; started at least 3 times in 1 min 30 s',
   ],
-])('%s', (_name, text, expected) => expect(text).toBe(expected));
+])('the reason of a failed restart: %s', (_name, text, expected) => expect(text).toBe(expected));
 
 test.each<[string, number, SupervisorAccount, string | undefined]>([
   ['nothing before a process ended', 0, { end: 'exit code 0' }, undefined],
@@ -37,16 +41,16 @@ test.each<[string, number, SupervisorAccount, string | undefined]>([
     'the process of v2 ended once in 5 s, last with exit code 1',
   ],
   [
-    'several are a loop',
+    'several ends are a loop',
     1,
     { restarts: 6, end: 'signal 9' },
     'crash loop: the process of v2 ended 6 times in 5 s, last with signal 9',
   ],
-])('while it happens: %s', (_name, exits, account, expected) =>
+])('the report about a crash while it happens: %s', (_name, exits, account, expected) =>
   expect(crashesSoFar('v2', exits, account, 5_000)).toBe(expected),
 );
 
-test('a log is bounded: three lines, each short', () => {
+test('the log in a reason is bounded to three short lines', () => {
   const text = story(0, {
     log: Array.from({ length: 10 }, (_, index) => `${index}${'x'.repeat(500)}`),
   });
@@ -56,6 +60,6 @@ test('a log is bounded: three lines, each short', () => {
   expect(text.length).toBeLessThan(500);
 });
 
-test('a line of a megabyte takes no longer than a short one', () => {
+test('a log line of a megabyte takes no longer than a short one', () => {
   expect(story(0, { log: ['a'.repeat(2 ** 20)] })).toContain(`: ${'a'.repeat(119)}…`);
 });

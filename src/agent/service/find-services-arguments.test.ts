@@ -28,12 +28,12 @@ test.each<[string, string[], object | undefined]>([
     { isController: false, dataDirectory: '/data' },
   ],
   [
-    'its short form',
+    'the short form of the data directory',
     [K0S, 'worker', '-d', '/data'],
     { isController: false, dataDirectory: '/data' },
   ],
   [
-    'the last of two',
+    'the last of two data directories',
     [K0S, 'worker', '-d', '/a', '--data-dir=/b'],
     { isController: false, dataDirectory: '/b' },
   ],
@@ -44,7 +44,7 @@ test.each<[string, string[], object | undefined]>([
     [K0S, 'worker', '--data-dir-mode', '0700', '--data-dir', '/b'],
     { isController: false, dataDirectory: '/b' },
   ],
-])('%s', (_name, argv, expected) => {
+])('whether a command line is that of the service of k0s: %s', (_name, argv, expected) => {
   expect(readServiceArguments(argv)).toEqual(expected);
 });
 

@@ -41,12 +41,12 @@ test('a node of k0s on cgroup v1 is refused from v1.35 on, before anything is do
   expect(said('v1.35.0+k0s.0', false)).toBeUndefined();
 });
 
-test('a controller without a kubelet is not', () => {
+test('a controller without a kubelet is not refused on cgroup v1', () => {
   expect(said('v1.35.0+k0s.0')).toBeUndefined();
 });
 
 test.each(['failCgroupV1: false\n', '{"kind": "KubeletConfiguration", "failCgroupV1": false}'])(
-  'nor a node whose worker profile allows it: %s',
+  'a node whose worker profile allows cgroup v1 is not refused: %s',
   (text) => {
     runKubelet(`--config=${join(root, 'config.yaml')}`);
     writeFileSync(join(root, 'config.yaml'), text);
@@ -54,12 +54,12 @@ test.each(['failCgroupV1: false\n', '{"kind": "KubeletConfiguration", "failCgrou
   },
 );
 
-test('nor one with the flag of the kubelet', () => {
+test('a node whose kubelet has the flag that allows cgroup v1 is not refused', () => {
   runKubelet('--fail-cgroupv1=false');
   expect(said('v1.36.3+k0s.0')).toBeUndefined();
 });
 
-test('what the agent announces: nothing on cgroup v2 or without a kubelet, else what the kubelet allows', () => {
+test('the agent announces nothing on cgroup v2 or without a kubelet, and else whether the kubelet allows cgroup v1', () => {
   const announced = (isOnCgroupV1: boolean): string | undefined =>
     cgroupV1Of({
       dataDirectory: join(root, 'k0s'),
@@ -103,7 +103,7 @@ function write(name: string, text: string): string {
   return join(root, name);
 }
 
-test('the last file counts: that of the last --config, then each of --config-dir', () => {
+test('of several configurations of the kubelet the last one counts: that of the last --config, then each of --config-dir', () => {
   const first = write('first.yaml', 'failCgroupV1: false\n');
   const last = write('last.yaml', 'kind: KubeletConfiguration\n');
   runKubelet(`--config=${first}`, '--config', last);
@@ -119,7 +119,7 @@ test('the last file counts: that of the last --config, then each of --config-dir
   expect(announced()).toBe('allowed');
 });
 
-test('of a configuration that cannot be read nothing is known', () => {
+test('nothing is known of a configuration of the kubelet that cannot be read', () => {
   runKubelet(`--config=${join(root, 'missing.yaml')}`);
   expect(announced()).toBeUndefined();
   expect(said('v1.35.0+k0s.0')).toBeUndefined();

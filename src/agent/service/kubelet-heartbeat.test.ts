@@ -94,11 +94,14 @@ test.each<[string, Node | undefined, object, number]>([
   ['not Ready, by somebody who does not tell when', told('False'), { isReady: false }, 0],
   ['nothing about Ready', { metadata: { name: 'n' } }, {}, 1],
   ['no node', undefined, {}, 1],
-])('the answer of a Node: %s', async (_what, node, facts, asked) => {
-  const place = new Place(node);
-  expect(await place.check()).toEqual(facts);
-  expect(place.asked).toBe(asked);
-});
+])(
+  'whether the condition of a Node is a heartbeat of the new kubelet: %s',
+  async (_what, node, facts, asked) => {
+    const place = new Place(node);
+    expect(await place.check()).toEqual(facts);
+    expect(place.asked).toBe(asked);
+  },
+);
 
 test.each([
   ['v1.36.3+k0s', 100, { isReady: true }],
@@ -120,7 +123,7 @@ test.each([
   },
 );
 
-test('the API server is asked where the watch is late', async () => {
+test('the API server is asked for the heartbeat if the watch is late', async () => {
   expect(await new Place(told('True', -60_000), told('True', 1_500)).check()).toEqual({
     isReady: true,
   });
@@ -132,7 +135,7 @@ test('the node of a controller counts, though its signals are elsewhere', async 
   expect(await new Place(CONTROL_NODE, undefined).check()).toEqual({});
 });
 
-test('nobody is asked before the new process is watched', async () => {
+test('the API server is not asked for a heartbeat before the new process is watched', async () => {
   const place = new Place(told('True', -60_000));
   expect(await place.check(journalAt('restarted', { restartedAt: RESTARTED }))).toEqual({});
   expect(place.asked).toBe(0);
@@ -208,7 +211,7 @@ test('while the service does not answer, the API server is asked whether it can'
   expect(await place.check()).toEqual({ isReady: true });
 });
 
-test('who is told to stop gets no answer', async () => {
+test('a check of the heartbeat that is told to stop gets no answer', async () => {
   const place = new Place(told('True', -60_000));
   place.isAnswering = false;
   const gone = AbortSignal.abort(new Error('over'));

@@ -42,27 +42,27 @@ async function countOver(...moments: Moment[]): Promise<(number | undefined)[]> 
 
 test.each<[string, Moment[], (number | undefined)[]]>([
   [
-    'the old process ends',
+    'none if only the old process ends',
     [{ host: running(OLD, before) }, { host: silent }],
     [undefined, undefined],
   ],
   [
-    'one that starts and stays',
+    'none if the new process starts and stays',
     [{ host: silent, found: after }, { host: running(NEW, after) }],
     [undefined, undefined],
   ],
   [
-    'one after the other',
+    'those that end one after the other',
     [{ host: silent, found: after }, { host: hanging(third) }],
     [undefined, 1],
   ],
   [
-    'one that is gone, perhaps',
+    'none for a process that is gone only perhaps',
     [{ host: silent, found: after }, { host: silent }],
     [undefined, undefined],
   ],
   [
-    'the one under watch goes',
+    'the process under watch',
     [
       { host: running(NEW, after), journal: soaking },
       { host: silent, journal: soaking },
@@ -70,7 +70,7 @@ test.each<[string, Moment[], (number | undefined)[]]>([
     [undefined, 1],
   ],
   [
-    'another takes its place',
+    'the process whose place another takes',
     [
       { host: running(NEW, after), journal: soaking },
       { host: running(NEW, third), journal: soaking },
@@ -78,7 +78,7 @@ test.each<[string, Moment[], (number | undefined)[]]>([
     [undefined, 1],
   ],
   [
-    'one before the one under watch',
+    'a process before the one under watch',
     [
       { host: silent, found: third },
       { host: running(NEW, after), journal: soaking },
@@ -94,7 +94,9 @@ test.each<[string, Moment[], (number | undefined)[]]>([
     ],
     [undefined, undefined, undefined],
   ],
-])('%s', async (_name, moments, counts) => expect(await countOver(...moments)).toEqual(counts));
+])('how many processes ended after the restart: %s', async (_name, moments, counts) =>
+  expect(await countOver(...moments)).toEqual(counts),
+);
 
 test('staleness counts from the first answer that is missing, and ends with an answer', async () => {
   const clock = new FakeClock();

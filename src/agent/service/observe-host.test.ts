@@ -108,7 +108,7 @@ test('the agent sees that the k0s binary was replaced while the service still ru
   });
 });
 
-test('the flag wins, then the journal', async () => {
+test('the path of the binary is that of the flag, then that of the journal', async () => {
   expect(await observeHost(hostPlace('/flag/k0s'), IDLE)).toMatchObject({ binary: '/flag/k0s' });
   const journal = journalAt('ready', id);
   await rename(binary, `${binary}.moved`);
@@ -139,7 +139,7 @@ test('a service that does not answer is known from the journal', async () => {
 });
 
 test.each(['swapped', 'swappedBack'] as const)(
-  'an unknown one is looked for where a restart depends on it: %s',
+  'a service that the journal does not know is looked for if a restart depends on it: %s',
   async (phase) => {
     await backoff();
     expect(await observeHost(hostPlace(), journalAt(phase, foreignTarget()))).toMatchObject({
@@ -148,7 +148,7 @@ test.each(['swapped', 'swappedBack'] as const)(
   },
 );
 
-test('one whose supervisor was replaced with it is found by what it was started with', async () => {
+test('a service whose supervisor was replaced with it is found by its arguments', async () => {
   await backoff();
   await end();
   await writeFile(`${binary}-script`, '#!/bin/sh\necho up\nread -r _\n', { mode: 0o755 });
@@ -164,7 +164,7 @@ test('one whose supervisor was replaced with it is found by what it was started 
   ).not.toHaveProperty('service');
 });
 
-test('else it is not', async () => {
+test('a service that the journal does not know is not looked for if no restart depends on it', async () => {
   await backoff();
   expect(
     await observeHost(hostPlace(), journalAt('restartedBack', foreignTarget())),

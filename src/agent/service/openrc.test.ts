@@ -70,7 +70,7 @@ test.each<[string, Record<string, string>, string]>([
   expect(controls).toEqual([`rc-service --nodeps ${name} restart`]);
 });
 
-test('how often OpenRC started it again, and what it logged last', async () => {
+test('the account of a service says how often OpenRC started it again, and what it logged last', async () => {
   const log = join(directory, 'k0s.err');
   await supervise('supervise-daemon', {}, '--stdout', join(directory, 'none'), '--stderr', log);
   const found = await openRc(commands, directory, directory).find(service, '/k0s');
@@ -128,7 +128,7 @@ test('a service whose supervisor has given up is found by its script, which name
   );
 });
 
-test('so is one from before a reboot, though another process has the PID of its supervisor now', async () => {
+test('a service from before a reboot is found by its script, though another process has the PID of its supervisor now', async () => {
   const binary = '/usr/local/bin/k0s';
   await writeFile(
     join(directory, 'edge'),

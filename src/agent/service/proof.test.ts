@@ -40,11 +40,15 @@ describe('after the restart', () => {
   const tooLate = journalAt('restarted', { process: before, since: NOW - TIMES.restartTimeoutMs });
   const until = NOW - 1_000 + TIMES.restartTimeoutMs;
   test.each<[string, Partial<StepInput>, object]>([
-    ['old one still ending', { journal: inTime, host: oldLeft }, wait(until)],
-    ['supervisor waits', { journal: inTime, host: silent }, wait(until)],
-    ['new one starts', { journal: inTime, host: hanging(after) }, wait(until)],
-    ['new one runs', { journal: inTime, host: newRuns }, SOAK],
-    ['too late, but there', { journal: tooLate, host: newRuns }, SOAK],
+    ['the old process is still ending', { journal: inTime, host: oldLeft }, wait(until)],
+    ['the supervisor waits', { journal: inTime, host: silent }, wait(until)],
+    ['the new process starts', { journal: inTime, host: hanging(after) }, wait(until)],
+    ['the new process runs', { journal: inTime, host: newRuns }, SOAK],
+    [
+      'the new process is there, although the deadline has passed',
+      { journal: tooLate, host: newRuns },
+      SOAK,
+    ],
     [
       'the agent rolls back if another version than planned runs after the restart',
       { journal: inTime, host: running('v9', after) },
@@ -55,10 +59,18 @@ describe('after the restart', () => {
       { journal: inTime, host: running('v9', after, false) },
       wait(until),
     ],
-    ['too late', { journal: tooLate, host: silent }, back('1 min 30 s')],
-    ['too late, it hangs', { journal: tooLate, host: hanging(after) }, back(NEW)],
-    ['too late, old one never ended', { journal: tooLate, host: oldLeft }, back(NEW)],
-  ])('%s', (_name, more, step) => expect(at(more)).toEqual(step));
+    ['no process is there at the deadline', { journal: tooLate, host: silent }, back('1 min 30 s')],
+    [
+      'the new process hangs at the deadline',
+      { journal: tooLate, host: hanging(after) },
+      back(NEW),
+    ],
+    [
+      'the old process has not ended at the deadline',
+      { journal: tooLate, host: oldLeft },
+      back(NEW),
+    ],
+  ])('the next step: %s', (_name, more, step) => expect(at(more)).toEqual(step));
 
   test('after a forced update, only a process that runs the new file counts', () => {
     const journal = { ...inTime, work: workFor(forced) };

@@ -135,14 +135,14 @@ test.each<[string, Host, PlaceFlags, object, string]>([
     { ...DEFAULTS, hostnameOverride: 'w-7', hostname: 'edge' },
     'PID 7',
   ],
-])('%s', async (_name, host, flags, expected, why) => {
+])('the place of the service: %s', async (_name, host, flags, expected, why) => {
   const { places, said } = placesOn(host, flags);
   expect(await places.search()).toEqual(expected);
   expect(places.current).toEqual(expected);
   expect(said).toMatchObject([{ ...expected, why: expect.stringContaining(why) as string }]);
 });
 
-test('before anybody looked, flags and defaults hold', () => {
+test('before anybody looked for the service, flags and defaults hold', () => {
   const { places } = placesOn(
     { services: [service(7, CUSTOM)], sockets: {} },
     { dataDirectory: '/flag' },
@@ -203,7 +203,7 @@ test.each([
     { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } },
     2,
   ],
-])('it is looked for %s', async (_name, host, expected) => {
+])('the service is looked for %s', async (_name, host, expected) => {
   let looks = 0;
   const { places, clock } = placesOn({
     ...host,

@@ -62,7 +62,7 @@ test('a service that is taken care of is left alone', async () => {
   expect(findProcess(id.pid)).toEqual(id);
 });
 
-test('how the service ended is told by its manager, or by nobody', async () => {
+test('the manager of the service tells how it ended, and without a manager nobody does', async () => {
   const broken = managerOf({ account: async () => await Promise.reject(new Error('no bus')) });
   const accountOf = async (...managers: ServiceManager[]) =>
     await serviceRestarter(managers, log).account(id, '/k0s', 0);
@@ -76,7 +76,7 @@ test('without a manager the process gets SIGTERM', async () => {
   expect(await ended).toEqual([null, 'SIGTERM']);
 });
 
-test('a manager that fails is told, and the process gets SIGTERM', async () => {
+test('a manager that fails is reported, and the process gets SIGTERM', async () => {
   const restart = async (): Promise<void> => await Promise.reject(new Error('access denied'));
   await serviceRestarter([managerOf({ restart })], log).restart(id, '/k0s');
   expect(await ended).toEqual([null, 'SIGTERM']);

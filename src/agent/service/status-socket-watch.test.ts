@@ -19,7 +19,7 @@ async function listenAt(path: string): Promise<void> {
   await once(server, 'listening');
 }
 
-test('tells of the socket that is waited for, and of no other', async () => {
+test('a watch tells of the socket that is waited for, and of no other', async () => {
   const directory = await newDirectory();
   const socket = join(directory, 'status.sock');
   const other = join(directory, 'other.sock');
@@ -42,7 +42,7 @@ test('tells of the socket that is waited for, and of no other', async () => {
   await both[0];
 });
 
-test('does not watch for a socket that is there, nor below a directory that is not', async () => {
+test('no watch begins for a socket that exists, nor below a directory that does not exist', async () => {
   const directory = await newDirectory();
   await listenAt(join(directory, 'status.sock'));
 

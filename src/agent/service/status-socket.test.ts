@@ -49,7 +49,7 @@ test.each<[string, object, object]>([
   ['a single node', { Workloads: false, SingleNode: true }, { workloads: true }],
   ['nothing more', {}, {}],
   [
-    'what is of another type',
+    'nothing of a wrong type',
     { Role: 1, Workloads: 'yes', ClusterConfig: { spec: { api: { address: 5 } } } },
     {},
   ],
@@ -60,7 +60,7 @@ test.each<[string, object, object]>([
     { ClusterConfig: { spec: { api: { address: '10.0.0.1' } } } },
     { apiAddress: '10.0.0.1' },
   ],
-])('%s beside version and PID', async (_name, answer, more) => {
+])('an answer of k0s is read with version and PID, and with %s', async (_name, answer, more) => {
   const path = await serve((_request, response) =>
     response.end(JSON.stringify({ Version: 'v1', Pid: 1, ...answer })),
   );
@@ -79,7 +79,7 @@ test.each<[string, RequestListener, string]>([
   ['no end', (_request, response) => response.end(Buffer.alloc(3_000_000, 'x')), 'too long'],
   ['a broken connection', ({ socket }) => socket.destroy(), 'socket hang up'],
   ['no-answer', () => undefined, 'aborted'],
-])('%s is no answer', async (name, listener, message) => {
+])('a status socket that sends %s has no answer', async (name, listener, message) => {
   await expect(
     askStatus(await serve(listener), name === 'no-answer' ? 50 : 10_000),
   ).rejects.toThrow(message);

@@ -76,19 +76,19 @@ test('the unit of the process is restarted without waiting', async () => {
   ]);
 });
 
-test('a process that a shell of the unit started is found too', async () => {
+test('the unit of a process that a shell of the unit started is found', async () => {
   await units(unit({ pid: process.pid }));
   expect(await systemd().find(id, BINARY)).toMatchObject({ isRestarting: false });
 });
 
-test('so is one that a script of the unit became, which names no k0s', async () => {
+test('the unit of a process is found if its script, which names no k0s, became the process', async () => {
   await units(unit({ pid: id.pid, path: '/usr/local/sbin/start-k0s', args: '' }));
   expect(await systemd().find(id, BINARY)).toMatchObject({
     title: 'systemd unit k0sworker.service',
   });
 });
 
-test('its unit is found again when the process is gone, also where another one names the file', async () => {
+test('the unit of a process is found again when the process is gone, although another unit names the file', async () => {
   const script = { path: '/usr/local/sbin/start-k0s', args: '', changedAt: 1 };
   await units(unit({ ...script, pid: id.pid }));
   const manager = systemd();
@@ -222,7 +222,7 @@ test('a journal that cannot be read leaves the count', async () => {
   expect(await service?.account(0)).toEqual({ restarts: 2, end: 'exit code 3', log: [''] });
 });
 
-test('a refusal is told', async () => {
+test('a restart that systemd refuses is an error with the exit code', async () => {
   await units(unit({ pid: id.pid }));
   await writeFile(join(directory, 'code'), '4');
   const service = await systemd().find(id, BINARY);
@@ -251,7 +251,7 @@ test.each([
   expect(unitNameIn(cgroup)).toBe(expected);
 });
 
-test('units are told apart, and an empty answer holds none', () => {
+test('the answer of systemd is split into its units, and an empty answer has none', () => {
   const text = [unit({ pid: 7 }), unit({ id: 'ssh.service' })].join('\n');
   expect(parseUnits(text).map(({ id: name, mainPid }) => [name, mainPid])).toEqual([
     ['k0sworker.service', 7],

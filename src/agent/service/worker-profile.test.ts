@@ -68,7 +68,7 @@ const doubt = (words: string): OwnAgentFacts => ({
 test.each<[Switch, boolean]>([
   ['on', true],
   ['off', false],
-])('a worker that was started with a profile that has it %s', async (own, ownAgent) => {
+])('whether a worker runs the own agent of k0s, by its profile: %s', async (own, ownAgent) => {
   await store(own);
   expect(await ask(answerOf(own))).toEqual({ ownAgent });
 });

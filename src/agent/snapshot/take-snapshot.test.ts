@@ -103,11 +103,14 @@ const FAILURES: readonly (readonly [what: string, script: string, reason: RegExp
   ['too big', 'head -c 100000000 /dev/zero', /bigger than \d+ bytes/],
 ];
 
-test.each(FAILURES)('%s: nothing of it stays, and the reason says why', async (_, script, why) => {
-  const { take, kept } = await host(script);
-  await expect(take()).rejects.toThrow(why);
-  expect(await kept()).toEqual([]);
-});
+test.each(FAILURES)(
+  'nothing stays of a snapshot that failed, and the reason says why: %s',
+  async (_, script, why) => {
+    const { take, kept } = await host(script);
+    await expect(take()).rejects.toThrow(why);
+    expect(await kept()).toEqual([]);
+  },
+);
 
 test('a certificate that openssl refuses leaves no snapshot', async () => {
   const { take, kept } = await host(BACKUP + ARCHIVE);
@@ -138,7 +141,7 @@ test.each([
   );
 });
 
-test('without room nothing starts', async () => {
+test('k0s is not started if the disk has no room for the snapshot', async () => {
   const { take, kept } = await host('touch "$RUN/started"');
   const statfs = async () => await Promise.resolve({ bavail: 30, bsize: 1_000, blocks: 50 });
   const more = { files: { ...fsPromises, statfs } };

@@ -84,7 +84,7 @@ test('a replacement takes one rename of a second name, and the source stays', as
   expect((await stat(at('k0s'))).ino).toBe((await stat(at('k0s.tmp'))).ino);
 });
 
-test('doing it again changes nothing and leaves nothing', async () => {
+test('a replacement that is repeated changes nothing and leaves nothing', async () => {
   await writeFile(at('k0s'), 'old');
   await writeFile(at('k0s.tmp'), 'new');
   await writeFile(at('k0s.new'), 'left by a crash');

@@ -51,7 +51,7 @@ test.each([
   expect(await readdir(join(directory, 'files'))).toEqual(['from', 'to']);
 });
 
-test('one without the option copies nothing', async () => {
+test('a cp without the option copies no attributes, and that is reported', async () => {
   await program('cp', 'echo "cp: unrecognized option: attributes-only" >&2; exit 1');
   await copy();
   expect(await mode()).toBe(0o600);
@@ -60,7 +60,7 @@ test('one without the option copies nothing', async () => {
   );
 });
 
-test('a failure on this file alone is one', async () => {
+test('a cp that fails on this file alone is an error', async () => {
   await program(
     'cp',
     'case "$*" in *.refit-attributes-*) exit 0 ;; esac; echo "cp: no room for attributes" >&2; exit 1',

@@ -51,7 +51,7 @@ async function place(keepMs?: number) {
   return { kept, open, opened, time, pass, binary, path, isThere, directory };
 }
 
-test('without a time it stays', async () => {
+test('a kept binary without a time stays', async () => {
   const { kept, pass, isThere } = await place();
   await kept.settle();
   pass(9_000 * HOUR);
@@ -62,7 +62,7 @@ test('without a time it stays', async () => {
   ]);
 });
 
-test('its time begins with the success of the upgrade, and removes it at its end', async () => {
+test('the time of a kept binary begins with the success of the upgrade, and the binary is removed at its end', async () => {
   const { kept, pass, isThere, time } = await place(2 * HOUR);
   pass(5 * HOUR);
   await kept.tend();
@@ -78,7 +78,7 @@ test('its time begins with the success of the upgrade, and removes it at its end
   expect(await kept.facts()).toEqual({ version: 'v1', sha256: sha('old'), gone: 'Expired' });
 });
 
-test('0s removes it after the success, not before', async () => {
+test('a time of 0s removes the kept binary after the success, not before', async () => {
   const { kept, isThere, time } = await place(0);
   await kept.tend();
   expect(await isThere()).toBe(true);
@@ -89,7 +89,7 @@ test('0s removes it after the success, not before', async () => {
   expect(await isThere()).toBe(false);
 });
 
-test('a wall clock that jumps does not remove it early, and corrects the announced time', async () => {
+test('a wall clock that jumps does not remove a kept binary early, and corrects the announced time', async () => {
   const { kept, time, isThere } = await place(2 * HOUR);
   await kept.settle();
   time.wall += 1_000 * HOUR;
@@ -114,7 +114,7 @@ test('a restarted agent continues the count', async () => {
   expect(await isThere()).toBe(false);
 });
 
-test('a changed file is not used', async () => {
+test('a kept binary that was changed is not used', async () => {
   const { kept, path, directory } = await place();
   await kept.verify(path);
   const staged = join(directory, 'staged');
@@ -156,7 +156,7 @@ test('the file is hashed again only if its stamp has changed', async () => {
   expect(hashes()).toBe(1);
 });
 
-test('it makes room only after the success, and only beside a working binary', async () => {
+test('a kept binary makes room only after the success, and only beside a working binary', async () => {
   const { kept, binary, path, isThere } = await place();
   expect(await kept.sacrifice(binary, path)).toBe(false);
   await kept.settle();

@@ -36,7 +36,7 @@ test('each parent of a new state directory is synced, from the outermost on', as
   expect(synced.filter((path) => path === '' || path === 'lib')).toEqual(['', 'lib', '']);
 });
 
-test('one that is there already needs no sync', async () => {
+test('a state directory that exists already needs no sync', async () => {
   await openStateDirectory(join(directory, 'lib'), join(directory, 'lib'));
   synced.length = 0;
   await openStateDirectory(join(directory, 'lib'), join(directory, 'lib')).catch(() => undefined);

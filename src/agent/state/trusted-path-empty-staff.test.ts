@@ -29,7 +29,7 @@ test.each<[string, Partial<typeof FILES>, boolean]>([
   ['no entry', { group: 'root:x:0:\n' }, false],
   ['members from LDAP', { 'nsswitch.conf': 'group: files ldap\n' }, false],
   ['users from SSSD', { 'nsswitch.conf': 'passwd: files sss\n' }, false],
-])('a group with %s', async (_name, changed, isEmpty) => {
+])('whether root alone is in a group with %s', async (_name, changed, isEmpty) => {
   const directory = await mkdtemp(join(tmpdir(), 'refit-etc-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   for (const [name, text] of Object.entries({ ...FILES, ...changed }))

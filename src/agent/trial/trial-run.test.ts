@@ -16,20 +16,25 @@ const sh = (script: string): string => `#!/bin/sh\n${script}\n`;
 test.each([
   ['prints the version', sh('[ "$1" = version ] && echo v2'), 'v2', undefined],
   ['prints the version among other words', sh('echo "k0s v2 (abc)"'), 'v2', undefined],
-  ['any version will do', sh('echo v9'), undefined, undefined],
-  ['another version', sh('echo v9'), 'v2', 'it reports version "v9" instead of v2'],
+  ['prints a version where any version will do', sh('echo v9'), undefined, undefined],
+  ['prints another version', sh('echo v9'), 'v2', 'it reports version "v9" instead of v2'],
   [
-    'a version that only begins alike',
+    'prints a version that only begins alike',
     sh('echo v2.1'),
     'v2',
     'it reports version "v2.1" instead of v2',
   ],
-  ['an exit code', sh('echo broken >&2; exit 3'), 'v2', 'it ended with code 3 broken'],
-  ['an exit code though any version will do', sh('exit 1'), undefined, 'it ended with code 1'],
+  ['ends with an exit code', sh('echo broken >&2; exit 3'), 'v2', 'it ended with code 3 broken'],
+  [
+    'ends with an exit code where any version will do',
+    sh('exit 1'),
+    undefined,
+    'it ended with code 1',
+  ],
   ['hangs', sh('exec sleep 60'), 'v2', 'it did not end within 300 ms'],
   ['talks without end', sh('while :; do echo v2; done'), 'v2', 'it printed more than 65536 bytes'],
-  ['no program', 'garbage\0\x01', 'v2', ''],
-])('%s', async (name, content, version, problem) => {
+  ['is no program', 'garbage\0\x01', 'v2', ''],
+])('the trial run of a binary that %s', async (name, content, version, problem) => {
   const binary = join(directory, 'k0s.tmp');
   await writeFile(binary, content, { mode: 0o755 });
   const timeoutMs = name === 'hangs' ? 300 : 30_000;
