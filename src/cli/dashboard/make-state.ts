@@ -70,7 +70,7 @@ function pagePlan(
     title: text.titleOf(plan),
     phase: plan.phase,
     isOpen: text.isOpen(plan),
-    versions: text.versionsOf(plan),
+    versions: text.broughtVersions(plan),
     ...sentences.progressIn(sentences.targetsOf(plan)),
     percent: sentences.percentOf(plan),
     paused: plan.paused,

@@ -191,6 +191,18 @@ export function factsOf({ targets }: WithFacts, target: Target): TargetFacts {
 }
 
 /**
+ * Returns the version of the last signal of a target, or the version that the plan asks for now if the target has no
+ * such signal. Use it for everything that was done on a target: `stage.version` is what the plan asks for now, and people
+ * may have edited the plan since the signal.
+ */
+export function versionAsked(
+  { asked }: Pick<TargetFacts, 'asked'>,
+  { version }: Pick<Stage, 'version'>,
+): string {
+  return asked ?? version;
+}
+
+/**
  * Returns the labels of the target's object, without gathering its other facts, because the order and the waves read the labels of every
  * target.
  */

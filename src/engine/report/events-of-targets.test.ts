@@ -77,6 +77,16 @@ test.each<[string, Observation, RecordedState, string[]]>([
   expect(said(targetEvents(assessment, rolloutOf(state)))).toEqual(told);
 });
 
+test('after an edit of the version, the Events name the version of the signal', () => {
+  const observation: Observation = { ...REPORTED, report: { from: 'v1', removed: 'v0' } };
+  const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation, asked: 'v1.5' } });
+  const assessment = assess(snapshot, buildPolicy(), T0);
+  expect(said(targetEvents(assessment, rolloutOf('done')))).toEqual([
+    'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the disk had no room for it and the download of v1.5',
+    'Normal w1 Completed: Upgraded to v1.5 (from v1)',
+  ]);
+});
+
 test('a stage after which nodes have the version that they had, such as one of image bundles, upgrades nothing', () => {
   const stage = {
     ...buildStage('worker', [buildTarget('w1', 'intended')], { version: 'v2' }),

@@ -10,6 +10,8 @@ import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import { type Plan, plans } from '../../../api/autopilot/plan.ts';
+import { withStages } from '../../../engine/model/rollout.ts';
+import { gather } from '../../../engine/snapshot/gather.ts';
 import { nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
 import { controlNodes } from '../../../signal/names.ts';
@@ -68,6 +70,21 @@ test.each([
   'a target in the state %s whose signal has the status %s keeps its signal after an edit of the id',
   (state, status, kind) => {
     expect(seen(editedPlan(state), status === undefined ? {} : { status })).toEqual([kind, kind]);
+  },
+);
+
+test.each([
+  ['still works', 'Restart', 'v1.36.3+k0s.2'],
+  ['has succeeded', 'Completed', 'v1.36.3+k0s.2'],
+  ['has failed, so it is that of an earlier attempt', 'Failed', undefined],
+])(
+  'the version of a signal that is older than its record is known if the node %s',
+  (_title, status, version) => {
+    const plan = editedPlan('SignalSent');
+    const { controller, worker } = nodesWith({ status });
+    const { rollout, targets } = gather(autopilot, plan, buildWorld([controller], [worker]), NOW);
+    const asked = withStages(rollout).map(({ target }) => targets.get(target.key)?.asked);
+    expect(asked).toEqual([version, version]);
   },
 );
 

@@ -1,0 +1,52 @@
+/** Scenes with Plans of k0s in combinations in which the words could easily be untrue: edits, left-out nodes, and nodes that people change. */
+import { plans } from '../../src/api/autopilot/plan.ts';
+import { nodes } from '../../src/kube/resources.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { buildSignal } from '../support/builders/signals.ts';
+import { recorded, statusOf } from '../support/builders/views.ts';
+import { k0sController } from './k0s.ts';
+import { edit, ONE_BY_ONE, k0sScene as scene } from './k0s-scene.ts';
+import type { Scene } from './scene.ts';
+import type { Stage } from './stage.ts';
+
+const NEXT = 'v1.36.4+k0s.0';
+
+/** The leader of k0s signals a worker, and records the attempt a moment later. */
+async function signalAsK0s(stage: Stage, name: string): Promise<void> {
+  const created = rfc3339(stage.clock.now());
+  const annotations = buildSignal({ created, command: { url: 'https://example.com/k0s' } });
+  await stage.client.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
+  await stage.wait(2);
+  const since = rfc3339(stage.clock.now());
+  const workers = recorded({ [name]: 'SignalSent', w2: 'SignalPending' }, since);
+  const status = statusOf('SchedulableWait', [], workers);
+  await stage.client.patch(
+    plans,
+    'autopilot',
+    { status },
+    { type: 'merge', subresource: 'status' },
+  );
+}
+
+export const K0S_TRUTH_SCENES: readonly Scene[] = [
+  scene('the version is edited while a worker works', {
+    play: async (stage) => {
+      await stage.wait(22);
+      await edit(stage, { version: NEXT });
+      await stage.wait(4);
+    },
+    about: ['c1', 'w1', 'w2'],
+  }),
+  scene('the version is edited while a worker works that the leader of k0s has signalled', {
+    leader: 'none',
+    update: { targets: { workers: ONE_BY_ONE } },
+    play: async (stage) => {
+      await signalAsK0s(stage, 'w1');
+      await stage.wait(8);
+      await stage.start(k0sController);
+      await edit(stage, { targets: { workers: ONE_BY_ONE }, version: NEXT });
+      await stage.wait(60);
+    },
+    about: ['w1', 'w2'],
+  }),
+];
