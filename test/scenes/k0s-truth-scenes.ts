@@ -1,14 +1,21 @@
 /** Scenes with Plans of k0s in combinations in which the words could easily be untrue: edits, left-out nodes, and nodes that people change. */
 import { plans } from '../../src/api/autopilot/plan.ts';
+import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildSignal } from '../support/builders/signals.ts';
 import { recorded, statusOf } from '../support/builders/views.ts';
 import { k0sController } from './k0s.ts';
-import { edit, ONE_BY_ONE, k0sScene as scene } from './k0s-scene.ts';
+import { edit, ONE_BY_ONE, k0sScene as scene, stuckAt } from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
 import type { Stage } from './stage.ts';
 
+const WAVES: UpgradePolicySpec = {
+  waves: [
+    { selector: { matchLabels: { 'kubernetes.io/hostname': 'w1' } } },
+    { approval: 'Manual' },
+  ],
+};
 const NEXT = 'v1.36.4+k0s.0';
 
 /** The leader of k0s signals a worker, and records the attempt a moment later. */
@@ -29,6 +36,39 @@ async function signalAsK0s(stage: Stage, name: string): Promise<void> {
 }
 
 export const K0S_TRUTH_SCENES: readonly Scene[] = [
+  scene('the id is edited while a worker works', {
+    policy: WAVES,
+    next: stuckAt('w1', 'Downloading'),
+    play: async (stage) => {
+      await stage.wait(30);
+      await stage.refit('approve', 'autopilot/autopilot', '--wave', '2');
+      await stage.wait(5);
+      await edit(stage, {}, 'id2');
+      await stage.wait(30);
+    },
+    about: ['w1', 'w2'],
+  }),
+  scene('the id and the version are edited while a worker works', {
+    policy: WAVES,
+    play: async (stage) => {
+      await stage.wait(22);
+      await stage.refit('approve', 'autopilot/autopilot', '--wave', '2');
+      await stage.wait(1);
+      await edit(stage, { version: NEXT }, 'id2');
+      await stage.wait(90);
+    },
+    about: ['w1', 'w2'],
+  }),
+  scene('the id is edited after the end', {
+    policy: WAVES,
+    play: async (stage) => {
+      await stage.refit('approve', 'autopilot/autopilot', '--wave', '2');
+      await stage.wait(120);
+      await edit(stage, {}, 'id2');
+      await stage.wait(30);
+    },
+    about: ['w1', 'w2'],
+  }),
   scene('the version is edited while a worker works', {
     play: async (stage) => {
       await stage.wait(22);

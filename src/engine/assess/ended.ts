@@ -101,8 +101,12 @@ export function isRestartDue(
   );
 }
 
-function changedSpec({ plan: { edits } }: Snapshot): string | undefined {
-  return edits?.isAfterEnd === true ? 'its spec has changed since' : undefined;
+function changedSpec({ plan: { edits }, rollout }: Snapshot): string | undefined {
+  if (edits?.isAfterEnd !== true) return undefined;
+  const { id, editedId } = rollout;
+  return editedId === undefined
+    ? 'its spec has changed since'
+    : `it ran with the id ${id} and now has the id ${editedId}`;
 }
 
 /**
