@@ -89,4 +89,13 @@ export const K0S_TRUTH_SCENES: readonly Scene[] = [
     },
     about: ['w1', 'w2'],
   }),
+  scene('one of three is done, and the others were left out', {
+    policy: { holds: 'Finish' },
+    before: async (stage) => {
+      await stage.refit('hold', 'w1', '--reason', 'disk is being replaced');
+      await stage.refit('hold', 'w2', '--reason', 'disk is being replaced');
+    },
+    play: async (stage) => await stage.wait(120),
+    about: ['w1', 'w2'],
+  }),
 ];

@@ -47,7 +47,7 @@ export function conditionsOf(
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
   const name = `${source.kind} ${source.name}`;
   const isBad = reason !== undefined || (over && phase !== 'done');
-  const ended = phase === 'done' ? 'Completed' : (reason?.code ?? 'TargetFailed');
+  const ended = reason?.code ?? (phase === 'done' ? 'Completed' : 'TargetFailed');
   const message = over ? (reason?.message ?? `${name} is ${phase}`) : `the plan is ${phase}`;
   const described = defined({ observedGeneration: generation });
   const progress = { reason: over ? ended : 'InFlight', message };
