@@ -6,7 +6,7 @@ import { rfc3339 } from '../../src/util/clock.ts';
 import { buildSignal } from '../support/builders/signals.ts';
 import { recorded, statusOf } from '../support/builders/views.ts';
 import { k0sController } from './k0s.ts';
-import { edit, ONE_BY_ONE, k0sScene as scene, stuckAt } from './k0s-scene.ts';
+import { edit, ONE_BY_ONE, k0sScene as scene, stuckAt, UPDATE } from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
 import type { Stage } from './stage.ts';
 
@@ -97,5 +97,15 @@ export const K0S_TRUTH_SCENES: readonly Scene[] = [
     },
     play: async (stage) => await stage.wait(120),
     about: ['w1', 'w2'],
+  }),
+  scene('the nodes run the version already, with a forced update', {
+    update: {
+      ...UPDATE,
+      version: 'v1.36.3+k0s.0',
+      forceupdate: true,
+      targets: { workers: ONE_BY_ONE },
+    },
+    play: async (stage) => await stage.wait(60),
+    about: ['w1'],
   }),
 ];

@@ -11,6 +11,7 @@ import { KUBEADM_SCENES } from './kubeadm-scenes.ts';
 import { MACHINE_SCENES } from './machine-scenes.ts';
 import { RANCHER_RUN_SCENES } from './rancher-run-scenes.ts';
 import { RANCHER_SCENES } from './rancher-scenes.ts';
+import { RANCHER_TRUTH_SCENES } from './rancher-truth-scenes.ts';
 import { RECORDED_SCENES } from './recorded-k0s-scenes.ts';
 import { Stage } from './stage.ts';
 
@@ -24,6 +25,7 @@ const SCENES = [
   ...KUBEADM_SCENES.map((scene) => ({ folder: 'kubeadm', ...scene })),
   ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
   ...K0S_TRUTH_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
+  ...RANCHER_TRUTH_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
 ];
 export const RECORDED = join(import.meta.dirname, 'recorded');
 

@@ -12,7 +12,7 @@ import {
   waysOfDiffering,
 } from '../../versions/way-back.ts';
 import type { DecisionContext } from '../gates/types.ts';
-import { factsOf, versionAsked } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, versionAsked } from '../gates/types.ts';
 import { hasDownloadOf } from '../model/known-downloads.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
 
@@ -58,8 +58,8 @@ function upgradedNode(
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
   // If a target already had the version of its signal before, it was not upgraded, so it has no earlier version to go
   // back to.
+  if (hadVersionBefore(facts, stage)) return undefined;
   const to = versionAsked(facts, stage);
-  if (from === to) return undefined;
   const { kept, keptBundle } = agent ?? {};
   const node = { name: target.name, role: stage.role, from, to, platform };
   const hasDownload = hasDownloadOf(snapshot, from, platform);

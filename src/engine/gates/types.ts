@@ -8,6 +8,7 @@ import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { isSameVersion } from '../../versions/release-parts.ts';
 import { NEVER } from '../model/asked.ts';
 import type { Probe } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
@@ -200,6 +201,22 @@ export function versionAsked(
   { version }: Pick<Stage, 'version'>,
 ): string {
   return asked ?? version;
+}
+
+/**
+ * Returns true if the target ran the version of its signal already before its last attempt, so that this attempt has
+ * upgraded nothing; false if the version before the attempt is not known.
+ */
+export function hadVersionBefore(facts: TargetFacts, stage: Stage): boolean {
+  const { observation, earlierVersion } = facts;
+  const from =
+    (observation.kind === 'none' ? undefined : observation.report?.from) ?? earlierVersion;
+  if (from === undefined || stage.keepsVersion === true) return false;
+  const asked = versionAsked(facts, stage);
+  const kubernetes = asked === stage.version ? stage.kubernetesVersion : undefined;
+  return (
+    isSameVersion(from, asked) || (kubernetes !== undefined && isSameVersion(from, kubernetes))
+  );
 }
 
 /**

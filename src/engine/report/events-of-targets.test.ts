@@ -31,6 +31,12 @@ const REPORTED: Observation = {
 
 test.each<[string, Observation, RecordedState, string[]]>([
   ['done', REPORTED, 'done', ['Normal w1 Completed: Upgraded to v2 (from v1) in 12 s']],
+  [
+    'done, but the node ran the version already',
+    { ...REPORTED, report: { from: 'v2', spent: { Restart: 8000 } } },
+    'done',
+    ['Normal w1 Completed: Runs v2, as before; the attempt took 8 s'],
+  ],
   ['done without a report', succeeded(), 'done', ['Normal w1 Completed: Upgraded to v2']],
   [
     'failed, and back at what it had',

@@ -5,7 +5,7 @@ import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { includedReason } from '../assess/joined-targets.ts';
 import { outcomeOf } from '../assess/outcome.ts';
-import { factsOf, versionAsked } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, versionAsked } from '../gates/types.ts';
 import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import type { NodeAction, Signalling, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
@@ -67,9 +67,15 @@ function doneReason(snapshot: Snapshot, { stage, target }: OfTarget): Reason {
   const facts = factsOf(snapshot, target);
   const { observation } = facts;
   const version = versionAsked(facts, stage);
+  const had = hadVersionBefore(facts, stage);
   const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
-  const before = from === undefined || from === version ? '' : ` (from ${from})`;
+  const before = from === undefined ? '' : ` (from ${from})`;
+  if (had)
+    return because(
+      'Completed',
+      `Runs ${version}, as before${took > 0 ? `; the attempt took ${formatDuration(took)}` : ''}`,
+    );
   const done =
     stage.keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
   return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);

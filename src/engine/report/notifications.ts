@@ -202,7 +202,12 @@ function workOf(reading: PlanReading): string {
 function doneText(reading: PlanReading): string {
   const { counts, end } = reading;
   if (counts.total === 0) return `ended without an upgrade: ${NOTHING_DONE.message}`;
-  if (counts.done === counts.total) return `${workOf(reading)} is done; ${progressOf(reading)}`;
+  if (counts.done === counts.total) {
+    const targets = reading.stages().flatMap((stage) => stage.targets);
+    return targets.every(({ hadVersion }) => hadVersion)
+      ? `every node ran ${shownVersion(reading)} already before its last attempt; ${progressOf(reading)}`
+      : `${workOf(reading)} is done; ${progressOf(reading)}`;
+  }
   return `${workOf(reading)} has ended, but not for every node: ${end.reason?.message ?? progressOf(reading)}`;
 }
 
