@@ -208,7 +208,8 @@ function Plan({ plan, node, allowsActions, open }: PlanProps) {
       <section aria-labelledby="plan">
         <h2 id="plan">{plan.title}</h2>
         <p>
-          {plan.phase}, to {plan.versions}, since {plan.started}
+          {plan.phase}
+          {plan.versions === '' ? '' : `, to ${plan.versions}`}, since {plan.started}
           {plan.ended === undefined ? '' : `, ended ${plan.ended}`}
           {plan.expected === undefined
             ? ''

@@ -228,6 +228,7 @@ const EVERYTHING: Complete<StatusJson> = {
                 keptBundle: { version: '', until: '', gone: 'Expired' },
               },
               drains: 'node',
+              hadVersion: true,
               isThere: true,
               fetchesAhead: true,
               runs: '',

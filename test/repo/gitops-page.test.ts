@@ -4,10 +4,14 @@ import { evaluate } from '@marcbachmann/cel-js';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
+import { because, type Reason } from '../../src/engine/model/reasons.ts';
+import type { PlanPhase } from '../../src/engine/model/shown-phases.ts';
 import {
   CONDITIONS_ANNOTATION,
   MESSAGE_ANNOTATION,
 } from '../../src/engine/model/written-conditions.ts';
+import { conditionsOf } from '../../src/engine/report/conditions.ts';
+import { T0 } from '../support/clock/times.ts';
 import { testUnless, whyNoProgram } from '../support/left-out.ts';
 import { filesOf } from './tree.ts';
 
@@ -81,10 +85,17 @@ test.each([
   }
 });
 
-const written = (reason: string, observedGeneration: number): Record<string, string> => ({
-  [CONDITIONS_ANNOTATION]: JSON.stringify([{ type: 'Progressing', reason, observedGeneration }]),
-  [MESSAGE_ANNOTATION]: 'why',
-});
+/** Returns the annotations that the leader writes onto a Plan that has ended like this. */
+function written(
+  end: { readonly phase: PlanPhase; readonly reason?: Reason },
+  generation: number,
+): Record<string, string> {
+  const source = { apiVersion: 'v1', kind: 'Plan', name: 'autopilot', uid: 'uid', created: '' };
+  const conditions = conditionsOf({ ...end, source, generation }, [], [], T0);
+  return { [CONDITIONS_ANNOTATION]: JSON.stringify(conditions), [MESSAGE_ANNOTATION]: 'why' };
+}
+
+const DONE = { phase: 'done' } as const;
 
 /** Plans of k0s as the leader writes them, and what the checks must say. Argo CD also compares the generation. */
 const PLANS: readonly (readonly [string, object, string, 'current' | 'failed' | 'neither'])[] = [
@@ -94,21 +105,29 @@ const PLANS: readonly (readonly [string, object, string, 'current' | 'failed' | 
   ['that failed', { state: 'ApplyFailed' }, 'Degraded', 'failed'],
   [
     'that was done and is seen as such',
-    { state: 'Completed', annotations: written('Completed', 2) },
+    { state: 'Completed', annotations: written(DONE, 2) },
     'Healthy',
     'current',
   ],
   [
     'whose last edit the leader has not seen',
-    { state: 'Completed', annotations: written('Completed', 1) },
+    { state: 'Completed', annotations: written(DONE, 1) },
     'Progressing',
     'current',
   ],
-  ...['EditedAfterEnd', 'MixedVersions', 'VersionDiffers'].map(
-    (reason) =>
+  ...(
+    [
+      ['edited', 'EditedAfterEnd'],
+      ['differs', 'MixedVersions'],
+      ['differs', 'VersionDiffers'],
+      ['done', 'DoneWithSkipped'],
+      ['empty', 'NoTargets'],
+    ] as const
+  ).map(
+    ([phase, code]) =>
       [
-        `that is ${reason}`,
-        { state: 'Completed', annotations: written(reason, 1) },
+        `that is ${phase} because of ${code}`,
+        { state: 'Completed', annotations: written({ phase, reason: because(code, 'why') }, 1) },
         'Degraded',
         'failed',
       ] as const,

@@ -110,6 +110,7 @@ const TARGET_FIELDS = {
   agent: true,
   fetchesAhead: true,
   isThere: true,
+  hadVersion: true,
   runs: true,
   asked: true,
   installed: true,

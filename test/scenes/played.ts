@@ -5,11 +5,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { K0S_RUN_SCENES } from './k0s-run-scenes.ts';
 import { K0S_SCENES } from './k0s-scenes.ts';
+import { K0S_TRUTH_SCENES } from './k0s-truth-scenes.ts';
 import { K0S_WAIT_SCENES } from './k0s-wait-scenes.ts';
 import { KUBEADM_SCENES } from './kubeadm-scenes.ts';
 import { MACHINE_SCENES } from './machine-scenes.ts';
 import { RANCHER_RUN_SCENES } from './rancher-run-scenes.ts';
 import { RANCHER_SCENES } from './rancher-scenes.ts';
+import { RANCHER_TRUTH_SCENES } from './rancher-truth-scenes.ts';
 import { RECORDED_SCENES } from './recorded-k0s-scenes.ts';
 import { Stage } from './stage.ts';
 
@@ -22,6 +24,8 @@ const SCENES = [
   ...RANCHER_RUN_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
   ...KUBEADM_SCENES.map((scene) => ({ folder: 'kubeadm', ...scene })),
   ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
+  ...K0S_TRUTH_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
+  ...RANCHER_TRUTH_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
 ];
 export const RECORDED = join(import.meta.dirname, 'recorded');
 

@@ -70,7 +70,7 @@ function pagePlan(
     title: text.titleOf(plan),
     phase: plan.phase,
     isOpen: text.isOpen(plan),
-    versions: text.versionsOf(plan),
+    versions: text.broughtVersions(plan),
     ...sentences.progressIn(sentences.targetsOf(plan)),
     percent: sentences.percentOf(plan),
     paused: plan.paused,
@@ -151,15 +151,17 @@ function nodesOf(plan: ShownPlan, now: number): NodeState[] {
       const row = failed
         ? sentences.failedRow(plan, target, now)
         : sentences.rowOf(target, wait, now);
+      const version = sentences.wantedVersion(plan, stage, target);
       return {
         name: target.name,
         role,
-        version: sentences.wantedVersion(plan, stage, target),
+        version,
         phase: phaseOf(target),
         state: row.state,
         message: phase === 'pending' ? notStarted(plan, stage, target) : row.message,
         since: target.since,
-        from: target.from ?? target.installed,
+        // A product may spell the version of a Plan in another way than the version that its kubelets report.
+        from: target.hadVersion === true ? version : (target.from ?? target.installed),
         wave: target.wave,
         zone: target.zone,
         ...(hold === undefined ? {} : { hold }),

@@ -44,7 +44,7 @@ export function svgOf({ at, plan }: Report): string {
   const left = plan.nodes.length - shown.length;
   const height = HEAD + LANE * shown.length + FOOT;
   const { from, ms } = spanOf(plan.nodes);
-  const title = `${plan.title}: ${plan.phase} ${plan.done}/${plan.total}, to ${plan.versions}`;
+  const title = `${plan.title}: ${plan.phase} ${plan.done}/${plan.total}${plan.versions === '' ? '' : `, to ${plan.versions}`}`;
   const scale = (time: number): number => LEFT + ((WIDTH - LEFT - RIGHT) * (time - from)) / ms;
   const axis =
     plan.nodes.length === 0

@@ -63,6 +63,8 @@ export interface TargetJson
   readonly fetchesAhead?: boolean | undefined;
   /** True if the target already runs the version of its stage, or a later version of the plan. */
   readonly isThere?: boolean | undefined;
+  /** True if the target is done and ran its version already before its last attempt, which upgraded nothing. */
+  readonly hadVersion?: boolean | undefined;
   /** The version that the target runs, if it is not the version that is recorded as installed. */
   readonly runs?: string | undefined;
   /** The version that the target was signalled with, if the plan asks for another version now. */
@@ -327,6 +329,7 @@ function targetJson(target: TargetReading): TargetJson {
     agent: target.agent,
     fetchesAhead: target.fetchesAhead || undefined,
     isThere: target.isThere || undefined,
+    hadVersion: target.hadVersion || undefined,
     runs: target.differs ? (ran ?? asked ?? target.wants) : undefined,
     asked: asked === target.wants ? undefined : asked,
     installed: isAsBefore ? ran : undefined,

@@ -169,13 +169,15 @@ function aimOf({ phase }: ShownPlan, versions: string): string {
   return phase === 'edited' ? `(its spec now says ${versions})` : `to ${versions}`;
 }
 
+function distinct(versions: readonly string[]): string {
+  return [...new Set(versions)].filter((version) => version !== '').join(', then ');
+}
+
 /**
  * Returns the versions to which the plan upgrades its nodes. A node that started before an edit of the plan keeps the
  * version that the plan named then.
  */
-export function versionsOf(plan: ShownPlan): string {
-  const distinct = (versions: readonly string[]): string =>
-    [...new Set(versions)].filter((version) => version !== '').join(', then ');
+function versionsOf(plan: ShownPlan): string {
   const now = distinct(plan.stages.map(({ version }) => version));
   const targets = sentences.targetsOf(plan);
   const earlier = distinct(targets.flatMap(({ asked = '' }) => asked));
@@ -183,6 +185,18 @@ export function versionsOf(plan: ShownPlan): string {
   return targets.every(({ asked }) => asked !== undefined)
     ? `${earlier} (edited since to ${now}; no node has started with it)`
     : `${now} (before the edit to ${earlier})`;
+}
+
+/**
+ * Returns the versions to which the plan has upgraded or upgrades its nodes, for a place that names no edit. If the plan
+ * was edited after its end, these are the versions that it installed.
+ */
+export function broughtVersions(plan: ShownPlan): string {
+  if (plan.phase !== 'edited') return versionsOf(plan);
+  const versions = plan.stages.flatMap(({ version, targets }) =>
+    targets.filter(({ phase }) => phase === 'done').map(({ asked = version }) => asked),
+  );
+  return distinct(versions);
 }
 
 function stateAndCounts(plan: ShownPlan): string {

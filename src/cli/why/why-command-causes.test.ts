@@ -159,5 +159,5 @@ test('a node that ran the version already is not said to have gone from it to it
       : node,
   );
   const text = await whyOf('w1', {}, { w1: 'SignalCompleted' }, fleet);
-  expect(text).toContain(`ago, has ${VERSION}`);
+  expect(text).toContain(`ago, ran ${VERSION} already before its last attempt`);
 });

@@ -334,11 +334,14 @@ function withOwnRemedy(plan: ShownPlan, { refusal }: TargetJson): ShownPlan {
   return refusal === undefined ? plan : { ...plan, remedy: remedyOf(refusal.code) };
 }
 
-function changeOf({ version: wanted }: StageJson, { from, runs, asked }: TargetJson): string {
+function changeOf(
+  { version: wanted }: StageJson,
+  { from, runs, asked, hadVersion = false }: TargetJson,
+): string {
   const version = asked ?? wanted;
   if (runs !== undefined && runs !== asked) return `runs ${runs}`;
-  const change =
-    from === undefined || from === version ? `has ${version}` : `went from ${from} to ${version}`;
+  const moved = from === undefined ? `has ${version}` : `went from ${from} to ${version}`;
+  const change = hadVersion ? `ran ${version} already before its last attempt` : moved;
   return asked === undefined
     ? change
     : `${change}; the plan has been edited since, and now says ${wanted}`;

@@ -9,6 +9,8 @@ import { kindOf } from './stage-command.ts';
 export interface SignallingPlan {
   readonly source: Pick<Source, 'uid' | 'created' | 'isEdited'>;
   readonly id: string;
+  /** The id that the plan has now, if it was edited. A leader of another product uses this id. */
+  readonly editedId?: string | undefined;
   /** What the plan records of its targets. */
   readonly stages: readonly RecordedStage[];
 }
@@ -47,7 +49,8 @@ export function isOfPlan(
   if (origin) return origin.uid === plan.source.uid;
   // A signal from k0s's own leader contains no uid, but the id that the plan had at that time.
   if (!(Date.parse(signal.created) >= Date.parse(plan.source.created))) return false;
-  return signal.planId === plan.id || isOfRecordedAttempt(object.metadata.name, signal, plan, role);
+  if (signal.planId === plan.id || signal.planId === plan.editedId) return true;
+  return isOfRecordedAttempt(object.metadata.name, signal, plan, role);
 }
 
 /**

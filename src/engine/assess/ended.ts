@@ -2,9 +2,9 @@
  * Compares an ended rollout with the current plan and the current nodes. People may have edited the plan, and nodes may
  * run another version.
  */
-import { onceForEachWith } from '../../util/memo.ts';
+import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
-import { factsOf, type WithFacts } from '../gates/types.ts';
+import { factsOf, versionAsked } from '../gates/types.ts';
 import { editedClause } from '../model/edited-clause.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
@@ -101,8 +101,12 @@ export function isRestartDue(
   );
 }
 
-function changedSpec({ plan: { edits } }: Snapshot): string | undefined {
-  return edits?.isAfterEnd === true ? 'its spec has changed since' : undefined;
+function changedSpec({ plan: { edits }, rollout }: Snapshot): string | undefined {
+  if (edits?.isAfterEnd !== true) return undefined;
+  const { id, editedId } = rollout;
+  return editedId === undefined
+    ? 'its spec has changed since'
+    : `it ran with the id ${id} and now has the id ${editedId}`;
 }
 
 /**
@@ -113,7 +117,7 @@ function endWithMixedVersions({ rollout, targets, plan: { controls } }: Snapshot
   const { phase, reason } = rollout;
   const upgraded = withStages(rollout).flatMap(({ stage, target }) => {
     return target.state === 'done'
-      ? [{ name: target.name, asked: versionAsked({ targets }, stage, target) }]
+      ? [{ name: target.name, asked: versionAsked(factsOf({ targets }, target), stage) }]
       : [];
   });
   const byVersion = Map.groupBy(upgraded, ({ asked }) => asked);
@@ -140,19 +144,28 @@ function endWithMixedVersions({ rollout, targets, plan: { controls } }: Snapshot
  * the plan required when it ran.
  */
 function editedVersion(snapshot: Snapshot): string | undefined {
-  for (const { stage, target } of withStages(snapshot.rollout)) {
-    const { asked } = factsOf(snapshot, target);
-    // An empty version proves no edit: the stages of an invalid plan may lack their version.
-    if (asked !== undefined && stage.version !== '' && asked !== stage.version)
-      return `it was carried out with ${asked} and now says ${stage.version}`;
-  }
-  return undefined;
+  // An empty version proves no edit: the stages of an invalid plan may lack their version.
+  const edit = signalledVersions(snapshot).find(({ asked, now }) => now !== '' && asked !== now);
+  return edit && `it was carried out with ${edit.asked} and now says ${edit.now}`;
 }
 
-/** Returns the version that the target was signalled with, or else the version that the plan asks for now. */
-export function versionAsked(snapshot: WithFacts, stage: Stage, target: Target): string {
-  return factsOf(snapshot, target).asked ?? stage.version;
+/** A version that targets were signalled with, and the version that the plan asks for now in their stage. */
+interface SignalledVersion {
+  readonly asked: string;
+  readonly now: string;
 }
+
+/**
+ * Returns the versions of the signals of the run, each once for each stage. They are found once for each snapshot,
+ * because that reads all targets.
+ */
+export const signalledVersions = onceForEach(
+  ({ rollout, targets }: Snapshot): readonly SignalledVersion[] =>
+    rollout.stages.flatMap((stage) => {
+      const asked = stage.targets.flatMap((target) => factsOf({ targets }, target).asked ?? []);
+      return [...new Set(asked)].map((version) => ({ asked: version, now: stage.version }));
+    }),
+);
 
 /** The codes of the rules whose message names the version that the rule refuses. */
 const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
@@ -193,8 +206,9 @@ function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
       now - Date.parse(lastMoment(target, factsOf(snapshot, target))) >= REPORT_MS,
   );
   const sentences = behind.map(({ stage, target }) => {
-    const { version } = factsOf(snapshot, target);
-    return `${target.name} runs ${version}, although the plan upgraded it to ${stage.version}`;
+    const facts = factsOf(snapshot, target);
+    const brought = versionAsked(facts, stage);
+    return `${target.name} runs ${facts.version}, although the plan upgraded it to ${brought}`;
   });
   return sentences.length === 0
     ? undefined

@@ -10,7 +10,7 @@ import { onlyOnce } from '../../util/memo.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { type EndByBudget, endByBudget, FAILURES } from '../assess/budget.ts';
-import { type PlanEnd, planEndOf, versionAsked } from '../assess/ended.ts';
+import { type PlanEnd, planEndOf, signalledVersions } from '../assess/ended.ts';
 import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { failedPlanHooks, planHookRuns } from '../gates/hook-runs.ts';
@@ -56,7 +56,7 @@ export interface PlanReading {
   readonly isOver: boolean;
   /** True for an invalid plan that continues without a change by a person when its channel answers. */
   readonly awaitsChannel: boolean;
-  /** The versions of the plan, each once. If the plan was edited after its end, these are the versions that it installed. */
+  /** The versions of the plan, each once. If the run has ended, these are the versions that it has signalled. */
   readonly versions: readonly string[];
   readonly counts: Counts;
   readonly eta: Eta | undefined;
@@ -172,7 +172,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
     cause: end.reason ?? upcoming.reason ?? rollout.problems[0],
     isOver: isFinal(rollout),
     awaitsChannel: rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered',
-    versions: versionsOf(snapshot, end),
+    versions: versionsOf(snapshot),
     counts: countsOf(rollout),
     eta: etaOf(assessment, waits),
     controls: controlsIn(snapshot, policy),
@@ -219,14 +219,14 @@ function controlsIn({ plan: { controls } }: Snapshot, policy: RolloutPolicy): Co
   };
 }
 
-function versionsOf(snapshot: Snapshot, { phase }: PlanEnd): string[] {
-  const { stages } = snapshot.rollout;
-  const versions =
-    phase === 'edited'
-      ? stages.flatMap((stage) =>
-          stage.targets.map((target) => versionAsked(snapshot, stage, target)),
-        )
-      : stages.map(({ version }) => version);
+/**
+ * Returns the versions of the plan. A run that has ended has the versions of its signals, because nothing shows which
+ * version its other targets would have got before people edited the plan.
+ */
+function versionsOf(snapshot: Snapshot): string[] {
+  const { rollout } = snapshot;
+  const signalled = isFinal(rollout) ? signalledVersions(snapshot).map(({ asked }) => asked) : [];
+  const versions = signalled.length > 0 ? signalled : rollout.stages.map(({ version }) => version);
   return [...new Set(versions)].filter((version) => version !== '');
 }
 

@@ -4,7 +4,7 @@
  */
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { isKubernetesPart, mayBePartOf } from '../../versions/release-parts.ts';
-import { factsOf, type WithFacts } from '../gates/types.ts';
+import { factsOf, versionAsked, type WithFacts } from '../gates/types.ts';
 import type { Observation } from '../model/facts.ts';
 import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
@@ -165,10 +165,11 @@ function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | un
  * installed the version that the target shows.
  */
 function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
-  const { version, earlierVersion, observation, isThere } = factsOf(snapshot, target);
+  const facts = factsOf(snapshot, target);
+  const { version, earlierVersion, observation, isThere } = facts;
   const reported =
     earlierVersion ?? ('report' in observation ? observation.report?.from : undefined);
-  const mayBeNew = version !== undefined && mayBePartOf(version, stage.version);
+  const mayBeNew = version !== undefined && mayBePartOf(version, versionAsked(facts, stage));
   const isMoved = mayHaveChanged(target, observation) && (isThere || mayBeNew);
   const before = reported ?? (isMoved ? undefined : version);
   return before === undefined || before.length > LONGEST_VERSION ? undefined : before;

@@ -8,7 +8,7 @@ import { stoppedTargets } from '../assess/advance.ts';
 import { type Assessment, phaseOf } from '../assess/assess.ts';
 import { isBehind, lastMoment } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
-import { factsOf, labelsOf, nodeNameOf } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, labelsOf, nodeNameOf } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import type { Observation, TargetFacts, TargetReport } from '../model/facts.ts';
 import type { Reason } from '../model/reasons.ts';
@@ -52,6 +52,8 @@ export interface TargetReading {
   readonly ran: string | undefined;
   /** The version that the target ran before its upgrade. */
   readonly from: string | undefined;
+  /** True if the target is done and ran its version already before its last attempt, which upgraded nothing. */
+  readonly hadVersion: boolean;
   /** True if the target is done, but does not run what the plan wants: the plan was edited, or the node is older. */
   readonly differs: boolean;
   /** True if a pending or failed target already runs the version of its stage, or a later version of the plan. */
@@ -154,6 +156,7 @@ function readTarget(
     asked: facts.asked,
     ran: facts.version,
     from: reportOf(facts)?.from ?? facts.earlierVersion,
+    hadVersion: target.state === 'done' && hadVersionBefore(facts, stage),
     differs: isOther(assessment, stage, target, facts),
     isThere: isThere && (phase === 'pending' || phase === 'failed'),
     cause: phase === 'failed' ? failureOf(snapshot, target) : undefined,

@@ -12,7 +12,7 @@ import {
   waysOfDiffering,
 } from '../../versions/way-back.ts';
 import type { DecisionContext } from '../gates/types.ts';
-import { factsOf } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, versionAsked } from '../gates/types.ts';
 import { hasDownloadOf } from '../model/known-downloads.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
 
@@ -50,16 +50,18 @@ function upgradedNode(
   target: Target,
 ): UpgradedNode | undefined {
   if (!recordsWayBack({ snapshot }) || stage.keepsVersion === true) return undefined;
-  const { agent, observation, platform, isThere } = factsOf(snapshot, target);
+  const facts = factsOf(snapshot, target);
+  const { agent, observation, platform, isThere } = facts;
   // A check may refuse a node after its upgrade. Then the node has failed, but it runs the new version.
   const isUpgraded = target.state === 'done' || (target.state === 'failed' && isThere);
   if (!isUpgraded) return undefined;
   const from = observation.kind === 'none' ? undefined : observation.report?.from;
-  // If a target already had the version of its stage before, it was not upgraded, so it has no earlier version to go
+  // If a target already had the version of its signal before, it was not upgraded, so it has no earlier version to go
   // back to.
-  if (from === stage.version) return undefined;
+  if (hadVersionBefore(facts, stage)) return undefined;
+  const to = versionAsked(facts, stage);
   const { kept, keptBundle } = agent ?? {};
-  const node = { name: target.name, role: stage.role, from, to: stage.version, platform };
+  const node = { name: target.name, role: stage.role, from, to, platform };
   const hasDownload = hasDownloadOf(snapshot, from, platform);
   return { ...node, kept, keptBundle, hasDownload, ended: target.since };
 }

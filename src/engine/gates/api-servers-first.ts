@@ -36,7 +36,7 @@ export const apiServersFirst: Gate = {
     if (!reason) return PASS;
     const brought = servers.map((server) => ({
       ...server,
-      ...recordedUpgrade(earlier, 'controller', server.name),
+      ...recordedUpgrade(input, earlier, 'controller', server.name),
     }));
     const times = brought.flatMap((server) => ('since' in server ? server.since : []));
     const since = times.toSorted().at(-1);

@@ -10,7 +10,7 @@ import { type Stage, type Target } from '../model/rollout.ts';
 import type { OutsideFacts, PlanFacts, Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { titleOfHook } from '../reasons/hook.ts';
-import { factsOf, nodeNameOf, type Waiting, type WithFacts, wait } from './types.ts';
+import { factsOf, nodeNameOf, versionAsked, type Waiting, type WithFacts, wait } from './types.ts';
 
 /** The parts of a snapshot that name the runs of hooks. */
 interface Named extends Pick<Snapshot, 'rollout'> {
@@ -47,7 +47,7 @@ export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun 
       REFIT_TARGET: target.name,
       REFIT_ROLE: stage.role,
       REFIT_FROM_VERSION: fromVersionOf(facts, hook),
-      REFIT_TO_VERSION: stage.version,
+      REFIT_TO_VERSION: versionAsked(facts, stage),
       REFIT_PLAN: source.name,
       REFIT_PLAN_NAMESPACE: source.namespace ?? '',
       REFIT_PLAN_KIND: source.kind,

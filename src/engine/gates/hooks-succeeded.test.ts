@@ -206,3 +206,8 @@ test('a run knows its node, its plan and both versions', () => {
     REFIT_ROLE: 'worker',
   });
 });
+
+test('a run of a target with a signal knows the version of the signal, not that of an edit', () => {
+  const { assessment, stage, target } = scene({ facts: { w1: { asked: 'v1.35.9' } } });
+  expect(assessment.of(stage, target).hookRun?.variables['REFIT_TO_VERSION']).toBe('v1.35.9');
+});

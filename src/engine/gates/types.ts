@@ -8,6 +8,7 @@ import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { isSameVersion } from '../../versions/release-parts.ts';
 import { NEVER } from '../model/asked.ts';
 import type { Probe } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
@@ -188,6 +189,34 @@ export interface WithFacts {
 /** Returns the facts of the target. If the snapshot has none, returns the facts of a target that does not exist. */
 export function factsOf({ targets }: WithFacts, target: Target): TargetFacts {
   return targets.get(target.key) ?? ABSENT;
+}
+
+/**
+ * Returns the version of the last signal of a target, or the version that the plan asks for now if the target has no
+ * such signal. Use it for everything that was done on a target: `stage.version` is what the plan asks for now, and people
+ * may have edited the plan since the signal.
+ */
+export function versionAsked(
+  { asked }: Pick<TargetFacts, 'asked'>,
+  { version }: Pick<Stage, 'version'>,
+): string {
+  return asked ?? version;
+}
+
+/**
+ * Returns true if the target ran the version of its signal already before its last attempt, so that this attempt has
+ * upgraded nothing; false if the version before the attempt is not known.
+ */
+export function hadVersionBefore(facts: TargetFacts, stage: Stage): boolean {
+  const { observation, earlierVersion } = facts;
+  const from =
+    (observation.kind === 'none' ? undefined : observation.report?.from) ?? earlierVersion;
+  if (from === undefined || stage.keepsVersion === true) return false;
+  const asked = versionAsked(facts, stage);
+  const kubernetes = asked === stage.version ? stage.kubernetesVersion : undefined;
+  return (
+    isSameVersion(from, asked) || (kubernetes !== undefined && isSameVersion(from, kubernetes))
+  );
 }
 
 /**

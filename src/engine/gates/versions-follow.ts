@@ -50,7 +50,7 @@ export const versionsFollow: Gate = {
         reason,
         ends: 'the plan names another version, or a policy allows it',
       };
-    const brought = recordedUpgrade(earlier, stage.role, name);
+    const brought = recordedUpgrade(input, earlier, stage.role, name);
     if (!brought || judge(brought.version)) {
       const isAlone = failedInEarlierStage(earlier, stage.role, name);
       return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };

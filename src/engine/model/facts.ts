@@ -110,7 +110,8 @@ export interface TargetFacts {
    */
   readonly signalledBy: string | undefined;
   /**
-   * The version that the last signal of this rollout requested; undefined if the object has no signal of this rollout.
+   * The version that the last signal of this rollout requested; undefined if the object has no signal of this rollout,
+   * or if the dialect has another rollout for each version. `versionAsked` reads it.
    */
   readonly asked: string | undefined;
   /**

@@ -145,6 +145,8 @@ export interface Rollout {
    * run.
    */
   readonly id: string;
+  /** The id that the plan has now, if people have edited it since the run was admitted. Only a later run gets this id. */
+  readonly editedId?: string | undefined;
   /** The number of this run; undefined for the first run of a plan. Signals of other runs do not belong to this run. */
   readonly run?: number | undefined;
   /**
@@ -324,11 +326,11 @@ export function ownerOf(
  * the plan's uid.
  */
 export function isOwnedBy(
-  { source, id }: Pick<Rollout, 'source' | 'id'>,
+  { source, id, editedId }: Pick<Rollout, 'source' | 'id' | 'editedId'>,
   owner: string | undefined,
 ): boolean {
   const plan = owner === undefined ? undefined : readOwner(owner)?.plan;
-  return plan !== undefined && (plan === (source.mark?.plan ?? source.uid) || plan === id);
+  return plan !== undefined && [source.mark?.plan ?? source.uid, id, editedId].includes(plan);
 }
 
 /** Returns the owner of a soft taint. The whole rollout is the owner, not one attempt. */

@@ -13,6 +13,31 @@ import { isRecord, parseJson } from '../../util/json.ts';
  */
 export const RESTART_ANNOTATION = 'upgrade.refit.dev/restart';
 
+/**
+ * The annotation with the id of the last run that the leader has admitted. Its value is the JSON text
+ * `{"uid": <uid of the plan>, "run": <number>, "id": <id>}`; `run` is absent for the first run. The leader writes it before
+ * it tells anybody about the run, so an edit of the plan does not rename the run.
+ */
+export const RUN_ANNOTATION = 'upgrade.refit.dev/run';
+
+/** Returns the plan with the id of its run. */
+export function withRunId<T extends KubeObject>(
+  plan: T,
+  { id, run }: { readonly id: string; readonly run?: number | undefined },
+): T {
+  const uid = plan.metadata.uid ?? '';
+  return annotated(plan, { [RUN_ANNOTATION]: JSON.stringify({ uid, run, id }) });
+}
+
+/** Returns the id that the annotation has for this run of the plan; undefined if it is absent, or about another plan or run. */
+export function runIdOn({ metadata }: KubeObject, run: number | undefined): string | undefined {
+  const found = parseJson(metadata.annotations?.[RUN_ANNOTATION]);
+  if (!isRecord(found) || found['uid'] !== (metadata.uid ?? '') || found['run'] !== run)
+    return undefined;
+  const { id } = found;
+  return typeof id === 'string' && id !== '' ? id : undefined;
+}
+
 /** The data that the record contains about a run that is not the first run. */
 export interface RecordedRun {
   readonly run: number;

@@ -8,6 +8,7 @@ import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
+import { runIdOn } from '../model/runs.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../model/written-conditions.ts';
 import { OwnWrites } from '../snapshot/world.ts';
 import { blockedEvent, conditionsOf, writeConditions } from './conditions.ts';
@@ -205,4 +206,27 @@ test('a message is written again when it names another node, at most once a minu
     'w8 has 8 pods left',
   ]);
   expect(times).toEqual([undefined, undefined, undefined, 40_000, undefined]);
+});
+
+test('the id of a recorded run is written once, and again for the next run', async () => {
+  const api = new MemoryApi();
+  api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
+  const ids: (string | undefined)[] = [];
+  const write = async (rollout: Rollout): Promise<void> => {
+    const plan = api.read(tableDialect.plans, 'plan');
+    const parts = { client: api.client, ownWrites: new OwnWrites(), dialect: tableDialect };
+    const writing = { ...parts, onEvent: () => undefined, writtenAt: new Map(), now: T0 };
+    await writeConditions(writing, plan, rollout, []);
+    const written = api.read(tableDialect.plans, 'plan');
+    ids.push(runIdOn(written, undefined) ?? runIdOn(written, 7));
+  };
+  const { resourceVersion } = api.read(tableDialect.plans, 'plan').metadata;
+  await write({ ...RUNNING, phase: 'new' });
+  await write({ ...RUNNING, phase: 'running' });
+  const once = api.read(tableDialect.plans, 'plan').metadata.resourceVersion;
+  await write({ ...RUNNING, phase: 'running' });
+  expect(api.read(tableDialect.plans, 'plan').metadata.resourceVersion).toBe(once);
+  expect(once).not.toBe(resourceVersion);
+  await write({ ...RUNNING, phase: 'running', id: 'run-2', run: 7 });
+  expect(ids).toEqual([undefined, 'run-1', 'run-1', 'run-2']);
 });

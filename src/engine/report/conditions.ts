@@ -10,6 +10,7 @@ import { holdingOf, SETTLE_MS, settledAfter } from '../explain/remarkable-waits.
 import type { Wait } from '../model/decision.ts';
 import type { ReasonCode, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
+import { runIdOn, withRunId } from '../model/runs.ts';
 import {
   CONDITIONS_ANNOTATION,
   conditionsIn,
@@ -21,7 +22,7 @@ import {
 const REFRESH_MS = 60_000;
 
 /** A rollout with the phase and the reason that people see. */
-export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
+export type ShownRollout = Pick<Rollout, 'source' | 'blocked' | 'id' | 'run'> &
   PlanEnd & {
     /**
      * `metadata.generation` of the spec that the conditions describe. For an ended rollout, this is the generation with
@@ -35,7 +36,7 @@ export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
  * target waits for something else than a slot or a stage. Degraded: a target has failed.
  */
 export function conditionsOf(
-  { phase, reason, source, generation }: Omit<ShownRollout, 'blocked'>,
+  { phase, reason, source, generation }: Omit<ShownRollout, 'blocked' | 'id' | 'run'>,
   waits: readonly Wait[],
   known: Conditions,
   now: number,
@@ -46,7 +47,7 @@ export function conditionsOf(
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
   const name = `${source.kind} ${source.name}`;
   const isBad = reason !== undefined || (over && phase !== 'done');
-  const ended = phase === 'done' ? 'Completed' : (reason?.code ?? 'TargetFailed');
+  const ended = reason?.code ?? (phase === 'done' ? 'Completed' : 'TargetFailed');
   const message = over ? (reason?.message ?? `${name} is ${phase}`) : `the plan is ${phase}`;
   const described = defined({ observedGeneration: generation });
   const progress = { reason: over ? ended : 'InFlight', message };
@@ -103,7 +104,7 @@ const OVER = { reason: FREE.reason, message: 'the plan has ended, so no target w
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
 /**
- * Writes the conditions if a condition has changed, and ignores a conflict. Resolves with the milliseconds after which
+ * Writes the conditions and the id of the run if one of them has changed, and ignores a conflict. Resolves with the milliseconds after which
  * there may be more to write; undefined if nothing is expected.
  */
 export async function writeConditions(
@@ -123,12 +124,14 @@ export async function writeConditions(
   const said = messageOf(rollout, waits, now);
   const isSaid =
     said === undefined || plan.metadata.annotations?.[MESSAGE_ANNOTATION] !== undefined;
-  if (reasonsOf(conditions) === reasonsOf(known) && isSaid) {
+  const hasRunId = rollout.phase === 'new' || runIdOn(plan, rollout.run) === rollout.id;
+  if (reasonsOf(conditions) === reasonsOf(known) && isSaid && hasRunId) {
     if (namesOf(conditions) === namesOf(known)) return laterMs;
     const age = now - (writtenAt.get(plan.metadata.name) ?? Number.NEGATIVE_INFINITY);
     if (age >= 0 && age < REFRESH_MS) return Math.min(laterMs ?? REFRESH_MS, REFRESH_MS - age);
   }
-  const changed = annotated(withoutAnnotations(plan, MESSAGE_ANNOTATION), {
+  const named = hasRunId ? plan : withRunId(plan, rollout);
+  const changed = annotated(withoutAnnotations(named, MESSAGE_ANNOTATION), {
     [CONDITIONS_ANNOTATION]: JSON.stringify(conditions),
     ...(said === undefined ? {} : { [MESSAGE_ANNOTATION]: said }),
   });

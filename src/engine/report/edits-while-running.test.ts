@@ -54,6 +54,11 @@ test.each<[string, Rollout, string]>([
   ],
   ['the nodes', running(), 'the edit takes no effect: a plan keeps the nodes that it started with'],
   [
+    'the id',
+    running({}, { editedId: 'id2' }),
+    'the edit takes no effect: a plan keeps the nodes that it started with; this run is still run-1, and only a later run gets the id id2',
+  ],
+  [
     'a field, so that the plan is invalid',
     running({}, { problems: [because('InvalidPlan', 'spec.id is empty')] }),
     'no node starts until it is corrected: spec.id is empty',

@@ -34,14 +34,22 @@ export function editMemory() {
       if (before === undefined || before.generation === generation) return undefined;
       return because(
         'EditedWhileRunning',
-        `edited while it runs; ${effectOf(before.rollout, rollout)}`,
+        `edited while it runs; ${effectsOf(before.rollout, rollout)}`,
       );
     },
     forget: (key: string) => seen.delete(key),
   };
 }
 
-/** Returns a clause that says which effect the edit has. */
+/** Returns clauses that say which effect the edit has. */
+function effectsOf(before: Rollout, after: Rollout): string {
+  const { id, editedId } = after;
+  if (editedId === undefined || editedId === before.editedId) return effectOf(before, after);
+  const renamed = `this run is still ${id}, and only a later run gets the id ${editedId}`;
+  return `${effectOf(before, after)}; ${renamed}`;
+}
+
+/** Returns a clause that says which effect the edit has on the nodes. */
 function effectOf(before: Rollout, after: Rollout): string {
   if (after.ignoresEdits === true)
     return 'the edit takes no effect before the plan has ended, because the policy has edits.whileRunning: Ignore';

@@ -31,6 +31,12 @@ const REPORTED: Observation = {
 
 test.each<[string, Observation, RecordedState, string[]]>([
   ['done', REPORTED, 'done', ['Normal w1 Completed: Upgraded to v2 (from v1) in 12 s']],
+  [
+    'done, but the node ran the version already',
+    { ...REPORTED, report: { from: 'v2', spent: { Restart: 8000 } } },
+    'done',
+    ['Normal w1 Completed: Runs v2, as before; the attempt took 8 s'],
+  ],
   ['done without a report', succeeded(), 'done', ['Normal w1 Completed: Upgraded to v2']],
   [
     'failed, and back at what it had',
@@ -75,6 +81,16 @@ test.each<[string, Observation, RecordedState, string[]]>([
   const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation } });
   const assessment = assess(snapshot, buildPolicy(), T0);
   expect(said(targetEvents(assessment, rolloutOf(state)))).toEqual(told);
+});
+
+test('after an edit of the version, the Events name the version of the signal', () => {
+  const observation: Observation = { ...REPORTED, report: { from: 'v1', removed: 'v0' } };
+  const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation, asked: 'v1.5' } });
+  const assessment = assess(snapshot, buildPolicy(), T0);
+  expect(said(targetEvents(assessment, rolloutOf('done')))).toEqual([
+    'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the disk had no room for it and the download of v1.5',
+    'Normal w1 Completed: Upgraded to v1.5 (from v1)',
+  ]);
 });
 
 test('a stage after which nodes have the version that they had, such as one of image bundles, upgrades nothing', () => {

@@ -5,7 +5,7 @@ import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { includedReason } from '../assess/joined-targets.ts';
 import { outcomeOf } from '../assess/outcome.ts';
-import { factsOf } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, versionAsked } from '../gates/types.ts';
 import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import type { NodeAction, Signalling, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
@@ -45,10 +45,12 @@ export function targetEvents(assessment: Assessment, after: Rollout): TargetEven
  * get these Events.
  */
 function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetEvent[] {
-  const { observation } = factsOf(snapshot, target);
+  const facts = factsOf(snapshot, target);
+  const { observation } = facts;
+  const version = versionAsked(facts, stage);
   const { removed, removedBundle } = ('report' in observation && observation.report) || {};
   const event = (code: 'KeptBinaryRemoved' | 'KeptBundleRemoved', what: string): TargetEvent => {
-    const message = `The agent removed ${what}, because the disk had no room for it and the download of ${stage.version}`;
+    const message = `The agent removed ${what}, because the disk had no room for it and the download of ${version}`;
     return { type: 'Warning', reason: because(code, message), stage, target };
   };
   return [
@@ -61,17 +63,21 @@ function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetE
   ];
 }
 
-function doneReason(
-  snapshot: Snapshot,
-  { stage: { version: wanted, keepsVersion }, target }: OfTarget,
-): Reason {
-  // If the plan was edited after the signal, the target has got the version of the signal.
-  const { observation, asked: version = wanted } = factsOf(snapshot, target);
+function doneReason(snapshot: Snapshot, { stage, target }: OfTarget): Reason {
+  const facts = factsOf(snapshot, target);
+  const { observation } = facts;
+  const version = versionAsked(facts, stage);
+  const had = hadVersionBefore(facts, stage);
   const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
-  const before = from === undefined || from === version ? '' : ` (from ${from})`;
+  const before = from === undefined ? '' : ` (from ${from})`;
+  if (had)
+    return because(
+      'Completed',
+      `Runs ${version}, as before${took > 0 ? `; the attempt took ${formatDuration(took)}` : ''}`,
+    );
   const done =
-    keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
+    stage.keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
   return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
 }
 

@@ -157,7 +157,7 @@ function waitingOf({ waits, end }: PlanReading, now: number): NodeRolloutStatus[
 }
 
 function conditionsAt(
-  { reading: { plan, waits, end }, outside = {} }: Shown,
+  { reading: { plan, waits, end, counts }, outside = {} }: Shown,
   known: Conditions,
   generation: number | undefined,
   now: number,
@@ -171,7 +171,8 @@ function conditionsAt(
     }),
   );
   const progressing = updates.find(({ type }) => type === 'Progressing');
-  const isDone = end.phase === 'done' || end.phase === 'empty';
+  // A plan also ends as done if it left targets out, or had none. Then not every target is done.
+  const isDone = end.phase === 'done' && counts.total > 0 && counts.done === counts.total;
   const completed: ConditionUpdate = {
     type: 'Completed',
     status: isDone ? 'True' : 'False',

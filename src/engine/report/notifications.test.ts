@@ -184,6 +184,22 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     { more: { phase: 'invalid', reason: because('InvalidPlan', 'no version') } },
     ['Failed table//plan: ended as invalid: no version'],
   ],
+  [
+    'the end of a run that left a node out',
+    RUNNING,
+    {
+      states: ['done', 'skipped'],
+      more: {
+        phase: 'done',
+        reason: because('DoneWithSkipped', '1 of 2 targets done; skipped: w2'),
+      },
+    },
+    [
+      'WaveDone table//plan: wave 1 of 2 has ended; 1 of 2 nodes done',
+      'WaveDone table//plan: wave 2 of 2 has ended; 1 of 2 nodes done',
+      'Done table//plan: the upgrade to v1.36.3+x.2 has ended, but not for every node: 1 of 2 targets done; skipped: w2',
+    ],
+  ],
 ])('what is told about %s', (_name, before, scene, expected) => {
   expect(told(before, scene)).toEqual(expected);
 });

@@ -8,6 +8,7 @@ import type { NodeRolloutStatus } from '../../api/refit/node-rollout.ts';
 import type { Notification, NotifiedEvent } from '../../notify/receivers.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
+import { NOTHING_DONE } from '../assess/ended.ts';
 import type { FailedTarget, PlanReading } from '../explain/plan-reading.ts';
 import { holdingOf, isRemarkable } from '../explain/remarkable-waits.ts';
 import type { Wait } from '../model/decision.ts';
@@ -123,7 +124,6 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   const told = isSameRun ? withWavesOf(before, is) : NOTHING;
   const { reading, wavesDone, approval, long } = after;
   const { phase } = is;
-  const { reason } = reading.end;
   const hasEnded = is.phase !== told.phase && reading.isOver;
   const notes: Notification[] = [];
   const tell = (event: NotifiedEvent, mark: string | number, text: string): number =>
@@ -141,10 +141,7 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
       `${is.waiting}/${long.since}`,
       `has waited since ${long.since}: ${waitText(long)}`,
     );
-  if (hasEnded && phase === 'done' && reason?.code === 'NoTargets')
-    tell('Done', phase, `ended without an upgrade: ${reason.message}`);
-  else if (hasEnded && phase === 'done')
-    tell('Done', phase, `${workOf(reading)} is done; ${progressOf(reading)}`);
+  if (hasEnded && phase === 'done') tell('Done', phase, doneText(reading));
   else if (hasEnded)
     tell('Failed', phase, `ended as ${phase}: ${reading.cause?.message ?? failuresIn(reading)}`);
   else if (is.failed > told.failed)
@@ -199,6 +196,19 @@ function workOf(reading: PlanReading): string {
   const work = reading.plan.rollsBack === undefined ? 'the upgrade' : 'the roll-back';
   const version = shownVersion(reading);
   return version === '' ? work : `${work} to ${version}`;
+}
+
+/** Returns how a run ended that is recorded as done. It may have left nodes out, or have had none. */
+function doneText(reading: PlanReading): string {
+  const { counts, end } = reading;
+  if (counts.total === 0) return `ended without an upgrade: ${NOTHING_DONE.message}`;
+  if (counts.done === counts.total) {
+    const targets = reading.stages().flatMap((stage) => stage.targets);
+    return targets.every(({ hadVersion }) => hadVersion)
+      ? `every node ran ${shownVersion(reading)} already before its last attempt; ${progressOf(reading)}`
+      : `${workOf(reading)} is done; ${progressOf(reading)}`;
+  }
+  return `${workOf(reading)} has ended, but not for every node: ${end.reason?.message ?? progressOf(reading)}`;
 }
 
 function progressOf({ counts: { done, total, failed } }: PlanReading): string {

@@ -256,3 +256,15 @@ test.each<[string, Observation, boolean]>([
     Restart: undefined,
   });
 });
+
+test('after an edit of the version, the spans have the version of the signal', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'done', { since: at(30) })], {
+    version: 'v3',
+  });
+  const rollout: Rollout = { ...buildRollout([stage]), phase: 'done' };
+  const snapshot = buildSnapshot(rollout, { w1: { observation: DONE, asked: 'v2' } });
+  const { spans, follow } = leader();
+  follow({ plan, assessment: assess(snapshot, buildPolicy(), T0 + 60_000) });
+  const versions = spans.flatMap(({ attributes }) => attributes['refit.version'] ?? []);
+  expect(versions).toEqual(['v2', 'v2']);
+});

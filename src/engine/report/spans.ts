@@ -9,7 +9,7 @@ import type { Attributes, Span, SpanEvent } from '../../traces/otlp.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { countsOf } from '../explain/progress.ts';
-import { factsOf, nodeNameOf } from '../gates/types.ts';
+import { factsOf, nodeNameOf, versionAsked } from '../gates/types.ts';
 import type { Wait } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import type { Observation } from '../model/facts.ts';
@@ -127,7 +127,7 @@ export function nodeSpans(
       'k8s.node.name': clipped(nodeNameOf(target, factsOf(snapshot, target))),
       'refit.target': clipped(target.name),
       'refit.role': stage.role,
-      'refit.version': clipped(stage.version),
+      'refit.version': clipped(versionAsked(factsOf(snapshot, target), stage)),
       'refit.version.before': report?.from && clipped(report.from),
       'refit.state': target.state,
       'refit.rolled_back': report?.rolledBack,
@@ -176,7 +176,11 @@ export function rolloutSpan(
 ): Span {
   const { from, to } = spanOf(snapshot, rollout, now);
   const { total, done, failed } = countsOf(rollout);
-  const versions = new Set(rollout.stages.map(({ version }) => version).filter(Boolean));
+  const versions = new Set(
+    withStages(rollout)
+      .map(({ stage, target }) => versionAsked(factsOf(snapshot, target), stage))
+      .filter(Boolean),
+  );
   return {
     traceId: traceIdOf(rollout) ?? '',
     spanId: spanIdOf(rollout),

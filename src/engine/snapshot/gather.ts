@@ -326,13 +326,14 @@ function versionFacts(
   };
 }
 
-/** Returns true if the signal on the object is not that of an earlier attempt. */
+/**
+ * Returns true if the signal on the object is not that of an earlier attempt. A leader of another product may record an attempt after
+ * its signal, so a signal that is older than the record is that of an earlier attempt only if it has failed.
+ */
 function isOfAttempt({ state, since }: Target, observation: Observation): boolean {
-  if (state === 'pending') return false;
-  const isSignalled = observation.kind !== 'none';
-  return (
-    state !== 'intended' || (isSignalled && Date.parse(observation.attempt) >= Date.parse(since))
-  );
+  if (state !== 'intended') return state !== 'pending';
+  if (observation.kind === 'none') return false;
+  return observation.kind !== 'failed' || Date.parse(observation.attempt) >= Date.parse(since);
 }
 
 const ownFacts = onceForEach((object: KubeObject) => {

@@ -3,7 +3,7 @@
  * versions a little later.
  */
 import { onceForEach } from '../../util/memo.ts';
-import type { Waiting } from '../gates/types.ts';
+import { factsOf, versionAsked, type Waiting, type WithFacts } from '../gates/types.ts';
 import { isSettled, type Role, type Stage } from '../model/rollout.ts';
 
 /** Milliseconds that an object may take to show its new version. A longer wait for the version is reported. */
@@ -13,11 +13,17 @@ const MOMENT_MS = 10_000;
  * Finds the last of these stages that upgraded the target, and returns its version and the time of the upgrade;
  * undefined if no stage upgraded the target.
  */
-export function recordedUpgrade(stages: readonly Stage[], role: Role, name: string) {
+export function recordedUpgrade(
+  snapshot: WithFacts,
+  stages: readonly Stage[],
+  role: Role,
+  name: string,
+) {
   for (const stage of stages.toReversed()) {
-    const since =
+    const target =
       stage.role === role && stage.keepsVersion !== true ? doneIn(stage).get(name) : undefined;
-    if (since !== undefined) return { version: stage.version, since };
+    if (target !== undefined)
+      return { version: versionAsked(factsOf(snapshot, target), stage), since: target.since };
   }
   return undefined;
 }
@@ -39,9 +45,7 @@ export function momentAfter(since: string, now: number): Partial<Waiting> {
 /** The done targets are indexed once per stage, because each target of a later stage needs them. */
 const doneIn = onceForEach(
   ({ targets }: Stage) =>
-    new Map(
-      targets.filter(({ state }) => state === 'done').map(({ name, since }) => [name, since]),
-    ),
+    new Map(targets.filter(({ state }) => state === 'done').map((target) => [target.name, target])),
 );
 const leftIn = onceForEach(
   ({ targets }: Stage) =>

@@ -23,7 +23,7 @@ import { decodeDownloadCheck, decodePrefetch } from '../../../signal/prefetch.ts
 import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
 import { isOfPlan } from '../../shared/signal-owner.ts';
 import { OBJECTS } from './autopilot-signal.ts';
-import { recordedRunIn } from './recorded-run.ts';
+import { idOfRecordedRun, recordedRunIn } from './recorded-run.ts';
 import { recordedStages } from './rollout.ts';
 import { phaseOfPlan } from './states.ts';
 import { withoutShards } from './status-shards/merge.ts';
@@ -114,8 +114,9 @@ function whyPast(
 
 function isSentBy(plan: Plan, { object, role }: Carrier, signal: SignalData): boolean {
   const source = sourceOf(planResource, plan);
-  const stages = recordedStages(withoutShards(plan));
-  return isOfPlan(object, signal, { source, id: idOfPlan(plan), stages }, role);
+  const whole = withoutShards(plan);
+  const ids = { id: idOfRecordedRun(whole), editedId: idOfPlan(plan) };
+  return isOfPlan(object, signal, { source, ...ids, stages: recordedStages(whole) }, role);
 }
 
 /**
@@ -140,8 +141,9 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
  * If an agent drains its own node, it marks the cordon with the id of the run.
  */
 function isOwner(plan: Plan, owner: string | undefined): boolean {
-  const run = recordedRunIn(withoutShards(plan))?.run;
-  return plan.metadata.uid === owner || idOfRun(idOfPlan(plan), run) === owner;
+  const whole = withoutShards(plan);
+  const ofSpec = idOfRun(idOfPlan(plan), recordedRunIn(whole)?.run);
+  return [plan.metadata.uid, idOfRecordedRun(whole), ofSpec].includes(owner);
 }
 
 /**

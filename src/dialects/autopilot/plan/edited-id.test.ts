@@ -4,14 +4,18 @@ import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../../test/support/builders/plans.ts';
 import { buildReconciler } from '../../../../test/support/builders/reconcilers.ts';
+import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
 import { buildSignal, type OriginalSignal } from '../../../../test/support/builders/signals.ts';
 import { recorded, statusOf } from '../../../../test/support/builders/views.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import { type Plan, plans } from '../../../api/autopilot/plan.ts';
-import { nodes } from '../../../kube/resources.ts';
-import { decodeSignal } from '../../../signal/annotations.ts';
+import { withStages } from '../../../engine/model/rollout.ts';
+import { RUN_ANNOTATION, withRunId } from '../../../engine/model/runs.ts';
+import { gather } from '../../../engine/snapshot/gather.ts';
+import { annotated, nodes } from '../../../kube/resources.ts';
+import { decodeSignal, encodeSignal } from '../../../signal/annotations.ts';
 import { controlNodes } from '../../../signal/names.ts';
 import { autopilot } from './autopilot-dialect.ts';
 import { orphanedPlans } from './autopilot-orphaned-work.ts';
@@ -68,6 +72,21 @@ test.each([
   'a target in the state %s whose signal has the status %s keeps its signal after an edit of the id',
   (state, status, kind) => {
     expect(seen(editedPlan(state), status === undefined ? {} : { status })).toEqual([kind, kind]);
+  },
+);
+
+test.each([
+  ['still works', 'Restart', 'v1.36.3+k0s.2'],
+  ['has succeeded', 'Completed', 'v1.36.3+k0s.2'],
+  ['has failed, so it is that of an earlier attempt', 'Failed', undefined],
+])(
+  'the version of a signal that is older than its record is known if the node %s',
+  (_title, status, version) => {
+    const plan = editedPlan('SignalSent');
+    const { controller, worker } = nodesWith({ status });
+    const { rollout, targets } = gather(autopilot, plan, buildWorld([controller], [worker]), NOW);
+    const asked = withStages(rollout).map(({ target }) => targets.get(target.key)?.asked);
+    expect(asked).toEqual([version, version]);
   },
 );
 
@@ -130,3 +149,60 @@ test.each([
     });
   },
 );
+
+test.each([
+  ['follows', {}],
+  ['ignores', { ignoresEdits: true }],
+])('a run keeps its id after an edit of the id, if the policy %s edits', async (_title, policy) => {
+  const api = new MemoryApi();
+  const update = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
+  const first = buildPlan({ commands: [{ k0supdate: update }] });
+  api.put(plans, { ...first, metadata: { ...first.metadata, generation: 1 } });
+  for (const name of ['w1', 'w2']) api.put(nodes, buildNode(name));
+  const settings = { clock: new FakeClock(NOW), policyFor: () => buildPolicy(policy) };
+  const reconcile = async (): Promise<void> => {
+    const leader = buildReconciler(autopilot, api, settings);
+    leader.catchUp();
+    await leader.reconcile('autopilot');
+  };
+  const complete = (name: string): void =>
+    api.change(nodes, name, (seen) => {
+      const sent = decodeSignal(seen.metadata.annotations);
+      if (!sent) throw new Error(`${name} has no signal`);
+      const status = { status: 'Completed', timestamp: later(MINUTE) };
+      return annotated(seen, encodeSignal({ ...sent, status }));
+    });
+  await reconcile();
+  api.change(plans, 'autopilot', (seen) => ({
+    ...withRunId(seen, { id: 'id1' }),
+    metadata: { ...withRunId(seen, { id: 'id1' }).metadata, generation: 2 },
+    spec: { ...seen.spec, id: 'id2' },
+  }));
+  complete('w1');
+  await reconcile();
+  expect(decodeSignal(api.read(nodes, 'w2').metadata.annotations)?.planId).toBe('id1');
+  const { metadata, ...plan } = api.read(plans, 'autopilot');
+  const { annotations: _, ...others } = metadata;
+  // The record has the id, too, because a tool may replace all annotations together with the id.
+  expect(resolve({ ...plan, metadata: others }, buildWorld([], []), NOW)).toMatchObject({
+    id: 'id1',
+    editedId: 'id2',
+  });
+  complete('w2');
+  await reconcile();
+  const ended = api.read(plans, 'autopilot');
+  expect(ended.status?.state).toBe('Completed');
+  expect(resolve(ended, buildWorld([], []), NOW)).toMatchObject({ id: 'id1', editedId: 'id2' });
+});
+
+test.each([
+  ['another Plan', { uid: 'other', id: 'id0' }],
+  ['another run', { uid: 'uid', run: 3, id: 'id0' }],
+  ['nothing', { uid: 'uid', id: '' }],
+])('an annotation that names the run of %s gives a run no id', (_title, named) => {
+  const plan = editedPlan('SignalSent');
+  const uid = plan.metadata.uid ?? '';
+  const text = JSON.stringify({ ...named, uid: named.uid === 'uid' ? uid : named.uid });
+  const annotatedPlan = annotated(plan, { [RUN_ANNOTATION]: text });
+  expect(resolve(annotatedPlan, buildWorld([], []), NOW).id).toBe('edited');
+});

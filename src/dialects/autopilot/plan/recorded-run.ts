@@ -1,17 +1,19 @@
 /**
  * Records the number of the run in the status of a Plan, and the spec that the run uses. The schema of the status has
  * no fields for them, so the description of the first command is JSON that contains them. If the run applies edits of
- * the Plan and is its first run, neither of them is recorded, so its status is the same as the original writes it.
+ * the Plan and is its first run, neither of them is recorded, so its status is the same as the original writes it. An
+ * edited id is the exception: the id of the run is recorded then, because the spec no longer has it.
  */
 import { z } from 'zod';
 import {
   type CommandStatus,
+  idOfPlan,
   type Plan,
   type PlanCommand,
   planSchema,
   type TargetSpec,
 } from '../../../api/autopilot/plan.ts';
-import { isGeneration, type RecordedRun } from '../../../engine/model/runs.ts';
+import { idOfRun, isGeneration, type RecordedRun, runIdOn } from '../../../engine/model/runs.ts';
 import { parseJson } from '../../../util/json.ts';
 import { withCommands } from './status-shards/target-lists.ts';
 
@@ -20,6 +22,7 @@ const { id, commands } = planSchema.shape.spec.shape;
 const startedSpec = z.object({ id, commands });
 const described = z.looseObject({
   run: generation.exactOptional(),
+  id: z.string().exactOptional(),
   generation,
   started: startedSpec.exactOptional(),
   message: z.string().exactOptional(),
@@ -31,6 +34,8 @@ type StartedSpec = z.input<typeof startedSpec>;
 export interface RecordedSpec {
   /** The number of the run; undefined for the first run of the Plan. */
   readonly run?: number | undefined;
+  /** The id of the run; undefined as long as the id of the Plan was not edited. */
+  readonly id?: string | undefined;
   /** `metadata.generation` of the newest spec that the run has used. */
   readonly generation: number;
   /** The spec of that generation, if the run ignores edits; otherwise undefined. */
@@ -49,16 +54,34 @@ export function recordedRunIn(plan: Pick<Plan, 'status'>): RecordedRun | undefin
 /** Returns the recorded run and spec; undefined if none is recorded. The description in `plan` must not name StatusShards. */
 export function recordedSpecIn({ status }: Pick<Plan, 'status'>): RecordedSpec | undefined {
   const found = described.safeParse(parseJson(status?.commands[0]?.description)).data;
-  return found && { run: found.run, generation: found.generation, started: found.started };
+  return (
+    found && {
+      run: found.run,
+      id: found.id,
+      generation: found.generation,
+      started: found.started,
+    }
+  );
+}
+
+/**
+ * Returns the id of the recorded run of the Plan. It is the id that the leader gave to the run; if nothing has that id,
+ * it is made from the id that the Plan has now. The description in `plan` must not name StatusShards.
+ */
+export function idOfRecordedRun(plan: Plan): string {
+  const { run, id, started } = recordedSpecIn(plan) ?? {};
+  const carriedOut = started === undefined ? plan : { ...plan, spec: { ...plan.spec, ...started } };
+  return id ?? runIdOn(plan, run) ?? idOfRun(idOfPlan(carriedOut), run);
 }
 
 export function withRecordedSpec(plan: Plan, recorded: RecordedSpec): Plan {
-  const { run, generation: newest, started } = recorded;
+  const { run, id: idOfRecord, generation: newest, started } = recorded;
   return withCommands(plan, (command, index) => {
     if (index > 0) return command;
     const { description: message } = command;
     const found = {
       ...(run === undefined ? {} : { run }),
+      ...(idOfRecord === undefined ? {} : { id: idOfRecord }),
       generation: newest,
       ...(message === undefined ? {} : { message }),
       ...(started === undefined ? {} : { started }),

@@ -31,6 +31,7 @@ import { isOlder } from '../../../versions/release-parts.ts';
 import { discover, OBJECTS, withoutControllers } from './autopilot-signal.ts';
 import { MOST_COMMANDS, problemsOf, subjectOf } from './problems.ts';
 import {
+  idOfRecordedRun,
   type RecordedSpec,
   recordedSpecIn,
   startedSpecOf,
@@ -52,15 +53,17 @@ import { mergeShards, shardReferenceOf, withoutShards } from './status-shards/me
 import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts';
 
 export function resolve(stored: api.Plan, world: World, now: TurnTime): Rollout {
-  const { plan, phase, known, ignoresEdits, problems, unread } = readPlan(stored, world);
+  const { plan, phase, id, known, ignoresEdits, problems, unread } = readPlan(stored, world);
   const run = phase === 'new' ? orderedRun(stored) : known?.run;
+  const given = idOfRun(api.idOfPlan(stored), run);
   const { status } = plan;
   const description = status?.commands.find((command) => command.description)?.description;
   const stages =
     phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
     source: sourceOf(api.plans, plan),
-    id: idOfRun(api.idOfPlan(plan), run),
+    id: phase === 'new' ? given : id,
+    ...(phase === 'new' || id === given ? {} : { editedId: api.idOfPlan(stored) }),
     run,
     generation: known?.generation,
     ...(ignoresEdits ? { ignoresEdits } : {}),
@@ -76,16 +79,17 @@ export function resolve(stored: api.Plan, world: World, now: TurnTime): Rollout 
   };
 }
 
-/** Returns the Plan with the spec that its run uses, and its phase, its problems and its recorded spec. */
+/** Returns the Plan with the spec that its run uses, and its phase, the id of its run, its problems and its recorded spec. */
 function readPlan(stored: api.Plan, world: World) {
   const { plan: merged, unread } = mergeShards(stored, world);
   const phase = phaseOfPlan(merged.status?.state);
   const known = recordedSpecIn(merged);
   const ignoresEdits = phase === 'running' && known?.started !== undefined;
+  const id = idOfRecordedRun(merged);
   const plan = asCarriedOut(withoutRecordedSpec(merged), ignoresEdits ? known : undefined);
   // A Plan that ignores edits was valid when it started, so it is not checked again.
   const problems = ignoresEdits ? [] : problemsOf(stored);
-  return { plan, phase, known, ignoresEdits, problems, unread };
+  return { plan, phase, id, known, ignoresEdits, problems, unread };
 }
 
 /** Returns the nodes that exist and that a running Plan selects or lists, but that its record does not contain. */
@@ -341,21 +345,22 @@ export function project(rollout: Rollout, plan: api.Plan): api.Plan {
   return spec === undefined ? record : withRecordedSpec(record, spec);
 }
 
-/** Returns the run and the spec to record; undefined for a first run that has followed every edit of the plan. */
+/** Returns the run and the spec to record; undefined for a first run that has followed every edit and keeps the id of the plan. */
 function specToRecord(rollout: Rollout, plan: api.Plan): RecordedSpec | undefined {
   const { run } = rollout;
+  const id = rollout.editedId === undefined ? undefined : rollout.id;
   const known = recordedSpecIn(withoutShards(plan));
   const present = plan.metadata.generation ?? run ?? 1;
   if (rollout.ignoresEdits === true)
     return known?.started === undefined
-      ? { run, generation: present, started: startedSpecOf(plan) }
-      : { run, generation: known.generation, started: known.started };
-  if (run === undefined && rollout.generation === undefined) return undefined;
+      ? { run, id, generation: present, started: startedSpecOf(plan) }
+      : { run, id, generation: known.generation, started: known.started };
+  if (run === undefined && rollout.generation === undefined && id === undefined) return undefined;
   // After the end of the plan, the recorded generation does not change, because the run did not use a spec that was
   // edited later.
   const wasOver = isFinal({ phase: phaseOfPlan(plan.status?.state) });
   const isKept = isFinal(rollout) && (wasOver || known?.started !== undefined);
-  return { run, generation: isKept ? (rollout.generation ?? present) : present };
+  return { run, id, generation: isKept ? (rollout.generation ?? present) : present };
 }
 
 function withStatus(rollout: Rollout, plan: api.Plan): api.Plan {
