@@ -52,5 +52,19 @@ export async function textIn(
     length += part.length;
     if (length > most) throw new Problem(tooLong);
   }
-  return Buffer.concat(parts).toString('utf8');
+  return decoded(Buffer.concat(parts));
+}
+
+/**
+ * Returns the text without its byte order mark, which editors and the shells of Windows write. Only the mark shows that
+ * a text is in UTF-16. Other texts are in UTF-8.
+ */
+function decoded(bytes: Buffer): string {
+  return new TextDecoder(encodingOf(bytes)).decode(bytes);
+}
+
+function encodingOf(bytes: Buffer): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
 }

@@ -27,7 +27,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'cli/served-dashboard/viewers.ts': 'a worker thread, after the viewer could list plans',
   'cli/status/harmless.ts': 'a value that this process has written',
   'cli/validate.ts': OWN_FILE,
-  'cli/why/turn-file.ts': OWN_FILE,
+  'cli/why/without-secrets.ts': 'a value that this process has written',
   'coordination/kured-lock.ts': 'an annotation, whose size the API server limits',
   'dialects/autopilot/plan/removed-apis.ts': API_SERVER,
   'dialects/capi/hooks/hook-service.ts':

@@ -181,3 +181,19 @@ test.each<[string, Plan['status'], RegExp]>([
     }
   },
 );
+
+test.each([
+  ['InconsistentTargets', 'an API server was not ready', 'Repair the API server'],
+  ['MissingSignalNode', 'a node of the plan did not exist', 'Correct the name'],
+  ['SomethingNew', 'this release of Refit does not know', 'apply it again'],
+])(
+  'a Plan that another leader left in the state %s without a text has a reason and an advice',
+  async (state, reason, advice) => {
+    const status = statusOf(state, [], recorded({ w1: 'SignalPending' }));
+    const view = await look(buildPlan({ commands: [{ k0supdate: update }] }, status));
+    const text = render({ leader: { state: 'none' }, plans: [view] }, 'text', T0 + HOUR, LOOK);
+    expect(view.reason).toContain(reason);
+    expect(text).toContain(state);
+    expect(text).toContain(advice);
+  },
+);

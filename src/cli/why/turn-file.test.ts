@@ -127,6 +127,18 @@ test('the file of an earlier release, whose snapshot had no parts, leads to the 
   expect(text).toContain('w3    Downloading  4 min 58 s');
 });
 
+test.each<[string, BufferEncoding]>([
+  ['UTF-8', 'utf8'],
+  ['UTF-16', 'utf16le'],
+])(
+  'a file that an editor saved in %s with a byte order mark is replayed',
+  async (_form, encoding) => {
+    const path = await written();
+    await writeFile(path, `\uFEFF${await readFile(path, 'utf8')}`, encoding);
+    expect(await replayed(path)).toMatch(/said and decided the same\.\n$/);
+  },
+);
+
 test.each([
   ['no JSON', '{', 'is not JSON'],
   ['another document', '{"kind":"Plan"}', 'contains no turn of Refit'],

@@ -6,7 +6,6 @@
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { commandsAt } from '../../engine/explain/inspect.ts';
-import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import {
   fromJson,
   type StoredSnapshot,
@@ -33,6 +32,7 @@ import { titleOf } from '../status/text.ts';
 import { type TextsOf, textsIn } from '../status/texts-of.ts';
 import { VERSION } from '../version.ts';
 import { whyLines } from './why-command.ts';
+import { withoutSecrets } from './without-secrets.ts';
 
 /** What Refit says about the turn, one text for each line. */
 interface Told {
@@ -85,13 +85,11 @@ export async function dumpTurn(
   });
 }
 
-/** Writes the file. Values of Secrets, paths of URLs and pods of hooks and checks are left out. */
+/** Writes the file. Receivers of messages, and what `withoutSecrets` hides, are left out. */
 export async function writeTurn(path: string, seen: Seen, textsOf: TextsOf): Promise<void> {
-  const plans = seen.plans.map((plan) => ({
-    ...plan,
-    snapshot: storedSnapshot(plan.snapshot),
-    policy: withoutSecrets(plan.policy),
-  }));
+  const plans = seen.plans.map(({ policy: { notify: _notify, ...policy }, ...plan }) =>
+    withoutSecrets({ ...plan, snapshot: storedSnapshot(plan.snapshot), policy }),
+  );
   const turn = { kind: KIND, release: VERSION, ...seen, plans } as const;
   const file: TurnFile = { ...turn, told: toldOf(seenOf(turn), textsOf) };
   try {
@@ -200,20 +198,4 @@ function differences({ release, told: before }: TurnFile, now: Told): string[] {
 function missing(lines: readonly string[], others: readonly string[]): string[] {
   const known = new Set(others);
   return lines.filter((line) => !known.has(line));
-}
-
-/** Leaves out what may contain a password or a token. Nothing of it changes a decision. */
-function withoutSecrets({ notify: _notify, ...policy }: RolloutPolicy): RolloutPolicy {
-  // `toJson` writes sets and numbers without end as objects, which `hidden` leaves as they are.
-  const plain: unknown = JSON.parse(toJson(policy));
-  return fromJson(JSON.stringify(plain, hidden)) as RolloutPolicy;
-}
-
-/** The names of the members with the template of a pod, whose environment may contain passwords. */
-const TEMPLATES = new Set(['template']);
-
-function hidden(name: string, value: unknown): unknown {
-  if (TEMPLATES.has(name)) return { spec: {} };
-  if (name === 'url' && typeof value === 'string') return URL.parse(value)?.origin ?? '';
-  return value;
 }

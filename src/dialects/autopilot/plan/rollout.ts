@@ -44,6 +44,7 @@ import {
   phaseOfPlan,
   planStateOf,
   reasonOf,
+  reasonOfState,
   recordedStateOf,
   removedIn,
   TARGET_STATES,
@@ -71,7 +72,8 @@ export function resolve(stored: api.Plan, world: World, now: TurnTime): Rollout 
     ...defined({ rollsBackReason: rollBackReasonOn(plan) }),
     phase,
     blocked: status?.state === 'Schedulable',
-    reason: description === undefined ? undefined : reasonOf(description, phase),
+    reason:
+      description === undefined ? reasonOfState(status?.state ?? '') : reasonOf(description, phase),
     stages,
     problems,
     edit: isFinal({ phase }) ? editOf(plan, world, problems) : undefined,

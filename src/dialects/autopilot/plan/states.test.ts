@@ -1,8 +1,14 @@
 /** Proves that the state words equal the words of the original, because scripts compare them. */
 import { expect, test } from 'vitest';
-import { because } from '../../../engine/model/reasons.ts';
+import { because, type ReasonCode } from '../../../engine/model/reasons.ts';
 import type { RecordedState, RolloutPhase } from '../../../engine/model/rollout.ts';
-import { phaseOfPlan, planStateOf, recordedStateOf, TARGET_STATES } from './states.ts';
+import {
+  phaseOfPlan,
+  planStateOf,
+  reasonOfState,
+  recordedStateOf,
+  TARGET_STATES,
+} from './states.ts';
 
 test.each<[RolloutPhase, blocked: boolean, string]>([
   ['new', false, 'SchedulableWait'],
@@ -44,6 +50,28 @@ test.each<[string | undefined, RolloutPhase]>([
   ['constructor', 'invalid'],
 ])('a plan in state %j is %s', (word, phase) => {
   expect(phaseOfPlan(word)).toBe(phase);
+});
+
+test.each<[string, ReasonCode | undefined]>([
+  ['SchedulableWait', undefined],
+  ['Completed', undefined],
+  ['ApplyFailed', undefined],
+  ['Warning', undefined],
+  ['IncompleteTargets', undefined],
+  ['MissingSignalNode', 'TargetMissing'],
+  ['InconsistentTargets', 'ControlPlaneNotReady'],
+  ['Restricted', 'Excluded'],
+  ['SomethingNew', 'RecordUnread'],
+])('the state %s without a text tells the reason %s', (state, code) => {
+  const reason = reasonOfState(state);
+  expect(reason?.code).toBe(code);
+  if (reason !== undefined) expect(reason.message).toContain(state);
+});
+
+test('the reason of an unknown state is short and printable, whatever somebody wrote there', () => {
+  const message = reasonOfState(`a\u001B[2J${'x'.repeat(47_000)}`)?.message ?? '';
+  expect(message).toContain('"a\uFFFD[2Jxxx');
+  expect(message.length).toBeLessThan(200);
 });
 
 test.each<[RecordedState, string]>([

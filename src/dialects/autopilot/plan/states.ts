@@ -107,6 +107,26 @@ export function textOf({ code, message: said }: Reason, phase: RolloutPhase): st
   return code === IMPLIED[phase] || REMOVED.test(message) ? message : `${code}: ${message}`;
 }
 
+/** The most characters of an unknown state that a reason repeats. */
+const LONGEST_STATE = 64;
+
+/**
+ * Returns the reason that the state of an ended Plan alone tells; undefined if it tells none. The leaders of k0s write
+ * no text beside these states. In the state `IncompleteTargets`, the states of the targets show which node is missing.
+ */
+export function reasonOfState(state: string): Reason | undefined {
+  if (state === 'InconsistentTargets')
+    return because('ControlPlaneNotReady', `an API server was not ready: the state is ${state}`);
+  if (state === 'MissingSignalNode')
+    return because('TargetMissing', `a node of the plan did not exist: the state is ${state}`);
+  if (state === 'Restricted')
+    return because('Excluded', `the plan has nodes that it may not update: the state is ${state}`);
+  if (phaseOfPlan(state) !== 'invalid' || FINAL_PHASES.has(state)) return undefined;
+  const shown = printable(state).slice(0, LONGEST_STATE);
+  const message = `the plan has the state "${shown}", which this release of Refit does not know`;
+  return because('RecordUnread', message);
+}
+
 /** Returns the recorded reason. A text of another leader has no code, so it gets the usual reason of the phase. */
 export function reasonOf(text: string, phase: RolloutPhase): Reason {
   if (REMOVED.test(text)) return because('RemovedApis', text);
