@@ -18,6 +18,15 @@ const WAVES: UpgradePolicySpec = {
 };
 const NEXT = 'v1.36.4+k0s.0';
 
+async function kubeletRuns(stage: Stage, name: string, kubeletVersion: string): Promise<void> {
+  await stage.client.patch(
+    nodes,
+    name,
+    { status: { nodeInfo: { kubeletVersion } } },
+    { type: 'merge', subresource: 'status' },
+  );
+}
+
 /** The leader of k0s signals a worker, and records the attempt a moment later. */
 async function signalAsK0s(stage: Stage, name: string): Promise<void> {
   const created = rfc3339(stage.clock.now());
@@ -107,5 +116,14 @@ export const K0S_TRUTH_SCENES: readonly Scene[] = [
     },
     play: async (stage) => await stage.wait(60),
     about: ['w1'],
+  }),
+  scene('after the end a node is deleted, and another one is upgraded by hand', {
+    play: async (stage) => {
+      await stage.wait(120);
+      await stage.client.delete(nodes, 'w2');
+      await kubeletRuns(stage, 'w1', 'v1.36.5');
+      await stage.wait(180);
+    },
+    about: ['w1', 'w2'],
   }),
 ];

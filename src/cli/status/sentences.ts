@@ -11,6 +11,9 @@ import type { HoldJson, ShownPlan, StageJson, TargetJson } from './json-form.ts'
 /** The most targets in the same state that have rows of their own. More targets share a row, so that a plan fits on a screen. */
 const FEW = 8;
 
+/** What is said of a target that is done, and whose Node was deleted since. */
+export const GONE = 'there is no such node any more';
+
 export interface TargetRow {
   readonly name: string;
   readonly state: string;
@@ -52,6 +55,7 @@ function messageOf(
     const undone = rolledBack === true ? RUNS_AGAIN : '';
     return failure === undefined || undone === '' ? (failure ?? undone) : `${failure} (${undone})`;
   }
+  if (phase === 'done' && gone === true) return GONE;
   if (phase === 'done') return runs === undefined ? '' : `runs ${runs}`;
   // If the gate of a wait is the same as the phase of the target, the wait says nothing new, because the row already
   // shows the phase.

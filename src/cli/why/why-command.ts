@@ -336,9 +336,10 @@ function withOwnRemedy(plan: ShownPlan, { refusal }: TargetJson): ShownPlan {
 
 function changeOf(
   { version: wanted }: StageJson,
-  { from, runs, asked, hadVersion = false }: TargetJson,
+  { from, runs, asked, gone, hadVersion = false }: TargetJson,
 ): string {
   const version = asked ?? wanted;
+  if (gone === true) return `got ${version}; ${sentences.GONE}`;
   if (runs !== undefined && runs !== asked) return `runs ${runs}`;
   const moved = from === undefined ? `has ${version}` : `went from ${from} to ${version}`;
   const change = hadVersion ? `ran ${version} already before its last attempt` : moved;

@@ -87,3 +87,18 @@ test('a target says what it ran, what it was asked for, what the plan wants, and
   expect(second).toMatchObject({ phase: 'pending', asked: undefined, cause: undefined });
   expect(second?.work).toBeUndefined();
 });
+
+test('after the end, a target differs if it runs a newer version, but a virtual Node does not', () => {
+  const { rollout, targets } = snapshotOf(['done', 'done', 'done'], {
+    w1: { version: 'v1.36.3+x' },
+    w2: { version: 'v1.36.5+x' },
+    w3: { version: 'v1.99.0', virtual: 'a virtual kubelet' },
+  });
+  const differing = (phase: 'running' | 'done') => {
+    const snapshot = { ...buildSnapshot({ ...rollout, phase }), targets };
+    const stages = readForPeople(snapshot, buildPolicy(), T0).stages();
+    return stages.flatMap((stage) => stage.targets.map(({ differs }) => differs));
+  };
+  expect(differing('done')).toEqual([false, true, false]);
+  expect(differing('running')).toEqual([false, false, false]);
+});

@@ -3,12 +3,13 @@ import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { type Hold, isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { isOlder } from '../../versions/release-parts.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import { stoppedTargets } from '../assess/advance.ts';
 import { type Assessment, phaseOf } from '../assess/assess.ts';
 import { isBehind, lastMoment } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
-import { factsOf, hadVersionBefore, labelsOf, nodeNameOf } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, labelsOf, nodeNameOf, versionAsked } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import type { Observation, TargetFacts, TargetReport } from '../model/facts.ts';
 import type { Reason } from '../model/reasons.ts';
@@ -20,8 +21,10 @@ import {
   type Rollout,
   type Stage,
   type Target,
+  withKubernetesVersion,
 } from '../model/rollout.ts';
 import type { TargetPhase } from '../model/shown-phases.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { wavesOf } from '../schedule/waves.ts';
@@ -54,7 +57,10 @@ export interface TargetReading {
   readonly from: string | undefined;
   /** True if the target is done and ran its version already before its last attempt, which upgraded nothing. */
   readonly hadVersion: boolean;
-  /** True if the target is done, but does not run what the plan wants: the plan was edited, or the node is older. */
+  /**
+   * True if the target is done, but does not run what the plan wants: the plan was edited, or the node is older, or it
+   * was upgraded further after the end of the run.
+   */
   readonly differs: boolean;
   /** True if a pending or failed target already runs the version of its stage, or a later version of the plan. */
   readonly isThere: boolean;
@@ -232,14 +238,34 @@ function holdNow({ hold }: TargetFacts, now: number): Hold | undefined {
   return hold !== undefined && isHeld(hold, now) ? hold : undefined;
 }
 
-/** Returns true if a done target does not run the version of its stage: the plan was edited since, or the node is older. */
+/**
+ * Returns true if a done target does not run the version of its stage: the plan was edited since, or the node is older,
+ * or somebody has upgraded it further after the end of the run.
+ */
 function isOther(
   { snapshot }: Assessment,
   stage: Stage,
   target: Target,
-  { asked = stage.version }: TargetFacts,
+  facts: TargetFacts,
 ): boolean {
-  return target.state === 'done' && (asked !== stage.version || isBehind(snapshot, stage, target));
+  if (target.state !== 'done') return false;
+  return (
+    versionAsked(facts, stage) !== stage.version ||
+    isBehind(snapshot, stage, target) ||
+    isAhead(snapshot, stage, target, facts)
+  );
+}
+
+/** Returns true if the target runs a newer version than the run installed. A virtual Node does not report the version of a host. */
+function isAhead(
+  { rollout }: Snapshot,
+  stage: Stage,
+  target: Target,
+  { version, virtual }: TargetFacts,
+): boolean {
+  if (!isFinal(rollout) || stage.keepsVersion === true || virtual !== undefined) return false;
+  if (version === undefined || isUpgradedByLaterStage(rollout, stage, target)) return false;
+  return isOlder(withKubernetesVersion(stage).version, version);
 }
 
 /** The step of an agent that rolls back already, because the new version did not work. */
