@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { K0S_RUN_SCENES } from './k0s-run-scenes.ts';
 import { K0S_SCENES } from './k0s-scenes.ts';
+import { K0S_TRUTH_SCENES } from './k0s-truth-scenes.ts';
 import { K0S_WAIT_SCENES } from './k0s-wait-scenes.ts';
 import { KUBEADM_SCENES } from './kubeadm-scenes.ts';
 import { MACHINE_SCENES } from './machine-scenes.ts';
@@ -22,6 +23,7 @@ const SCENES = [
   ...RANCHER_RUN_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
   ...KUBEADM_SCENES.map((scene) => ({ folder: 'kubeadm', ...scene })),
   ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
+  ...K0S_TRUTH_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
 ];
 export const RECORDED = join(import.meta.dirname, 'recorded');
 
