@@ -257,6 +257,7 @@ const EVERYTHING: Complete<StatusJson> = {
         },
       ],
       next: [''],
+      stopsAhead: ['Paused'],
       unapproved: [2],
       policy: '',
       timeZone: '',
