@@ -258,6 +258,7 @@ const EVERYTHING: Complete<StatusJson> = {
         },
       ],
       next: [''],
+      stopsAhead: ['Paused'],
       unapproved: [2],
       policy: '',
       timeZone: '',

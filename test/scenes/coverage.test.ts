@@ -61,6 +61,7 @@ const PLAN_FIELDS = {
   stages: true,
   waits: true,
   next: true,
+  stopsAhead: true,
   unapproved: true,
   policy: true,
   timeZone: true,

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { K0S_CAUSE_SCENES } from './k0s-cause-scenes.ts';
 import { K0S_RUN_SCENES } from './k0s-run-scenes.ts';
 import { K0S_SCENES } from './k0s-scenes.ts';
 import { K0S_TRUTH_SCENES } from './k0s-truth-scenes.ts';
@@ -26,6 +27,7 @@ const SCENES = [
   ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
   ...K0S_TRUTH_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
   ...RANCHER_TRUTH_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
+  ...K0S_CAUSE_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
 ];
 export const RECORDED = join(import.meta.dirname, 'recorded');
 

@@ -77,7 +77,7 @@ function pagePlan(
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
     failedHooks: plan.retryableHooks,
     expected:
-      eta === undefined || !text.isOpen(plan) || plan.leaderless === true
+      eta === undefined || !text.isOpen(plan) || !sentences.hasForeseeableEnd(plan)
         ? undefined
         : { earliest: eta.earliest, latest: eta.latest },
     progress: text.isOpen(plan) ? text.progressOf(plan, now) : [],

@@ -91,8 +91,8 @@ function untoldFailures({
 
 /** Returns a line for each cause. Nodes with the same cause share a line. */
 function failureLines(run: NodeRolloutRun): string[] {
-  const byCause = Map.groupBy(untoldFailures(run), ({ node, message }) =>
-    message === undefined ? '' : `: ${causeIn(message, node)}`,
+  const byCause = Map.groupBy(untoldFailures(run), ({ node, message, reason }) =>
+    message === undefined ? '' : `: ${causeIn(message, node)}${codeOf(unusual(reason))}`,
   );
   return [...byCause].map(
     ([cause, failures]) => `${failures.map(({ node }) => node).join(', ')} failed${cause}`,
@@ -105,14 +105,23 @@ function failureLines(run: NodeRolloutRun): string[] {
  */
 export function causesOf(run: NodeRolloutRun): string[] {
   const { counts, message, reason, failures = [], snapshots = [] } = run;
-  const code = reason === undefined ? '' : ` (${reason})`;
   const unnamed = counts.failed - failures.length;
   return [
-    ...(message === undefined ? [] : [`${message}${code}`]),
+    ...(message === undefined ? [] : [`${message}${codeOf(reason)}`]),
     ...failureLines(run),
     ...(unnamed > 0 ? [`${counted(unnamed, 'more node')} failed`] : []),
     ...snapshots.map((each) => `snapshot ${snapshotSentence(each.node, each)}`),
   ];
+}
+
+/** The usual code of a failure says nothing that the word `failed` does not say. */
+function unusual(reason: string | undefined): string | undefined {
+  return reason === 'TargetFailed' ? undefined : reason;
+}
+
+/** Returns the code of a reason in brackets. */
+function codeOf(reason: string | undefined): string {
+  return reason === undefined ? '' : ` (${reason})`;
 }
 
 function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium): string[] {

@@ -136,6 +136,11 @@ export interface PlanJson
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
+  /**
+   * The codes of the reasons for which an open plan will wait before it ends, as far as they are known now. While there
+   * are any, nobody can tell the time that is left.
+   */
+  readonly stopsAhead?: readonly ReasonCode[] | undefined;
   /** The numbers of the waves with pending targets that need an approval and have none; the first wave is 1. */
   readonly unapproved?: readonly number[] | undefined;
   readonly policy?: string | undefined;
@@ -253,6 +258,7 @@ export function planJson(reading: PlanReading, beside: BesideReading): PlanJson 
     stages: reading.stages().map(stageJson),
     waits: reading.waits,
     next: reading.next(),
+    stopsAhead: unlessEmpty(reading.stopsAhead()),
     unapproved: unlessEmpty(reading.unapproved()),
     policy: controls.policy,
     timeZone: controls.timeZone,

@@ -63,7 +63,7 @@ test.each<[string, ShownPlan]>([
     'no agent said how long it took',
     planOf([{ name: 'w1', phase: 'done', since: later(0) }, open('w2')]),
   ],
-  ['it is paused', planOf(TARGETS, { paused: 'plan' })],
+  ['it will wait before its end', planOf(TARGETS, { stopsAhead: ['WaveSettles'] })],
   ['it is over', planOf(TARGETS, { phase: 'done' })],
   [
     'a gate holds it',

@@ -351,14 +351,22 @@ export function percentOf(plan: Pick<ShownPlan, 'stages'>): number {
  */
 const SILENT_MS = 30_000;
 
+/** Returns false if no leader carries the plan out, or if it will wait for a person or for a certain time before it ends. */
+export function hasForeseeableEnd({
+  stopsAhead = [],
+  leaderless,
+}: Pick<ShownPlan, 'stopsAhead' | 'leaderless'>): boolean {
+  return stopsAhead.length === 0 && leaderless !== true;
+}
+
 /**
  * Returns the estimated milliseconds until the plan ends. Returns undefined before the first node is done, while the
- * plan waits, while no leader carries it out, and while an agent does not answer. A wait of a node in progress counts
+ * plan waits, if its end is not foreseeable, and while an agent does not answer. A wait of a node in progress counts
  * only once it lasts longer than a whole node usually takes.
  */
 export function remainingOf(plan: ShownPlan, now: number): number | undefined {
-  const { phase, paused, waits, stages, leaderless } = plan;
-  if (phase !== 'running' || paused !== undefined || leaderless === true) return undefined;
+  const { phase, waits, stages } = plan;
+  if (phase !== 'running' || !hasForeseeableEnd(plan)) return undefined;
   const each = typicalTime(plan);
   if (each === undefined) return undefined;
   const moving = movingNames(plan);

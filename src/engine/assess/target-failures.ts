@@ -4,7 +4,7 @@ import { type FailureReasons, rememberedFailure, runNameOf } from '../model/fail
 import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
-import { saidAbout } from '../reasons/about-target.ts';
+import { reasonAbout, saidAbout } from '../reasons/about-target.ts';
 import { recordedReason } from '../reasons/recorded.ts';
 import type { Assessment } from './assess.ts';
 import { FAILURES } from './budget.ts';
@@ -29,11 +29,9 @@ export function failuresDecided(assessment: Assessment): FailureReasons {
  * is about this target, and then the reason that was remembered when the target failed.
  */
 export function failureOf(snapshot: Snapshot, target: Target): Reason | undefined {
-  const { rollout } = snapshot;
-  const { failures } = snapshot.term;
   const facts = factsOf(snapshot, target);
   const { observation } = facts;
-  const known = saidByRollout(rollout, target) ?? rememberedFailure(failures, rollout, target.name);
+  const known = knownFailure(snapshot, target);
   if (observation.kind === 'failed') {
     const { message } = observation;
     const said = withoutName(target, { ...failureReason(target, facts, 'failed'), message });
@@ -42,6 +40,26 @@ export function failureOf(snapshot: Snapshot, target: Target): Reason | undefine
   }
   if (known === undefined || !FAILURES.includes(target.state)) return undefined;
   return recordedReason(known);
+}
+
+/**
+ * Returns why the leader gave the target up, as a sentence that names the target; undefined if that is not known. `late`
+ * is the reason of a target that takes too long now. It is used if the leader gave the target up for that.
+ */
+export function reasonToGiveUp(
+  snapshot: Snapshot,
+  target: Target,
+  late: Reason,
+): Reason | undefined {
+  const { reason } = snapshot.rollout;
+  if (reason !== undefined && saidAbout(target.name, reason.message) !== undefined) return reason;
+  const known = knownFailure(snapshot, target);
+  return known?.code === late.code ? late : known && reasonAbout(target.name, known);
+}
+
+/** Returns the reason of the rollout if it is about this target, or else the reason that is remembered. */
+function knownFailure({ rollout, term }: Snapshot, target: Target): Reason | undefined {
+  return saidByRollout(rollout, target) ?? rememberedFailure(term.failures, rollout, target.name);
 }
 
 function saidByRollout({ reason }: Rollout, { name }: Target): Reason | undefined {

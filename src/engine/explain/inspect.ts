@@ -11,6 +11,7 @@ import { factsOf } from '../gates/types.ts';
 import { describeOpening, openingFor } from '../gates/window-open.ts';
 import { answerOf } from '../model/asked.ts';
 import type { Probe } from '../model/decision.ts';
+import type { ReasonCode } from '../model/reasons.ts';
 import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -95,11 +96,17 @@ function drainsIn(
   });
 }
 
-/** Returns true if a target has failed, and neither its node nor the record of the rollout says why. */
+/**
+ * Returns true if a target has failed, and neither its node nor the record of the rollout says why. The same holds if
+ * they say it only in words: a leader that gave the target up has the code of its reason, and the node does not.
+ */
 export function hasUnknownFailure(snapshot: Snapshot): boolean {
   const failed = targetsIn(snapshot.rollout, 'failed');
-  return failed.some((target) => failureOf(snapshot, target) === undefined);
+  return failed.some((target) => (failureOf(snapshot, target)?.code ?? UNTOLD) === UNTOLD);
 }
+
+/** The code of a failure whose cause has no code of its own. */
+const UNTOLD: ReasonCode = 'TargetFailed';
 
 /** Returns true if the order of the nodes depends on the pods that PodDisruptionBudgets cover, and these are not counted yet. */
 export function needsPodCount(snapshot: Snapshot, policy: RolloutPolicy): boolean {

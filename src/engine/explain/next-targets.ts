@@ -4,9 +4,11 @@ import { isStopping } from '../assess/budget.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
-import { isFinal, type Rollout } from '../model/rollout.ts';
+import { isFinal, type Rollout, type Stage, type Target } from '../model/rollout.ts';
 import { groupsOf } from '../schedule/order.ts';
 import { limitOf } from '../schedule/slots.ts';
+import { wavesAhead } from './stops-ahead.ts';
+import { waveOf } from './target-reading.ts';
 
 /**
  * Returns the names of the targets that start next, without those that people hold. All of them are in the first stage
@@ -28,9 +30,8 @@ export function nextTargets(
   );
   for (const stage of rollout.stages) {
     // A target to which the signal was sent has started already, even if this is not recorded yet.
-    const pending = stage.targets.filter(
-      (target) => phaseOf(assessment, stage, target) === 'pending',
-    );
+    const all = stage.targets.filter((target) => phaseOf(assessment, stage, target) === 'pending');
+    const pending = beforeStops(assessment, stage, all);
     // Only the first group with a target that may start is next, because later groups wait until it is done.
     const [free = []] = groupsOf({ snapshot, policy }, stage, pending)
       .map((group) =>
@@ -43,7 +44,21 @@ export function nextTargets(
     // If a gate blocks all of these targets, the first targets of the list are still the next to start. A target that
     // waits for an earlier target is not.
     const first = free.filter((name) => !behind.has(name));
-    if (pending.length > 0) return (ready.length > 0 ? ready : first).slice(0, limitOf(stage));
+    if (all.length > 0) return (ready.length > 0 ? ready : first).slice(0, limitOf(stage));
   }
   return [];
+}
+
+/**
+ * Returns the pending targets without those of waves that must still settle or be approved, while an earlier wave is at
+ * work. Once no earlier wave is at work, the targets of such a wave are the next ones, and they have a wait.
+ */
+function beforeStops(
+  assessment: Assessment,
+  stage: Stage,
+  pending: readonly Target[],
+): readonly Target[] {
+  const ahead = new Set(wavesAhead(assessment, stage).map(({ wave }) => wave));
+  if (ahead.size === 0 || stage.targets.every(({ state }) => state !== 'intended')) return pending;
+  return pending.filter((target) => !ahead.has(waveOf(assessment, stage, target) ?? 0));
 }

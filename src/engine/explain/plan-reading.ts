@@ -15,7 +15,7 @@ import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { failedPlanHooks, planHookRuns } from '../gates/hook-runs.ts';
 import type { Cordoned, Wait } from '../model/decision.ts';
-import type { Reason } from '../model/reasons.ts';
+import type { Reason, ReasonCode } from '../model/reasons.ts';
 import {
   inState,
   isFinal,
@@ -35,6 +35,7 @@ import { type JoinedReading, readJoined } from './joined-reading.ts';
 import { nextTargets } from './next-targets.ts';
 import { type Counts, countsOf, type Eta, etaOf } from './progress.ts';
 import { type RunReading, readRun } from './run-reading.ts';
+import { stopsAhead } from './stops-ahead.ts';
 import { readStages, type StageReading, waveOf } from './target-reading.ts';
 import { wayBackOfRollout } from './way-back.ts';
 
@@ -59,6 +60,7 @@ export interface PlanReading {
   /** The versions of the plan, each once. If the run has ended, these are the versions that it has signalled. */
   readonly versions: readonly string[];
   readonly counts: Counts;
+  /** Undefined if nobody can tell the end, such as for a plan with `stopsAhead`. */
   readonly eta: Eta | undefined;
   readonly controls: ControlsReading;
   readonly waits: readonly Wait[];
@@ -73,6 +75,8 @@ export interface PlanReading {
   waves(): readonly WaveProgress[];
   /** Returns the numbers of the waves with pending targets that need an approval and have none; the first wave is 1. */
   unapproved(): readonly number[];
+  /** Returns the codes of the reasons for which an open plan will wait before it ends, as far as they are known now. */
+  stopsAhead(): readonly ReasonCode[];
   /** Returns the nodes that joined after the plan began, and that it has not upgraded yet. */
   joined(): readonly JoinedReading[];
   /** Returns whether the leader rolls this run back; undefined if the policy does not ask for it. */
@@ -192,6 +196,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
     next: () => nextTargets(assessment, allWaits, upcoming),
     waves: () => wavesIn(assessment),
     unapproved: () => unapprovedIn(assessment),
+    stopsAhead: () => stopsAhead(assessment),
     joined: () => (run === undefined ? [] : readJoined(assessment, run)),
     rollBack: () => rollBackVerdict(snapshot, policy, now),
     stopped: () => endByBudget(snapshot, policy),

@@ -2,9 +2,9 @@
 import { rfc3339 } from '../../util/clock.ts';
 import type { Assessment } from '../assess/assess.ts';
 import type { Wait } from '../model/decision.ts';
-import { inState, type Rollout, type Stage } from '../model/rollout.ts';
-import { limitOf } from '../schedule/slots.ts';
+import { inState, type Rollout } from '../model/rollout.ts';
 import { isRemarkable } from './remarkable-waits.ts';
+import { roundsOf, stopsAhead } from './stops-ahead.ts';
 
 /** The numbers of the targets in the recorded states. `inProgress` counts the targets with a recorded intent. */
 export type Counts = Readonly<
@@ -40,21 +40,15 @@ export function percentOf({ total, done }: Pick<Counts, 'total' | 'done'>): numb
 
 /**
  * Returns the time at which the plan is expected to be done. Undefined if fewer than two targets have reported their
- * times, if the plan waits for something else than a slot, or if nothing is left to do.
+ * times, if the plan waits for something else than a slot or will do so before its end, or if nothing is left to do.
  */
 export function etaOf(assessment: Assessment, waits: readonly Wait[]): Eta | undefined {
   const { snapshot, now, isStopping } = assessment;
   const { rollout, pace } = snapshot;
   if (rollout.phase !== 'running' || isStopping || waits.some(isRemarkable)) return undefined;
-  if (pace.kind !== 'measured') return undefined;
+  if (pace.kind !== 'measured' || stopsAhead(assessment).length > 0) return undefined;
   const rounds = rollout.stages.reduce((sum, stage) => sum + roundsOf(stage), 0);
   if (rounds === 0) return undefined;
   const after = (ms: number): string => rfc3339(now + rounds * ms);
   return { at: after(pace.usualMs), earliest: after(pace.fastMs), latest: after(pace.mostMs) };
-}
-
-/** Returns how many times the slots of the stage must still be filled until all its targets have ended. */
-function roundsOf(stage: Stage): number {
-  const open = inState(stage, 'pending').length + inState(stage, 'intended').length;
-  return Math.ceil(open / Math.max(1, limitOf(stage)));
 }

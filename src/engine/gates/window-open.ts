@@ -80,7 +80,13 @@ export function openingFor(
 
 /** Returns true if the timetable alone lets targets start at `now`. */
 export function isTimetableOpen(policy: RolloutPolicy, now: number): boolean {
-  return openAt(policy, now).open && openAt(ownTimetable(policy), now).open;
+  return openUntil(policy, now) !== undefined;
+}
+
+/** Returns the time in milliseconds until which the timetable alone lets targets start; undefined if it does not at `now`. */
+export function openUntil(policy: RolloutPolicy, now: number): number | undefined {
+  const [all, own] = [openAt(policy, now), openAt(ownTimetable(policy), now)];
+  return all.open && own.open ? Math.min(all.until, own.until) : undefined;
 }
 
 /** Returns the end of an opening, in UTC and in the time zone of the windows. */

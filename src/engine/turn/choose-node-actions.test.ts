@@ -21,6 +21,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import { answered, UNASKED, unanswered } from '../model/asked.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
+import { runNameOf } from '../model/failures.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Role, RolloutPhase, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -431,5 +432,47 @@ test('of two targets that failed each is cancelled for its own reason', () => {
     'w1 did not report within its deadline',
     'w2 did not report within its deadline',
     'w3 was not drained within 1 h: 2 pods are left on node w3: default/web lets none of its pods go',
+  ]);
+});
+
+test.each<[string, 'DeadlineExceeded' | 'DoneWithFailures', string]>([
+  [
+    'names a node that was tried again',
+    'DeadlineExceeded',
+    'worker10 did not report within its deadline',
+  ],
+  ['is a summary', 'DoneWithFailures', '1 of 3 targets done; failed: worker1, worker10'],
+])(
+  'a failed node is cancelled for its own reason if the reason of the plan %s',
+  (_name, code, message) => {
+    const stage = buildStage('worker', [
+      buildTarget('worker1', 'failed', { since: later(0) }),
+      buildTarget('worker10', 'done'),
+    ]);
+    const rollout = buildRollout([stage], { phase: 'failed', reason: because(code, message) });
+    const snapshot = buildSnapshot(rollout, { worker1: { observation: sent() } });
+    const { nodeActions } = decide(snapshot, buildPolicy(), T0 + HOUR);
+    expect(nodeActions).toMatchObject([
+      { kind: 'cancel', reason: { message: 'worker1 did not report within its deadline' } },
+    ]);
+  },
+);
+
+test('a node that failed because of a health check is cancelled for that, also if the plan was aborted since', () => {
+  const rollout = buildRollout([buildStage('worker', [buildTarget('w1', 'failed')])], {
+    phase: 'failed',
+  });
+  const snapshot = withParts(buildSnapshot(rollout, { w1: { observation: sent() } }), {
+    plan: { controls: { ...NO_CONTROLS, ...ABORTED } },
+    term: {
+      failures: {
+        run: runNameOf(rollout),
+        reasons: { w1: because('NodeNotReady', 'is not Ready') },
+      },
+    },
+  });
+  const { nodeActions } = decide(snapshot, buildPolicy(), T0 + HOUR);
+  expect(nodeActions).toMatchObject([
+    { kind: 'cancel', reason: { code: 'NodeNotReady', message: 'w1: is not Ready' } },
   ]);
 });

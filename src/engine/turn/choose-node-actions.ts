@@ -4,12 +4,13 @@ import { isPendingFor } from '../../drain/cordon-marks.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { chooseDrainAction, uncordonOf } from '../assess/choose-drain-action.ts';
 import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
+import { reasonToGiveUp } from '../assess/target-failures.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import { abortReason } from '../model/controls.ts';
 import type { NodeAction } from '../model/decision.ts';
 import type { NodeView, TargetFacts } from '../model/facts.ts';
-import type { Reason } from '../model/reasons.ts';
+import type { Reason, ReasonCode } from '../model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -19,6 +20,7 @@ import {
   type Stage,
   type Target,
   targetsIn,
+  withStages,
 } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -111,19 +113,35 @@ function mustStop({ rollout, plan: { controls } }: Snapshot, { state }: Target):
   return isGivenUp || isFinal(rollout) || isAborted;
 }
 
+/** The codes of reasons that sum up a whole rollout. Such a reason is the cause of no target. */
+const SUMMARIES: ReadonlySet<ReasonCode> = new Set([
+  'DoneWithFailures',
+  'DoneWithSkipped',
+  'Stopped',
+]);
+
 /**
- * Returns the reason why the target must stop. The rollout has only one reason. If that reason names another failed
- * target, returns a reason that is specific to this target.
+ * Returns the reason why the target must stop. The own cause of the target comes first: the reason of the rollout may be
+ * about another target, or about all of them.
  */
 function stopReason(context: TargetContext, facts: TargetFacts): Reason {
-  const { rollout } = context.snapshot;
-  const { controls } = context.snapshot.plan;
+  const { snapshot, target } = context;
+  const { rollout } = snapshot;
+  const { controls } = snapshot.plan;
+  const late = lateReason(context, facts);
+  const own = target.state === 'failed' ? reasonToGiveUp(snapshot, target, late) : undefined;
+  if (own) return own;
   if (controls.abort !== undefined) return abortReason(controls.abort);
   const { reason } = rollout;
-  const isAbout = ({ name }: Pick<Target, 'name'>): boolean =>
-    reason !== undefined && saidAbout(name, reason.message) !== undefined;
-  const isOthers = !isAbout(context.target) && targetsIn(rollout, 'failed').some(isAbout);
-  if (reason && !isOthers) return reason;
+  if (reason === undefined || SUMMARIES.has(reason.code)) return late;
+  const isOfTarget = withStages(rollout).some(
+    (each) => saidAbout(each.target.name, reason.message) !== undefined,
+  );
+  return isOfTarget ? late : reason;
+}
+
+/** Returns the reason of a target that must stop because it took too long. */
+function lateReason(context: TargetContext, facts: TargetFacts): Reason {
   const drain = chooseDrainAction(context, facts);
   return drain?.effect === 'fail' ? drain.reason : failureReason(context.target, facts, 'late');
 }
