@@ -24,6 +24,8 @@ export function awaitedChecks(plan: NamedPlan, checks: readonly string[]): strin
 
 function fixOfEdited(plan: ShownPlan): string {
   const { advice } = plan.texts;
+  if (plan.startsAgain === true)
+    return 'Nothing. The leader starts the edited plan again, as edits.afterEnd of its policy says. If no leader runs now, the next one starts it.';
   if (plan.rollsBackRun !== undefined)
     return `The edit is not carried out, because the plan had ended. To go back as recorded: ${advice.again(plan)}.`;
   if (plan.updateConfig !== undefined)

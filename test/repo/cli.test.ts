@@ -186,6 +186,7 @@ const EVERYTHING: Complete<StatusJson> = {
       phase: 'new',
       goesOn: true,
       reason: '',
+      startsAgain: true,
       reasonCode: 'MixedVersions',
       remedy: '',
       edit: '',

@@ -52,6 +52,7 @@ const PLAN_FIELDS = {
   goesOn: true,
   reason: true,
   edit: true,
+  startsAgain: true,
   reasonCode: true,
   remedy: true,
   stopped: true,

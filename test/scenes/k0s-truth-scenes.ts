@@ -6,7 +6,15 @@ import { rfc3339 } from '../../src/util/clock.ts';
 import { buildSignal } from '../support/builders/signals.ts';
 import { recorded, statusOf } from '../support/builders/views.ts';
 import { k0sController } from './k0s.ts';
-import { edit, ONE_BY_ONE, k0sScene as scene, stuckAt, UPDATE } from './k0s-scene.ts';
+import {
+  edit,
+  failingAfter,
+  NOT_FOUND,
+  ONE_BY_ONE,
+  k0sScene as scene,
+  stuckAt,
+  UPDATE,
+} from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
 import type { Stage } from './stage.ts';
 
@@ -98,6 +106,28 @@ export const K0S_TRUTH_SCENES: readonly Scene[] = [
     },
     about: ['w1', 'w2'],
   }),
+  scene('edited after its end without a leader, and the policy restarts it', {
+    leader: 'none',
+    policy: { edits: { afterEnd: 'Restart' } },
+    play: async (stage) => {
+      const leader = await stage.start(k0sController);
+      await stage.wait(120);
+      await stage.end(leader);
+      await edit(stage, { version: NEXT });
+      await stage.wait(60);
+    },
+  }),
+  scene('edited after its end, and a worker was left out', {
+    policy: { holds: 'Finish' },
+    before: async (stage) => await stage.refit('hold', 'w2', '--reason', 'disk is being replaced'),
+    play: async (stage) => {
+      await stage.wait(120);
+      await stage.refit('unhold', 'w2');
+      await edit(stage, { version: NEXT });
+      await stage.wait(10);
+    },
+    about: ['w1', 'w2'],
+  }),
   scene('one of three is done, and the others were left out', {
     policy: { holds: 'Finish' },
     before: async (stage) => {
@@ -106,6 +136,27 @@ export const K0S_TRUTH_SCENES: readonly Scene[] = [
     },
     play: async (stage) => await stage.wait(120),
     about: ['w1', 'w2'],
+  }),
+  scene('a worker fails, and another one never starts', {
+    hosts: [1, 3],
+    update: {
+      targets: {
+        workers: {
+          discovery: { static: { nodes: ['w1', 'w2', 'w3'] } },
+          limits: { concurrent: 1 },
+        },
+      },
+    },
+    next: failingAfter('w2', 'Downloading', 'FailedDownload', NOT_FOUND),
+    play: async (stage) => await stage.wait(120),
+    about: ['w3'],
+  }),
+  scene('paused a moment ago', {
+    play: async (stage) => {
+      await stage.wait(20);
+      await stage.refit('pause');
+      await stage.wait(5);
+    },
   }),
   scene('the nodes run the version already, with a forced update', {
     update: {

@@ -120,6 +120,8 @@ export interface PlanJson
   readonly reason?: string | undefined;
   /** How the plan was edited after its end: the part of `reason` without advice. */
   readonly edit?: string | undefined;
+  /** True if a leader starts the plan again by itself, because it was edited after its end and its policy says so. */
+  readonly startsAgain?: boolean | undefined;
   /** The code of the reason, such as `DeadlineExceeded`. */
   readonly reasonCode?: ReasonCode | undefined;
   /** One sentence for a plan that is or will be refused: what the user can do about the reason. */
@@ -248,6 +250,7 @@ export function planJson(reading: PlanReading, beside: BesideReading): PlanJson 
     goesOn: reading.awaitsChannel || undefined,
     reason: cause?.message,
     edit: end.edit === undefined ? undefined : editedClause(end.edit),
+    startsAgain: reading.startsAgain || undefined,
     reasonCode: cause?.code,
     remedy: cause !== undefined && REFUSED.has(end.phase) ? remedyOf(cause.code) : undefined,
     rollBack: rollBackSentence(reading),

@@ -318,7 +318,12 @@ export function toDo(plan: ShownPlan): string[] {
 function skippedAdvice(plan: ShownPlan): string[] {
   const skipped = sentences.targetsOf(plan).filter(({ phase }) => phase === 'skipped');
   if (skipped.length === 0 || plan.abort !== undefined) return [];
+  if (plan.startsAgain === true) return [];
   const names = listed([...new Set(skipped.map(({ name }) => name))], FEW);
+  if (plan.phase === 'edited' && plan.texts.advice.retry !== undefined)
+    return [
+      `Left out: ${names}. With refit retry --skipped${planFlag(plan)}, only ${skipped.length === 1 ? 'this node gets' : 'these nodes get'} what the edited plan asks for. The nodes that are done keep what they have.`,
+    ];
   const held = sentences
     .heldTargets({ stages: plan.stages })
     .filter(({ name }) => skipped.some((target) => target.name === name));

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { withParts } from '../../../test/support/builders/parts.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
@@ -10,7 +11,7 @@ import { HOUR, T0 } from '../../../test/support/clock/times.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
-import { planEndOf } from './ended.ts';
+import { planEndOf, shownEndOf } from './ended.ts';
 
 const stage = { ...buildStage('worker', [buildTarget('w1', 'done')]), version: 'v1.37.0' };
 const done = buildRollout([stage], { phase: 'done' });
@@ -174,6 +175,39 @@ test.each([undefined, true])(
     const edits = { isAfterEnd, isNew: true };
     expect(planEndOf(withParts(editedWhileRunning('done'), { plan: { edits } }), T0).phase).toBe(
       'edited',
+    );
+  },
+);
+
+test('an edited plan that left nodes out says what their retry does', () => {
+  const targets = [buildTarget('w1', 'done'), buildTarget('w2', 'skipped')];
+  const rollout = buildRollout([{ ...stage, targets }], {
+    phase: 'done',
+    edit: 'w3 is listed now',
+  });
+  expect(planEndOf(buildSnapshot(rollout), T0).reason?.message).toBe(
+    'the plan was edited after it ended (w3 is listed now); it will not run by itself: delete it and apply it again, or retry the nodes that were left out (refit retry --skipped), which carries out the edited plan on these nodes only',
+  );
+});
+
+test.each([
+  [
+    'restarts it',
+    true,
+    true,
+    'the leader starts it again, as edits.afterEnd of UpgradePolicy p says',
+  ],
+  ['does not restart it', false, true, 'it will not run: delete it and apply it again'],
+  ['restarted it once', true, false, 'it will not run: delete it and apply it again'],
+])(
+  'people read what happens to an edited plan if the policy %s',
+  (_title, restartsEdited, isNew, advice) => {
+    const rollout = { ...done, edit: 'w2 is listed now' };
+    const edits = { isAfterEnd: true, isNew };
+    const snapshot = withParts(buildSnapshot(rollout), { plan: { edits } });
+    const policy = { ...buildPolicy({ restartsEdited }), name: 'p' };
+    expect(shownEndOf(snapshot, policy, T0).reason?.message).toBe(
+      `the plan was edited after it ended (w2 is listed now); ${advice}`,
     );
   },
 );

@@ -40,6 +40,7 @@ const MOST_NAMES = 8;
 const ANEW = 'delete it and apply it again';
 const REMEDY = `it will not run: ${ANEW}`;
 /** A retry continues the plan as it is now, so the edit also applies to the nodes that had not started. */
+const REMEDY_OF_SKIPPED = `it will not run by itself: ${ANEW}, or retry the nodes that were left out (refit retry --skipped), which carries out the edited plan on these nodes only`;
 const REMEDY_OF_FAILED = `it will not run: ${ANEW}, or retry a failed node (refit retry NODE), which carries out the edited plan on all nodes that are not done`;
 
 /**
@@ -80,8 +81,20 @@ function endOf(snapshot: Snapshot, now: number): PlanEnd {
 export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothing was done');
 
 function edited(rollout: Rollout, edit: string): Reason {
-  const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : REMEDY;
+  const ofSkipped = targetsIn(rollout, 'skipped').length > 0 ? REMEDY_OF_SKIPPED : REMEDY;
+  const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : ofSkipped;
   return because('EditedAfterEnd', `${editedClause(edit)}; ${remedy}`);
+}
+
+/**
+ * Returns the end of the plan for people. If a leader starts the edited plan again by itself, the reason says so, and has
+ * no other advice.
+ */
+export function shownEndOf(snapshot: Snapshot, policy: RolloutPolicy, now: number): PlanEnd {
+  const end = planEndOf(snapshot, now);
+  if (end.edit === undefined || !isRestartDue(snapshot, policy, now)) return end;
+  const message = `${editedClause(end.edit)}; the leader starts it again, as edits.afterEnd of UpgradePolicy ${policy.name} says`;
+  return { ...end, reason: because('EditedAfterEnd', message) };
 }
 
 /**

@@ -10,7 +10,7 @@ import { onlyOnce } from '../../util/memo.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { type EndByBudget, endByBudget, FAILURES } from '../assess/budget.ts';
-import { type PlanEnd, planEndOf, signalledVersions } from '../assess/ended.ts';
+import { isRestartDue, type PlanEnd, shownEndOf, signalledVersions } from '../assess/ended.ts';
 import { type RollBackVerdict, rollBackVerdict } from '../assess/roll-back.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { failedPlanHooks, planHookRuns } from '../gates/hook-runs.ts';
@@ -55,6 +55,8 @@ export interface PlanReading {
   readonly cause: Reason | undefined;
   /** True if the recorded rollout has ended. */
   readonly isOver: boolean;
+  /** True if a leader starts the plan again by itself, because it was edited after its end and its policy says so. */
+  readonly startsAgain: boolean;
   /** True for an invalid plan that continues without a change by a person when its channel answers. */
   readonly awaitsChannel: boolean;
   /** The versions of the plan, each once. If the run has ended, these are the versions that it has signalled. */
@@ -163,7 +165,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
   const { snapshot, policy, now } = assessment;
   const { rollout } = snapshot;
   const { waits, allWaits = waits, upcoming = rollout } = input;
-  const end = planEndOf(snapshot, now);
+  const end = shownEndOf(snapshot, policy, now);
   const run = readRun(assessment, input.runs);
   const stages = onlyOnce(() => readStages(assessment, upcoming));
   return {
@@ -175,6 +177,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
     // to refuse a new plan or to record a failure.
     cause: end.reason ?? upcoming.reason ?? rollout.problems[0],
     isOver: isFinal(rollout),
+    startsAgain: isRestartDue(snapshot, policy, now),
     awaitsChannel: rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered',
     versions: versionsOf(snapshot),
     counts: countsOf(rollout),

@@ -51,8 +51,8 @@ export function conditionsOf(
   const message = over ? (reason?.message ?? `${name} is ${phase}`) : `the plan is ${phase}`;
   const described = defined({ observedGeneration: generation });
   const progress = { reason: over ? ended : 'InFlight', message };
-  const free = over ? OVER : FREE;
-  const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : free;
+  const unblocked = over ? OVER : FREE;
+  const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : unblocked;
   const degraded = isBad
     ? { reason: reason?.code ?? 'TargetFailed', message: reason?.message ?? phase }
     : WELL;
@@ -96,9 +96,11 @@ export function blockedEvent(
   return blocked && before === undefined ? undefined : ({ type: 'Warning', reason } as const);
 }
 
+/** A wait counts only after SETTLE_MS, so the message must also be true while a shorter wait lasts. */
 const FREE = {
   reason: 'NothingWaits',
-  message: 'targets wait only for a free slot or for an earlier stage',
+  message:
+    'no target has waited for ten seconds or longer for anything but a free slot or an earlier stage',
 };
 const OVER = { reason: FREE.reason, message: 'the plan has ended, so no target waits' };
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
