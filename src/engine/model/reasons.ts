@@ -390,6 +390,15 @@ export interface Reason {
   readonly details?: ReasonDetails[keyof ReasonDetails] | undefined;
 }
 
+/** The reason of a whole rollout, which may be about one of its targets. */
+export interface RolloutReason extends Reason {
+  /**
+   * The names of the targets that the reason is about; undefined if it is about no particular target. A record has only
+   * the sentence, so the names are read again where a rollout is read.
+   */
+  readonly about?: readonly string[] | undefined;
+}
+
 export interface ReportedEvent {
   readonly type: 'Normal' | 'Warning';
   /** A reason with a code of Refit, or with a code that users of a dialect know from another tool. */

@@ -22,7 +22,6 @@ import {
 } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { saidAbout } from '../reasons/about-target.ts';
 import { announcementsOf } from './lifecycle-conditions.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 import { protectionsOf } from './protect-nodes.ts';
@@ -121,7 +120,7 @@ function stopReason(context: TargetContext, facts: TargetFacts): Reason {
   if (controls.abort !== undefined) return abortReason(controls.abort);
   const { reason } = rollout;
   const isAbout = ({ name }: Pick<Target, 'name'>): boolean =>
-    reason !== undefined && saidAbout(name, reason.message) !== undefined;
+    reason?.about?.includes(name) === true;
   const isOthers = !isAbout(context.target) && targetsIn(rollout, 'failed').some(isAbout);
   if (reason && !isOthers) return reason;
   const drain = chooseDrainAction(context, facts);
