@@ -45,6 +45,8 @@ test('a reason whose details are known is not read again', () => {
   expect(recordedReason(reason)).toBe(reason);
 });
 
+const refusedDownload = { command: undefined, platform: 'linux-amd64', fault: 'noSha256' } as const;
+
 test.each<Reason>([
   because('TargetFailed', 'w1: the download failed: 404'),
   because('HookFailed', hookFailed({ name: 'errors' }, policy, 'exit code 1'), {
@@ -55,6 +57,14 @@ test.each<Reason>([
     policy: 'nightly',
     check: 'errors',
   }),
+  because('SkippedMinor', 'w1 would skip v1.37 on its way to v1.38.0', { versions: ['v1.38.0'] }),
+  because(
+    'Unverified',
+    'the download for linux-amd64 has no sha256, and UpgradePolicy p requires',
+    {
+      downloads: [refusedDownload],
+    },
+  ),
 ])(
   'the reason of a rollout that is read from a record is the reason that was said: $code',
   (said) => {

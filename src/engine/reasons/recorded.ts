@@ -3,8 +3,10 @@ import { ownMember } from '../../util/own-member.ts';
 import type { Reason, ReasonCode, ReasonDetails, RolloutReason } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { readSubject } from './about-target.ts';
+import { readRefusedDownloads } from './downloads.ts';
 import { readCheckFailure } from './health-check.ts';
 import { readHookFailure } from './hook.ts';
+import { readRefusedVersions } from './refused-version.ts';
 
 /**
  * Returns the recorded reason with its details. If the record has no code, the reason has the usual code of a failure,
@@ -40,12 +42,19 @@ function subjectIn(stages: Rollout['stages'], { message }: Reason): RolloutReaso
 /** Returns the details that the sentence of a reason has. */
 type DetailsReader = (reason: Reason) => Reason['details'];
 
+const ofVersions: DetailsReader = ({ message }) => ({ versions: readRefusedVersions(message) });
+
 /** The readers of all codes whose sentences have details. */
 const READERS: Partial<Record<ReasonCode, DetailsReader>> = {
   HealthCheckFailing: (reason) => readCheckFailure(reason)?.details,
   HookFailed: (reason) => readHookFailure(reason)?.details,
   // No plan records this reason: as long as the hook has failed, it is shown as a wait.
   PlanHookFailed: () => undefined,
+  Unverified: ({ message }) => ({ downloads: readRefusedDownloads(message) }),
+  SkippedMinor: ofVersions,
+  Downgrade: ofVersions,
+  KubeletAhead: ofVersions,
+  KubeletBehind: ofVersions,
 } satisfies Record<keyof ReasonDetails, DetailsReader>;
 
 function detailsIn(reason: Reason): Reason['details'] {
