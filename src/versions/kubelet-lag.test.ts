@@ -119,6 +119,8 @@ test.each<[string, readonly VersionStage[], Versions, Versions, readonly string[
     sentences.map((sentence) => ({
       code: 'KubeletBehind',
       message: expect.stringContaining(sentence) as string,
+      // In each case with a problem, the first stage asks for the version that is refused.
+      details: { versions: [stages[0]?.version] },
     })),
   );
   for (const { message } of found) {

@@ -20,9 +20,10 @@ export interface KubeletLag {
 }
 
 interface Finding {
-  /** The rest of the sentence, after the names. */
+  /** The rest of the sentence, after the names. It names the refused version. */
   readonly what: string;
   readonly name: string;
+  readonly refused: string;
 }
 
 /**
@@ -48,10 +49,17 @@ export function kubeletsLeftBehind(
     for (const { name } of stage.targets) versions.set(name, stage.version);
     return found;
   });
-  return [...Map.groupBy(findings, ({ what }) => what)].map(([what, group]) => ({
-    code: 'KubeletBehind',
-    message: `${listed([...new Set(group.map(({ name }) => name))])} ${what} (rule KubeletBehind${policyRemedy('KubeletBehind')})`,
-  }));
+  return [...Map.groupBy(findings, ({ what }) => what).values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { what, refused } = first;
+    const names = listed([...new Set(group.map(({ name }) => name))]);
+    return {
+      code: 'KubeletBehind',
+      message: `${names} ${what} (rule KubeletBehind${policyRemedy('KubeletBehind')})`,
+      details: { versions: [refused] },
+    };
+  });
 }
 
 interface Versions {
@@ -81,7 +89,7 @@ function leftBehind(
     const kubelet = parseVersion(text);
     if (!kubelet || !isBehind(kubelet, wanted, mostBehind)) return [];
     const what = `would still have a kubelet of ${text} when the API server of ${names} has ${version}, and this distribution supports kubelets that are at most ${counted(mostBehind, 'minor version')} older: upgrade those kubelets first`;
-    return [{ name, what }];
+    return [{ name, what, refused: version }];
   });
 }
 
@@ -101,7 +109,7 @@ function tooOld(
   return targets.flatMap(({ name, current, virtual }) => {
     const now = parseVersion(workers.get(name) ?? current);
     const goesDown = now !== undefined && isNewerMinor(now, wanted);
-    return goesDown && virtual === undefined ? [{ name, what }] : [];
+    return goesDown && virtual === undefined ? [{ name, what, refused: version }] : [];
   });
 }
 

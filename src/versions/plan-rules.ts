@@ -35,13 +35,21 @@ export interface VersionTarget {
   readonly virtual?: string | undefined;
 }
 
+/** A broken rule. */
+export interface VersionProblem {
+  readonly code: VersionRule;
+  readonly message: string;
+  /** The version that the rule refuses: a plan that asks for another version may follow the rule. */
+  readonly details: { readonly versions: readonly [string] };
+}
+
 /** The result of `judgePlan`. */
 export interface VersionVerdict {
   /**
    * The broken rules. There is one entry for each rule and pair of versions, with the names of the
    * targets.
    */
-  readonly problems: readonly { readonly code: VersionRule; readonly message: string }[];
+  readonly problems: readonly VersionProblem[];
   /**
    * The checks that were not made, because a version is unknown or unreadable, or a Node is virtual. A target without a
    * check breaks no rule.
@@ -96,7 +104,7 @@ export function kubeletsLeftAhead(
   { name, version }: { readonly name: string; readonly version: string },
   kubelets: readonly ApiServer[],
   allow: AllowedRules,
-): VersionVerdict['problems'][number] | undefined {
+): VersionProblem | undefined {
   const wanted = parseVersion(version);
   if (!wanted || allow.has('KubeletAhead')) return undefined;
   const findings = planFindings();
@@ -106,7 +114,7 @@ export function kubeletsLeftAhead(
       findings.add(
         'KubeletAhead',
         `would still have a kubelet of ${kubelet.version} when the API server of ${name} has ${version}: kubelets must go back first`,
-        kubelet.name,
+        { name: kubelet.name, refused: version },
       );
   }
   return findings.verdict(policyRemedy).problems[0];
@@ -138,7 +146,7 @@ function judgeStage(
     const broken = brokenStep(...equallyPrecise(from, wanted), { from: text, to: version });
     const isProven = goesBack && broken?.rule === 'Downgrade';
     if (broken && !isProven && !allow.has(broken.rule))
-      findings.add(broken.rule, broken.message, name);
+      findings.add(broken.rule, broken.message, { name, refused: version });
   }
   const kubelets = hosts.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
   if (kubelets.length === 0 || allow.has('KubeletAhead')) return;
@@ -148,7 +156,8 @@ function judgeStage(
     return at && isNewerMinor(wanted, at) ? [`${name} (${server})`] : [];
   });
   const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind)}`;
-  if (behind.length > 0) for (const { name } of kubelets) findings.add('KubeletAhead', what, name);
+  if (behind.length > 0)
+    for (const { name } of kubelets) findings.add('KubeletAhead', what, { name, refused: version });
   for (const [name, server] of servers)
     if (!parseVersion(server)) findings.leave('the version of its API server is unknown', name);
 }
@@ -204,7 +213,7 @@ function judgeLeftAhead(
       findings.add(
         'KubeletAhead',
         `would still have a kubelet of ${text} when the API server of ${names} goes back to ${version}: workers must go back in an earlier command`,
-        name,
+        { name, refused: version },
       );
   }
 }
@@ -222,8 +231,12 @@ const LISTED: Readonly<Record<VersionRule, number>> = {
 };
 
 interface PlanFindings {
-  /** Records that a step of the target `name` breaks a rule. `what` is the rest of the sentence. */
-  add(rule: VersionRule, what: string, name: string): void;
+  /** Records that a step of the target `name` breaks a rule. `what` is the rest of the sentence, which names the refused version. */
+  add(
+    rule: VersionRule,
+    what: string,
+    by: { readonly name: string; readonly refused: string },
+  ): void;
   /** Records a check that was not made. Without names, the record is about the whole stage. */
   leave(what: string, ...names: readonly string[]): void;
   verdict(remedyOf: RemedyOf): VersionVerdict;
@@ -236,20 +249,28 @@ interface PlanFindings {
 function planFindings(): PlanFindings {
   const broken = new Map<
     string,
-    { readonly rule: VersionRule; readonly what: string; readonly names: string[] }
+    {
+      readonly rule: VersionRule;
+      readonly what: string;
+      readonly refused: string;
+      readonly names: string[];
+    }
   >();
   const left = new Map<string, string[]>();
   return {
-    add: (rule, what, name) =>
-      void broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name),
+    add: (rule, what, { name, refused }) =>
+      void broken
+        .getOrInsert(`${rule} ${what}`, { rule, what, refused, names: [] })
+        .names.push(name),
     leave: (what, ...names) => void left.getOrInsert(what, []).push(...names),
     verdict: (remedyOf) => ({
       // The remedy of the first problem is shown, and it often ends the other problems, too.
       problems: [...broken.values()]
         .toSorted((one, other) => LISTED[one.rule] - LISTED[other.rule])
-        .map(({ rule, what, names }) => ({
+        .map(({ rule, what, refused, names }) => ({
           code: rule,
           message: `${listed(names)} ${what} (rule ${rule}${remedyOf(rule)})`,
+          details: { versions: [refused] },
         })),
       unchecked: [...left].map(([what, names]) =>
         [listed([...new Set(names)]), what].filter((part) => part !== '').join(': '),

@@ -248,7 +248,17 @@ const EVERYTHING: Complete<StatusJson> = {
         {
           target: '',
           gate: '',
-          reason: { code: 'InFlight', message: '', details: { policy: '', check: '', hook: '' } },
+          reason: {
+            code: 'InFlight',
+            message: '',
+            details: {
+              policy: '',
+              check: '',
+              hook: '',
+              versions: [''],
+              downloads: [{ command: 0, platform: '', fault: 'noSha256' }],
+            },
+          },
           ends: '',
           since: '',
           until: '',
@@ -347,7 +357,17 @@ const EVERY_PREVIEW: Complete<PreviewJson> = {
         {
           target: '',
           gate: '',
-          reason: { code: 'InFlight', message: '', details: { policy: '', check: '', hook: '' } },
+          reason: {
+            code: 'InFlight',
+            message: '',
+            details: {
+              policy: '',
+              check: '',
+              hook: '',
+              versions: [''],
+              downloads: [{ command: 0, platform: '', fault: 'noSha256' }],
+            },
+          },
           ends: '',
           since: '',
           until: '',

@@ -31,6 +31,7 @@ import {
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { reasonAbout } from '../reasons/about-target.ts';
+import { combined } from '../reasons/combined.ts';
 import { payloadProblems } from '../reasons/downloads.ts';
 import { type Choice, chooseTargets, freeSlots, planRefusal } from '../schedule/slots.ts';
 import { type Assessment, assess } from './assess.ts';
@@ -309,7 +310,7 @@ const MAX_LISTED = 5;
  */
 function together(reasons: readonly Reason[]): Reason | undefined {
   const messages = reasons.map(({ message }) => message);
-  return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));
+  return combined(reasons, listedSentences(messages, MAX_LISTED));
 }
 
 /**

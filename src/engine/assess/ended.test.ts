@@ -18,7 +18,21 @@ const done = buildRollout([stage], { phase: 'done' });
 const older = { version: 'v1.36.0', isBehind: true };
 const edited = (how: string): string =>
   `EditedAfterEnd: the plan was edited after it ended (${how}); it will not run: delete it and apply it again`;
-const skipped = because('SkippedMinor', 'w1 would skip v1.37 on its way to v1.38.0');
+const skipped = because('SkippedMinor', 'w1 would skip v1.37 on its way to v1.38.0', {
+  versions: ['v1.38.0'],
+});
+
+const fromHere = because(
+  'SkippedMinor',
+  'w1 would go from v1.37.0 past 1.38 to v1.39.0 (rule SkippedMinor)',
+  { versions: ['v1.39.0'] },
+);
+const URL_OF_FILE = 'https://example.com/file';
+const GOOD = { 'linux-amd64': { url: URL_OF_FILE, sha256: 'a'.repeat(64) } };
+const downloading = { ...stage, payloads: { 'linux-amd64': { url: URL_OF_FILE } } };
+const unverified = because('Unverified', 'words that name no download', {
+  downloads: [{ command: undefined, platform: 'linux-amd64', fault: 'noSha256' }],
+});
 
 test.each<[string, Rollout, Partial<TargetFacts>, number, string, string | undefined]>([
   ['as recorded', done, { asked: 'v1.37.0' }, HOUR, 'done', undefined],
@@ -69,6 +83,38 @@ test.each<[string, Rollout, Partial<TargetFacts>, number, string, string | undef
     0,
     'invalid',
     'SkippedMinor: w1 would skip v1.37 on its way to v1.38.0',
+  ],
+  [
+    'refused for a version, and asks for the version that the node runs now',
+    { ...done, phase: 'invalid', reason: fromHere },
+    {},
+    0,
+    'edited',
+    edited('it was refused for another version than v1.37.0'),
+  ],
+  [
+    'refused for a download that is still there',
+    { ...done, stages: [downloading], phase: 'invalid', reason: unverified },
+    {},
+    0,
+    'invalid',
+    `Unverified: ${unverified.message}`,
+  ],
+  [
+    'refused for a download that has a sha256 now',
+    { ...done, stages: [{ ...stage, payloads: GOOD }], phase: 'invalid', reason: unverified },
+    {},
+    0,
+    'edited',
+    edited('the download that was refused has been replaced'),
+  ],
+  [
+    'refused for a download, and has no download any more',
+    { ...done, stages: [{ ...stage, payloads: {} }], phase: 'invalid', reason: unverified },
+    {},
+    0,
+    'invalid',
+    `Unverified: ${unverified.message}`,
   ],
   ['a node that has not reported yet', done, older, 0, 'done', undefined],
   [

@@ -7,7 +7,7 @@ import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf, versionAsked } from '../gates/types.ts';
 import { editedClause } from '../model/edited-clause.ts';
 import type { TargetFacts } from '../model/facts.ts';
-import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
+import { because, type Reason } from '../model/reasons.ts';
 import {
   isFinal,
   isUpgradedByLaterStage,
@@ -20,8 +20,8 @@ import {
 import type { PlanPhase } from '../model/shown-phases.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { isStillUnverified } from '../reasons/downloads.ts';
-import { namesOneOf } from '../reasons/refused-version.ts';
+import { hasOneOf, refusedDownloads } from '../reasons/downloads.ts';
+import { refusedVersions } from '../reasons/refused-version.ts';
 
 export interface PlanEnd {
   readonly phase: PlanPhase;
@@ -180,22 +180,15 @@ export const signalledVersions = onceForEach(
     }),
 );
 
-/** The codes of the rules whose message names the version that the rule refuses. */
-const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
-  'SkippedMinor',
-  'Downgrade',
-  'KubeletAhead',
-  'KubeletBehind',
-]);
-
 /**
  * Returns a clause which says that the plan was refused because of its version, and that the plan now asks for another
  * version. Returns undefined if the plan still asks for the refused version.
  */
 function correctedVersion({ phase, reason, stages }: Rollout): string | undefined {
-  if (phase !== 'invalid' || !OF_VERSIONS.has(reason?.code)) return undefined;
+  const refused = phase === 'invalid' ? reason && refusedVersions(reason) : undefined;
   const versions = stages.map(({ version }) => version).filter((version) => version !== '');
-  if (versions.length === 0 || namesOneOf(versions, reason?.message ?? '')) return undefined;
+  const isSame = versions.some((version) => refused?.includes(version) === true);
+  if (refused === undefined || versions.length === 0 || isSame) return undefined;
   return `it was refused for another version than ${listed([...new Set(versions)])}`;
 }
 
@@ -207,7 +200,7 @@ function correctedVersion({ phase, reason, stages }: Rollout): string | undefine
 function correctedDownload({ phase, reason, stages }: Rollout): string | undefined {
   const isRefused = phase === 'invalid' && reason?.code === 'Unverified';
   const hasDownloads = stages.some(({ payloads = {} }) => Object.keys(payloads).length > 0);
-  return isRefused && hasDownloads && !isStillUnverified(stages, reason.message)
+  return isRefused && hasDownloads && !hasOneOf(refusedDownloads(reason), stages)
     ? 'the download that was refused has been replaced'
     : undefined;
 }

@@ -154,7 +154,7 @@ test('an end that nothing records is told once, after a minute', () => {
 
 test('a roll-back that the leader would refuse is refused with the words of the leader', () => {
   const { snapshot, policy } = sceneOf({});
-  const problem = because('Downgrade', 'w1 would go down');
+  const problem = because('Downgrade', 'w1 would go down', { versions: ['v1.36.0'] });
   const back = buildSnapshot({ ...snapshot.rollout, phase: 'new', problems: [problem] });
   expect(
     rollBackVerdict(withParts(snapshot, { plan: { ofRollBack: () => back } }), policy, T0),

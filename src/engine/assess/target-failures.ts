@@ -4,7 +4,7 @@ import { type FailureReasons, rememberedFailure, runNameOf } from '../model/fail
 import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
-import { reasonAbout, saidAbout } from '../reasons/about-target.ts';
+import { reasonAbout, withoutName } from '../reasons/about-target.ts';
 import { recordedReason } from '../reasons/recorded.ts';
 import type { Assessment } from './assess.ts';
 import { FAILURES } from './budget.ts';
@@ -17,7 +17,7 @@ export function failuresDecided(assessment: Assessment): FailureReasons {
   const reasons = targets.flatMap((target): [string, Reason][] => {
     const evaluation = stage && assessment.of(stage, target);
     const isFailure = evaluation?.next !== undefined && FAILURES.includes(evaluation.next);
-    return isFailure ? [[target.name, withoutName(target, evaluation.reason)]] : [];
+    return isFailure ? [[target.name, withoutName(target.name, evaluation.reason)]] : [];
   });
   return { run: runNameOf(snapshot.rollout), reasons: Object.fromEntries(reasons) };
 }
@@ -34,7 +34,7 @@ export function failureOf(snapshot: Snapshot, target: Target): Reason | undefine
   const known = knownFailure(snapshot, target);
   if (observation.kind === 'failed') {
     const { message } = observation;
-    const said = withoutName(target, { ...failureReason(target, facts, 'failed'), message });
+    const said = withoutName(target.name, { ...failureReason(target, facts, 'failed'), message });
     // A leader that gives a target up writes its reason into the object of the target, which has no room for the code.
     return recordedReason(known?.message === said.message ? known : said);
   }
@@ -52,7 +52,7 @@ export function reasonToGiveUp(
   late: Reason,
 ): Reason | undefined {
   const { reason } = snapshot.rollout;
-  if (reason !== undefined && saidAbout(target.name, reason.message) !== undefined) return reason;
+  if (reason?.about?.includes(target.name) === true) return reason;
   const known = knownFailure(snapshot, target);
   return known?.code === late.code ? late : known && reasonAbout(target.name, known);
 }
@@ -63,11 +63,5 @@ function knownFailure({ rollout, term }: Snapshot, target: Target): Reason | und
 }
 
 function saidByRollout({ reason }: Rollout, { name }: Target): Reason | undefined {
-  if (reason === undefined) return undefined;
-  const message = saidAbout(name, reason.message);
-  return message === undefined ? undefined : { ...reason, message };
-}
-
-function withoutName({ name }: Target, reason: Reason): Reason {
-  return { ...reason, message: saidAbout(name, reason.message) ?? reason.message };
+  return reason?.about?.includes(name) === true ? withoutName(name, reason) : undefined;
 }

@@ -5,6 +5,7 @@ import { soonest } from '../../util/soonest.ts';
 import type { NodeAction, Signalling } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { type Rollout, type Target, withTargets } from '../model/rollout.ts';
+import { reasonAbout } from '../reasons/about-target.ts';
 import type { Reporter } from '../report/reporter.ts';
 import type { Turn } from '../report/turn.ts';
 import type { RetryOrder } from '../schedule/awaited-retries.ts';
@@ -172,11 +173,15 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
   const refused = sent.filter(({ result }) => result === 'invalid');
   const [first] = refused;
   if (!first) return rollout;
-  const message = `${first.signalling.target.name}: the API server refused the write that starts the upgrade: ${first.refusal}`;
+  const { name } = first.signalling.target;
+  const message = `${name}: the API server refused the write that starts the upgrade: ${first.refusal}`;
   const moved = refused.map(
     ({ signalling }): Target => ({ ...signalling.target, state: 'unsupported', since }),
   );
-  return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
+  return {
+    ...withTargets(rollout, moved),
+    reason: reasonAbout(name, because('TargetRefused', message)),
+  };
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { judgePlan } from '../../versions/plan-rules.ts';
 import { asksForEarlierVersions, goesBack } from '../model/earlier-versions.ts';
-import { because, type Reason } from '../model/reasons.ts';
+import type { Reason } from '../model/reasons.ts';
 import { withKubernetesVersion } from '../model/rollout.ts';
 import {
   failedInEarlierStage,
@@ -59,7 +59,7 @@ export const versionsFollow: Gate = {
     const ends = 'the node reports the version of the earlier command';
     return {
       kind: 'wait',
-      reason: because(reason.code, why),
+      reason: { ...reason, message: why },
       ends,
       ...momentAfter(brought.since, now),
     };

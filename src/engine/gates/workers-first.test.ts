@@ -44,6 +44,7 @@ test('a worker that reported a newer version, and that the plan does not list, e
     reason: {
       code: 'KubeletAhead',
       message: `w1 reported that ${NEW} is installed, which is newer than ${OLD}, and this plan does not roll the node back. Choose one: run refit rollback again, with --run and the run that installed ${NEW}; or downgrade w1 by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if the node may keep the newer version`,
+      details: { versions: [OLD] },
     },
     ofPlan: true,
   });

@@ -4,7 +4,8 @@ import { installedVersion } from '../../signal/annotations.ts';
 import { isOlder } from '../../versions/release-parts.ts';
 import { because } from '../model/reasons.ts';
 import { inState, type Rollout, type Stage } from '../model/rollout.ts';
-import { type Gate, PASS, wait } from './types.ts';
+import { workerStaysNewer } from '../reasons/refused-version.ts';
+import { type Gate, PASS, waitFor } from './types.ts';
 
 /**
  * This gate waits for the workers of the plan, because they can still go back. It stops the plan if a worker that the
@@ -24,9 +25,9 @@ export const workersFirst: Gate = {
     const [first, ...others] = left.map(({ name }) => name);
     if (first !== undefined) {
       const more = others.length === 0 ? '' : ` and ${others.length} more`;
-      return wait(
-        'KubeletAhead',
-        `${first}${more} did not go back, and controllers go back after all workers`,
+      const message = `${first}${more} did not go back, and controllers go back after all workers`;
+      return waitFor(
+        because('KubeletAhead', message, { versions: [stage.version] }),
         'those workers go back (refit retry), or the plan is aborted and run again',
       );
     }
@@ -34,8 +35,8 @@ export const workersFirst: Gate = {
     const newer = newerWorker(stage, workers, fleet);
     if (newer === undefined) return PASS;
     const { name, installed } = newer;
-    const message = `${name} reported that ${installed} is installed, which is newer than ${stage.version}, and this plan does not roll the node back. Choose one: run refit rollback again, with --run and the run that installed ${installed}; or downgrade ${name} by hand and remove its signal; or set \`versions.allow: [KubeletAhead]\` in the policy, if the node may keep the newer version`;
-    return { kind: 'stop', reason: because('KubeletAhead', message), ofPlan: true };
+    const reason = workerStaysNewer(name, { installed, version: stage.version });
+    return { kind: 'stop', reason, ofPlan: true };
   },
 };
 

@@ -372,11 +372,37 @@ export function actBeforeRetry(code: ReasonCode): string | undefined {
   return remedy !== null && 'andThen' in remedy ? remedy.act : undefined;
 }
 
-/** The parts of a sentence that code reads, for each code whose sentence has such parts. */
+/** What may be wrong with a download: it has no sha256, or it comes over plain http. */
+export type DownloadFault = 'noSha256' | 'plainHttp';
+
+/** A download that a policy refuses. */
+export interface RefusedDownload {
+  /** The index of the command in the plan; undefined if the plan has only one command. */
+  readonly command: number | undefined;
+  /** `<os>-<architecture>`. */
+  readonly platform: string;
+  readonly fault: DownloadFault;
+}
+
+/** The versions that a version rule refuses, in the spelling of the sentence. */
+interface RefusedVersions {
+  readonly versions: readonly string[];
+}
+
+/**
+ * The parts of a sentence that code reads, for each code whose sentence has such parts. Details exist only for codes of
+ * which code reads a part. TargetFailed, WaveNeedsApproval and RemovedApis have none, because the engine and the CLI only
+ * show their sentences.
+ */
 export interface ReasonDetails {
   readonly HealthCheckFailing: { readonly policy: string | undefined; readonly check: string };
   readonly HookFailed: { readonly policy: string | undefined; readonly hook: string };
   readonly PlanHookFailed: { readonly policy: string | undefined; readonly hook: string };
+  readonly Unverified: { readonly downloads: readonly RefusedDownload[] };
+  readonly SkippedMinor: RefusedVersions;
+  readonly Downgrade: RefusedVersions;
+  readonly KubeletAhead: RefusedVersions;
+  readonly KubeletBehind: RefusedVersions;
 }
 
 export interface Reason {
@@ -388,6 +414,15 @@ export interface Reason {
    * folder `reasons/` reads the details again where a record is read.
    */
   readonly details?: ReasonDetails[keyof ReasonDetails] | undefined;
+}
+
+/** The reason of a whole rollout, which may be about one of its targets. */
+export interface RolloutReason extends Reason {
+  /**
+   * The names of the targets that the reason is about; undefined if it is about no particular target. A record has only
+   * the sentence, so the names are read again where a rollout is read.
+   */
+  readonly about?: readonly string[] | undefined;
 }
 
 export interface ReportedEvent {

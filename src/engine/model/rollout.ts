@@ -12,7 +12,7 @@ import {
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { Reason } from './reasons.ts';
+import type { Reason, RolloutReason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
 
@@ -166,7 +166,7 @@ export interface Rollout {
   readonly phase: RolloutPhase;
   /** True while a slot is free and targets are pending, but a gate lets none of them start. */
   readonly blocked: boolean;
-  readonly reason?: Reason | undefined;
+  readonly reason?: RolloutReason | undefined;
   readonly stages: readonly Stage[];
   /** The problems of the plan now; empty if it has no problem. No target starts until the plan is corrected. */
   readonly problems: readonly Reason[];

@@ -4,6 +4,7 @@ import { because } from '../model/reasons.ts';
 import {
   isNamedIn,
   isPartOf,
+  readSubject,
   reasonAbout,
   retold,
   saidAbout,
@@ -33,12 +34,35 @@ test.each<[string, string]>([
 /** Names that a Node may have and that look like other words of a sentence. */
 const NAMES = ['w1', 'w10', 'node', 'w1.example.com', 'failed', 'a-b', '1'];
 
-describe('the name of a target is found again in the reason of a rollout,', () => {
-  test.each(NAMES)('for the name %j', (name) => {
-    const { message } = reasonAbout(name, because('TargetFailed', 'the kubelet does not start'));
-    expect(NAMES.filter((other) => saidAbout(other, message) !== undefined)).toEqual([name]);
-    expect(saidAbout(name, message)).toBe('the kubelet does not start');
+/** What may be said of a target with this name. */
+const sayingsOf = (name: string): readonly string[] => [
+  'the kubelet does not start',
+  `${name}: FailedDownload: 404`,
+  `${name} failed: no space left`,
+  `node ${name} is not Ready`,
+  'node w1 is not Ready',
+];
+
+describe('the name of a target is read again from the reason of a rollout,', () => {
+  test.each(NAMES)('for the name %j among names that look alike', (name) => {
+    const targets = NAMES.map((each) => ({ name: each }));
+    for (const said of sayingsOf(name)) {
+      const { message, about } = reasonAbout(name, because('TargetFailed', said));
+      expect(about).toEqual([name]);
+      expect(readSubject(targets, message)).toBe(name);
+      expect(readSubject(targets.toReversed(), message)).toBe(name);
+    }
   });
+});
+
+test.each([
+  'the health check w1 of UpgradePolicy nightly fails',
+  '2 of 3 targets done; failed: w1',
+  'w1, w2 would go from v1.36.3 down to v1.35.1',
+  'w2: FailedDownload: 404',
+  '',
+])('the reason %j is about none of the targets w1 and w10', (sentence) => {
+  expect(readSubject([{ name: 'w1' }, { name: 'w10' }], sentence)).toBeUndefined();
 });
 
 test.each<[string, boolean]>([

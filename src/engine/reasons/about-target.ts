@@ -2,12 +2,49 @@
  * Names the target that a sentence is about, and finds the name again. Some plans record a reason only as a sentence, so
  * this name is the only connection between the reason of a plan and its target.
  */
-import type { Reason } from '../model/reasons.ts';
+import type { Reason, RolloutReason } from '../model/reasons.ts';
+import type { Target } from '../model/rollout.ts';
+
+/** The word that sentences may have before the name of a Node. A Node may have this name, too. */
+const NODE = 'node';
 
 /** Returns the reason as the reason of a whole rollout: its message begins with the name of the target that it is about. */
-export function reasonAbout(name: string, reason: Reason): Reason {
-  const isNamed = saidAbout(name, reason.message) !== undefined;
-  return isNamed ? reason : { ...reason, message: `${name}: ${reason.message}` };
+export function reasonAbout(name: string, reason: Reason): RolloutReason {
+  const { message } = reason;
+  // `node w1 is not Ready` is about w1 even if it is said of a Node with the name `node`, which needs its name in front.
+  const isNamed =
+    name === NODE
+      ? message.startsWith(`${NODE}: `) || message.startsWith(`${NODE} ${NODE} `)
+      : saidAbout(name, message) !== undefined;
+  return { ...reason, message: isNamed ? message : `${name}: ${message}`, about: [name] };
+}
+
+/**
+ * Returns the name of the target that the recorded reason of a rollout is about; undefined if it is about none of these
+ * targets. If several names fit, the longest beginning counts: `node w1 is not Ready` is about w1, although a target may
+ * have the name `node`.
+ */
+export function readSubject(
+  targets: readonly Pick<Target, 'name'>[],
+  sentence: string,
+): string | undefined {
+  let subject: string | undefined;
+  let rest = sentence.length + 1;
+  const afterNode = sentence.startsWith(`${NODE} `) ? sentence.slice(NODE.length + 1) : undefined;
+  for (const { name } of targets) {
+    // A rollout may have 15,000 targets, so this quick test comes first.
+    if (!sentence.startsWith(name) && afterNode?.startsWith(name) !== true) continue;
+    const said = saidAbout(name, sentence);
+    if (said === undefined || said.length >= rest) continue;
+    subject = name;
+    rest = said.length;
+  }
+  return subject;
+}
+
+/** Returns the reason in words that do not begin with the name of the target. */
+export function withoutName(name: string, reason: Reason): Reason {
+  return { ...reason, message: saidAbout(name, reason.message) ?? reason.message };
 }
 
 /**

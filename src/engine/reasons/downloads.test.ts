@@ -3,7 +3,13 @@ import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import type { Payload, Stage } from '../model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../policy/rollout-policy.ts';
-import { payloadProblems, unverifiedDownloads } from './downloads.ts';
+import {
+  hasOneOf,
+  payloadProblems,
+  readRefusedDownloads,
+  refusedDownloads,
+  unverifiedDownloads,
+} from './downloads.ts';
 
 const SHA256 = 'a'.repeat(64);
 const GOOD: Payload = { url: 'https://example.com/file', sha256: SHA256 };
@@ -78,13 +84,39 @@ test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
   const problems = payloadProblems(given, policy(more));
   expect(problems.map(({ message }) => message)).toEqual(messages);
   expect(problems.filter(({ code }) => code !== 'Unverified')).toEqual([]);
+  expect(readRefusedDownloads(messages.join('; '))).toEqual(problems.flatMap(refusedDownloads));
+});
+
+test.each(['linux-amd64', 'for', 'has no sha256', 'a b'])(
+  'the refused downloads are read again from their sentences for the platform %j',
+  (platform) => {
+    const given = stages({ [platform]: NEITHER }, { [platform]: GOOD });
+    const problems = payloadProblems(given, policy({ ...HASH, ...HTTPS }));
+    const refused = [
+      { command: 0, platform, fault: 'noSha256' },
+      { command: 0, platform, fault: 'plainHttp' },
+    ];
+    expect(problems.flatMap(refusedDownloads)).toEqual(refused);
+    expect(problems.flatMap(({ message }) => readRefusedDownloads(message))).toEqual(refused);
+  },
+);
+
+test.each<[string, Stage[], boolean]>([
+  ['stays as it was', stages({ 'linux-amd64': UNHASHED }), true],
+  ['has a sha256 now', stages({ 'linux-amd64': GOOD }), false],
+  ['has another fault now', stages({ 'linux-amd64': PLAIN }), false],
+  ['is for another platform now', stages({ 'linux-arm64': UNHASHED }), false],
+  ['is one of several commands now', stages({ 'linux-amd64': UNHASHED }, {}), false],
+])('whether a plan still has the refused download, if the download %s', (_, given, expected) => {
+  const refused = [{ command: undefined, platform: 'linux-amd64', fault: 'noSha256' }] as const;
+  expect(hasOneOf(refused, given)).toBe(expected);
 });
 
 test('each download without a hash is reported once', () => {
   expect(
     unverifiedDownloads(
       stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD }),
-    ),
+    )?.message,
   ).toBe(
     'these files have no sha256, so nodes run them unverified: the download of spec.commands[0] for linux-amd64, ' +
       'the download of spec.commands[0] for linux-arm64 (over plain http)',

@@ -130,8 +130,7 @@ export function planEvents(
     events.push({ type: 'Normal', reason: because('Started', message) });
     events.push(...emptySelectionEvents(after));
     const unverified = unverifiedDownloads(after.stages);
-    if (unverified !== undefined)
-      events.push({ type: 'Warning', reason: because('Unverified', unverified) });
+    if (unverified !== undefined) events.push({ type: 'Warning', reason: unverified });
   }
   if (before.phase === 'running' && after.phase === 'running')
     events.push(...includedEvents(before, after));

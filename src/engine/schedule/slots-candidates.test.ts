@@ -215,7 +215,7 @@ test('a version that is refused for one target is checked again for the next', (
 });
 
 function refusal(message: string) {
-  return { kind: 'stop', reason: because('Downgrade', message) } as const;
+  return { kind: 'stop', reason: because('Downgrade', message, { versions: ['v1'] }) } as const;
 }
 
 /** The window lasts from 07:00 to 09:00 UTC, so it closes one hour after the start of the test. */

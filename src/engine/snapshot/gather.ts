@@ -45,6 +45,7 @@ import type {
   Snapshot,
 } from '../model/snapshot.ts';
 import { generationOfEnd, generationSeen } from '../model/written-conditions.ts';
+import { withReasonRead } from '../reasons/recorded.ts';
 import { possibleRollBack } from './possible-roll-back.ts';
 import type { RefusedPart } from './refused-writes.ts';
 import { targetLookup } from './target-lookup.ts';
@@ -104,8 +105,9 @@ export function gather(
   // Each list is made once, because nothing changes while the snapshot is gathered, and every target reads the lists.
   const list = onceForEach((kind: WorldObject['resource']) => views.list(kind)) as World['list'];
   const world = { ...views, list };
-  const rollout = dialect.resolve(plan, world, now);
-  const snapshot = gatherOrphaned({ dialect, plan, rollout, world, known }, now);
+  const resolved = dialect.resolve(plan, world, now);
+  const snapshot = gatherOrphaned({ dialect, plan, rollout: resolved, world, known }, now);
+  const { rollout } = snapshot;
   const { decisions } = snapshot.plan;
   const rollBack = possibleRollBack({ dialect, plan, rollout, world, decisions }, now);
   return {
@@ -172,7 +174,8 @@ interface Scene {
  * Returns the snapshot of a plan that was deleted, and whose rollout is resolved already. Nobody controls or edits such a
  * plan any more, and it is not rolled back. `now` is in milliseconds since the Unix epoch.
  */
-export function gatherOrphaned(scene: Scene, now: number): Snapshot {
+export function gatherOrphaned(given: Scene, now: number): Snapshot {
+  const scene = { ...given, rollout: withReasonRead(given.rollout) };
   const { dialect, plan, rollout, world, known } = scene;
   const joined = dialect.joinedTargets?.(plan, world, now);
   const asksFirst = dialect.preconditions !== undefined && known.isReadOnly !== true;

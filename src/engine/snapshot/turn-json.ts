@@ -1,5 +1,6 @@
 /** Writes a snapshot as JSON, and reads it back. A turn with the copy has the same assessment and the same commands. */
 import type { Snapshot } from '../model/snapshot.ts';
+import { withReasonRead } from '../reasons/recorded.ts';
 import { type FlatSnapshot, fromFlat } from './flat-snapshot.ts';
 import { lookupOf, type StoredTargets, storedTargets } from './stored-targets.ts';
 
@@ -20,8 +21,9 @@ export function storedSnapshot(snapshot: Snapshot): StoredSnapshot {
 
 /** Returns the snapshot that `fromJson` has read. Its type is not checked. */
 export function snapshotFrom(stored: StoredSnapshot | FlatSnapshot): Snapshot {
-  const { targets, ...parts } = 'facts' in stored ? fromFlat(stored) : stored;
-  return { ...parts, targets: lookupOf(targets) };
+  const { rollout, targets, ...parts } = 'facts' in stored ? fromFlat(stored) : stored;
+  // The file of an earlier release has only the sentence of the reason.
+  return { ...parts, rollout: withReasonRead(rollout), targets: lookupOf(targets) };
 }
 
 /** Writes a value that contains maps, sets or numbers without end, which JSON lacks. */

@@ -476,3 +476,39 @@ test('a node that failed because of a health check is cancelled for that, also i
     { kind: 'cancel', reason: { code: 'NodeNotReady', message: 'w1: is not Ready' } },
   ]);
 });
+
+test.each([
+  ['w1', 'w10'],
+  ['w1.example', 'w1'],
+  ['node', 'w1'],
+])(
+  'if the reason of the plan is about %s, then %s is cancelled for a reason of its own',
+  (one, other) => {
+    const targets = [one, other].map((name) => buildTarget(name, 'failed', { since: later(0) }));
+    const reason = because('NodeNotReady', `node ${one} is not Ready`);
+    const rollout = buildRollout([buildStage('worker', targets)], { phase: 'failed', reason });
+    const facts = { observation: sent() };
+    const snapshot = buildSnapshot(rollout, { [one]: facts, [other]: facts });
+    const { nodeActions } = decide(snapshot, buildPolicy(), T0 + 9 * HOUR);
+    expect(
+      nodeActions.map((each) => (each.kind === 'cancel' ? each.reason.message : each.kind)),
+    ).toEqual([`node ${one} is not Ready`, `${other} did not report within its deadline`]);
+  },
+);
+
+test('a target is cancelled for the reason of the plan that is about it as data, whatever its words are', () => {
+  const targets = ['w1', 'w2'].map((name) => buildTarget(name, 'failed', { since: later(0) }));
+  const rollout = buildRollout([buildStage('worker', targets)], {
+    phase: 'failed',
+    reason: { ...because('TargetFailed', 'w1: 404'), about: ['w2'] },
+  });
+  const facts = { observation: sent() };
+  const { nodeActions } = decide(
+    buildSnapshot(rollout, { w1: facts, w2: facts }),
+    buildPolicy(),
+    T0 + 9 * HOUR,
+  );
+  expect(
+    nodeActions.map((each) => (each.kind === 'cancel' ? each.reason.message : each.kind)),
+  ).toEqual(['w1 did not report within its deadline', 'w1: 404']);
+});

@@ -20,11 +20,9 @@ import {
   type Stage,
   type Target,
   targetsIn,
-  withStages,
 } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { saidAbout } from '../reasons/about-target.ts';
 import { announcementsOf } from './lifecycle-conditions.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 import { protectionsOf } from './protect-nodes.ts';
@@ -134,10 +132,7 @@ function stopReason(context: TargetContext, facts: TargetFacts): Reason {
   if (controls.abort !== undefined) return abortReason(controls.abort);
   const { reason } = rollout;
   if (reason === undefined || SUMMARIES.has(reason.code)) return late;
-  const isOfTarget = withStages(rollout).some(
-    (each) => saidAbout(each.target.name, reason.message) !== undefined,
-  );
-  return isOfTarget ? late : reason;
+  return reason.about === undefined ? reason : late;
 }
 
 /** Returns the reason of a target that must stop because it took too long. */

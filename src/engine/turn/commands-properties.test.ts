@@ -19,9 +19,16 @@ import {
   type Target,
   targetsIn,
 } from '../model/rollout.ts';
+import { toRecord, withReasonRead } from '../reasons/recorded.ts';
 import { snapshotFrom, storedSnapshot } from '../snapshot/turn-json.ts';
 
 const RUNS = { numRuns: 250 };
+
+/** Returns the rollout as the next turn reads it from its record. */
+function asRead(rollout: Rollout): Rollout {
+  const { reason } = rollout;
+  return withReasonRead({ ...rollout, reason: reason && toRecord(reason) });
+}
 
 /**
  * Returns the situation, and the situation after its decision is recorded. The signals are sent in the second
@@ -31,7 +38,7 @@ function withNext(situation: Situation): [Situation, Decision][] {
   const { snapshot, policy, now } = situation;
   const decision = decide(snapshot, policy, now);
   if (!decision.record) return [[situation, decision]];
-  const next = { ...situation, snapshot: { ...snapshot, rollout: decision.record } };
+  const next = { ...situation, snapshot: { ...snapshot, rollout: asRead(decision.record) } };
   return [
     [situation, decision],
     [next, decide(next.snapshot, policy, now)],

@@ -6,6 +6,7 @@ import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
 import type { LateFacts, TargetFacts } from '../../../src/engine/model/facts.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
 import type { EndpointHealth, Snapshot, TargetLookup } from '../../../src/engine/model/snapshot.ts';
+import { withReasonRead } from '../../../src/engine/reasons/recorded.ts';
 import { lookupOf } from '../../../src/engine/snapshot/stored-targets.ts';
 import { NONE } from './observations.ts';
 
@@ -80,7 +81,7 @@ export function buildSnapshot(
   const all = rollout.stages.flatMap(({ targets }) => targets);
   const health = controlPlane === 'unasked' ? UNASKED : answered(controlPlane);
   return {
-    rollout,
+    rollout: withReasonRead(rollout),
     ...NOTHING_KNOWN,
     cluster: { ...NOTHING_KNOWN.cluster, controlPlane: health },
     targets: buildTargets(

@@ -81,7 +81,8 @@ test.each([
   const stage = { role: 'worker', version, forced: false, targets: [target] } as const;
   const { problems } = judgePlan([stage], [{ name: 'c1', version: server }], new Set());
   const lifts = `versions.allow: [${rule}] of an UpgradePolicy allows it`;
-  expect(problems).toEqual([{ code: rule, message: expect.stringContaining(lifts) as unknown }]);
+  const message = expect.stringContaining(lifts) as unknown;
+  expect(problems).toEqual([{ code: rule, message, details: { versions: [version] } }]);
   expect(remedyOf(rule)).toContain(`versions.allow: [${rule}]`);
 });
 

@@ -13,6 +13,7 @@ import {
   type TurnTime,
 } from '../../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { toRecord } from '../../../engine/reasons/recorded.ts';
 import {
   annotated,
   apiVersionOf,
@@ -182,7 +183,8 @@ export function project({ phase, blocked, reason, stages }: Rollout, node: Node)
   if (!target) throw new Error(`the rollout of node ${node.metadata.name} has no target`);
   const { uid } = requestOn(node);
   const { state, since } = target;
-  const record: UpdateRecord = { uid, phase, blocked, ...(reason ? { reason } : {}), state, since };
+  const known = reason ? { reason: toRecord(reason) } : {};
+  const record: UpdateRecord = { uid, phase, blocked, ...known, state, since };
   return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
 }
 

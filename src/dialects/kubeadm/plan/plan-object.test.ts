@@ -1,9 +1,12 @@
 /** Proves how the request and the record of a plan are read if this release, an earlier release, or a user wrote them. */
 import { expect, test } from 'vitest';
+import { buildRollout } from '../../../../test/support/builders/rollouts.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { stageWith } from '../../../../test/support/kubeadm/survey.ts';
+import { because } from '../../../engine/model/reasons.ts';
+import { reasonAbout } from '../../../engine/reasons/about-target.ts';
 import { kubeadmView } from './kubeadm-dialect.ts';
-import { newPlan, readRecord, requestOf } from './plan-object.ts';
+import { newPlan, readRecord, requestOf, withRecord } from './plan-object.ts';
 
 test.each([undefined, '', '{', '{}', '{"version":1}'])(
   'a plan with a request that nobody can read has none: %j',
@@ -58,6 +61,11 @@ test.each([
     stages(stageWith('a', { cp1: 'finished' })),
     'stages[0].targets[0].state: is the text "finished"',
   ],
+  [
+    'a reason without a sentence',
+    JSON.stringify({ phase: 'failed', blocked: false, reason: { code: 'Stopped' }, stages: [] }),
+    'reason.message: is missing',
+  ],
   ['no JSON', '{', 'it: is the text "{", expected an object'],
 ])(
   'a record that a person has edited, %s: nothing is done, and one sentence says why',
@@ -81,4 +89,19 @@ test('a record that Refit wrote is read, with what a later release added', () =>
   expect(kubeadmView.resolve(recorded, buildWorld([], []), 0).stages).toMatchObject([
     { id: 'a', more: 1 },
   ]);
+});
+
+test('a record has only the code and the sentence of a reason, because the rest is read again', () => {
+  const details = { policy: 'nightly', hook: 'errors' };
+  const reason = reasonAbout('cp1', because('HookFailed', 'cp1: the hook failed', details));
+  const recorded = withRecord(
+    newPlan({ ...wanted, workers: [] }, ''),
+    buildRollout([], { phase: 'failed', reason }),
+  );
+  expect(JSON.parse(recorded.data?.['rollout'] ?? '')).toEqual({
+    phase: 'failed',
+    blocked: false,
+    reason: { code: 'HookFailed', message: 'cp1: the hook failed' },
+    stages: [],
+  });
 });

@@ -7,6 +7,7 @@ import {
   type Source,
   sourceOf,
 } from '../../../engine/model/rollout.ts';
+import { toRecord } from '../../../engine/reasons/recorded.ts';
 import { type ConfigMap, configMaps } from '../../../kube/resources.ts';
 import { describeIssues } from '../../../util/describe-issue.ts';
 import { defined, parseJson } from '../../../util/json.ts';
@@ -111,7 +112,11 @@ const stage = z.looseObject({
   role: z.enum(['controller', 'worker']),
   targets: z.array(target),
 });
-const record = z.looseObject({ phase: z.enum(ROLLOUT_PHASES), stages: z.array(stage) });
+const record = z.looseObject({
+  phase: z.enum(ROLLOUT_PHASES),
+  reason: z.looseObject({ code: z.string(), message: z.string() }).exactOptional(),
+  stages: z.array(stage),
+});
 
 /**
  * Returns the recorded progress as `recorded`, which is absent before the first `withRecord`. If somebody has edited
@@ -139,10 +144,8 @@ export function withRecord(
   plan: ConfigMap,
   { phase, blocked, reason, stages }: Rollout,
 ): ConfigMap {
-  return {
-    ...plan,
-    data: { ...plan.data, rollout: JSON.stringify({ phase, blocked, reason, stages }) },
-  };
+  const recorded: Recorded = { phase, blocked, reason: reason && toRecord(reason), stages };
+  return { ...plan, data: { ...plan.data, rollout: JSON.stringify(recorded) } };
 }
 
 export interface Progress {
