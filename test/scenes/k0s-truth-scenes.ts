@@ -2,7 +2,7 @@
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { listed } from '../support/builders/plans.ts';
 import { asUsual, k0sController, type NextStep } from './k0s.ts';
-import { k0sScene as scene } from './k0s-scene.ts';
+import { failingAfter, NOT_FOUND, k0sScene as scene } from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
 
 /** A plan for two workers, the name of one of which begins with the name of the other. */
@@ -92,5 +92,18 @@ export const K0S_TRUTH_SCENES: readonly Scene[] = [
       await stage.wait(1);
     },
     about: ['w3'],
+  }),
+  scene('a tolerated failure, and a later abort', {
+    hosts: [1, 3],
+    update: { targets: { workers: THREE_WORKERS } },
+    policy: { failureBudget: 1 },
+    next: failingAfter('w1', 'Downloading', 'FailedDownload', NOT_FOUND),
+    play: async (stage) => {
+      await stage.wait(20);
+      await stage.refit('pause');
+      await stage.wait(1200);
+      await stage.refit('abort', '--reason', 'bad release');
+      await stage.wait(600);
+    },
   }),
 ];
