@@ -53,6 +53,7 @@ export const NOTHING_KNOWN: Omit<Snapshot, 'rollout' | 'targets'> = {
     canIgnoreEdits: false,
     canSkip: false,
     canRetry: false,
+    retriedBy: undefined,
     waitsForVersions: false,
     mostBehind: undefined,
   },
