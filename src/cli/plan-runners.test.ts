@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { withTexts } from '../../test/support/builders/dialects.ts';
+import { blockedByBudget } from '../drain/budgets.ts';
 import { fixOf } from './plan-runners.ts';
 import type { ShownPlan } from './status/json-form.ts';
 
@@ -14,7 +15,7 @@ test.each<[string, object, string]>([
   ['of another node', { failure: 'no space left' }, 'Fix the cause'],
 ])('the advice about a hook that failed %s', (_when, failure, remedy) => {
   const stages = [{ targets: [{ name: 'w1', phase: 'failed', ...failure }] }];
-  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages };
+  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages, waits: [] };
   const fix = fixOf(withTexts(plan) as unknown as ShownPlan);
   expect(fix).toContain(`Failed. ${remedy}`);
   expect(fix).toContain('run: refit retry w1');
@@ -44,6 +45,7 @@ test('the advice about an edited Plan that goes back names the version of the re
 interface Failure {
   readonly failureReason?: string;
   readonly isThere?: boolean;
+  readonly failure?: string;
 }
 
 function fixFor(dialect: string, failures: readonly Failure[], more: object = {}): string {
@@ -54,12 +56,13 @@ function fixFor(dialect: string, failures: readonly Failure[], more: object = {}
     ...failure,
   }));
   const stages = [{ targets: [...targets, { name: 'w9', phase: 'pending' }] }];
-  const plan = { dialect, name: 'agents', phase: 'failed', stages, ...more };
+  const plan = { dialect, name: 'agents', phase: 'failed', stages, waits: [], ...more };
   return fixOf(withTexts(plan) as unknown as ShownPlan);
 }
 
 const REFUSED = { isThere: true, failureReason: 'HealthCheckFailing' };
 const DRAIN = { isThere: false, failureReason: 'DrainTooLong' };
+const RETRY = { gate: 'retry', target: 'w1', until: '2026-11-20T08:10:00Z' };
 const LATE = { isThere: true, failureReason: 'DeadlineExceeded' };
 
 test.each<[string, string, readonly Failure[], string, object?]>([
@@ -68,6 +71,31 @@ test.each<[string, string, readonly Failure[], string, object?]>([
     'autopilot',
     [DRAIN],
     'Failed. Remove what blocked the drain, or raise `deadlines.drain` in the policy, then run: refit retry w1',
+  ],
+  [
+    'a node of k0s whose drain a budget blocked',
+    'autopilot',
+    [
+      {
+        ...DRAIN,
+        failure: `1 pod is left: ${blockedByBudget('shop/web', 'shop/web-1', 'none may go')}`,
+      },
+    ],
+    'Failed. Let PodDisruptionBudget shop/web allow an eviction: run more replicas, make its pods healthy, or change the budget; or raise `deadlines.drain` in the policy if its operator needs more time, then run: refit retry w1',
+  ],
+  [
+    'a node that Refit tries again by itself',
+    'autopilot',
+    [{ failureReason: 'TargetFailed' }],
+    'Refit tries w1 again by itself, at 2026-11-20T08:10:00Z. Fix the cause (the node, or the version, url or sha256 in the Plan) before that. To try it sooner, run: refit retry w1',
+    { phase: 'running', waits: [RETRY] },
+  ],
+  [
+    'two nodes, of which Refit tries only the first again',
+    'autopilot',
+    [{ failureReason: 'TargetFailed' }, { failureReason: 'TargetFailed' }],
+    'Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w2',
+    { phase: 'running', waits: [RETRY] },
   ],
   [
     'a node whose agent refused the signal',
@@ -173,7 +201,7 @@ test.each<[string, object]>([
 ])(
   'a Plan of an UpdateConfig %s is applied again only if the UpdateConfig was deleted',
   (_state, scene) => {
-    const plan = { dialect: 'autopilot', name: 'autopilot', ...scene };
+    const plan = { dialect: 'autopilot', name: 'autopilot', waits: [], ...scene };
     const ofUser = fixOf(withTexts(plan) as unknown as ShownPlan);
     expect(ofUser).toMatch(/apply (?:it again|one)/);
     const fix = fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan);
@@ -193,7 +221,7 @@ test('the way back from a release of an UpdateConfig begins with the UpdateConfi
 test('the way back from a plan that still runs begins with its abort', () => {
   const targets = [{ name: 'w1', phase: 'failed', isThere: true }];
   const stages = [{ targets }, { targets: [{ name: 'w2', phase: 'pending' }] }];
-  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'running', stages };
+  const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'running', stages, waits: [] };
   expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan)).toContain(
     'If the release is bad: run refit abort autopilot and wait until the nodes in progress have finished, then delete UpdateConfig stable, if it still exists, then run refit rollback autopilot --reason TEXT.',
   );

@@ -1,6 +1,8 @@
 /** Says what the user can do about a plan that failed, was refused or was aborted, in the words of its dialect. */
+import type { Wait } from '../engine/model/decision.ts';
 import { planReference } from '../engine/model/plan-reference.ts';
 import { actBeforeRetry, type ReasonCode } from '../engine/model/reasons.ts';
+import { budgetsIn } from '../engine/reasons/blocking-budget.ts';
 import { capitalized, listed } from '../util/phrases.ts';
 import type { ShownPlan, TargetJson } from './status/json-form.ts';
 
@@ -113,7 +115,10 @@ export function fixOf(plan: ShownPlan): string {
   const all = stages
     .flatMap(({ targets }) => targets)
     .filter((target) => target.phase === 'failed');
-  const failed = all.filter((target) => !isMended(target));
+  const open = all.filter((target) => !isMended(target));
+  const retries = retriesOf(plan);
+  const failed = open.filter(({ name }) => !retries.has(name));
+  if (open.length > 0 && failed.length === 0) return fixOfRetried(plan, open, retries);
   if (failed.length === 0 && all.length > 0) {
     const others = stages.some(({ targets }) =>
       targets.some((target) => target.phase === 'pending'),
@@ -136,6 +141,30 @@ export function fixOf(plan: ShownPlan): string {
   return `Failed. ${back} back, ${retried}. Or ${without}.`;
 }
 
+/** Returns the waits of the failed targets that Refit tries again by itself, by the names of the targets. */
+function retriesOf({ waits }: Pick<ShownPlan, 'waits'>): ReadonlyMap<string, Wait> {
+  return new Map(
+    waits.flatMap((wait) =>
+      wait.gate === 'retry' && wait.target !== undefined ? [[wait.target, wait] as const] : [],
+    ),
+  );
+}
+
+/** Returns what the user can do about failed targets that Refit tries again by itself: end the cause before that. */
+function fixOfRetried(
+  plan: ShownPlan,
+  failed: readonly TargetJson[],
+  retries: ReadonlyMap<string, Wait>,
+): string {
+  const isOne = failed.length === 1;
+  const times = failed.flatMap(({ name }) => retries.get(name)?.until ?? []);
+  const [first] = times.toSorted((a, b) => Date.parse(a) - Date.parse(b));
+  const when = first === undefined ? '' : `, ${isOne ? '' : 'the first '}at ${first}`;
+  const cause =
+    repairOf(failed) ?? `Fix the cause (${plan.texts.advice.retry?.causes ?? 'the node'})`;
+  return `Refit tries ${namesOf(failed)} again by itself${when}. ${cause} before that. To try ${isOne ? 'it' : 'them'} sooner, ${retryOf(plan, failed)}`;
+}
+
 /**
  * Returns the instruction that ends the cause of the failures; undefined if the targets failed for different reasons, or
  * if only the node itself knows the cause.
@@ -145,8 +174,16 @@ function repairOf(failed: readonly TargetJson[]): string | undefined {
   const [code] = codes;
   // The agent or the Job reported this failure, so the dialect says where the user finds the cause.
   if (codes.size !== 1 || code === undefined || code === 'TargetFailed') return undefined;
+  const budgets = new Set(failed.flatMap(({ failure = '' }) => budgetsIn(failure)));
+  if (code === 'DrainTooLong' && budgets.size > 0) return letEvict([...budgets]);
   const act = actBeforeRetry(code);
   return act && capitalized(act);
+}
+
+/** Returns the instruction for a drain that PodDisruptionBudgets blocked until its deadline. */
+function letEvict(budgets: readonly string[]): string {
+  const which = `PodDisruptionBudget${budgets.length === 1 ? '' : 's'} ${listed(budgets)}`;
+  return `Let ${which} allow an eviction: run more replicas, make its pods healthy, or change the budget; or raise \`deadlines.drain\` in the policy if its operator needs more time`;
 }
 
 /** Returns a clause that says how the user tries the failed targets again. */

@@ -2,7 +2,7 @@
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { listed } from '../support/builders/plans.ts';
 import { asUsual, k0sController, type NextStep } from './k0s.ts';
-import { failingAfter, NOT_FOUND, k0sScene as scene } from './k0s-scene.ts';
+import { createBudget, failingAfter, NOT_FOUND, k0sScene as scene } from './k0s-scene.ts';
 import type { Scene } from './scene.ts';
 
 /** A plan for two workers, the name of one of which begins with the name of the other. */
@@ -105,5 +105,11 @@ export const K0S_CAUSE_SCENES: readonly Scene[] = [
       await stage.refit('abort', '--reason', 'bad release');
       await stage.wait(600);
     },
+  }),
+  scene('a drain took too long, and the budget is known', {
+    policy: { deadlines: { drain: '2m' } },
+    before: createBudget,
+    play: async (stage) => await stage.wait(260),
+    about: ['w1'],
   }),
 ];

@@ -138,6 +138,16 @@ export const KUBEADM_SCENES: readonly Scene[] = [
     },
     about: ['w1', 'w2'],
   }),
+  scene('the budget is used up', {
+    at: BEGIN + 200,
+    states: { cp1: ['done', 150], w1: ['failed', 60], w2: ['intended', 40] },
+    reports: {
+      cp1: DONE,
+      w1: { state: 'failed', step: 'Kubeadm', touched: true, message: WHY },
+      w2: { step: 'Kubelet', touched: true },
+    },
+    about: ['w1', 'w2'],
+  }),
   scene('done', {
     phase: 'done',
     at: BEGIN + 300,

@@ -109,10 +109,7 @@ export interface PlanJson
   readonly cluster?: string | undefined;
   /** RFC 3339 time at which this run began; absent if nothing is recorded yet. A plan may have had earlier runs with other versions. */
   readonly started?: string | undefined;
-  /**
-   * RFC 3339 time at which the last target ended. Absent if the plan has not ended, or if something other than a target
-   * ended it.
-   */
+  /** RFC 3339 time at which the run ended, as the NodeRollout records it. Absent if it has not ended, or if nobody knows when. */
   readonly ended?: string | undefined;
   /** True for an invalid plan that continues without a change by the user when its channel answers. */
   readonly goesOn?: boolean | undefined;

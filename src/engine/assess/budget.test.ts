@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -113,4 +114,12 @@ test.each<[string, 'controller' | 'worker', number, object | undefined]>([
   const snapshot = buildSnapshot(buildRollout([buildStage(role, failed)]), {});
   const policy = buildPolicy({ maxFailures, name: 'nightly' });
   expect(describeUsedUpBudget(snapshot, policy)).toEqual(expected);
+});
+
+test('what lifts a used-up budget of a dialect whose nodes `refit retry` cannot try again', () => {
+  const rollout = buildRollout([buildStage('controller', [buildTarget('n1', 'failed')])]);
+  const retriedBy = 'run the program again';
+  const snapshot = withParts(buildSnapshot(rollout, {}), { abilities: { retriedBy } });
+  const found = describeUsedUpBudget(snapshot, buildPolicy());
+  expect(found?.lifts).toBe('the failed node is tried again (run the program again)');
 });

@@ -186,11 +186,12 @@ export function describeUsedUpBudget(
   policy: RolloutPolicy,
 ): { readonly message: string; readonly lifts: string } | undefined {
   const limit = usedUpLimit(snapshot, policy);
-  return limit && describeLimit(limit, policy);
+  return limit && describeLimit(limit, snapshot, policy);
 }
 
-function describeLimit(limit: UsedUpLimit, policy: RolloutPolicy) {
-  const retried = 'the failed node is tried again (refit retry NODE)';
+function describeLimit(limit: UsedUpLimit, { abilities }: Snapshot, policy: RolloutPolicy) {
+  const { retriedBy } = abilities;
+  const retried = `the failed node is tried again (${retriedBy ?? 'refit retry NODE'})`;
   if (limit.kind === 'drain')
     return {
       message: `drain.onDeadline: Stop of UpgradePolicy ${policy.name} ends the plan at a drain that takes too long`,
@@ -205,7 +206,7 @@ function describeLimit(limit: UsedUpLimit, policy: RolloutPolicy) {
     case 'skipped':
       return {
         message: describeSkipped(names, policy),
-        lifts: `the skipped nodes are tried again (refit retry --skipped), or maxBlockedNodes is ${length} or more while the plan runs`,
+        lifts: `the skipped nodes are tried again (${retriedBy ?? 'refit retry --skipped'}), or maxBlockedNodes is ${length} or more while the plan runs`,
       };
     case 'controllers':
       return {

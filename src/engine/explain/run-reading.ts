@@ -34,7 +34,7 @@ export interface RunReading {
   started(): string;
   /**
    * Returns the RFC 3339 time at which the run ended; undefined if it has not ended, or if the time is unknown. It is the
-   * time of the last target. If the plan was aborted, and this stopped no target, only the NodeRollout has the time.
+   * recorded time, or else the time of the last target.
    */
   ended(): string | undefined;
   versions(): RunVersions;
@@ -93,12 +93,18 @@ function endOf(recorded: RecordedRuns): string | undefined {
   const { snapshot, runs } = recorded;
   const { rollout } = snapshot;
   const { controls } = snapshot.plan;
+  const { reason } = rollout;
   if (!isFinal(rollout)) return undefined;
   const targets = rollout.stages.flatMap((stage) => stage.targets);
-  const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');
+  const known = endOfRun(runs, presentRun(recorded));
+  // An abort ends a run later than its last target, and only the NodeRollout knows when.
+  const isAborted = controls.abort !== undefined && reason?.code === 'Aborted';
+  if (known === undefined && isAborted) return undefined;
   const moments = targets.map((target) => lastMoment(target, factsOf(snapshot, target)));
-  const last = moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
-  return isTold ? last : endOfRun(runs, presentRun(recorded));
+  // A run that was retried may have ended again since the record was written.
+  return [...moments, ...(known === undefined ? [] : [known])]
+    .toSorted((a, b) => Date.parse(a) - Date.parse(b))
+    .at(-1);
 }
 
 /** An edit after the end has started no run, even if the plan has a new id now. The last run is still the present one. */

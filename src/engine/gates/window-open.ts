@@ -85,7 +85,8 @@ export function isTimetableOpen(policy: RolloutPolicy, now: number): boolean {
 
 /** Returns the time in milliseconds until which the timetable alone lets targets start; undefined if it does not at `now`. */
 export function openUntil(policy: RolloutPolicy, now: number): number | undefined {
-  const [all, own] = [openAt(policy, now), openAt(ownTimetable(policy), now)];
+  const all = openAt(policy, now);
+  const own = openAt(ownTimetable(policy), now);
   return all.open && own.open ? Math.min(all.until, own.until) : undefined;
 }
 

@@ -94,6 +94,8 @@ export interface Abilities {
   readonly canSkip: boolean;
   /** True if the leader may order retries of failed targets by itself. */
   readonly canRetry: boolean;
+  /** What a person does to try failed and skipped targets again, as an instruction, if `refit retry` cannot do it. */
+  readonly retriedBy: string | undefined;
   /**
    * True if a target waits while it breaks a version skew rule; false if the whole plan is refused. Plans that never end
    * wait, because their nodes and their version change.

@@ -234,7 +234,13 @@ function historyOf(
   // An edit after the end starts no run, even if it names one by a new id, and it does not change the run that ended.
   const isEdit = end.phase === 'edited' && (before === undefined || before.ended !== undefined);
   if (isEdit) return endOpenRuns(known, now, planUid);
-  const endOf = (): string => (before === undefined ? run.span().last : rfc3339(now));
+  const endOf = (): string => {
+    const { last } = run.span();
+    if (before === undefined) return last;
+    const { ended = rfc3339(now) } = before;
+    // Targets that were retried and ended again in one turn end the run anew.
+    return Date.parse(last) > Date.parse(ended) ? last : ended;
+  };
   // The versions before the run are read when the leader first sees the run, because nodes report their new versions
   // later. Afterwards a report can only make them more precise.
   const { before: versionsBefore, downloads } = before ?? run.versions();
@@ -254,7 +260,7 @@ function historyOf(
       { id: run.id, planUid },
       { first: () => run.span().first, now },
     ),
-    ended: isOver ? (before?.ended ?? endOf()) : undefined,
+    ended: isOver ? endOf() : undefined,
     phase: run.recorded,
     reason: end.reason?.code,
     message: end.reason && clipped(end.reason.message),

@@ -9,6 +9,7 @@ import { isTargetHeld } from '../gates/held-targets.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { awaitedRetries } from './awaited-retries.ts';
 import { isOfControlPlane } from './control-plane.ts';
 import { fewestFirst, uncountedWait } from './fewest-first.ts';
@@ -19,7 +20,9 @@ type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 /** The most earlier targets that a wait names. */
 const MOST_NAMED = 10;
 
-const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
+function endsOf({ abilities: { retriedBy } }: Snapshot): string {
+  return `those nodes are done; for a failed one ${retriedBy ?? 'run refit retry NODE'}`;
+}
 
 /** Returns true if the targets of the stage start in groups, one group after the other. */
 function isOrdered({ policy: { order, waves } }: Context, stage: Stage): boolean {
@@ -117,7 +120,7 @@ export function orderCheck(
         : `${target.name} waits for ${listed(names)}, which started earlier than \`order\` of UpgradePolicy ${name} says`;
     const isPassing = before.some(({ state }) => state === 'intended');
     return {
-      ...wait('EarlierNodes', message, ENDS, {
+      ...wait('EarlierNodes', message, endsOf(context.snapshot), {
         ...(isPassing && { isPassing }),
         after: names.slice(0, MOST_NAMED),
       }),

@@ -198,6 +198,7 @@ export function gatherOrphaned(given: Scene, now: number): Snapshot {
       canIgnoreEdits: dialect.reruns !== undefined,
       canSkip: dialect.recordsSkips === true,
       canRetry: dialect.ordersRetries === true,
+      retriedBy: dialect.retriedBy,
       waitsForVersions: skewRules?.isWait === true,
       mostBehind: skewRules?.mostBehind,
     },
