@@ -142,7 +142,7 @@ export default defineConfig({
         'computing',
         [
           '{src,sandbox,tools,bench}/**/*.test.ts',
-          'test/{repo,dialects,faults,toy,support,parity,scenes}/**/*.test.ts',
+          'test/{repo,dialects,faults,toy,support,parity,scenes,truth}/**/*.test.ts',
         ],
         { ...sharedProcess, exclude: [...SMALL_BENCHES, LARGER_MODELS] },
       ),

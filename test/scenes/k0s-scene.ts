@@ -66,7 +66,7 @@ export function policyWith(spec: UpgradePolicySpec) {
   };
 }
 
-function planWith(update: Update = UPDATE, id = 'id1'): Plan {
+export function planWith(update: Update = UPDATE, id = 'id1'): Plan {
   const { spec } = buildPlan({
     id,
     commands: [{ k0supdate: buildUpdate(update) }],

@@ -144,12 +144,17 @@ export const asUsual: NextStep = ({ status, seconds }) => {
   return next === undefined || (status !== '' && seconds < 5) ? undefined : { status: next };
 };
 
-/** Agents of Refit on all nodes, which do what `next` says. */
-export function agents(next: NextStep = asUsual): Actor {
+/**
+ * Agents of Refit on all nodes, which do what `next` says. `installed` has the version that each node runs now; nodes
+ * that are not in it run `FROM`.
+ */
+export function agents(
+  next: NextStep = asUsual,
+  installed: Map<string, string> = new Map<string, string>(),
+): Actor {
   return async ({ client, clock }) => {
-    /** The version that each node ran before its present upgrade, and the version that it runs now. */
+    /** The version that each node ran before its present upgrade. */
     const versions = new Map<string, string>();
-    const installed = new Map<string, string>();
     const look = async <T extends KubeObject>(resource: Resource<T>, object: T): Promise<void> => {
       const { name, annotations } = object.metadata;
       const signal = decodeSignal(annotations);

@@ -19,8 +19,8 @@ import type { Scene } from './scene.ts';
 import { showAll } from './shown.ts';
 import type { Stage } from './stage.ts';
 
-const FROM = 'v1.36.2';
-const TO = 'v1.36.3';
+export const FROM = 'v1.36.2';
+export const TO = 'v1.36.3';
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 /** The second of a scene in which the upgrade begins. */
 const BEGIN = 60;
@@ -64,7 +64,11 @@ function scene(name: string, given: Given): Scene {
   };
 }
 
-async function createHost(stage: Stage, name: string, kubeletVersion: string): Promise<void> {
+export async function createHost(
+  stage: Stage,
+  name: string,
+  kubeletVersion: string,
+): Promise<void> {
   const role = name.startsWith('cp') ? { [CONTROL_PLANE]: '' } : {};
   const platform = { operatingSystem: 'linux', architecture: 'amd64' };
   await stage.create(nodes, {

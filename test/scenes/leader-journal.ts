@@ -9,10 +9,12 @@ import { aborted } from '../../src/util/waits.ts';
 export interface LeaderJournal {
   readonly writes: string[];
   readonly messages: string[];
+  /** What people were told about each plan. A leader records it, so that the next leader knows it. */
+  readonly told: Map<string, Told>;
 }
 
 export function newJournal(): LeaderJournal {
-  return { writes: [], messages: [] };
+  return { writes: [], messages: [], told: new Map() };
 }
 
 /** The resources that a scene shows in another way. */
@@ -42,8 +44,7 @@ function nameIn({ verb, resource, path, body }: Call): string {
 }
 
 /** Returns a notifier that writes each message into the journal, as if each policy had a receiver of all messages. */
-export function notifierInto({ messages }: LeaderJournal): Notifier {
-  const last = new Map<string, Told>();
+export function notifierInto({ messages, told: last }: LeaderJournal): Notifier {
   return {
     name: 'notifications',
     follow(key, { standing }) {

@@ -25,7 +25,7 @@ const TO = 'v1.36.3+k0s.2';
 /** The second of a scene in which Cluster API asks for the updates. */
 const BEGIN = 60;
 
-const extension = controllerOf({
+export const extension = controllerOf({
   component: 'refit-capi-extension',
   dialects: [capi],
   lease: { namespace: 'refit-system', name: 'refit-capi-extension' },
@@ -63,14 +63,14 @@ function scene(name: string, given: Given): Scene {
       await stage.start(agents(given.next));
       await stage.waitUntil(BEGIN);
       await given.before?.(stage);
-      for (const node of ['w1', 'w2']) await request(stage, node);
+      for (const node of ['w1', 'w2']) await requestUpdate(stage, node);
       await given.play(stage);
       await showAll(stage, nodes, given.about ?? ['w1']);
     },
   };
 }
 
-async function request(stage: Stage, name: string, version = TO): Promise<void> {
+export async function requestUpdate(stage: Stage, name: string, version = TO): Promise<void> {
   const node = await stage.client.get(nodes, name);
   const update = {
     uid: `machine-of-${name}`,
@@ -207,7 +207,7 @@ export const MACHINE_SCENES: readonly Scene[] = [
     next: stuckAt('w1', 'Restart'),
     play: async (stage) => {
       await stage.wait(30);
-      await request(stage, 'w1', 'v1.36.4+k0s.0');
+      await requestUpdate(stage, 'w1', 'v1.36.4+k0s.0');
       await stage.wait(10);
     },
   }),

@@ -11,7 +11,7 @@ import type { Actor, Stage } from './stage.ts';
 
 export const NAMESPACE = 'system-upgrade';
 const NAME = 'system-upgrade-controller';
-const FROM = 'v1.36.2+k3s1';
+export const FROM = 'v1.36.2+k3s1';
 const TO = 'v1.36.3+k3s1';
 const SERVER = 'node-role.kubernetes.io/control-plane';
 
@@ -86,8 +86,14 @@ export type JobEnd = (
 
 const inTenSeconds: JobEnd = () => ({ seconds: 10, result: 'installed' });
 
-/** The Job controller and the images of the Plans. `installed` means that the kubelet reports the version of the Plan. */
-export function jobRunner(end: JobEnd = inTenSeconds): Actor {
+/**
+ * The Job controller and the images of the Plans. `installed` means that the kubelet reports the version of the Plan.
+ * `runs` gets the version that each node runs since its Job.
+ */
+export function jobRunner(
+  end: JobEnd = inTenSeconds,
+  runs: Map<string, string> = new Map<string, string>(),
+): Actor {
   return async ({ client, clock }) => {
     const look = async (job: Job): Promise<void> => {
       const { name, namespace, labels = {}, creationTimestamp = '' } = job.metadata;
@@ -123,6 +129,7 @@ export function jobRunner(end: JobEnd = inTenSeconds): Actor {
       if (planned.result !== 'installed') return;
       const version = labels['upgrade.cattle.io/version'] ?? TO;
       const nodeInfo = { kubeletVersion: version.replace('-k3s', '+k3s') };
+      runs.set(node, nodeInfo.kubeletVersion);
       const options = { type: 'merge', subresource: 'status' } as const;
       await client.patch(nodes, node, { status: { nodeInfo } }, options);
     };

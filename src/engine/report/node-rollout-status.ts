@@ -16,6 +16,7 @@ import { type Conditions, type ConditionUpdate, withCondition } from '../../runt
 import type { NodeSilence, SilenceState } from '../../silences/keeper.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
+import { listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
 import type { FailedTarget, PlanReading } from '../explain/plan-reading.ts';
 import { type Eta, percentOf } from '../explain/progress.ts';
@@ -157,11 +158,12 @@ function waitingOf({ waits, end }: PlanReading, now: number): NodeRolloutStatus[
 }
 
 function conditionsAt(
-  { reading: { plan, waits, end, counts }, outside = {} }: Shown,
+  { reading, outside = {} }: Shown,
   known: Conditions,
   generation: number | undefined,
   now: number,
 ): Conditions {
+  const { plan, waits, end, counts } = reading;
   const updates = conditionsOf({ ...end, source: plan.source }, waits, [], now).map(
     ({ type, status, reason = '', message = '' }): ConditionUpdate => ({
       type: type === 'Blocked' ? 'Waiting' : type,
@@ -177,7 +179,7 @@ function conditionsAt(
     type: 'Completed',
     status: isDone ? 'True' : 'False',
     reason: isDone ? 'Completed' : (progressing?.reason ?? end.phase),
-    message: isDone ? 'every target is done' : (progressing?.message ?? `the plan is ${end.phase}`),
+    message: isDone ? doneSentence(reading) : (progressing?.message ?? `the plan is ${end.phase}`),
   };
   const { delivery, silencing } = outside;
   const told: ConditionUpdate[] = [
@@ -189,6 +191,19 @@ function conditionsAt(
     (type !== 'Silenced' || silencing !== undefined);
   const others = known.filter(stays);
   return withConditions(others, [...updates, completed, ...told], generation, now);
+}
+
+/** Says that every target is done, and which of them run another version since. */
+function doneSentence(reading: PlanReading): string {
+  const others = reading
+    .stages()
+    .flatMap(({ targets }) =>
+      targets.flatMap(({ name, differs, ran }) =>
+        differs && ran !== undefined ? [`${name} runs ${ran}`] : [],
+      ),
+    );
+  const every = 'every target is done';
+  return others.length === 0 ? every : `${every}; since then, ${listed(others)}`;
 }
 
 /** The type of the condition that a NodeRollout has while the policy of its plan has receivers. */

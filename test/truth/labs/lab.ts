@@ -1,0 +1,35 @@
+/** What sequences need of a dialect: a small cluster whose hosts tell the truth, and what people do to it. */
+import type { Stage } from '../../scenes/stage.ts';
+import type { GroundTruth } from '../ground-truth.ts';
+
+/** The world of one sequence. */
+export interface Scenery {
+  readonly stage: Stage;
+  readonly truth: GroundTruth;
+  /** Random numbers in [0, 1) that depend on the seed alone. */
+  readonly random: () => number;
+}
+
+/** Something that people, hosts or other tools do. */
+export interface Operation {
+  readonly name: string;
+  /** Does it. If the state of the world does not allow it, the operation does nothing. */
+  readonly act: (scenery: Scenery) => Promise<void>;
+}
+
+/** A dialect with a small cluster. */
+export interface Lab {
+  readonly dialect: string;
+  /** Creates the cluster and starts everything that runs in it, with a plan that has just been applied. */
+  readonly open: (scenery: Scenery) => Promise<void>;
+  readonly operations: readonly Operation[];
+  /** Records what a leader has admitted, and which version each host runs. Called once in each second. */
+  readonly witness: (scenery: Scenery) => Promise<void>;
+  /** The version to which the plan takes a host, as the host itself spells it. */
+  readonly spelled: (version: string) => string;
+}
+
+/** An operation that is one command of a person. A refusal of the command is an answer, too. */
+export function command(name: string, ...args: readonly string[]): Operation {
+  return { name, act: async ({ stage }) => void (await stage.answer(...args)) };
+}

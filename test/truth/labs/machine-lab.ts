@@ -1,0 +1,104 @@
+/** Sequences with Machines of Cluster API, whose Nodes w1 and w2 the extension updates in place. */
+import { NODE_ANNOTATIONS } from '../../../src/api/capi/machine.ts';
+import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../../src/dialects/capi/plan/rollout.ts';
+import { namespaces, nodes } from '../../../src/kube/resources.ts';
+import { isRecord, parseJson } from '../../../src/util/json.ts';
+import { kubernetesPartOf } from '../../../src/versions/release-parts.ts';
+import { agents, asUsual, FROM, type NextStep, presenceOf, worker } from '../../scenes/k0s.ts';
+import { extension, requestUpdate } from '../../scenes/machine-scenes.ts';
+import { type Crew, crewOperations, failureOn, startCrew } from './crew.ts';
+import { command, type Lab, type Operation, type Scenery } from './lab.ts';
+import { policyOperations } from './policies.ts';
+
+const WORKERS = ['w1', 'w2'] as const;
+const PLAN = 'capi/fleet/machine-of-w1';
+const BY_HAND = 'v1.36.4+k0s.0';
+
+function stepOf(scenery: Scenery, crew: Crew): NextStep {
+  return (step) => {
+    if (crew.silent.has(step.name)) return undefined;
+    if (step.status !== 'Downloading') return asUsual(step);
+    const reason = failureOn(scenery, crew, step.name);
+    return reason === undefined ? asUsual(step) : { status: 'FailedDownload', report: { reason } };
+  };
+}
+
+async function open(scenery: Scenery): Promise<void> {
+  const { stage, truth } = scenery;
+  for (const name of ['refit-system', 'fleet'])
+    await stage.create(namespaces, { metadata: { name } });
+  const presence = presenceOf(stage.clock.now());
+  for (const node of WORKERS) {
+    const annotations = {
+      ...presence,
+      [NODE_ANNOTATIONS.cluster]: 'zoo',
+      [NODE_ANNOTATIONS.namespace]: 'fleet',
+      [NODE_ANNOTATIONS.machine]: `machine-of-${node}`,
+    };
+    await stage.create(nodes, worker(node, annotations));
+    truth.install(node, FROM);
+  }
+  const crew = await startCrew(scenery, extension);
+  await stage.start(agents(stepOf(scenery, crew), truth.runs));
+  await stage.waitUntil(60);
+  for (const node of WORKERS) await requestUpdate(stage, node);
+}
+
+function uidIn(text: string | undefined): string | undefined {
+  const found = parseJson(text);
+  const uid = isRecord(found) ? found['uid'] : undefined;
+  return typeof uid === 'string' ? uid : undefined;
+}
+
+async function witness({ stage, truth }: Scenery): Promise<void> {
+  truth.noticeUpgrades(stage.clock.now());
+  for (const { metadata } of (await stage.client.list(nodes)).items) {
+    const uid = uidIn(metadata.annotations?.[RECORD_ANNOTATION]);
+    if (uid !== undefined && uid === uidIn(metadata.annotations?.[UPDATE_ANNOTATION]))
+      truth.admitted.set(uid, 1);
+  }
+}
+
+const OPERATIONS: readonly Operation[] = [
+  command('pause', 'pause', '--plan', PLAN, '--reason', 'wait'),
+  command('resume', 'resume', '--plan', PLAN),
+  command('abort', 'abort', '--plan', PLAN, '--reason', 'bad release'),
+  command('hold w1', 'hold', 'w1', '--reason', 'disk'),
+  command('unhold w1', 'unhold', 'w1'),
+  command('retry w1', 'retry', 'w1'),
+  command('accept the check', 'accept', '--plan', PLAN, '--check', 'shop', '--reason', 'known'),
+  ...crewOperations(WORKERS),
+  ...policyOperations('w1'),
+  {
+    name: 'Cluster API asks for another version of w1',
+    act: async ({ stage, truth }) => {
+      if (!truth.lost.has('w1')) await requestUpdate(stage, 'w1', BY_HAND);
+    },
+  },
+  {
+    name: 'w2 is lost',
+    act: async ({ stage, truth }) => {
+      if (truth.lost.has('w2')) return;
+      await stage.client.delete(nodes, 'w2');
+      truth.lost.add('w2');
+    },
+  },
+  {
+    name: 'w2 is upgraded by hand',
+    act: async ({ stage, truth }) => {
+      if (truth.lost.has('w2')) return;
+      truth.install('w2', BY_HAND);
+      const options = { type: 'merge', subresource: 'status' } as const;
+      const status = { nodeInfo: { kubeletVersion: kubernetesPartOf(BY_HAND) } };
+      await stage.client.patch(nodes, 'w2', { status }, options);
+    },
+  },
+];
+
+export const MACHINE_LAB: Lab = {
+  dialect: 'capi',
+  open,
+  witness,
+  operations: OPERATIONS,
+  spelled: (version) => version,
+};

@@ -1,0 +1,133 @@
+/** Sequences with a Plan of Rancher for two servers, whose Jobs may never end or fail. */
+import { cattlePlans } from '../../../src/api/kinds.ts';
+import { ROLLS_BACK_ANNOTATION } from '../../../src/engine/model/earlier-versions.ts';
+import { nodes } from '../../../src/kube/resources.ts';
+import { ifFound } from '../../../src/kube/status-error.ts';
+import {
+  createRancherCluster,
+  FROM,
+  type JobEnd,
+  jobRunner,
+  k3sPlan,
+  NAMESPACE,
+  rancherController,
+} from '../../scenes/rancher.ts';
+import { type Crew, crewOperations, failureOn, startCrew } from './crew.ts';
+import { command, type Lab, type Operation, type Scenery } from './lab.ts';
+import { policyOperations } from './policies.ts';
+
+const SERVERS = ['s1', 's2'] as const;
+const FLAGS = { namespace: NAMESPACE } as const;
+const PLAN = `cattle/${NAMESPACE}/k3s-server`;
+const NAME = 'k3s-server';
+
+function endOf(scenery: Scenery, crew: Crew): JobEnd {
+  return (node) => {
+    if (crew.silent.has(node)) return 'forever';
+    const isFailure = failureOn(scenery, crew, node) !== undefined;
+    return isFailure ? { seconds: 0, result: 'failed' } : { seconds: 10, result: 'installed' };
+  };
+}
+
+async function open(scenery: Scenery): Promise<void> {
+  const { stage, truth } = scenery;
+  await createRancherCluster(stage, SERVERS.length, 0);
+  for (const name of SERVERS) truth.install(name, FROM);
+  const crew = await startCrew(scenery, rancherController);
+  await stage.start(jobRunner(endOf(scenery, crew), truth.runs));
+  await stage.waitUntil(60);
+  await stage.create(cattlePlans, k3sPlan('server'));
+}
+
+/** The hashes with which each plan was resolved. Each of them is a run. */
+const HASHES = new WeakMap<Scenery, Map<string, Set<string>>>();
+
+async function witness(scenery: Scenery): Promise<void> {
+  const { stage, truth } = scenery;
+  const now = stage.clock.now();
+  truth.noticeUpgrades(now);
+  const hashes = HASHES.get(scenery) ?? new Map<string, Set<string>>();
+  HASHES.set(scenery, hashes);
+  for (const { metadata, status } of (await stage.client.listAll(cattlePlans)).items) {
+    const { uid = '', annotations = {} } = metadata;
+    if (annotations[ROLLS_BACK_ANNOTATION] !== undefined && !truth.rollBacks.has(uid))
+      truth.rollBacks.set(uid, now);
+    const hash = status?.latestHash;
+    if (!hash) continue;
+    const known = (hashes.get(uid) ?? new Set<string>()).add(hash);
+    hashes.set(uid, known);
+    truth.admitted.set(uid, known.size);
+  }
+}
+
+function edit(name: string, spec: Parameters<typeof k3sPlan>[1]): Operation {
+  return {
+    name,
+    act: async ({ stage }) => {
+      const plan = await ifFound(stage.client.get(cattlePlans, NAME, FLAGS));
+      const options = { ...FLAGS, type: 'merge' } as const;
+      if (plan) await stage.client.patch(cattlePlans, NAME, { spec }, options);
+    },
+  };
+}
+
+const BY_HAND = 'v1.36.4+k3s1';
+
+const OPERATIONS: readonly Operation[] = [
+  command('pause', 'pause', '--plan', PLAN, '--reason', 'wait'),
+  command('resume', 'resume', '--plan', PLAN),
+  command('abort', 'abort', '--plan', PLAN, '--reason', 'bad release'),
+  command('hold s1', 'hold', 's1', '--reason', 'disk'),
+  command('unhold s1', 'unhold', 's1'),
+  command('retry s1', 'retry', 's1'),
+  command('retry the skipped', 'retry', '--skipped', '--plan', PLAN),
+  command('approve wave 2', 'approve', PLAN, '--wave', '2'),
+  command('accept the check', 'accept', '--plan', PLAN, '--check', 'shop', '--reason', 'known'),
+  command('roll back', 'rollback', PLAN, '--reason', 'bad', '--yes'),
+  ...crewOperations(SERVERS),
+  ...policyOperations('s1'),
+  edit('the version is edited', { version: 'v1.36.4+k3s1' }),
+  edit('the version is edited back', { version: 'v1.36.3+k3s1' }),
+  edit('the image is edited', { upgrade: { image: 'mirror.example.com/k3s-upgrade' } }),
+  edit('the Plan allows two nodes at a time', { concurrency: 2 }),
+  {
+    name: 'the plan is deleted',
+    act: async ({ stage }) => {
+      await ifFound(stage.client.delete(cattlePlans, NAME, FLAGS));
+    },
+  },
+  {
+    name: 'the plan is applied again',
+    act: async ({ stage }) => {
+      const found = await ifFound(stage.client.get(cattlePlans, NAME, FLAGS));
+      if (!found) await stage.create(cattlePlans, k3sPlan('server'));
+    },
+  },
+  {
+    name: 's2 is lost',
+    act: async ({ stage, truth }) => {
+      if (truth.lost.has('s2')) return;
+      await stage.client.delete(nodes, 's2');
+      truth.lost.add('s2');
+    },
+  },
+  {
+    name: 's2 is upgraded by hand',
+    act: async ({ stage, truth }) => {
+      if (truth.lost.has('s2')) return;
+      truth.install('s2', BY_HAND);
+      const options = { type: 'merge', subresource: 'status' } as const;
+      const status = { nodeInfo: { kubeletVersion: BY_HAND } };
+      await stage.client.patch(nodes, 's2', { status }, options);
+    },
+  },
+];
+
+export const RANCHER_LAB: Lab = {
+  dialect: 'cattle',
+  open,
+  witness,
+  operations: OPERATIONS,
+  // A Plan may spell the version as a tag of an image, which has no plus.
+  spelled: (version) => version.replace('-k3s', '+k3s'),
+};

@@ -1,0 +1,25 @@
+/** Random sequences of operations, after each of which every surface must be true. */
+import { expect, test } from 'vitest';
+import { WHOLE } from '../support/whole.ts';
+import { ALL_LABS } from './labs/all.ts';
+import { PLANTED } from './planted-untruths.ts';
+import { play, printUntruth, sequenceOf, shorten } from './sequence.ts';
+
+/** The seeds of each lab. `npm run safety` plays many more. */
+const SEEDS = WHOLE ? 10 : 2;
+
+test.each(ALL_LABS)(
+  'every surface of $dialect is true after each operation, and every planted untruth is found',
+  async (lab) => {
+    const found = new Set<string>();
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const steps = sequenceOf(lab, seed);
+      const played = await play(lab, seed, steps, PLANTED);
+      if (played.untruth !== undefined)
+        expect.fail(printUntruth(lab, seed, await shorten(lab, seed, played.untruth)));
+      for (const name of played.found) found.add(name);
+    }
+    expect(PLANTED.map(({ name }) => name).filter((name) => !found.has(name))).toEqual([]);
+  },
+  600_000,
+);
