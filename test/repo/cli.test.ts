@@ -237,6 +237,7 @@ const EVERYTHING: Complete<StatusJson> = {
               installed: '',
               gone: true,
               held: { by: '', reason: '', since: '', until: '' },
+              pinned: '',
               wayBack: { state: 'open', until: '', message: '' },
               wave: 1,
               zone: '',

@@ -118,6 +118,7 @@ const TARGET_FIELDS = {
   installed: true,
   gone: true,
   held: true,
+  pinned: true,
   wave: true,
   zone: true,
   wayBack: true,
@@ -169,10 +170,10 @@ const NODE_FIELDS = {
 /** These fields need a channel that does not answer, and an UpdateConfig. */
 const NO_CHANNELS = ['goesOn', 'updateConfig'];
 /**
- * This release writes neither the time at which a plan probably ends nor its wave. No scene sends a trace, and only a
- * report has the field `report`.
+ * No scene shows a page while the time at which a plan probably ends is known. No scene sends a trace, and only a report
+ * has the field `report`.
  */
-const NEVER_ON_PAGES = ['expected', 'wave', 'traceId', 'report'];
+const NEVER_ON_PAGES = ['expected', 'traceId', 'report'];
 
 test.each([
   { kind: 'PlanJson', fields: PLAN_FIELDS, shown: PLANS, missing: NO_CHANNELS },
@@ -203,7 +204,6 @@ const UNPLAYED = [
   'RecordUnread',
   'RecordRefused',
   'ChannelUnanswered',
-  'FinishingInFlight',
   'CannotDecide',
   'ReceiverUnreachable',
   'WindowTooShort',

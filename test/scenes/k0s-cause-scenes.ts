@@ -7,6 +7,7 @@ import type { Scene } from './scene.ts';
 
 /** A plan for two workers, the name of one of which begins with the name of the other. */
 const W1_AND_W10 = { ...listed('w1', 'w10'), limits: { concurrent: 2 } };
+const W1 = { matchLabels: { 'kubernetes.io/hostname': 'w1' } };
 const FIRST = {
   selector: {
     matchExpressions: [
@@ -105,6 +106,15 @@ export const K0S_CAUSE_SCENES: readonly Scene[] = [
       await stage.refit('abort', '--reason', 'bad release');
       await stage.wait(600);
     },
+  }),
+  scene('a pinned worker is retried', {
+    policy: { holds: 'Finish', versions: { pin: [{ selector: W1, version: 'v1.36.3+k0s.0' }] } },
+    play: async (stage) => {
+      await stage.wait(120);
+      await stage.refit('retry', '--skipped');
+      await stage.wait(60);
+    },
+    about: ['w1'],
   }),
   scene('a drain took too long, and the budget is known', {
     policy: { deadlines: { drain: '2m' } },

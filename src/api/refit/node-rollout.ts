@@ -104,10 +104,13 @@ const etaSchema = object(
   },
 );
 
-const waveSchema = object('Reserved for the wave that runs. This release does not write it.', {
-  current: z.int().min(1).describe('The number of the wave; the first wave is 1.'),
-  total: z.int().min(1).describe('The number of waves.'),
-});
+const waveSchema = object(
+  'The first wave with a node that has not ended; absent without waves, and once the plan or every wave has ended. The wave itself may still wait for its start.',
+  {
+    current: z.int().min(1).describe('The number of the wave; the first wave is 1.'),
+    total: z.int().min(1).describe('The number of waves.'),
+  },
+);
 
 const waitingSchema = object('What the plan waits for; absent while it waits for nothing.', {
   reason: z.string().max(LONGEST.reason).describe('The reason as one word.'),

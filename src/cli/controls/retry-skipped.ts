@@ -1,4 +1,5 @@
 /** Implements `refit retry --skipped`: makes a plan upgrade all nodes that it has skipped. */
+import { pinOf } from '../../engine/gates/not-pinned.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import { isUpgradedByLaterStage, targetsIn, withStages } from '../../engine/model/rollout.ts';
@@ -13,8 +14,9 @@ import { momentOf, refuseIfAborted, retriesOn } from './retry.ts';
 const MOST_NAMES = 8;
 
 const takeUp: Control = (controlled, now) => {
-  const { snapshot, view } = controlled;
-  const targets = skippedOf(controlled);
+  const { snapshot, view, policy } = controlled;
+  const skipped = skippedOf(controlled);
+  const targets = skipped.map(({ target }) => target);
   const due = targets.flatMap((target) => {
     const at = momentOf([target], snapshot);
     const before = snapshot.plan.controls.retries.get(target.name);
@@ -31,9 +33,14 @@ const takeUp: Control = (controlled, now) => {
   const stillHeld = held
     .slice(0, MOST_NAMES)
     .map(({ name }) => `${name} is still held: it does not start before \`refit unhold ${name}\`.`);
+  const stillPinned = skipped
+    .flatMap(({ stage, target }) => pinOf(policy, stage, target, factsOf(snapshot, target)) ?? [])
+    .slice(0, MOST_NAMES)
+    .map(({ message }) => `${message}: it does not start before the pin is removed or changed.`);
+  const still = [...stillHeld, ...stillPinned];
   if (due.length === 0)
     return {
-      said: [`${names} already ${targets.length === 1 ? 'has' : 'have'} a retry.`, ...stillHeld],
+      said: [`${names} already ${targets.length === 1 ? 'has' : 'have'} a retry.`, ...still],
     };
   const value = due.reduce<string | undefined>(
     (text, { name, at }) => withRetry(text, name, rfc3339(at)),
@@ -44,7 +51,7 @@ const takeUp: Control = (controlled, now) => {
     said: [
       `${names} of ${titleOf(view)} will be tried again.`,
       'A node starts when the nodes before it have started and its gates pass.',
-      ...stillHeld,
+      ...still,
     ],
   };
 };
@@ -70,18 +77,17 @@ function skippedOf(controlled: ControlledPlan) {
   const { advice } = view.texts;
   const skipped = withStages(snapshot.rollout)
     .filter(({ target }) => target.state === 'skipped')
-    .filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target))
-    .map(({ target }) => target);
+    .filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target));
   if (skipped.length === 0) return refuse(`${title} has no skipped node`);
   if (advice.retry === undefined)
     return refuse(
       `refit retry cannot retry nodes of ${title}: fix the cause, then ${advice.again(view)}`,
     );
-  const there = skipped.filter((target) => factsOf(snapshot, target).exists);
+  const there = skipped.filter(({ target }) => factsOf(snapshot, target).exists);
   if (there.length > 0) return there;
   return refuse(
     `no skipped node of ${title} exists any more: ${listed(
-      skipped.map(({ name }) => name),
+      skipped.map(({ target }) => target.name),
       MOST_NAMES,
     )}`,
   );

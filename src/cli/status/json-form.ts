@@ -78,6 +78,8 @@ export interface TargetJson
   readonly gone?: boolean | undefined;
   /** The hold that keeps a pending or skipped target from starting. */
   readonly held?: HoldJson | undefined;
+  /** One sentence: which pin of the policy keeps a pending or skipped target from starting. */
+  readonly pinned?: string | undefined;
   /**
    * The number of the wave of the target; the first wave is 1. Absent if the policy has no waves, or if the target
    * belongs to the control plane.
@@ -341,6 +343,7 @@ function targetJson(target: TargetReading): TargetJson {
     installed: isAsBefore ? ran : undefined,
     gone: !target.exists || undefined,
     held: target.held,
+    pinned: target.pinned?.message,
     wayBack: target.wayBack,
     wave: target.wave,
     zone: target.zone,

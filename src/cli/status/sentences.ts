@@ -214,11 +214,15 @@ export function heldLines(held: readonly (HoldJson & { readonly name: string })[
 
 /**
  * Returns a sentence that says why the plan has skipped a target. The reason is not recorded, so the sentence is
- * certain only if the hold of the target still exists.
+ * certain only if the hold or the pin of the target still exists.
  */
-export function sentenceOfSkipped({ name, held }: Pick<TargetJson, 'name' | 'held'>): string {
+export function sentenceOfSkipped({
+  name,
+  held,
+  pinned,
+}: Pick<TargetJson, 'name' | 'held' | 'pinned'>): string {
   const [hold] = held ? heldLines([{ name, ...held }]) : [];
-  return `the plan left it out: ${hold ?? `${name} could not be drained, or was held or pinned then`}`;
+  return `the plan left it out: ${hold ?? pinned ?? `${name} could not be drained, or was held or pinned then`}`;
 }
 
 /** Returns the targets that people hold, each once. */

@@ -9,6 +9,7 @@ import { stoppedTargets } from '../assess/advance.ts';
 import { type Assessment, phaseOf } from '../assess/assess.ts';
 import { isBehind, lastMoment } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
+import { pinOf } from '../gates/not-pinned.ts';
 import { factsOf, hadVersionBefore, labelsOf, nodeNameOf, versionAsked } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import type { Observation, TargetFacts, TargetReport } from '../model/facts.ts';
@@ -77,6 +78,8 @@ export interface TargetReading {
   readonly exists: boolean;
   /** The hold that keeps a pending or skipped target from starting. */
   readonly held: Hold | undefined;
+  /** Why a pin of the policy keeps a pending or skipped target from starting. */
+  readonly pinned: Reason | undefined;
   /** Says whether a target that is done can go back to its earlier version. */
   readonly wayBack: WayBack | undefined;
   /** The number of the wave of the target, from 1; undefined without waves, and for the control plane. */
@@ -147,10 +150,11 @@ function readTarget(
   target: Target,
   refusals: Refusals,
 ): TargetReading {
-  const { snapshot, now } = assessment;
+  const { snapshot, policy, now } = assessment;
   const phase = phaseOf(assessment, stage, target);
   const facts = factsOf(snapshot, target);
   const isThere = facts.isThere || isUpgradedByLaterStage(snapshot.rollout, stage, target);
+  const isLeft = phase === 'pending' || phase === 'skipped';
   const work = workOf(assessment, phase, target, facts);
   return {
     name: target.name,
@@ -171,7 +175,8 @@ function readTarget(
     agent: facts.agent,
     fetchesAhead: phase === 'pending' && facts.prefetch === 'asked',
     exists: facts.exists,
-    held: phase === 'pending' || phase === 'skipped' ? holdNow(facts, now) : undefined,
+    held: isLeft ? holdNow(facts, now) : undefined,
+    pinned: isLeft ? pinOf(policy, stage, target, facts) : undefined,
     wayBack: wayBackOf(assessment, stage, target),
     wave: waveOf(assessment, stage, target),
     zone: ownMember(labelsOf(snapshot, target), ZONE_LABEL) || undefined,

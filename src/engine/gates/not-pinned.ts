@@ -1,5 +1,9 @@
 /** Gate: a policy may pin nodes to a version. A plan with another version continues with the other nodes. */
-import { pinAgainst } from './pins.ts';
+import type { TargetFacts } from '../model/facts.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import type { Stage, Target } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { type Pinned, pinAgainst } from './pins.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 export const notPinned: Gate = {
@@ -17,8 +21,30 @@ export const notPinned: Gate = {
       );
     return wait(
       'Pinned',
-      `${name} is pinned to ${pin.version} by ${field} of UpgradePolicy ${policy.name}, and the plan upgrades to ${stage.version}`,
+      pinnedSentence(name, pin, stage, policy),
       `the pin of UpgradePolicy ${policy.name} is removed or allows ${stage.version}`,
     );
   },
 };
+
+/** Returns why a pin keeps the target from the version of its stage; undefined if none does, or if pins contradict each other. */
+export function pinOf(
+  policy: RolloutPolicy,
+  stage: Stage,
+  { name }: Pick<Target, 'name'>,
+  facts: TargetFacts,
+): Reason | undefined {
+  const pin = pinAgainst(policy, stage, facts);
+  return pin === undefined || pin.conflict !== undefined
+    ? undefined
+    : because('Pinned', pinnedSentence(name, pin, stage, policy));
+}
+
+function pinnedSentence(
+  node: string,
+  pin: Pinned,
+  stage: Pick<Stage, 'version'>,
+  policy: Pick<RolloutPolicy, 'name'>,
+): string {
+  return `${node} is pinned to ${pin.version} by spec.versions.pin[${pin.index}] of UpgradePolicy ${policy.name}, and the plan upgrades to ${stage.version}`;
+}

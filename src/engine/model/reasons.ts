@@ -150,7 +150,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   Completed: null,
   DoneWithFailures: { act: 'fix the cause on each failed node, then run `refit retry` for it' },
   DoneWithSkipped: {
-    act: 'run `refit unhold` for a held node and remove what blocked a drain, then run `refit retry --skipped`',
+    act: 'run `refit unhold` for a held node, remove the pin of a pinned node, and remove what blocked a drain, then run `refit retry --skipped`',
   },
   Stopped: { act: 'fix the failure that `refit why` names, then run `refit retry` for its node' },
   NoTargets: { act: 'correct the node names, the selector or the limit of the plan' },

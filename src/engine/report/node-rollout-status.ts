@@ -119,6 +119,7 @@ export function statusOf(
     progress: `${counts.done}/${counts.total}`,
     percent: percentOf(counts),
     eta: steadyEta(reading.eta, isSame ? before.eta : undefined),
+    wave: currentWave(reading),
     waiting: waitingOf(reading, now),
     checks: steadyChecks(checks, isSame ? before.checks : undefined),
     hooks: withEarlierFailures(hooksShown(findings.hooks), isSame ? before.hooks : undefined, () =>
@@ -134,6 +135,13 @@ export function statusOf(
 /** Returns the versions of the plan as one text. */
 export function shownVersion({ versions }: Pick<PlanReading, 'versions'>): string {
   return clipped(versions.join(', '), LONGEST_VERSION);
+}
+
+/** Returns the first wave with a target that has not ended. If several stages have waves, the first of them counts that is not over. */
+function currentWave(reading: PlanReading): NodeRolloutStatus['wave'] {
+  if (reading.isOver || reading.run === undefined) return undefined;
+  const open = reading.waves().find(({ planned, ended }) => ended < planned);
+  return open && { current: open.ended + 1, total: open.planned };
 }
 
 function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefined {
