@@ -6,7 +6,7 @@ import { ownMember } from '../../util/own-member.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import { stoppedTargets } from '../assess/advance.ts';
 import { type Assessment, phaseOf } from '../assess/assess.ts';
-import { isBehind, lastMoment } from '../assess/ended.ts';
+import { isLastingBehind, lastMoment, mayReportLate } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { factsOf, labelsOf, nodeNameOf } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
@@ -48,7 +48,10 @@ export interface TargetReading {
   readonly wants: string;
   /** The version that the target was signalled with; undefined if it was not signalled, or if nobody knows this version. */
   readonly asked: string | undefined;
-  /** The version that the target runs, as its object says. The version of a kubelet may lack the build. */
+  /**
+   * The version that the target runs, as its object says. The version of a kubelet may lack the build. Undefined also for
+   * a target that has just been upgraded, and whose object still shows an earlier version.
+   */
   readonly ran: string | undefined;
   /** The version that the target ran before its upgrade. */
   readonly from: string | undefined;
@@ -152,7 +155,7 @@ function readTarget(
     since: sinceOf(target, facts, now),
     wants: stage.version,
     asked: facts.asked,
-    ran: facts.version,
+    ran: mayReportLate(snapshot, stage, target, now) ? undefined : facts.version,
     from: reportOf(facts)?.from ?? facts.earlierVersion,
     differs: isOther(assessment, stage, target, facts),
     isThere: isThere && (phase === 'pending' || phase === 'failed'),
@@ -229,14 +232,20 @@ function holdNow({ hold }: TargetFacts, now: number): Hold | undefined {
   return hold !== undefined && isHeld(hold, now) ? hold : undefined;
 }
 
-/** Returns true if a done target does not run the version of its stage: the plan was edited since, or the node is older. */
+/**
+ * Returns true if a done target does not run the version of its stage: the plan was edited since, or the node is older,
+ * although it has had the time to report its new version.
+ */
 function isOther(
-  { snapshot }: Assessment,
+  { snapshot, now }: Assessment,
   stage: Stage,
   target: Target,
   { asked = stage.version }: TargetFacts,
 ): boolean {
-  return target.state === 'done' && (asked !== stage.version || isBehind(snapshot, stage, target));
+  return (
+    target.state === 'done' &&
+    (asked !== stage.version || isLastingBehind(snapshot, stage, target, now))
+  );
 }
 
 /** The step of an agent that rolls back already, because the new version did not work. */
