@@ -147,7 +147,7 @@ export default defineConfig({
         { ...sharedProcess, exclude: [...SMALL_BENCHES, LARGER_MODELS] },
       ),
       // One exploration takes half a minute, and several times as long on a busy machine.
-      project('model', 'computing', ['test/model/**/*.test.ts'], {
+      project('model', 'computing', ['test/model/**/*.test.ts', 'test/truth/explored*.test.ts'], {
         testTimeout: 300_000,
         exclude: [LARGER_MODELS],
       }),

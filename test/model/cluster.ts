@@ -9,13 +9,14 @@ import { HOLD_ANNOTATION } from '../../src/signal/holds.ts';
 import { AGENT_ANNOTATION, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildControlNode, buildNode } from '../support/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { buildPlan, buildUpdate, listed, selected } from '../support/builders/plans.ts';
 import { buildSignal } from '../support/builders/signals.ts';
 import { recorded, statusOf } from '../support/builders/views.ts';
 import { MINUTE, SECOND, T0 } from '../support/clock/times.ts';
 import type { TurningPoint } from './forward-phases.ts';
 import type { Quality } from './host.ts';
 import { ANY_NODE } from './nameless.ts';
+import { ABSENT_ANNOTATION } from './presence.ts';
 import { tellingVersion } from './told-versions.ts';
 
 export interface NodeSpec {
@@ -29,6 +30,8 @@ export interface NodeSpec {
   readonly isHeld: boolean;
   /** True if the policy pins the node to the version that it runs at first. */
   readonly isPinned: boolean;
+  /** True if the node joins only later. */
+  readonly isLate?: boolean;
   /** The wave of a worker, counted from 1; undefined where the policy has no waves. */
   readonly wave: string | undefined;
 }
@@ -46,12 +49,30 @@ export interface Rules {
   readonly hooks?: readonly HookMoment[];
   /** True if the leader rolls a failed run back. */
   readonly rollsBackOnFailure?: boolean;
+  /** True if the edit of an ended plan starts a new run. */
+  readonly restartsEdited?: boolean;
+  /** The number of workers that may fail; that of the configuration if it is absent. */
+  readonly maxFailures?: number;
 }
 
 /**
  * The orders that people may give to a plan, each once and at any moment. Somebody who pauses a plan resumes it later.
  */
-export type Order = 'abort' | 'pause' | 'retry' | 'approve' | 'unhold' | 'retryHooks' | 'editId';
+export type Order =
+  | 'abort'
+  | 'pause'
+  | 'retry'
+  | 'approve'
+  | 'unhold'
+  | 'retryHooks'
+  | 'editId'
+  | 'editVersion'
+  | 'editBoth'
+  | 'reapply'
+  | 'changePolicy'
+  | 'loseNode'
+  | 'joinNode'
+  | 'upgradeByHand';
 
 export interface Configuration {
   /** A short name for tables. */
@@ -126,6 +147,12 @@ export interface Configuration {
   /** The number of workers that may fail before no more targets start. */
   readonly maxFailures: number;
   readonly rules: Rules;
+  /** What the policy requires after somebody has changed it. */
+  readonly changedRules?: Rules;
+  /** True if the object of each node tells the version that the node runs. */
+  readonly tellsVersions?: boolean;
+  /** True if the plan selects all workers, so that a worker may join later. */
+  readonly selectsWorkers?: boolean;
   /** Whether k0s's own agent also runs on every node. If it does, our agent is configured to leave signals to it. */
   readonly theirs: 'off' | 'on';
   /**
@@ -239,8 +266,10 @@ export function secondPlan(configuration: Configuration): Plan | undefined {
   return replacedBy.length > 0 ? planFor(configuration, 2, replacedBy) : undefined;
 }
 
+const EDITS: ReadonlySet<Order> = new Set(['editVersion', 'editBoth']);
+
 function planFor(
-  { nodes, concurrent, rules }: Configuration,
+  { nodes, concurrent, rules, controls, selectsWorkers }: Configuration,
   run: number,
   versions: readonly string[],
 ): Plan {
@@ -248,12 +277,21 @@ function planFor(
     nodes.filter((node) => node.role === role).map(({ name }) => name);
   const targets = {
     controllers: listed(...named('controller')),
-    workers: { ...listed(...named('worker')), limits: { concurrent } },
+    workers: {
+      ...(selectsWorkers === true ? selected() : listed(...named('worker'))),
+      limits: { concurrent },
+    },
   };
   const commands = versions.map((version) => ({ k0supdate: buildUpdate({ version, targets }) }));
   const plan = buildPlan({ id: `run-${run}`, commands });
-  const generation = rules.rollsBackOnFailure === true ? { generation: 1 } : {};
+  const isEdited = controls.some((control) => EDITS.has(control));
+  const generation = rules.rollsBackOnFailure === true || isEdited ? { generation: 1 } : {};
   return { ...plan, metadata: { ...plan.metadata, ...generation, uid: `plan-${run}` } };
+}
+
+/** Reports whether the objects of the nodes tell the versions that the nodes run. */
+export function tellsVersions(configuration: Configuration): boolean {
+  return configuration.tellsVersions === true || maySeeWayBack(configuration);
 }
 
 /** Reports whether the run may be rolled back. In this case decisions depend on the versions that the nodes report. */
@@ -276,13 +314,14 @@ export function objectOf(spec: NodeSpec, configuration: Configuration): KubeObje
     ...(isOfPlan && { [ROLLOUT_ANNOTATION]: 'plan-1/run-1' }),
     ...(isHeld && { [HOLD_ANNOTATION]: 'it is on a call' }),
     ...(isTakenOver(spec, configuration) && signalOfK0s(configuration)),
+    ...(spec.isLate === true && { [ABSENT_ANNOTATION]: 'true' }),
   };
   const labels = {
     ...(isPinned && { [PINNED_LABEL]: 'true' }),
     ...(wave !== undefined && { [WAVE_LABEL]: wave }),
   };
   const told = <T extends KubeObject>(object: T): T =>
-    maySeeWayBack(configuration)
+    tellsVersions(configuration)
       ? tellingVersion(object, versionAtFirst(spec, configuration))
       : object;
   if (role === 'controller') return told(buildControlNode(ANY_NODE, { annotations, labels }));

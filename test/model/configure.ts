@@ -12,7 +12,7 @@ export const OTHER_BUILD = 'v1.36.1+k0s.2';
  * Names that begin with c are controllers; all other names are workers. After a name, a colon precedes the quality of
  * the payload (`w2:dead`), and an at sign precedes the wave (`w2@1`). At the end, an exclamation mark means that
  * somebody else keeps the node cordoned, a circumflex means that somebody holds the node (`w2@1^`), and an equals sign
- * means that the policy pins the node.
+ * means that the policy pins the node. A plus sign means that the node joins only later.
  */
 export function configure(
   name: string,
@@ -48,7 +48,7 @@ export function configure(
 }
 
 function nodeOf(text: string): NodeSpec {
-  const [words = '', wave] = text.replace(/[!^=]$/, '').split('@');
+  const [words = '', wave] = text.replace(/[!^=+]$/, '').split('@');
   const [name = '', payload = 'good'] = words.split(':');
   return {
     name,
@@ -57,6 +57,7 @@ function nodeOf(text: string): NodeSpec {
     isClosed: text.endsWith('!'),
     isHeld: text.endsWith('^'),
     isPinned: text.endsWith('='),
+    ...(text.endsWith('+') && { isLate: true }),
     wave,
   };
 }

@@ -31,6 +31,7 @@ import { type Choice, choicesOf, type Holdings, isFresh, lagOf } from './leader-
 import { named, nameless } from './nameless.ts';
 import { contentOf, objectAt } from './node-state.ts';
 import { type Numbering, once } from './numbering.ts';
+import { isPolicyChanged } from './people.ts';
 import { changeOf } from './plan-words.ts';
 import { wordsFor } from './signal-words.ts';
 
@@ -77,7 +78,6 @@ export class LeaderMoves {
   readonly #configuration: Configuration;
   readonly #contents: Numbering<KubeObject>;
   readonly #leader: Leader;
-  readonly #policy: RolloutPolicy;
   readonly #moves = new Map<string, Promise<readonly LeaderMove[]>>();
   readonly #decisions = new Map<string, Promise<readonly Told[]>>();
   readonly #facts = new Map<string, string>();
@@ -87,7 +87,6 @@ export class LeaderMoves {
     this.#configuration = configuration;
     this.#contents = contents;
     this.#leader = leader;
-    this.#policy = policyFor(configuration);
   }
 
   async of(holdings: Holdings): Promise<readonly LeaderMove[]> {
@@ -182,7 +181,7 @@ export class LeaderMoves {
         down,
         now,
         watchedMs,
-        policy: this.#policy,
+        policy: policyFor(this.#configuration, this.#planAt(planSeen)),
       });
       return this.#told(deeds, current, newest);
     });
@@ -256,10 +255,14 @@ export class LeaderMoves {
 }
 
 /**
- * Sets only the deadline of the whole target. The steps have no deadlines, because the time between two moments of the
+ * Returns the policy of the plan. Sets only the deadline of the whole target. The steps have no deadlines, because the time between two moments of the
  * model's clock has no fixed length.
  */
-function policyFor({ nodes, targetDeadlineMs, maxFailures, rules }: Configuration): RolloutPolicy {
+export function policyFor(configuration: Configuration, plan: Plan): RolloutPolicy {
+  const { nodes, targetDeadlineMs, changedRules } = configuration;
+  const rules =
+    changedRules !== undefined && isPolicyChanged(plan) ? changedRules : configuration.rules;
+  const { maxFailures = configuration.maxFailures } = rules;
   const ms = Infinity;
   const stepDeadlines = { answer: ms, download: ms, drain: ms, apply: ms, restart: ms, ready: ms };
   const inWave = (wave: number): WaveRule => ({
@@ -279,6 +282,7 @@ function policyFor({ nodes, targetDeadlineMs, maxFailures, rules }: Configuratio
     ...(rules.hooks && { hooks: rules.hooks.map(hookAt) }),
     ...(rules.pausesOnFailure === true && { pausesOnFailure: true }),
     ...(rules.rollsBackOnFailure === true && { rollsBackOnFailure: true }),
+    ...(rules.restartsEdited === true && { restartsEdited: true }),
   };
 }
 

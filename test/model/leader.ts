@@ -29,6 +29,7 @@ import { StatusError } from '../../src/kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts';
 import { knowledgeOf } from '../support/builders/knowledge.ts';
 import { decisionsOn } from './people.ts';
+import { isPresent } from './presence.ts';
 
 /** Everything on which a decision depends. It does not matter which process decides. */
 export interface LeaderView {
@@ -153,7 +154,11 @@ export const realLeader = leaderWith(autopilot);
  */
 export function viewsOfRoles({ controller, worker }: LeaderView['objects']): Views {
   const empty = autopilot.watched.map(({ resource }) => [resource, NOTHING] as const);
-  return viewsOf([...empty, [controlNodes, viewOf(controller)], [nodes, viewOf(worker)]]);
+  return viewsOf([
+    ...empty,
+    [controlNodes, viewOf(controller.filter(isPresent))],
+    [nodes, viewOf(worker.filter(isPresent))],
+  ]);
 }
 
 function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
@@ -162,6 +167,10 @@ function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {
     list: () => [...objects],
     resourceVersion: () => undefined,
   };
+}
+
+function notFound(name: string): StatusError {
+  return new StatusError({ kind: 'Status', code: 404, reason: 'NotFound', details: { name } });
 }
 
 /** A client with only the requests that a leader makes. Any other request is a TypeError. */
@@ -181,6 +190,7 @@ function catchingClient(
       const lease: KubeObject = { metadata: { name, labels } };
       if (plural === leases.plural) return await Promise.resolve(lease as T);
       const found = plural === plans.plural ? current : newest.get(name);
+      if (found !== undefined && !isPresent(found)) return await Promise.reject(notFound(name));
       return await Promise.resolve(found as T);
     },
     replace: async ({ plural }, object) => {

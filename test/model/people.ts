@@ -28,10 +28,19 @@ export interface Ordered {
  */
 const APPROVED_ANNOTATION = 'model/approved';
 
+/** Says that the policy of the plan was changed. In the model, the policy is a part of the plan, as the approval is. */
+const POLICY_ANNOTATION = 'model/policy';
+
 const EDITED_ID = 'run-edited';
+export const EDITED_VERSION = 'v1.36.4+k0s.0';
+const APPLIED_AGAIN = 'plan-1-again';
 
 export function isApproved(plan: Plan): boolean {
   return annotationOf(plan, APPROVED_ANNOTATION) !== undefined;
+}
+
+export function isPolicyChanged(plan: Plan): boolean {
+  return annotationOf(plan, POLICY_ANNOTATION) !== undefined;
 }
 
 /** Returns those parts of the plan's NodeRollout that people write. */
@@ -94,8 +103,33 @@ const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = 
     };
     return [{ label: 'somebody edits the id of the plan', fair: false, plan: edited }];
   },
-  /** This order is written to the nodes, not to the plan. */
+  editVersion: (plan) => editedOnce(plan, 'version', { version: EDITED_VERSION }),
+  editBoth: (plan) =>
+    editedOnce(plan, 'id and the version', { version: EDITED_VERSION, id: EDITED_ID }),
+  reapply(plan) {
+    const { uid, generation } = plan.metadata;
+    if (uid === APPLIED_AGAIN) return [];
+    const { annotations: _annotations, ...kept } = plan.metadata;
+    const metadata = { ...kept, uid: APPLIED_AGAIN, ...(generation && { generation: 1 }) };
+    const { status: _status, ...described } = plan;
+    return [
+      {
+        label: 'somebody deletes the plan and applies it again',
+        fair: false,
+        plan: { ...described, metadata },
+      },
+    ];
+  },
+  changePolicy(plan) {
+    if (isPolicyChanged(plan)) return [];
+    const changed = annotated(plan, POLICY_ANNOTATION, 'changed');
+    return [{ label: 'somebody changes the policy', fair: false, plan: changed }];
+  },
+  // These orders concern nodes, not the plan.
   unhold: () => [],
+  loseNode: () => [],
+  joinNode: () => [],
+  upgradeByHand: () => [],
   /**
    * Orders another attempt for targets that failed at an earlier moment of the model's clock. Within one moment there
    * is no order of events.
@@ -118,6 +152,28 @@ const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = 
     });
   },
 };
+
+/** Returns the edit of the plan, unless the plan has the edited version already. */
+function editedOnce(
+  plan: Plan,
+  words: string,
+  edit: { readonly version: string; readonly id?: string },
+): Ordered[] {
+  const { version } = edit;
+  const { spec, metadata } = plan;
+  if (spec.commands.some(({ k0supdate }) => k0supdate?.version === version)) return [];
+  const commands = spec.commands.map((command) => ({
+    ...command,
+    ...(command.k0supdate && { k0supdate: { ...command.k0supdate, version } }),
+  }));
+  const generation = (metadata.generation ?? 1) + 1;
+  const edited: Plan = {
+    ...plan,
+    metadata: { ...metadata, generation },
+    spec: { ...spec, ...(edit.id !== undefined && { id: edit.id }), commands },
+  };
+  return [{ label: `somebody edits the ${words} of the plan`, fair: false, plan: edited }];
+}
 
 function annotationOf({ metadata }: Plan, name: string): string | undefined {
   return metadata.annotations?.[name];

@@ -23,8 +23,16 @@ import { type Numbering, once } from './numbering.ts';
 import { recordedIn } from './plan-words.ts';
 
 /** Returns the properties that alike nodes must have in common. */
-export function kindOf({ role, payload, isClosed, isHeld, isPinned, wave }: NodeSpec): string {
-  return [role, payload, isClosed, isHeld, isPinned, wave].join('/');
+export function kindOf({
+  role,
+  payload,
+  isClosed,
+  isHeld,
+  isPinned,
+  isLate,
+  wave,
+}: NodeSpec): string {
+  return [role, payload, isClosed, isHeld, isPinned, isLate, wave].join('/');
 }
 
 /** For each new place, the old place of the node that moves there. */

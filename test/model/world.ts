@@ -4,8 +4,7 @@ import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
 import { controlsOn as readControls } from '../../src/engine/model/controls.ts';
 import { rolledBackBy } from '../../src/engine/model/earlier-versions.ts';
-import { type KubeObject, withoutAnnotations } from '../../src/kube/resources.ts';
-import { HOLD_ANNOTATION, holdOn } from '../../src/signal/holds.ts';
+import type { KubeObject } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Configuration, NodeSpec } from './cluster.ts';
 import {
@@ -15,6 +14,7 @@ import {
   objectOf,
   qualityOn,
   secondPlan,
+  tellsVersions,
   versionAtFirst,
 } from './cluster.ts';
 import type { Edge, Invariant, Model } from './explorer.ts';
@@ -28,9 +28,10 @@ import { realLeader } from './leader.ts';
 import type { LeaderMove } from './leader-moves.ts';
 import { LeaderMoves } from './leader-moves.ts';
 import { named } from './nameless.ts';
+import { changesOf } from './node-changes.ts';
 import { isUnsettled } from './node-predicates.ts';
 import type { NodeState } from './node-state.ts';
-import { contentOf, freshNode, objectAt, written } from './node-state.ts';
+import { contentOf, freshNode, objectAt } from './node-state.ts';
 import { Numbering, once } from './numbering.ts';
 import { controlsOn, isApproved as isApprovedIn } from './people.ts';
 import { NodeKind, Place } from './place.ts';
@@ -55,6 +56,17 @@ const REAL: Parts = {
   ownAgentFacts: realOwnAgentFacts,
   placeToFetch: realPlaceToFetch,
 };
+
+/** What is visible in a state, and its truth. */
+export interface Seen {
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** The plan as it is on the API server. */
+  readonly plan: Plan;
+  /** The numbers of the newest contents: of the plan, and of the object of each node. Equal objects have equal numbers. */
+  readonly contents: readonly number[];
+  readonly glance: Glance;
+}
 
 export class World implements Model {
   readonly initial: string;
@@ -92,7 +104,7 @@ export class World implements Model {
         othersCordon,
         fetchesAhead,
         podsReturn,
-        tellsVersion: maySeeWayBack(configuration),
+        tellsVersion: tellsVersions(configuration),
         theirs,
         ownAgent,
       };
@@ -196,12 +208,26 @@ export class World implements Model {
         });
       }
     }
-    edges.push(...this.#writesOfPeople(state), ...this.#endsOfHolds(state));
+    edges.push(...this.#writesOfPeople(state), ...this.#changesOfNodes(state));
     const decisions = this.#decisionsOfPeople(state);
     if (!this.#isBeforeTurn(text)) return [...edges, ...decisions].filter(({ to }) => to !== text);
     const straight = edges.filter(({ fair }) => fair);
     const turns = this.#isAtTurningPoint(state) ? decisions : [];
     return [...straight, ...turns].filter(({ to }) => to !== text);
+  }
+
+  /** Returns everything that surfaces may read in the state, and the glance, which has what no surface may read. */
+  seen(text: string): Seen {
+    const { time, plan } = unpack(text);
+    const glance = this.#look(text);
+    return {
+      now: this.#configuration.times[time] ?? 0,
+      plan: objectAt(this.#contents, this.#plans.valueOf(plan)) as Plan,
+      contents: [this.#plans.valueOf(plan), ...glance.nodes.map(({ versions }) => versions)].map(
+        (versions) => versions.at(-1) ?? 0,
+      ),
+      glance,
+    };
   }
 
   /** Reports whether the roll-back plan has replaced the plan. */
@@ -312,16 +338,18 @@ export class World implements Model {
     return wayBackOf(plan, objects, this.#configuration);
   }
 
-  #endsOfHolds(state: State): Edge[] {
-    if (!this.#configuration.controls.includes('unhold')) return [];
-    return this.#places.flatMap(({ spec }, place) => {
-      const node = this.#nodes.valueOf(state.nodes[place] ?? 0);
-      const object = objectAt(this.#contents, node.versions);
-      if (holdOn(object) === undefined) return [];
-      const free = contentOf(this.#contents, withoutAnnotations(object, HOLD_ANNOTATION));
-      const to = this.#moved(state, place, this.#nodes.numberOf(written(node, free)), 0);
-      return [{ label: `somebody ends the hold of ${spec.name}`, fair: false, to: pack(to) }];
-    });
+  /** Returns what people and machines may do to nodes besides the plan. */
+  #changesOfNodes(state: State): Edge[] {
+    const { controls } = this.#configuration;
+    return this.#places.flatMap(({ spec }, place) =>
+      changesOf(this.#nodes.valueOf(state.nodes[place] ?? 0), controls, this.#contents).map(
+        ({ words, to }) => ({
+          label: `${words} ${spec.name}`,
+          fair: false,
+          to: pack(this.#moved(state, place, this.#nodes.numberOf(to), 0)),
+        }),
+      ),
+    );
   }
 
   /** Returns the requests that are still in flight after another plan is applied. */

@@ -150,7 +150,7 @@ function nodesOf(plan: ShownPlan, now: number): NodeState[] {
         : [];
       const row = failed
         ? sentences.failedRow(plan, target, now)
-        : sentences.rowOf(target, wait, now);
+        : sentences.rowOf(plan, target, wait, now);
       const version = sentences.wantedVersion(plan, stage, target);
       return {
         name: target.name,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { textsOf } from '../../../test/support/builders/dialects.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { ShownPlan, TargetJson } from './json-form.ts';
-import { percentOf, remainingOf, waitLines } from './sentences.ts';
+import { percentOf, remainingOf, rowOf, waitLines } from './sentences.ts';
 import { renderPlan } from './text.ts';
 
 const done = (name: string, ...spent: number[]): TargetJson => ({
@@ -175,4 +175,12 @@ test.each([60, 66, 80])('%d columns: a bar that does not fit is counts instead',
 test('a wide table in a narrow terminal has no empty lines', () => {
   const lines = renderPlan(planOf([open(LONG), open('w2')]), 'wide', T0 + MINUTE, medium(60));
   expect(lines.filter((line) => line.trim() === '')).toEqual([]);
+});
+
+test.each([
+  ['an upgrade', {}, 'upgraded, verifying'],
+  ['a roll-back', { rollsBackRun: 'uid/id0' }, 'rolled back, verifying'],
+])('a node of %s that is verified is called by what was done to it', (_, more, state) => {
+  const target: TargetJson = { name: 'w1', phase: 'verifying', since: later(0) };
+  expect(rowOf(planOf([target], more), target, undefined, T0).state).toBe(state);
 });

@@ -27,21 +27,30 @@ export function sentenceOf({ name, state, age: time, message }: TargetRow): stri
   return `${name} ${state}${time === '' ? '' : ` (${time})`}${message === '' ? '' : `: ${message}`}`;
 }
 
-export function rowOf(target: TargetJson, wait: Wait | undefined, now: number): TargetRow {
+export function rowOf(
+  plan: Pick<ShownPlan, 'rollsBackRun'>,
+  target: TargetJson,
+  wait: Wait | undefined,
+  now: number,
+): TargetRow {
   const { name, since, phase } = target;
   // The age is left out if the record does not contain the time at which the target reached this phase.
   const isUnknown = phase === 'intended' && Date.parse(since) >= now;
   return {
     name,
-    state: stateOf(target),
+    state: stateOf(plan, target),
     age: isUnknown ? '' : age(since, now),
     message: messageOf(target, wait),
   };
 }
 
-function stateOf({ phase, step = phase }: TargetJson): string {
+function stateOf(
+  { rollsBackRun }: Pick<ShownPlan, 'rollsBackRun'>,
+  { phase, step = phase }: TargetJson,
+): string {
   if (phase === 'intended') return 'starting';
-  if (phase === 'verifying') return 'upgraded, verifying';
+  if (phase === 'verifying')
+    return `${rollsBackRun === undefined ? 'upgraded' : 'rolled back'}, verifying`;
   if (phase === 'failed') return step === phase ? phase : `failed at ${step}`;
   return step;
 }
@@ -86,17 +95,20 @@ export function movingRows(plan: ShownPlan, now: number): TargetRow[] {
   const waits = waitsByTarget(plan);
   const moving = targetsOf(plan).filter(isMoving);
   if (moving.length <= FEW)
-    return moving.map((target) => rowOf(target, waits.get(target.name), now));
+    return moving.map((target) => rowOf(plan, target, waits.get(target.name), now));
   const groups = Map.groupBy(moving, (target) => {
     const wait = waits.get(target.name);
-    return `${stateOf(target)} ${wait?.gate === target.phase ? '' : wait?.reason.code}`;
+    return `${stateOf(plan, target)} ${wait?.gate === target.phase ? '' : wait?.reason.code}`;
   });
   return [...groups.values()]
     .map((members) => members.toSorted(byAge))
     .toSorted(([a], [b]) => (a && b ? byAge(a, b) : 0))
     .flatMap(([first, ...others]) =>
       first
-        ? { ...rowOf(first, waits.get(first.name), now), name: andMore(first.name, others.length) }
+        ? {
+            ...rowOf(plan, first, waits.get(first.name), now),
+            name: andMore(first.name, others.length),
+          }
         : [],
     );
 }
@@ -118,7 +130,7 @@ export function failedRows(plan: ShownPlan, now: number): TargetRow[] {
  * failed hook of the target, or else it says where to look.
  */
 export function failedRow(plan: ShownPlan, target: TargetJson, now: number): TargetRow {
-  const row = rowOf(target, undefined, now);
+  const row = rowOf(plan, target, undefined, now);
   const events = `the reason is not recorded; Events may have it: kubectl get events -A --field-selector involvedObject.name=${row.name}`;
   const message = failedHook(plan, target) ?? events;
   return row.message === '' ? { ...row, message } : row;

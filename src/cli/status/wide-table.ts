@@ -11,7 +11,7 @@ export function wideTable(plan: ShownPlan, now: number, { width }: Medium): stri
     stage.targets.map((target) => {
       const { role, active } = stage;
       const wait = active ? waits.get(target.name) : undefined;
-      const { name, state, age: time, message } = sentences.rowOf(target, wait, now);
+      const { name, state, age: time, message } = sentences.rowOf(plan, target, wait, now);
       const agent = hasAgents ? [target.agent?.title ?? '-'] : [];
       return [
         name,

@@ -4,6 +4,7 @@
  */
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
+import { mayBePartOf } from '../../versions/release-parts.ts';
 import { factsOf, versionAsked } from '../gates/types.ts';
 import { editedClause } from '../model/edited-clause.ts';
 import type { TargetFacts } from '../model/facts.ts';
@@ -206,10 +207,8 @@ function correctedDownload({ phase, reason, stages }: Rollout): string | undefin
 }
 
 function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
-  const behind = withStages(snapshot.rollout).filter(
-    ({ stage, target }) =>
-      isBehind(snapshot, stage, target) &&
-      now - Date.parse(lastMoment(target, factsOf(snapshot, target))) >= REPORT_MS,
+  const behind = withStages(snapshot.rollout).filter(({ stage, target }) =>
+    isLastingBehind(snapshot, stage, target, now),
   );
   const sentences = behind.map(({ stage, target }) => {
     const facts = factsOf(snapshot, target);
@@ -249,11 +248,41 @@ export function timeIn(text: string): number {
   return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time;
 }
 
+/** Returns true if the target runs an older version than its plan asks for, and has had the time to report its new version. */
+export function isLastingBehind(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  now: number,
+): boolean {
+  return isBehind(snapshot, stage, target) && hasHadTime(snapshot, target, now);
+}
+
+/**
+ * Returns true if the target has just been upgraded, and its object still shows another version. Then nobody knows
+ * which version it runs.
+ */
+export function mayReportLate(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  now: number,
+): boolean {
+  const facts = factsOf(snapshot, target);
+  if (target.state !== 'done' || facts.version === undefined) return false;
+  const isNew = mayBePartOf(facts.version, versionAsked(facts, stage));
+  return !isNew && !hasHadTime(snapshot, target, now);
+}
+
+function hasHadTime(snapshot: Snapshot, target: Target, now: number): boolean {
+  return now - Date.parse(lastMoment(target, factsOf(snapshot, target))) >= REPORT_MS;
+}
+
 /**
  * Returns true if the target runs an older version than its plan asks for. If several stages name the target, only the last of them
  * counts.
  */
-export function isBehind(snapshot: Snapshot, stage: Stage, target: Target): boolean {
+function isBehind(snapshot: Snapshot, stage: Stage, target: Target): boolean {
   return (
     factsOf(snapshot, target).isBehind && !isUpgradedByLaterStage(snapshot.rollout, stage, target)
   );

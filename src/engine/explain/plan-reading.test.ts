@@ -6,7 +6,7 @@ import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
-import { later, T0 } from '../../../test/support/clock/times.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import type { RecordedState } from '../model/rollout.ts';
@@ -101,4 +101,15 @@ test('after the end, a target differs if it runs a newer version, but a virtual 
   };
   expect(differing('done')).toEqual([false, true, false]);
   expect(differing('running')).toEqual([false, false, false]);
+});
+
+test.each([
+  ['right after its upgrade', later(0), undefined],
+  ['two minutes after its upgrade', later(-2 * MINUTE), 'v1.35.0+x'],
+])('the version that a kubelet shows: a node that shows the old version %s', (_, since, ran) => {
+  const stage = buildStage('worker', [{ ...buildTarget('w1', 'done'), since }]);
+  const facts = { version: 'v1.35.0+x', asked: 'v1.36.0+x.1', isBehind: true };
+  const snapshot = buildSnapshot(buildRollout([stage]), { w1: facts });
+  const [read] = readForPeople(snapshot, buildPolicy(), T0).stages();
+  expect(read?.targets[0]?.ran).toBe(ran);
 });

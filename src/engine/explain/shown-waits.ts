@@ -18,7 +18,7 @@ interface ShownWaitsInput {
   readonly upcoming: Rollout;
 }
 
-/** Returns the waits to show. For a new plan that is about to end, returns no waits. */
+/** Returns the waits to show. A new plan that is about to end, and a target that is about to fail, have no waits. */
 export function shownWaits(
   { snapshot, upcoming, policy }: ShownWaitsInput,
   waits: readonly Wait[],
@@ -26,10 +26,22 @@ export function shownWaits(
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const ends = stepEnds(snapshot, policy);
   const inProgress = new Set(targetsIn(snapshot.rollout, 'intended').map(({ name }) => name));
+  const failing = failingNow(snapshot.rollout, upcoming);
   return waits
+    .filter(({ target }) => target === undefined || !failing.has(target))
     .map((wait) => (isVague(wait, inProgress) ? hookWait(snapshot, policy, wait) : wait))
     .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
+}
+
+/**
+ * Returns the names of the targets whose failure the controller would record next. They wait for nothing any more, and
+ * the reading shows why they failed.
+ */
+function failingNow(present: Rollout, upcoming: Rollout): ReadonlySet<string> {
+  const before = new Set(targetsIn(present, 'failed').map(({ key }) => key));
+  const failing = targetsIn(upcoming, 'failed').filter(({ key }) => !before.has(key));
+  return new Set(failing.map(({ name }) => name));
 }
 
 /** The phases of targets in progress. A wait whose gate is one of them says only that the target is in progress. */

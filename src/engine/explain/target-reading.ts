@@ -7,7 +7,7 @@ import { isOlder } from '../../versions/release-parts.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import { stoppedTargets } from '../assess/advance.ts';
 import { type Assessment, phaseOf } from '../assess/assess.ts';
-import { isBehind, lastMoment } from '../assess/ended.ts';
+import { isLastingBehind, lastMoment, mayReportLate } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { pinOf } from '../gates/not-pinned.ts';
 import { factsOf, hadVersionBefore, labelsOf, nodeNameOf, versionAsked } from '../gates/types.ts';
@@ -52,7 +52,10 @@ export interface TargetReading {
   readonly wants: string;
   /** The version that the target was signalled with; undefined if it was not signalled, or if nobody knows this version. */
   readonly asked: string | undefined;
-  /** The version that the target runs, as its object says. The version of a kubelet may lack the build. */
+  /**
+   * The version that the target runs, as its object says. The version of a kubelet may lack the build. Undefined also for
+   * a target that has just been upgraded, and whose object still shows an earlier version.
+   */
   readonly ran: string | undefined;
   /** The version that the target ran before its upgrade. */
   readonly from: string | undefined;
@@ -164,7 +167,7 @@ function readTarget(
     since: sinceOf(target, facts, now),
     wants: stage.version,
     asked: facts.asked,
-    ran: facts.version,
+    ran: mayReportLate(snapshot, stage, target, now) ? undefined : facts.version,
     from: reportOf(facts)?.from ?? facts.earlierVersion,
     hadVersion: target.state === 'done' && hadVersionBefore(facts, stage),
     differs: isOther(assessment, stage, target, facts),
@@ -245,10 +248,10 @@ function holdNow({ hold }: TargetFacts, now: number): Hold | undefined {
 
 /**
  * Returns true if a done target does not run the version of its stage: the plan was edited since, or the node is older,
- * or somebody has upgraded it further after the end of the run.
+ * although it has had the time to report its new version, or somebody has upgraded it further after the end of the run.
  */
 function isOther(
-  { snapshot }: Assessment,
+  { snapshot, now }: Assessment,
   stage: Stage,
   target: Target,
   facts: TargetFacts,
@@ -256,7 +259,7 @@ function isOther(
   if (target.state !== 'done') return false;
   return (
     versionAsked(facts, stage) !== stage.version ||
-    isBehind(snapshot, stage, target) ||
+    isLastingBehind(snapshot, stage, target, now) ||
     isAhead(snapshot, stage, target, facts)
   );
 }
