@@ -70,10 +70,15 @@ function scene(name: string, given: Given): Scene {
   };
 }
 
-export async function requestUpdate(stage: Stage, name: string, version = TO): Promise<void> {
+export async function requestUpdate(
+  stage: Stage,
+  name: string,
+  version = TO,
+  uid = `machine-of-${name}`,
+): Promise<void> {
   const node = await stage.client.get(nodes, name);
   const update = {
-    uid: `machine-of-${name}`,
+    uid,
     machine: `fleet/machine-of-${name}`,
     version,
     role: 'worker',

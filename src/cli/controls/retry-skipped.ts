@@ -1,5 +1,5 @@
 /** Implements `refit retry --skipped`: makes a plan upgrade all nodes that it has skipped. */
-import { pinOf } from '../../engine/gates/not-pinned.ts';
+import { pinOf } from '../../engine/gates/pins.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import { isUpgradedByLaterStage, targetsIn, withStages } from '../../engine/model/rollout.ts';

@@ -7,7 +7,7 @@ import { listed, listedSentences } from '../../util/phrases.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { factsOf, versionAsked } from '../gates/types.ts';
 import { editedClause } from '../model/edited-clause.ts';
-import type { TargetFacts } from '../model/facts.ts';
+import type { TargetFacts, TargetReport } from '../model/facts.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
   isFinal,
@@ -270,8 +270,16 @@ export function mayReportLate(
 ): boolean {
   const facts = factsOf(snapshot, target);
   if (target.state !== 'done' || facts.version === undefined) return false;
+  const from = reportOf(facts)?.from ?? facts.earlierVersion;
   const isNew = mayBePartOf(facts.version, versionAsked(facts, stage));
-  return !isNew && !hasHadTime(snapshot, target, now);
+  // A version that is neither the new one nor the earlier one was installed by somebody else.
+  if (isNew || (from !== undefined && !mayBePartOf(facts.version, from))) return false;
+  return !hasHadTime(snapshot, target, now);
+}
+
+/** Returns what the target itself has reported; undefined if it has reported nothing. */
+export function reportOf({ observation }: TargetFacts): TargetReport | undefined {
+  return observation.kind === 'none' ? undefined : observation.report;
 }
 
 function hasHadTime(snapshot: Snapshot, target: Target, now: number): boolean {

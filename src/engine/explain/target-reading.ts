@@ -7,9 +7,9 @@ import { isOlder } from '../../versions/release-parts.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import { stoppedTargets } from '../assess/advance.ts';
 import { type Assessment, phaseOf } from '../assess/assess.ts';
-import { isLastingBehind, lastMoment, mayReportLate } from '../assess/ended.ts';
+import { isLastingBehind, lastMoment, mayReportLate, reportOf } from '../assess/ended.ts';
 import { failureOf } from '../assess/target-failures.ts';
-import { pinOf } from '../gates/not-pinned.ts';
+import { pinOf } from '../gates/pins.ts';
 import { factsOf, hadVersionBefore, labelsOf, nodeNameOf, versionAsked } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import type { Observation, TargetFacts, TargetReport } from '../model/facts.ts';
@@ -196,10 +196,6 @@ function sinceOf(target: Target, facts: TargetFacts, now: number): string {
 
 function isOpen({ state }: Target): boolean {
   return state === 'intended' || state === 'pending';
-}
-
-function reportOf({ observation }: TargetFacts): TargetReport | undefined {
-  return observation.kind === 'none' ? undefined : observation.report;
 }
 
 function workOf(

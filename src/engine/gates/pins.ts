@@ -5,7 +5,8 @@
 import { matchesLabels } from '../../kube/selectors.ts';
 import { compareVersionTexts, parseVersion, withPlusSign } from '../../util/version.ts';
 import type { TargetFacts } from '../model/facts.ts';
-import type { Stage } from '../model/rollout.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import type { Stage, Target } from '../model/rollout.ts';
 import type { Pin, RolloutPolicy } from '../policy/rollout-policy.ts';
 
 /**
@@ -55,4 +56,27 @@ function allows(pin: string, version: string): boolean {
 /** Returns true if both texts name the same version. The tag of an image has a dash in place of the plus sign. */
 export function isSameVersion(a: string, b: string): boolean {
   return a === b || compareVersionTexts(withPlusSign(a), withPlusSign(b)) === 0;
+}
+
+/** Returns why a pin keeps the target from the version of its stage; undefined if none does, or if pins contradict each other. */
+export function pinOf(
+  policy: RolloutPolicy,
+  stage: Stage,
+  { name }: Pick<Target, 'name'>,
+  facts: TargetFacts,
+): Reason | undefined {
+  const pin = pinAgainst(policy, stage, facts);
+  return pin === undefined || pin.conflict !== undefined
+    ? undefined
+    : because('Pinned', pinnedSentence(name, pin, stage, policy));
+}
+
+/** Says to which version a pin of the policy pins the node. */
+export function pinnedSentence(
+  node: string,
+  pin: Pinned,
+  stage: Pick<Stage, 'version'>,
+  policy: Pick<RolloutPolicy, 'name'>,
+): string {
+  return `${node} is pinned to ${pin.version} by spec.versions.pin[${pin.index}] of UpgradePolicy ${policy.name}, and the plan upgrades to ${stage.version}`;
 }
