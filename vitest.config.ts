@@ -122,6 +122,8 @@ const LONG_ATTACKS = [
  * two cores.
  */
 const LARGER_MODELS = 'test/{model,scenes}/second-tier/*.test.ts';
+/** These tests explore states, too, and judge what Refit says in them. */
+const SAID_IN_STATES = 'test/truth/explored*.test.ts';
 const SMALL_BENCHES = ['fleet/fleet', 'capi/measure', 'rollback/measure'].map(
   (name) => `bench/${name}.test.ts`,
 );
@@ -144,10 +146,10 @@ export default defineConfig({
           '{src,sandbox,tools,bench}/**/*.test.ts',
           'test/{repo,dialects,faults,toy,support,parity,scenes,truth}/**/*.test.ts',
         ],
-        { ...sharedProcess, exclude: [...SMALL_BENCHES, LARGER_MODELS] },
+        { ...sharedProcess, exclude: [...SMALL_BENCHES, LARGER_MODELS, SAID_IN_STATES] },
       ),
       // One exploration takes half a minute, and several times as long on a busy machine.
-      project('model', 'computing', ['test/model/**/*.test.ts', 'test/truth/explored*.test.ts'], {
+      project('model', 'computing', ['test/model/**/*.test.ts', SAID_IN_STATES], {
         testTimeout: 300_000,
         exclude: [LARGER_MODELS],
       }),

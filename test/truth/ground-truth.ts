@@ -35,8 +35,6 @@ export class GroundTruth {
   readonly rollBacks = new Map<string, number>();
   /** True while a leader runs. */
   isLed = true;
-  /** True while the plan has an order to pause. */
-  isPaused = false;
 
   readonly #ran = new Map<string, string[]>();
 

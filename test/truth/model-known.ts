@@ -12,11 +12,6 @@ export interface KnownUntruth {
 
 export const KNOWN: readonly KnownUntruth[] = [
   {
-    row: 'condition Waiting: only for a free slot, although nothing waits for one',
-    invariant: 'awaited-exists',
-    told: /^nothing waits for a slot/,
-  },
-  {
     row: 'condition Waiting: only for a free slot, although the plan is paused',
     invariant: 'stop-is-told',
     told: /^the NodeRollout tells no wait$/,
@@ -35,16 +30,6 @@ export const KNOWN: readonly KnownUntruth[] = [
     row: 'id of a running Plan is edited',
     invariant: 'runs-are-admitted',
     told: /run-edited|^plan-1\/run-1 is not listed$/,
-  },
-  {
-    row: 'no targets, or 1 of 3 done and 2 left out',
-    invariant: 'done-is-all',
-    told: /which is not said: every target is done$/,
-  },
-  {
-    row: 'no targets, or 1 of 3 done and 2 left out',
-    invariant: 'counts-add-up',
-    told: /^every target is told as done, but only/,
   },
   {
     row: 'two commands: the first one tells its own version as the present one',

@@ -82,7 +82,7 @@ export async function play(
     const untruth = firstUntruth(witnessed);
     if (untruth === undefined) continue;
     return {
-      untruth: { ...untruth, steps: done.slice(1) },
+      untruth: { ...untruth, steps: done.filter((each) => each !== FIRST && each !== LAST) },
       renderings,
       operations: namesOf(done),
       found,

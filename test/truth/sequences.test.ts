@@ -5,21 +5,24 @@ import { ALL_LABS } from './labs/all.ts';
 import { PLANTED } from './planted-untruths.ts';
 import { play, printUntruth, sequenceOf, shorten } from './sequence.ts';
 
-/** The seeds of each lab. `npm run safety` plays many more. */
-const SEEDS = WHOLE ? 10 : 2;
+/** The seeds of each lab in a whole run. */
+const WHOLE_SEEDS = Array.from({ length: 20 }, (_, index) => index + 1);
 
 test.each(ALL_LABS)(
   'every surface of $dialect is true after each operation, and every planted untruth is found',
   async (lab) => {
     const found = new Set<string>();
-    for (let seed = 1; seed <= SEEDS; seed++) {
+    for (const seed of WHOLE ? WHOLE_SEEDS : lab.seeds) {
       const steps = sequenceOf(lab, seed);
       const played = await play(lab, seed, steps, PLANTED);
       if (played.untruth !== undefined)
         expect.fail(printUntruth(lab, seed, await shorten(lab, seed, played.untruth)));
       for (const name of played.found) found.add(name);
     }
-    expect(PLANTED.map(({ name }) => name).filter((name) => !found.has(name))).toEqual([]);
+    const planted = PLANTED.filter(
+      ({ isOfOnePlan }) => isOfOnePlan !== true || lab.hasSeveralPlans !== true,
+    );
+    expect(planted.map(({ name }) => name).filter((name) => !found.has(name))).toEqual([]);
   },
   600_000,
 );

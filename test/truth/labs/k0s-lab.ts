@@ -171,6 +171,7 @@ const OPERATIONS: readonly Operation[] = [
 
 export const K0S_LAB: Lab = {
   dialect: 'k0s',
+  seeds: [2],
   open,
   witness,
   operations: OPERATIONS,

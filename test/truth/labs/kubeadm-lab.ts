@@ -115,6 +115,7 @@ const OPERATIONS: readonly Operation[] = [
 
 export const KUBEADM_LAB: Lab = {
   dialect: 'kubeadm',
+  seeds: [11],
   open,
   witness,
   operations: OPERATIONS,

@@ -20,6 +20,10 @@ export interface Operation {
 /** A dialect with a small cluster. */
 export interface Lab {
   readonly dialect: string;
+  /** The seeds that `npm test` plays. Together they find every planted untruth. */
+  readonly seeds: readonly number[];
+  /** True if each node has a plan of its own. */
+  readonly hasSeveralPlans?: true;
   /** Creates the cluster and starts everything that runs in it, with a plan that has just been applied. */
   readonly open: (scenery: Scenery) => Promise<void>;
   readonly operations: readonly Operation[];

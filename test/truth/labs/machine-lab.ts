@@ -2,6 +2,7 @@
 import { NODE_ANNOTATIONS } from '../../../src/api/capi/machine.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../../src/dialects/capi/plan/rollout.ts';
 import { namespaces, nodes } from '../../../src/kube/resources.ts';
+import { rfc3339 } from '../../../src/util/clock.ts';
 import { isRecord, parseJson } from '../../../src/util/json.ts';
 import { kubernetesPartOf } from '../../../src/versions/release-parts.ts';
 import { agents, asUsual, FROM, type NextStep, presenceOf, worker } from '../../scenes/k0s.ts';
@@ -72,7 +73,8 @@ const OPERATIONS: readonly Operation[] = [
   {
     name: 'Cluster API asks for another version of w1',
     act: async ({ stage, truth }) => {
-      if (!truth.lost.has('w1')) await requestUpdate(stage, 'w1', BY_HAND);
+      const uid = `asked-at-${rfc3339(stage.clock.now())}`;
+      if (!truth.lost.has('w1')) await requestUpdate(stage, 'w1', BY_HAND, uid);
     },
   },
   {
@@ -97,6 +99,8 @@ const OPERATIONS: readonly Operation[] = [
 
 export const MACHINE_LAB: Lab = {
   dialect: 'capi',
+  seeds: [4],
+  hasSeveralPlans: true,
   open,
   witness,
   operations: OPERATIONS,

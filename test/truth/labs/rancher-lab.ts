@@ -125,6 +125,7 @@ const OPERATIONS: readonly Operation[] = [
 
 export const RANCHER_LAB: Lab = {
   dialect: 'cattle',
+  seeds: [1],
   open,
   witness,
   operations: OPERATIONS,
