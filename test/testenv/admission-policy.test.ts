@@ -180,7 +180,7 @@ describe.each([
  * are not annotations.
  */
 const UNGUARDED =
-  'certificates definition-version dialect hold pause abort retry restart check after-failure time-zone update update-status updater-steps pending machines skips-remediation addon minimum-release-age hook hook-node health-check policy health-check-started health-check-failed rolls-back rolls-back-to rolls-back-reason v1alpha1 drain drained-node'.split(
+  'certificates definition-version dialect hold pause abort retry restart run check after-failure time-zone update update-status updater-steps pending machines skips-remediation addon minimum-release-age hook hook-node health-check policy health-check-started health-check-failed rolls-back rolls-back-to rolls-back-reason v1alpha1 drain drained-node'.split(
     ' ',
   );
 
