@@ -230,3 +230,19 @@ test('the id of a recorded run is written once, and again for the next run', asy
   await write({ ...RUNNING, phase: 'running', id: 'run-2', run: 7 });
   expect(ids).toEqual([undefined, 'run-1', 'run-1', 'run-2']);
 });
+
+test('a plan that is refused because its id is empty is written once, and not in every turn', async () => {
+  const api = new MemoryApi();
+  api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
+  const versions: (string | undefined)[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    const plan = api.read(tableDialect.plans, 'plan');
+    const parts = { client: api.client, ownWrites: new OwnWrites(), dialect: tableDialect };
+    const writing = { ...parts, onEvent: () => undefined, writtenAt: new Map(), now: T0 };
+    await writeConditions(writing, plan, { ...RUNNING, phase: 'invalid', id: '' }, []);
+    const written = api.read(tableDialect.plans, 'plan');
+    versions.push(written.metadata.resourceVersion);
+    expect(runIdOn(written, undefined)).toBeUndefined();
+  }
+  expect(new Set(versions).size).toBe(1);
+});

@@ -126,7 +126,9 @@ export async function writeConditions(
   const said = messageOf(rollout, waits, now);
   const isSaid =
     said === undefined || plan.metadata.annotations?.[MESSAGE_ANNOTATION] !== undefined;
-  const hasRunId = rollout.phase === 'new' || runIdOn(plan, rollout.run) === rollout.id;
+  // A plan without an id is refused, so it has no run whose id could be recorded.
+  const isNamed = rollout.phase !== 'new' && rollout.id !== '';
+  const hasRunId = !isNamed || runIdOn(plan, rollout.run) === rollout.id;
   if (reasonsOf(conditions) === reasonsOf(known) && isSaid && hasRunId) {
     if (namesOf(conditions) === namesOf(known)) return laterMs;
     const age = now - (writtenAt.get(plan.metadata.name) ?? Number.NEGATIVE_INFINITY);
