@@ -1,4 +1,5 @@
 /** The parts of a sequence that people can stop, silence or spoil: the leader, the agents and the hosts. */
+import { asUsual, type NextStep } from '../../scenes/k0s.ts';
 import type { Actor, RunningActor } from '../../scenes/stage.ts';
 import type { Operation, Scenery } from './lab.ts';
 
@@ -76,4 +77,14 @@ export function crewOperations(hosts: readonly string[]): Operation[] {
         await now(() => crewOf(scenery).failing.set(host, `the disk of ${host} is full`)),
     })),
   ];
+}
+
+/** Returns what agents of Refit do: what the crew says. They tell the truth which failure they reported. */
+export function agentStep(scenery: Scenery, crew: Crew): NextStep {
+  return (step) => {
+    if (crew.silent.has(step.name)) return undefined;
+    if (step.status !== 'Downloading') return asUsual(step);
+    const reason = failureOn(scenery, crew, step.name);
+    return reason === undefined ? asUsual(step) : { status: 'FailedDownload', report: { reason } };
+  };
 }

@@ -8,39 +8,28 @@ import { kubernetesPartOf } from '../../../src/versions/release-parts.ts';
 import { pick } from '../../faults/random.ts';
 import {
   agents,
-  asUsual,
   createK0sCluster,
   FROM,
   k0sController,
-  type NextStep,
   presenceOf,
   worker,
 } from '../../scenes/k0s.ts';
 import { planWith, UPDATE } from '../../scenes/k0s-scene.ts';
-import { type Crew, crewOperations, failureOn, startCrew } from './crew.ts';
+import { agentStep, crewOperations, startCrew } from './crew.ts';
 import { command, type Lab, type Operation, type Scenery } from './lab.ts';
+import { lose, upgradeByHand } from './node-operations.ts';
 import { policy, policyOperations } from './policies.ts';
 
 const VERSIONS = ['v1.36.3+k0s.2', 'v1.36.4+k0s.0'] as const;
 const WORKERS = ['w1', 'w2'] as const;
 const PLAN = 'autopilot';
 
-/** Agents that do what the crew says, and tell the truth which failure they reported. */
-function stepOf(scenery: Scenery, crew: Crew): NextStep {
-  return (step) => {
-    if (crew.silent.has(step.name)) return undefined;
-    if (step.status !== 'Downloading') return asUsual(step);
-    const reason = failureOn(scenery, crew, step.name);
-    return reason === undefined ? asUsual(step) : { status: 'FailedDownload', report: { reason } };
-  };
-}
-
 async function open(scenery: Scenery): Promise<void> {
   const { stage, truth } = scenery;
   await createK0sCluster(stage, 1, WORKERS.length);
   for (const name of ['c1', ...WORKERS]) truth.install(name, FROM);
   const crew = await startCrew(scenery, k0sController);
-  await stage.start(agents(stepOf(scenery, crew), truth.runs));
+  await stage.start(agents(agentStep(scenery, crew), truth.runs));
   await stage.waitUntil(60);
   await stage.create(plans, planWith(UPDATE));
 }
@@ -137,14 +126,7 @@ const OPERATIONS: readonly Operation[] = [
   ...policyOperations('w1'),
   policy('an edit after the end restarts the plan', { edits: { afterEnd: 'Restart' } }),
   policy('a failed plan is rolled back', { onFailure: 'RollBack' }),
-  {
-    name: 'w2 is lost',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('w2')) return;
-      await stage.client.delete(nodes, 'w2');
-      truth.lost.add('w2');
-    },
-  },
+  lose('w2'),
   {
     name: 'w2 joins again',
     act: async ({ stage, truth }) => {
@@ -153,20 +135,7 @@ const OPERATIONS: readonly Operation[] = [
       truth.install('w2', FROM);
     },
   },
-  {
-    name: 'w2 is upgraded by hand',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('w2')) return;
-      const [, version] = VERSIONS;
-      truth.install('w2', version);
-      await stage.client.patch(
-        nodes,
-        'w2',
-        { status: { nodeInfo: { kubeletVersion: kubernetesPartOf(version) } } },
-        { type: 'merge', subresource: 'status' },
-      );
-    },
-  },
+  upgradeByHand('w2', VERSIONS[1], kubernetesPartOf(VERSIONS[1])),
 ];
 
 export const K0S_LAB: Lab = {

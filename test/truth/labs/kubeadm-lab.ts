@@ -1,7 +1,7 @@
 /** Sequences with an upgrade of kubeadm hosts: one control-plane host and two workers. */
 import { kubeadmDialect } from '../../../src/dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { newPlan, PLACE, readRecord } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
-import { configMaps, nodes } from '../../../src/kube/resources.ts';
+import { configMaps } from '../../../src/kube/resources.ts';
 import { ifFound } from '../../../src/kube/status-error.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { controllerOf } from '../../scenes/controller.ts';
@@ -9,6 +9,7 @@ import { createHost, FROM, TO } from '../../scenes/kubeadm-scenes.ts';
 import type { Actor } from '../../scenes/stage.ts';
 import { crewOperations, startCrew } from './crew.ts';
 import { command, type Lab, type Operation, type Scenery } from './lab.ts';
+import { lose, upgradeByHand } from './node-operations.ts';
 import { policyOperations } from './policies.ts';
 import { VirtualHosts } from './virtual-hosts.ts';
 
@@ -93,24 +94,8 @@ const OPERATIONS: readonly Operation[] = [
       if (!(await ifFound(client.get(configMaps, name, { namespace })))) await createPlan(scenery);
     },
   },
-  {
-    name: 'w2 is lost',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('w2')) return;
-      await stage.client.delete(nodes, 'w2');
-      truth.lost.add('w2');
-    },
-  },
-  {
-    name: 'w2 is upgraded by hand',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('w2')) return;
-      truth.install('w2', BY_HAND);
-      const options = { type: 'merge', subresource: 'status' } as const;
-      const status = { nodeInfo: { kubeletVersion: BY_HAND } };
-      await stage.client.patch(nodes, 'w2', { status }, options);
-    },
-  },
+  lose('w2'),
+  upgradeByHand('w2', BY_HAND),
 ];
 
 export const KUBEADM_LAB: Lab = {

@@ -5,24 +5,16 @@ import { namespaces, nodes } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { isRecord, parseJson } from '../../../src/util/json.ts';
 import { kubernetesPartOf } from '../../../src/versions/release-parts.ts';
-import { agents, asUsual, FROM, type NextStep, presenceOf, worker } from '../../scenes/k0s.ts';
+import { agents, FROM, presenceOf, worker } from '../../scenes/k0s.ts';
 import { extension, requestUpdate } from '../../scenes/machine-scenes.ts';
-import { type Crew, crewOperations, failureOn, startCrew } from './crew.ts';
+import { agentStep, crewOperations, startCrew } from './crew.ts';
 import { command, type Lab, type Operation, type Scenery } from './lab.ts';
+import { lose, upgradeByHand } from './node-operations.ts';
 import { policyOperations } from './policies.ts';
 
 const WORKERS = ['w1', 'w2'] as const;
 const PLAN = 'capi/fleet/machine-of-w1';
 const BY_HAND = 'v1.36.4+k0s.0';
-
-function stepOf(scenery: Scenery, crew: Crew): NextStep {
-  return (step) => {
-    if (crew.silent.has(step.name)) return undefined;
-    if (step.status !== 'Downloading') return asUsual(step);
-    const reason = failureOn(scenery, crew, step.name);
-    return reason === undefined ? asUsual(step) : { status: 'FailedDownload', report: { reason } };
-  };
-}
 
 async function open(scenery: Scenery): Promise<void> {
   const { stage, truth } = scenery;
@@ -40,7 +32,7 @@ async function open(scenery: Scenery): Promise<void> {
     truth.install(node, FROM);
   }
   const crew = await startCrew(scenery, extension);
-  await stage.start(agents(stepOf(scenery, crew), truth.runs));
+  await stage.start(agents(agentStep(scenery, crew), truth.runs));
   await stage.waitUntil(60);
   for (const node of WORKERS) await requestUpdate(stage, node);
 }
@@ -77,24 +69,8 @@ const OPERATIONS: readonly Operation[] = [
       if (!truth.lost.has('w1')) await requestUpdate(stage, 'w1', BY_HAND, uid);
     },
   },
-  {
-    name: 'w2 is lost',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('w2')) return;
-      await stage.client.delete(nodes, 'w2');
-      truth.lost.add('w2');
-    },
-  },
-  {
-    name: 'w2 is upgraded by hand',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('w2')) return;
-      truth.install('w2', BY_HAND);
-      const options = { type: 'merge', subresource: 'status' } as const;
-      const status = { nodeInfo: { kubeletVersion: kubernetesPartOf(BY_HAND) } };
-      await stage.client.patch(nodes, 'w2', { status }, options);
-    },
-  },
+  lose('w2'),
+  upgradeByHand('w2', BY_HAND, kubernetesPartOf(BY_HAND)),
 ];
 
 export const MACHINE_LAB: Lab = {

@@ -1,7 +1,6 @@
 /** Sequences with a Plan of Rancher for two servers, whose Jobs may never end or fail. */
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { ROLLS_BACK_ANNOTATION } from '../../../src/engine/model/earlier-versions.ts';
-import { nodes } from '../../../src/kube/resources.ts';
 import { ifFound } from '../../../src/kube/status-error.ts';
 import {
   createRancherCluster,
@@ -14,6 +13,7 @@ import {
 } from '../../scenes/rancher.ts';
 import { type Crew, crewOperations, failureOn, startCrew } from './crew.ts';
 import { command, type Lab, type Operation, type Scenery } from './lab.ts';
+import { lose, upgradeByHand } from './node-operations.ts';
 import { policyOperations } from './policies.ts';
 
 const SERVERS = ['s1', 's2'] as const;
@@ -103,24 +103,8 @@ const OPERATIONS: readonly Operation[] = [
       if (!found) await stage.create(cattlePlans, k3sPlan('server'));
     },
   },
-  {
-    name: 's2 is lost',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('s2')) return;
-      await stage.client.delete(nodes, 's2');
-      truth.lost.add('s2');
-    },
-  },
-  {
-    name: 's2 is upgraded by hand',
-    act: async ({ stage, truth }) => {
-      if (truth.lost.has('s2')) return;
-      truth.install('s2', BY_HAND);
-      const options = { type: 'merge', subresource: 'status' } as const;
-      const status = { nodeInfo: { kubeletVersion: BY_HAND } };
-      await stage.client.patch(nodes, 's2', { status }, options);
-    },
-  },
+  lose('s2'),
+  upgradeByHand('s2', BY_HAND),
 ];
 
 export const RANCHER_LAB: Lab = {

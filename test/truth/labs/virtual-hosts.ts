@@ -4,16 +4,16 @@
  */
 
 import { STEPS } from '../../../src/dialects/kubeadm/host/step-names.ts';
-import type {
-  HostUpgrade,
-  HostUpgrades,
+import {
+  type HostUpgrade,
+  type HostUpgrades,
+  type Report,
+  reportPatch,
 } from '../../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
-import { type Report, reportPatch } from '../../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
 import type { Target } from '../../../src/engine/model/rollout.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
-import type { Crew } from './crew.ts';
-import { failureOn } from './crew.ts';
+import { type Crew, failureOn } from './crew.ts';
 import type { Scenery } from './lab.ts';
 
 /** The seconds that each step takes. */
