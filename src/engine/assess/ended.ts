@@ -5,9 +5,9 @@
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
-import { factsOf, versionAsked } from '../gates/types.ts';
+import { factsOf, versionAsked, versionBefore } from '../gates/types.ts';
 import { editedClause } from '../model/edited-clause.ts';
-import type { TargetFacts, TargetReport } from '../model/facts.ts';
+import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
   isFinal,
@@ -40,8 +40,8 @@ const FEW = 3;
 const MOST_NAMES = 8;
 const ANEW = 'delete it and apply it again';
 const REMEDY = `it will not run: ${ANEW}`;
-/** A retry continues the plan as it is now, so the edit also applies to the nodes that had not started. */
 const REMEDY_OF_SKIPPED = `it will not run by itself: ${ANEW}, or retry the nodes that were left out (refit retry --skipped), which carries out the edited plan on these nodes only`;
+/** A retry continues the plan as it is now, so the edit also applies to the nodes that had not started. */
 const REMEDY_OF_FAILED = `it will not run: ${ANEW}, or retry a failed node (refit retry NODE), which carries out the edited plan on all nodes that are not done`;
 
 /**
@@ -270,16 +270,11 @@ export function mayReportLate(
 ): boolean {
   const facts = factsOf(snapshot, target);
   if (target.state !== 'done' || facts.version === undefined) return false;
-  const from = reportOf(facts)?.from ?? facts.earlierVersion;
+  const from = versionBefore(facts);
   const isNew = mayBePartOf(facts.version, versionAsked(facts, stage));
   // A version that is neither the new one nor the earlier one was installed by somebody else.
   if (isNew || (from !== undefined && !mayBePartOf(facts.version, from))) return false;
   return !hasHadTime(snapshot, target, now);
-}
-
-/** Returns what the target itself has reported; undefined if it has reported nothing. */
-export function reportOf({ observation }: TargetFacts): TargetReport | undefined {
-  return observation.kind === 'none' ? undefined : observation.report;
 }
 
 function hasHadTime(snapshot: Snapshot, target: Target, now: number): boolean {

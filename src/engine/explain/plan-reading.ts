@@ -36,7 +36,13 @@ import { nextTargets } from './next-targets.ts';
 import { type Counts, countsOf, type Eta, etaOf } from './progress.ts';
 import { type RunReading, readRun } from './run-reading.ts';
 import { stopsAhead } from './stops-ahead.ts';
-import { readStages, type StageReading, waveOf } from './target-reading.ts';
+import {
+  type DifferingTarget,
+  differingTargets,
+  readStages,
+  type StageReading,
+  waveOf,
+} from './target-reading.ts';
 import { wayBackOfRollout } from './way-back.ts';
 
 /**
@@ -71,6 +77,8 @@ export interface PlanReading {
   wayBack(): WayBack | undefined;
   /** Returns the stages with every target. They are read once. */
   stages(): readonly StageReading[];
+  /** Returns the targets that are done, but run another version. */
+  differing(): readonly DifferingTarget[];
   /** Returns the names of the targets that start next, in order. */
   next(): readonly string[];
   /** Returns the progress of the waves of each stage that has waves. */
@@ -196,6 +204,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
     },
     wayBack: onlyOnce(() => wayBackOfRollout(assessment)),
     stages,
+    differing: () => differingTargets(assessment),
     next: () => nextTargets(assessment, allWaits, upcoming),
     waves: () => wavesIn(assessment),
     unapproved: () => unapprovedIn(assessment),

@@ -5,7 +5,7 @@
 import { MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { printable } from '../../util/printable.ts';
-import { factsOf } from '../gates/types.ts';
+import { factsOf, reportOf } from '../gates/types.ts';
 import type { TargetReport } from '../model/facts.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 
@@ -37,8 +37,7 @@ function reportedIn(snapshot: Snapshot): RunSnapshot[] {
   return controllers
     .flatMap(({ targets }) => targets)
     .flatMap((target) => {
-      const { observation } = factsOf(snapshot, target);
-      const report = 'report' in observation ? observation.report?.etcdSnapshot : undefined;
+      const report = reportOf(factsOf(snapshot, target))?.etcdSnapshot;
       const found = report && recordOf(report);
       return found === undefined ? [] : [{ node: target.name, ...found }];
     });

@@ -4,7 +4,7 @@
  */
 import { LONGEST_URL, MOST, type NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { isKubernetesPart, mayBePartOf } from '../../versions/release-parts.ts';
-import { factsOf, versionAsked, type WithFacts } from '../gates/types.ts';
+import { factsOf, reportOf, versionAsked, type WithFacts } from '../gates/types.ts';
 import type { Observation } from '../model/facts.ts';
 import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
@@ -85,8 +85,7 @@ function withReports(
     if (stage.role !== role || stage.keepsVersion === true) continue;
     for (const target of stage.targets) {
       if (!names.has(target.name) || target.state === 'pending' || told.has(target.name)) continue;
-      const { observation } = factsOf({ targets }, target);
-      const from = 'report' in observation ? observation.report?.from : undefined;
+      const from = reportOf(factsOf({ targets }, target))?.from;
       if (from !== undefined && isEarlier(from, version, rollout)) told.set(target.name, from);
     }
   }
@@ -167,8 +166,7 @@ function versionsByName(snapshot: Snapshot, role: Role): Map<string, string | un
 function versionOf(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
   const facts = factsOf(snapshot, target);
   const { version, earlierVersion, observation, isThere } = facts;
-  const reported =
-    earlierVersion ?? ('report' in observation ? observation.report?.from : undefined);
+  const reported = earlierVersion ?? reportOf(facts)?.from;
   const mayBeNew = version !== undefined && mayBePartOf(version, versionAsked(facts, stage));
   const isMoved = mayHaveChanged(target, observation) && (isThere || mayBeNew);
   const before = reported ?? (isMoved ? undefined : version);

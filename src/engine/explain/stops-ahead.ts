@@ -2,6 +2,7 @@
  * Finds the waits that are known to come before a plan ends. While there are any, nobody can tell the time that is left:
  * the plan waits for a person, or for a time that has nothing to do with the speed of its nodes.
  */
+import { onceForEach } from '../../util/memo.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import { openingFor, openUntil } from '../gates/window-open.ts';
@@ -16,9 +17,9 @@ const MOST_READ = 500;
 
 /**
  * Returns the codes of the reasons for which an open plan will wait before it ends, as far as they are known now; empty
- * for a plan that has ended, and for one with no target left to start.
+ * for a plan that has ended, and for one with no target left to start. The expected end and the JSON form both need them.
  */
-export function stopsAhead(assessment: Assessment): ReasonCode[] {
+export const stopsAhead = onceForEach((assessment: Assessment): readonly ReasonCode[] => {
   const { snapshot, policy } = assessment;
   const { rollout, plan } = snapshot;
   const isLeft = rollout.stages.some((stage) => inState(stage, 'pending').length > 0);
@@ -36,7 +37,7 @@ export function stopsAhead(assessment: Assessment): ReasonCode[] {
     ...codes.flatMap(([code, isAhead]) => (isAhead ? [code] : [])),
     ...(closing === undefined ? [] : [closing]),
   ];
-}
+});
 
 /** What lies between the present moment and the start of a wave with pending targets. */
 export interface WaveAhead {

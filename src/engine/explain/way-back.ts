@@ -12,7 +12,7 @@ import {
   waysOfDiffering,
 } from '../../versions/way-back.ts';
 import type { DecisionContext } from '../gates/types.ts';
-import { factsOf, hadVersionBefore, versionAsked } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, reportOf, versionAsked } from '../gates/types.ts';
 import { hasDownloadOf } from '../model/known-downloads.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
 
@@ -51,11 +51,11 @@ function upgradedNode(
 ): UpgradedNode | undefined {
   if (!recordsWayBack({ snapshot }) || stage.keepsVersion === true) return undefined;
   const facts = factsOf(snapshot, target);
-  const { agent, observation, platform, isThere } = facts;
+  const { agent, platform, isThere } = facts;
   // A check may refuse a node after its upgrade. Then the node has failed, but it runs the new version.
   const isUpgraded = target.state === 'done' || (target.state === 'failed' && isThere);
   if (!isUpgraded) return undefined;
-  const from = observation.kind === 'none' ? undefined : observation.report?.from;
+  const from = reportOf(facts)?.from;
   // If a target already had the version of its signal before, it was not upgraded, so it has no earlier version to go
   // back to.
   if (hadVersionBefore(facts, stage)) return undefined;

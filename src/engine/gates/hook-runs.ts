@@ -10,7 +10,15 @@ import { type Stage, type Target } from '../model/rollout.ts';
 import type { OutsideFacts, PlanFacts, Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { titleOfHook } from '../reasons/hook.ts';
-import { factsOf, nodeNameOf, versionAsked, type Waiting, type WithFacts, wait } from './types.ts';
+import {
+  factsOf,
+  nodeNameOf,
+  reportOf,
+  versionAsked,
+  type Waiting,
+  type WithFacts,
+  wait,
+} from './types.ts';
 
 /** The parts of a snapshot that name the runs of hooks. */
 interface Named extends Pick<Snapshot, 'rollout'> {
@@ -114,10 +122,9 @@ function attemptOf({ since }: Target, retriedAt: number | undefined): string {
 
 /** Returns the version before the upgrade; empty if it is unknown. After the upgrade, only a record on the node or the report of the node has that version. */
 function fromVersionOf(facts: TargetFacts, { when }: Hook): string {
-  const { version = '', earlierVersion, observation } = facts;
+  const { version = '', earlierVersion } = facts;
   if (when !== 'afterVerified') return version;
-  const reported = observation.kind === 'none' ? undefined : observation.report?.from;
-  return earlierVersion ?? reported ?? '';
+  return earlierVersion ?? reportOf(facts)?.from ?? '';
 }
 
 /**

@@ -12,7 +12,7 @@ import { isSameVersion } from '../../versions/release-parts.ts';
 import { NEVER } from '../model/asked.ts';
 import type { Probe } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
-import type { TargetFacts } from '../model/facts.ts';
+import type { TargetFacts, TargetReport } from '../model/facts.ts';
 import {
   because,
   type DetailsFor,
@@ -203,14 +203,26 @@ export function versionAsked(
   return asked ?? version;
 }
 
+/** Returns what the target itself has reported about its last attempt; undefined if it has reported nothing. */
+export function reportOf({
+  observation,
+}: Pick<TargetFacts, 'observation'>): TargetReport | undefined {
+  return observation.kind === 'none' ? undefined : observation.report;
+}
+
+/** Returns the version that the target ran before its last attempt; undefined if it is not known. */
+export function versionBefore(
+  facts: Pick<TargetFacts, 'observation' | 'earlierVersion'>,
+): string | undefined {
+  return reportOf(facts)?.from ?? facts.earlierVersion;
+}
+
 /**
  * Returns true if the target ran the version of its signal already before its last attempt, so that this attempt has
  * upgraded nothing; false if the version before the attempt is not known.
  */
 export function hadVersionBefore(facts: TargetFacts, stage: Stage): boolean {
-  const { observation, earlierVersion } = facts;
-  const from =
-    (observation.kind === 'none' ? undefined : observation.report?.from) ?? earlierVersion;
+  const from = versionBefore(facts);
   if (from === undefined || stage.keepsVersion === true) return false;
   const asked = versionAsked(facts, stage);
   const kubernetes = asked === stage.version ? stage.kubernetesVersion : undefined;

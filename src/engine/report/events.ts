@@ -5,7 +5,7 @@ import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { includedReason } from '../assess/joined-targets.ts';
 import { outcomeOf } from '../assess/outcome.ts';
-import { factsOf, hadVersionBefore, versionAsked } from '../gates/types.ts';
+import { factsOf, hadVersionBefore, reportOf, versionAsked } from '../gates/types.ts';
 import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import type { NodeAction, Signalling, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
@@ -46,9 +46,8 @@ export function targetEvents(assessment: Assessment, after: Rollout): TargetEven
  */
 function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetEvent[] {
   const facts = factsOf(snapshot, target);
-  const { observation } = facts;
   const version = versionAsked(facts, stage);
-  const { removed, removedBundle } = ('report' in observation && observation.report) || {};
+  const { removed, removedBundle } = reportOf(facts) ?? {};
   const event = (code: 'KeptBinaryRemoved' | 'KeptBundleRemoved', what: string): TargetEvent => {
     const message = `The agent removed ${what}, because the disk had no room for it and the download of ${version}`;
     return { type: 'Warning', reason: because(code, message), stage, target };
@@ -65,10 +64,9 @@ function removalEvents(snapshot: Snapshot, { stage, target }: OfTarget): TargetE
 
 function doneReason(snapshot: Snapshot, { stage, target }: OfTarget): Reason {
   const facts = factsOf(snapshot, target);
-  const { observation } = facts;
   const version = versionAsked(facts, stage);
   const had = hadVersionBefore(facts, stage);
-  const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
+  const { from, spent } = reportOf(facts) ?? {};
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
   const before = from === undefined ? '' : ` (from ${from})`;
   if (had)

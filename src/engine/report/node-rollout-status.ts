@@ -203,13 +203,7 @@ function conditionsAt(
 
 /** Says that every target is done, and which of them run another version since. */
 function doneSentence(reading: PlanReading): string {
-  const others = reading
-    .stages()
-    .flatMap(({ targets }) =>
-      targets.flatMap(({ name, differs, ran }) =>
-        differs && ran !== undefined ? [`${name} runs ${ran}`] : [],
-      ),
-    );
+  const others = reading.differing().map(({ name, ran }) => `${name} runs ${ran}`);
   const every = 'every target is done';
   return others.length === 0 ? every : `${every}; since then, ${listed(others)}`;
 }
