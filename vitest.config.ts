@@ -121,7 +121,7 @@ const LONG_ATTACKS = [
  * The second tier contains the tests that compute for a long time, so that the first tier takes at most five minutes on
  * two cores.
  */
-const LARGER_MODELS = 'test/{model,scenes}/second-tier/*.test.ts';
+const LARGER_MODELS = 'test/{model,scenes,truth}/second-tier/*.test.ts';
 /** These tests explore states, too, and judge what Refit says in them. */
 const SAID_IN_STATES = 'test/truth/explored*.test.ts';
 const SMALL_BENCHES = ['fleet/fleet', 'capi/measure', 'rollback/measure'].map(

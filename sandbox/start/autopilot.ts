@@ -4,8 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
+import { toDo } from '../../src/cli/advice/advice.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
-import { fixOf } from '../../src/cli/plan-runners.ts';
 import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import { LEADER_LEASE } from '../../src/dialects/autopilot/leader-lease.ts';
 import { leases } from '../../src/kube/resources.ts';
@@ -214,7 +214,7 @@ async function showPlan(
     '',
     ...summary,
     ...(ending === undefined ? [] : ['', ...ending(last)]),
-    ...(code !== EXIT.ok && keep ? [fixOf(last)] : []),
+    ...(code !== EXIT.ok && keep ? toDo(last).slice(0, 1) : []),
   ];
   for (const line of lines) say(line);
   return code;

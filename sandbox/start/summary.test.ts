@@ -40,7 +40,14 @@ const plan = {
   id: 'i',
   created: later(0),
 } as const;
-const view: ShownPlan = { ...plan, phase: 'failed', stages: [stage], waits: [], next: [] };
+const view: ShownPlan = {
+  ...plan,
+  phase: 'failed',
+  stages: [stage],
+  waits: [],
+  situations: [],
+  next: [],
+};
 const versions = new Map([
   ['worker1', 'v2'],
   ['worker2', 'v1'],

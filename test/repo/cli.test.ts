@@ -269,6 +269,7 @@ const EVERYTHING: Complete<StatusJson> = {
           after: [''],
         },
       ],
+      advice: [{ situation: '', nodes: [''], text: '', commands: [''], outcome: '' }],
       next: [''],
       stopsAhead: ['Paused'],
       unapproved: [2],

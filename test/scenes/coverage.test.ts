@@ -61,6 +61,7 @@ const PLAN_FIELDS = {
   updateConfig: true,
   stages: true,
   waits: true,
+  advice: true,
   next: true,
   stopsAhead: true,
   unapproved: true,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { CustomKind } from '../../src/api/crd.ts';
 import type { DialectModule } from '../../src/cli/contract/dialect-module.ts';
 import type { FileKind } from '../../src/cli/contract/file-kind.ts';
+import type { Guidance } from '../../src/cli/contract/guidance.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { toy } from './toy-dialect.ts';
 
@@ -23,6 +24,11 @@ const paintings: FileKind = {
   conflicts: () => [],
 };
 
+/** Returns the guidance for a person without a computer. */
+function guidance(clause: string): Guidance {
+  return { clause, commands: [] };
+}
+
 /** A module needs the name of its dialect in `DIALECT_NAMES`. The toy stands in for this edit with its type. */
 export const toyModule: DialectModule<'toy'> = {
   name: 'toy',
@@ -34,11 +40,11 @@ export const toyModule: DialectModule<'toy'> = {
     name: 'the studio',
     subject: undefined,
     limit: 'its paint has not dried within an hour',
-    startOver: ({ name }) => `clear the record of ${name}`,
-    again: ({ name }) => `mix the paint of ${name} again`,
+    startOver: ({ name }) => guidance(`clear the record of ${name}`),
+    again: ({ name }) => guidance(`mix the paint of ${name} again`),
     corrected: undefined,
     retry: { causes: 'see the wall' },
-    goBack: ({ name }) => `scrape the paint of ${name} off`,
+    goBack: ({ name }) => guidance(`scrape the paint of ${name} off`),
     backUp: 'take a photograph of the wall first',
     runsHere: false,
   },

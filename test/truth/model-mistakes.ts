@@ -143,7 +143,13 @@ export const TOLD_MISTAKES: readonly ToldMistake[] = [
 
 /** Returns the surfaces of which the JSON form, and all texts, are changed. */
 function json(change: (plan: PlanJson) => PlanJson): Surfaces {
-  return { ...REAL_SURFACES, json: (...given) => change(planJson(...given)) };
+  return {
+    ...REAL_SURFACES,
+    json: (...given) => {
+      const plan = planJson(...given);
+      return { ...plan, ...change(plan) };
+    },
+  };
 }
 
 /** Returns the surfaces of which the NodeRollout is changed. */

@@ -5,6 +5,7 @@ import { CONFIGURATIONS } from '../model/configurations.ts';
 import { explore } from '../model/explorer.ts';
 import { withTable } from '../model/safety-page.ts';
 import { World } from '../model/world.ts';
+import { ADVICE_TABLE, adviceRows } from './advice/page.ts';
 import { LARGE_TOLD, SMALL_TOLD } from './model-configurations.ts';
 import {
   knownRows,
@@ -47,6 +48,7 @@ async function rowsOf(
 const tables = {
   'told-invariants': toldInvariantRows(),
   'known-untruths': knownRows(),
+  [ADVICE_TABLE]: adviceRows(),
   'told-states': await rowsOf([...SMALL_TOLD, ...LARGE_TOLD], async (configuration) =>
     visit(configuration, await statesOf(configuration)),
   ),

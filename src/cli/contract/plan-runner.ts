@@ -3,6 +3,7 @@
  * after a failure.
  */
 import type { PlanPhase } from '../../engine/model/shown-phases.ts';
+import type { Guidance } from './guidance.ts';
 
 /** What the texts need to know about a plan. */
 export interface AdvisedPlan {
@@ -33,10 +34,13 @@ export interface PlanRunner {
    * without a deadline of its own.
    */
   readonly limit: string;
-  /** Returns a clause that says how the user runs the whole plan again, also after an abort. */
-  startOver(plan: AdvisedPlan): string;
-  /** Returns a clause that says what the user does after fixing the cause of a failure that `refit retry` cannot retry. */
-  again(plan: AdvisedPlan): string;
+  /** Returns how the user runs the whole plan again, also after an abort. */
+  startOver(plan: AdvisedPlan): Guidance;
+  /**
+   * Returns what the user does after fixing the cause of a failure that `refit retry` cannot retry. If `nodes` is set, only
+   * these nodes need the plan again.
+   */
+  again(plan: AdvisedPlan, nodes?: readonly string[]): Guidance;
   /**
    * A sentence that says what the user does about a refused plan. Set only for dialects whose plans continue by themselves
    * once they are corrected.
@@ -47,8 +51,8 @@ export interface PlanRunner {
    * the failure.
    */
   readonly retry: { readonly causes: string } | undefined;
-  /** Returns a clause that says how the user takes the upgraded nodes of the plan back to their earlier version. */
-  goBack(plan: PlanToLeave): string;
+  /** Returns how the user takes the upgraded nodes of the plan back to their earlier version. */
+  goBack(plan: PlanToLeave): Guidance;
   /**
    * A clause that says how the user saves the data of the control plane before a step that cannot be undone. Undefined for
    * dialects whose plans `refit preview` shows without such steps.

@@ -15,11 +15,12 @@ import { nodeActionsOf } from '../../engine/turn/choose-node-actions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import { toDo } from '../advice/advice.ts';
 import { shownAt } from '../status/observe.ts';
 import { shownRefOf } from '../status/plan-names.ts';
 import { heldLines, heldTargets, isMoving } from '../status/sentences.ts';
 import type { SessionParts } from '../status/status-session.ts';
-import { stateOf, titleOf, toDo } from '../status/text.ts';
+import { stateOf, titleOf } from '../status/text.ts';
 import { nameOfUser } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress, type PlanChange } from './control.ts';
 import { applyControl, type ControlFlags } from './control-command.ts';
@@ -50,7 +51,7 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const title = titleOf(view);
   const { paused, abort } = snapshot.plan.controls;
   if (abort !== undefined) {
-    const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${view.texts.advice.startOver(view)}`;
+    const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${view.texts.advice.startOver(view).clause}`;
     throw new RefitError('REFIT_CONTROL', message);
   }
   const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};

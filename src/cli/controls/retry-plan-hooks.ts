@@ -26,7 +26,7 @@ export function retryPlanHooks(controlled: ControlledPlan, now: number): PlanCha
   const { abort, hooksRetried } = snapshot.plan.controls;
   if (abort !== undefined)
     return refuse(
-      `${title} was aborted, so its hooks cannot run again; to start again: ${view.texts.advice.startOver(view)}`,
+      `${title} was aborted, so its hooks cannot run again; to start again: ${view.texts.advice.startOver(view).clause}`,
     );
   const failed = failedPlanHooks(snapshot, policy);
   if (failed.length > 0)

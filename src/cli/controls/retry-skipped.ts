@@ -81,7 +81,7 @@ function skippedOf(controlled: ControlledPlan) {
   if (skipped.length === 0) return refuse(`${title} has no skipped node`);
   if (advice.retry === undefined)
     return refuse(
-      `refit retry cannot retry nodes of ${title}: fix the cause, then ${advice.again(view)}`,
+      `refit retry cannot retry nodes of ${title}: fix the cause, then ${advice.again(view).clause}`,
     );
   const there = skipped.filter(({ target }) => factsOf(snapshot, target).exists);
   if (there.length > 0) return there;

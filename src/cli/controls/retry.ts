@@ -57,7 +57,7 @@ export function retriesOn({
 export function refuseIfAborted({ snapshot, view }: ControlledPlan): void {
   if (snapshot.plan.controls.abort === undefined) return;
   failing('REFIT_CONTROL')(
-    `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${view.texts.advice.startOver(view)}`,
+    `${titleOf(view)} was aborted, so no node of it can be retried; to start again: ${view.texts.advice.startOver(view).clause}`,
   );
 }
 
@@ -72,7 +72,7 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
   const failed = found.filter(({ target }) => target.state === 'failed');
   if (advice.retry === undefined && failed.length > 0)
     return refuse(
-      `refit retry cannot retry ${name} of ${title}: fix the cause, then ${advice.again(view)}`,
+      `refit retry cannot retry ${name} of ${title}: fix the cause, then ${advice.again(view).clause}`,
     );
   const open = failed.filter(
     ({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target),

@@ -1,13 +1,15 @@
 /** The JSON and text forms of `refit preview` (docs/reference/cli.md), made from the JSON form of `refit status`. */
+
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { describeRefusedPods } from '../../drain/pods.ts';
+import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { PlanPhase } from '../../engine/model/shown-phases.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, groupedSentences, listed } from '../../util/phrases.ts';
 import type { ShownPlan } from '../status/json-form.ts';
 import type { LeaderView } from '../status/load.ts';
-import { cordonLines, heldLines, isRoutine, pauseLines, toldOnce } from '../status/sentences.ts';
+import { cordonLines, heldLines, pauseLines, toldOnce } from '../status/sentences.ts';
 import { checkSection, noteLines, titleOf } from '../status/text.ts';
 import type { Batch, Duration, StagePreview } from './batches.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';

@@ -5,6 +5,7 @@
 
 import type { PlanReading } from '../../engine/explain/plan-reading.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
+import type { Situation } from '../../engine/explain/situations.ts';
 import type {
   RollBackTimes,
   StageReading,
@@ -24,6 +25,7 @@ import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { Hold } from '../../signal/holds.ts';
 import { listed } from '../../util/phrases.ts';
 import type { WayBack } from '../../versions/way-back.ts';
+import type { AdviceJson } from '../contract/guidance.ts';
 import type { LeaseName, PlanTexts } from '../contract/session-dialect.ts';
 import { decidedSentences } from './decided.ts';
 import { harmless } from './harmless.ts';
@@ -135,6 +137,8 @@ export interface PlanJson
   readonly updateConfig?: string | undefined;
   readonly stages: readonly StageJson[];
   readonly waits: readonly Wait[];
+  /** What people can do about the plan, the most helpful first. Only the JSON form has it. */
+  readonly advice?: readonly AdviceJson[] | undefined;
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
   /**
@@ -175,8 +179,13 @@ export interface PlanJson
   readonly wayBack?: WayBack | undefined;
 }
 
+/** The JSON form of a plan, with the situations in which people can do something about it. */
+export interface PlanView extends PlanJson {
+  readonly situations: readonly Situation[];
+}
+
 /** A plan in its JSON form, with the texts of its dialect. */
-export interface ShownPlan extends PlanJson {
+export interface ShownPlan extends PlanView {
   readonly texts: PlanTexts;
 }
 
@@ -231,7 +240,7 @@ const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']
 /** The most names in a sentence. */
 const MOST_NAMES = 8;
 
-export function planJson(reading: PlanReading, beside: BesideReading): PlanJson {
+export function planJson(reading: PlanReading, beside: BesideReading): PlanView {
   const { plan, run, end, cause, isOver, controls, findings } = reading;
   const { kind, name, uid, created } = plan.source;
   return harmless({
@@ -257,6 +266,7 @@ export function planJson(reading: PlanReading, beside: BesideReading): PlanJson 
     updateConfig: beside.updateConfig,
     // `stopped` is undefined if the plan was edited after its end, because the output explains the edit instead.
     stopped: end.phase === 'failed' ? stoppedSentence(reading.stopped()) : undefined,
+    situations: reading.situations(),
     stages: reading.stages().map(stageJson),
     waits: reading.waits,
     next: reading.next(),

@@ -12,13 +12,13 @@ import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { jobNamesOf } from '../../dialects/cattle/plan/job.ts';
 import { latestHash } from '../../dialects/cattle/plan/latest.ts';
 import { type Job, jobs, nodes, pods } from '../../kube/resources.ts';
+import { toDo } from '../advice/advice.ts';
 import { pause } from '../controls/pause-abort.ts';
 import { retry } from '../controls/retry.ts';
 import type { ShownPlan } from './json-form.ts';
 import { inspect, observe, shownAt } from './observe.ts';
 import { render } from './render.ts';
 import { movingRows, sentenceOf } from './sentences.ts';
-import { toDo } from './text.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const hosts = ['a', 'b'].map((name) =>
@@ -298,7 +298,8 @@ test('a node whose Job was refused is not retried: its Plan is corrected', async
 });
 
 test('a Plan whose selector meets no Node: correcting it is enough', () => {
-  const plan = { dialect: 'cattle', phase: 'empty', stages: [], waits: [], next: [] };
+  const situations = [{ kind: 'Empty' }];
+  const plan = { dialect: 'cattle', phase: 'empty', situations, stages: [], waits: [], next: [] };
   expect(toDo(withTexts(plan) as unknown as ShownPlan)).toEqual([
     'No node was upgraded. Correct the nodeSelector of the Plan, or its concurrency, which must be at least 1. The Plan then continues by itself.',
   ]);

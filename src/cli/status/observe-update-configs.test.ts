@@ -9,7 +9,7 @@ import { ORIGIN_ANNOTATION, type Plan } from '../../api/autopilot/plan.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
-import { fixOf } from '../plan-runners.ts';
+import { toDo } from '../advice/advice.ts';
 import { observe } from './observe.ts';
 
 /** Returns the view of a Plan whose only worker has left the cluster after its failure. */
@@ -34,7 +34,7 @@ test('a Plan that an UpdateConfig created names it, and the advice leaves the ne
   const origin = JSON.stringify({ config: 'stable', version: 'v1.36.4+k0s.0' });
   const view = await viewOfGone({ [ORIGIN_ANNOTATION]: origin });
   expect(view.updateConfig).toBe('stable');
-  expect(fixOf(view)).toContain('only if UpdateConfig stable does not exist any more');
+  expect(toDo(view)[0]).toContain('only if UpdateConfig stable does not exist any more');
 });
 
 test('a Plan whose annotation names no possible UpdateConfig has none, and the user applies it again', async () => {
@@ -46,6 +46,6 @@ test('a Plan whose annotation names no possible UpdateConfig has none, and the u
   ]) {
     const view = await viewOfGone(annotations);
     expect(view).not.toHaveProperty('updateConfig');
-    expect(fixOf(view)).toContain('delete the Plan and apply');
+    expect(toDo(view)[0]).toContain('delete the Plan and apply');
   }
 });

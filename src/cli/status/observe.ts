@@ -104,7 +104,9 @@ export function shownFault(
   textsOf: TextsOf,
 ): ShownPlan {
   const { kind, name, namespace, uid, created } = sourceOf(dialect.plans, plan);
-  const fault = { phase: 'invalid', reason: message, stages: [], waits: [], next: [] } as const;
+  const situations = [{ kind: 'Refused' }] as const;
+  const none = { stages: [], waits: [], next: [] } as const;
+  const fault = { phase: 'invalid', reason: message, situations, ...none } as const;
   const shown = harmless({
     dialect: dialect.name,
     kind,

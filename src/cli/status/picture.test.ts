@@ -37,7 +37,7 @@ function view(
     created: later(0),
     phase,
   };
-  return { ...plan, stages: [stage], waits: [], next: [] };
+  return { ...plan, stages: [stage], waits: [], situations: [], next: [] };
 }
 
 const spent = {

@@ -1,12 +1,14 @@
 /** Writes the output formats of `refit status`, once or in a watch: text, wide, json, yaml, and lines of changes in a pipe. */
 
+import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
-import { jsonOf, type ShownPlan, type ShownStatus, type StatusJson } from './json-form.ts';
-import { isRoutine, percentOf, progressIn, toldOnce, withoutReports } from './sentences.ts';
+import type { ShownPlan, ShownStatus } from './json-form.ts';
+import { percentOf, progressIn, toldOnce, withoutReports } from './sentences.ts';
+import { statusJson } from './status-json.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
@@ -20,7 +22,7 @@ type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
 export function render(view: ShownStatus, form: Form, now: number, shape: Shape): string {
   if (form === 'text' || form === 'wide')
     return `${renderLines(view, form, now, shape).join('\n')}\n`;
-  const json: StatusJson = jsonOf(view);
+  const json = statusJson(view);
   return form === 'json' ? `${JSON.stringify(json, undefined, 2)}\n` : writeYaml(json);
 }
 
@@ -59,7 +61,7 @@ function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
   return (view, now) => {
     const text =
       form === 'json'
-        ? `${JSON.stringify(jsonOf(view))}\n`
+        ? `${JSON.stringify(statusJson(view))}\n`
         : `---\n${render(view, form, now, output)}`;
     if (text !== last) output.write(text);
     last = text;

@@ -38,6 +38,7 @@ function planOf(targets: readonly TargetJson[], more: Partial<ShownPlan> = {}): 
     phase: 'running',
     stages: [stage],
     waits: [],
+    situations: [],
     next: [],
     ...more,
   };

@@ -1,6 +1,7 @@
 /** Describes targets and waits. If there are few targets, each has a row of its own; otherwise there is one row for each state. */
 
 import { type Counts, percentOf as percentDone } from '../../engine/explain/progress.ts';
+import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { isPartOf, tellsOnly } from '../../engine/reasons/about-target.ts';
@@ -311,21 +312,6 @@ function withoutName(message: string, name: string): string {
  */
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
-}
-
-const ROUTINE: ReadonlySet<string> = new Set([
-  // A completed target waits only until the leader has recorded the completion.
-  'Completed',
-  'InFlight',
-  'Intended',
-  'Signalled',
-  'NoFreeSlot',
-  'EarlierStage',
-]);
-
-/** Returns true if the target of the wait is in progress, or if it waits only for other targets. */
-export function isRoutine({ reason }: Pick<Wait, 'reason'>): boolean {
-  return ROUTINE.has(reason.code);
 }
 
 export function movingNames(plan: ShownPlan): ReadonlySet<string> {

@@ -1,17 +1,17 @@
 /** Writes the text form of `refit status`: notes, then for each plan a header, stages, targets, waits and what to do. */
 
+import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import { shortId } from '../../engine/model/runs.ts';
 import { isK0sLeader } from '../../signal/names.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
+import { toDo } from '../advice/advice.ts';
 import type { LeaseName } from '../contract/session-dialect.ts';
 import type { Medium, Style } from '../output.ts';
 import { age, aligned, type LinePart, partLines, wrapped } from '../phrases.ts';
-import { fixOf, isMended } from '../plan-runners.ts';
 import { statusHookSection } from './hook-section.ts';
 import type { ShownPlan, ShownStatus, StageJson, TargetJson } from './json-form.ts';
-import { leftOutAdvice } from './left-out-advice.ts';
 import type { LeaderView } from './load.ts';
 import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
@@ -54,7 +54,7 @@ export function renderPlan(
     { heading: 'paused', lines: sentences.pauseLines(plan) },
     {
       heading: 'ends',
-      lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))),
+      lines: sentences.endLines(plan.waits.filter((wait) => !isRoutine(wait))),
     },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
     joinedSection(plan),
@@ -299,20 +299,6 @@ export function agentLines(plan: ShownPlan): string[] {
     const names = new Set(targets.map(({ name }) => name));
     return `${title} on ${listed([...names], FEW)}: ${targets[0]?.agent?.lacks}`;
   });
-}
-
-export function toDo(plan: ShownPlan): string[] {
-  if (isRefused(plan))
-    return [
-      plan.texts.advice.corrected ?? `Refit will refuse this plan. ${plan.remedy ?? 'Correct it.'}`,
-    ];
-  const hasFailed = sentences
-    .targetsOf(plan)
-    .some((target) => target.phase === 'failed' && !isMended(target));
-  return [
-    ...(hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : []),
-    ...leftOutAdvice(plan),
-  ];
 }
 
 function targetTable(

@@ -1,5 +1,6 @@
 /** Finds what a single target waits for: the cause comes first, also if it is the wait of another target. */
 
+import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
 import { because } from '../../engine/model/reasons.ts';
@@ -22,8 +23,7 @@ export function waitsOf(
   const { waits, ofStages } = namesIn(plan);
   const own = active ? (waits.get(target.name) ?? []) : [];
   if (sentences.isMoving(target)) return own;
-  const found =
-    own.length > 0 ? own : ofStages.filter((wait) => active || !sentences.isRoutine(wait));
+  const found = own.length > 0 ? own : ofStages.filter((wait) => active || !isRoutine(wait));
   const causes = new Set(found.flatMap(({ after = [] }) => after)).difference(
     new Set([target.name]),
   );
@@ -37,7 +37,7 @@ export function waitsOf(
 
 /** Returns true if the wait is neither about the order nor about work that makes progress. */
 function isCause(wait: Wait): boolean {
-  return wait.after === undefined && !sentences.isRoutine(wait);
+  return wait.after === undefined && !isRoutine(wait);
 }
 
 /** Returns the wait of another target with the name of that target in its message. */

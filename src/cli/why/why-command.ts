@@ -1,16 +1,18 @@
 /** Runs `refit why`: explains the state of each plan or of one node, what it waits for, what ends the wait, and what to do. */
 
+import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import { remedyOf } from '../../engine/model/reasons.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { listed } from '../../util/phrases.ts';
+import { toDo } from '../advice/advice.ts';
+import { planFlag } from '../advice/plan-flag.ts';
+import { startsOf } from '../advice/starting-commands.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
 import { age } from '../phrases.ts';
-import { planFlag } from '../plan-runners.ts';
 import { hookSection } from '../status/hook-section.ts';
 import {
-  jsonOf,
   type ShownPlan,
   type ShownStatus,
   type StageJson,
@@ -20,9 +22,9 @@ import { isLeaderless } from '../status/leaderless.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
+import { statusJson } from '../status/status-json.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
-import { startsOf } from './proposed-commands.ts';
 import { namesIn, waitsOf } from './target-waits.ts';
 
 export type WhyFlags = ConnectionFlags & PlanFilter & { readonly output?: 'text' | 'json' };
@@ -37,7 +39,7 @@ export async function showWhy(node: string | undefined, flags: WhyFlags, parts: 
     const now = clock.now();
     const status = await observeOnce(session, now);
     if (flags.output === 'json') {
-      output.write(`${JSON.stringify(jsonOf(whyView(status, node)), undefined, 2)}\n`);
+      output.write(`${JSON.stringify(statusJson(whyView(status, node)), undefined, 2)}\n`);
       return;
     }
     // All plans of the session are counted, because the filter of the user may have left out other plans.
@@ -153,7 +155,7 @@ export function planSections(
     { heading: 'decided', lines: plan.decided ?? [] },
     text.warningSection(plan),
     { heading: 'agents', lines: text.agentLines(plan) },
-    { heading: 'to do', lines: text.toDo(plan) },
+    { heading: 'to do', lines: toDo(plan) },
     { heading: 'you can', lines: controlsOf(plan, status) },
   ];
 }
@@ -170,7 +172,7 @@ function failureLines(plan: ShownPlan, now: number): string[] {
 export function chiefLine(status: ShownStatus, plan: ShownPlan, now: number): string {
   const failures = failureLines(plan, now);
   if (!text.isOpen(plan)) return failures[0] ?? '';
-  const waits = plan.waits.filter((wait) => !sentences.isRoutine(wait));
+  const waits = plan.waits.filter((wait) => !isRoutine(wait));
   const names = new Set(waits.map(({ target }) => target));
   const stages = plan.stages.map((stage) => ({
     ...stage,
@@ -199,7 +201,7 @@ export function notStarted(plan: ShownPlan, stage: StageJson, target: TargetJson
   const { name, held } = target;
   if (held !== undefined) return sentences.heldLines([{ name, ...held }])[0] ?? '';
   const waits = waitsOf(plan, stage, target);
-  const wait = waits.find((each) => !sentences.isRoutine(each));
+  const wait = waits.find((each) => !isRoutine(each));
   // The wait of a whole queue comes last, because it contains only the number of nodes in the queue and nothing about
   // this node.
   return wait?.reason.message ?? queueLine(plan, stage, target) ?? waits[0]?.reason.message ?? '';
@@ -351,7 +353,7 @@ function changeOf(
 function whyAndToDo(line: string, plan: ShownPlan): text.Section[] {
   return [
     { heading: 'why', lines: line === '' ? [] : [line], style: 'red' },
-    { heading: 'to do', lines: text.toDo(plan) },
+    { heading: 'to do', lines: toDo(plan) },
   ];
 }
 

@@ -1,4 +1,5 @@
 /** What people can do about a Plan of k0s. */
+import type { Guidance } from '../../cli/contract/guidance.ts';
 import type { AdvisedPlan, PlanRunner } from '../../cli/contract/plan-runner.ts';
 import { AGENT_LIMIT } from '../shared/agent-limit.ts';
 import { rollBackPlan } from '../shared/roll-back-advice.ts';
@@ -18,16 +19,28 @@ export const advice: PlanRunner = {
 };
 
 /**
- * Returns a clause that says how the user runs the Plan again. For a Plan that rolls a run back, there is no file that a
+ * Returns how the user runs the Plan again. For a Plan that rolls a run back, there is no file that a
  * user could apply again, so `refit rollback` creates another Plan from the record of that run. While the
  * UpdateConfig of a Plan exists, a user who applied the Plan again would compete with it.
  */
-function anew({ name, rollsBackRun, updateConfig }: AdvisedPlan): string {
-  if (rollsBackRun !== undefined)
-    return `run refit rollback ${name} --run ${shellWord(rollsBackRun)} --reason TEXT, which replaces this Plan by another one`;
-  return updateConfig === undefined
-    ? 'delete the Plan and apply it again'
-    : `delete the Plan, and apply it again only if UpdateConfig ${updateConfig} does not exist any more: while it exists, it creates another Plan for the newest release of its channel (refit updates shows when)`;
+function anew({ name, rollsBackRun, updateConfig }: AdvisedPlan): Guidance {
+  if (rollsBackRun !== undefined) {
+    const command = `refit rollback ${name} --run ${shellWord(rollsBackRun)} --reason TEXT`;
+    return {
+      clause: `run ${command}, which replaces this Plan by another one`,
+      commands: [command],
+    };
+  }
+  const deletion = `kubectl delete plans.autopilot.k0sproject.io ${name}`;
+  if (updateConfig === undefined)
+    return {
+      clause: 'delete the Plan and apply it again',
+      commands: [deletion, 'kubectl apply -f FILE'],
+    };
+  return {
+    clause: `delete the Plan, and apply it again only if UpdateConfig ${updateConfig} does not exist any more: while it exists, it creates another Plan for the newest release of its channel (refit updates shows when)`,
+    commands: [deletion],
+  };
 }
 
 /** Returns the text as one word of a shell. A user chooses the id of a run, so it may have spaces. */

@@ -271,6 +271,7 @@ function intend(context: TargetContext): TargetEvaluation {
     const isClaimed =
       facts.node?.unschedulable === false && facts.node.claim === (snapshot.plan.claim ?? '');
     const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe, hookRun } = verdict;
+    const { uncordon } = verdict;
     // Other plans wait because of the claim of this target. So if the gates do not let the target start, its intent and
     // its claim are removed, except in the cases below.
     const isKept =
@@ -282,7 +283,8 @@ function intend(context: TargetContext): TargetEvaluation {
     const isAside = isHolding(gate) || gate === 'others-at-work';
     const isGivenBack = (isClaimed && !isKept) || isAside;
     const back = isGivenBack ? { next: 'pending' as const } : {};
-    return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe, hookRun };
+    const told = { reason, ends, gate, uncordon };
+    return { phase, effect: 'none', ...back, ...told, recheckMs, probe, hookRun };
   }
   const reason = restingReason(target, phase, facts);
   if (isUnclaimed(snapshot, facts, policy))

@@ -36,7 +36,7 @@ export interface Row {
 
 export interface TargetEvaluation
   extends Row,
-    Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe' | 'hookRun'>> {
+    Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe' | 'hookRun' | 'uncordon'>> {
   readonly next?: RecordedState;
   readonly reason: Reason;
   readonly gate?: string;

@@ -75,6 +75,7 @@ function inFlightWaits(assessment: Assessment, stage: Stage): Wait[] {
       ends = IN_FLIGHT_ENDS[phase],
       gate,
       until: known,
+      uncordon,
     } = assessment.of(stage, target);
     const facts = factsOf(snapshot, target);
     const { observation } = facts;
@@ -88,7 +89,7 @@ function inFlightWaits(assessment: Assessment, stage: Stage): Wait[] {
     const deadline = deadlineOf(assessment, target);
     const until = known ?? (deadline === undefined ? undefined : rfc3339(deadline));
     const wait = { target: target.name, gate: gate ?? phase, reason, ends, since };
-    return { ...wait, ...defined({ until }) };
+    return { ...wait, ...defined({ until, uncordon }) };
   });
 }
 

@@ -35,6 +35,7 @@ import { type JoinedReading, readJoined } from './joined-reading.ts';
 import { nextTargets } from './next-targets.ts';
 import { type Counts, countsOf, type Eta, etaOf } from './progress.ts';
 import { type RunReading, readRun } from './run-reading.ts';
+import { type Situation, situationsOf } from './situations.ts';
 import { stopsAhead } from './stops-ahead.ts';
 import {
   type DifferingTarget,
@@ -93,6 +94,8 @@ export interface PlanReading {
   rollBack(): RollBackVerdict | undefined;
   /** Returns why targets of a failed plan never started; undefined for any other plan. */
   stopped(): EndByBudget | undefined;
+  /** Returns the situations in which people can do something. The advice about the first one helps most. */
+  situations(): readonly Situation[];
   /** Returns what people decided about the run. */
   decided(): DecidedReading;
 }
@@ -176,21 +179,25 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
   const end = shownEndOf(snapshot, policy, now);
   const run = readRun(assessment, input.runs);
   const stages = onlyOnce(() => readStages(assessment, upcoming));
+  // The reason in the state that the controller would record next is used, too, because the controller may be about
+  // to refuse a new plan or to record a failure.
+  const cause = end.reason ?? upcoming.reason ?? rollout.problems[0];
+  const startsAgain = isRestartDue(snapshot, policy, now);
+  const controls = controlsIn(snapshot, policy);
+  const failedHealth = (): string[] => failedChecks(causesIn(stages()), policy);
   return {
     now,
     plan: identityOf(rollout, input.generation),
     run,
     end,
-    // The reason in the state that the controller would record next is used, too, because the controller may be about
-    // to refuse a new plan or to record a failure.
-    cause: end.reason ?? upcoming.reason ?? rollout.problems[0],
+    cause,
     isOver: isFinal(rollout),
-    startsAgain: isRestartDue(snapshot, policy, now),
+    startsAgain,
     awaitsChannel: rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered',
     versions: versionsOf(snapshot),
     counts: countsOf(rollout),
     eta: etaOf(assessment, waits),
-    controls: controlsIn(snapshot, policy),
+    controls,
     waits,
     findings: {
       failures: failuresIn(snapshot),
@@ -198,7 +205,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
       hooks: snapshot.outside.hooks ?? [],
       cordoned: input.cordoned ?? [],
       settled: () => [...settledNames(rollout), ...unsucceededPlanRuns(assessment)],
-      failedChecks: () => failedChecks(causesIn(stages()), policy),
+      failedChecks: failedHealth,
       retryableHooks: () =>
         snapshot.plan.controls.abort === undefined ? failedPlanHooks(snapshot, policy) : [],
     },
@@ -212,6 +219,19 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
     joined: () => (run === undefined ? [] : readJoined(assessment, run)),
     rollBack: () => rollBackVerdict(snapshot, policy, now),
     stopped: () => endByBudget(snapshot, policy),
+    situations: () =>
+      situationsOf({
+        phase: end.phase,
+        cause,
+        abort: controls.abort,
+        paused: controls.paused,
+        startsAgain,
+        isRollBack: rollout.rollsBack !== undefined,
+        targets: stages().flatMap(({ targets }) => targets),
+        failedHoldSlots: stages().some((stage) => stage.failedHoldSlots),
+        waits,
+        failedChecks: failedHealth(),
+      }),
     decided: () => readDecided(assessment),
   };
 }

@@ -3,7 +3,7 @@ import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { type Hold, isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { isOlder } from '../../versions/release-parts.ts';
+import { isOlder, isSameVersion } from '../../versions/release-parts.ts';
 import type { WayBack } from '../../versions/way-back.ts';
 import { stoppedTargets } from '../assess/advance.ts';
 import { type Assessment, phaseOf } from '../assess/assess.ts';
@@ -41,6 +41,8 @@ import { wayBackOf } from './way-back.ts';
 
 /** One stage of a plan. `maxInFlight` is the number of targets that may be in progress at the same time. */
 export interface StageReading extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
+  /** True if failed targets keep their slots until they are tried again. */
+  readonly failedHoldSlots: boolean;
   readonly isActive: boolean;
   /** The selector of the targets, if no Node matches it. */
   readonly selection: string | undefined;
@@ -134,6 +136,7 @@ export function readStages(assessment: Assessment, upcoming: Rollout): StageRead
     role: stage.role,
     version: stage.version,
     maxInFlight: limitOf(stage),
+    failedHoldSlots: stage.failedHoldSlots === true,
     isActive: !isFinal(rollout) && stage === activeStage(rollout),
     selection: matchless(stage, rollout),
     targets: stage.targets.map((target) => readTarget(assessment, stage, target, refusals)),
@@ -164,7 +167,10 @@ function readTarget(
   const { snapshot, policy, now } = assessment;
   const phase = phaseOf(assessment, stage, target);
   const facts = factsOf(snapshot, target);
-  const isThere = facts.isThere || isUpgradedByLaterStage(snapshot.rollout, stage, target);
+  const isThere =
+    facts.isThere ||
+    isUpgradedByLaterStage(snapshot.rollout, stage, target) ||
+    (phase === 'failed' && hasUpgraded(stage, facts));
   const isLeft = phase === 'pending' || phase === 'skipped';
   const work = workOf(assessment, phase, target, facts);
   return {
@@ -192,6 +198,18 @@ function readTarget(
     wave: waveOf(assessment, stage, target),
     zone: ownMember(labelsOf(snapshot, target), ZONE_LABEL) || undefined,
   };
+}
+
+/**
+ * Returns true if a failed target runs the version nevertheless, also in a dialect without version rules: its object
+ * reports exactly this version, or its work has succeeded and nothing reports an older version. Without its build, the
+ * version of a kubelet alone does not show that.
+ */
+function hasUpgraded(stage: Stage, { version, observation }: TargetFacts): boolean {
+  if (stage.keepsVersion === true || stage.forced) return false;
+  const wanted = withKubernetesVersion(stage).version;
+  if (version !== undefined && isSameVersion(version, wanted)) return true;
+  return observation.kind === 'succeeded' && !isOlder(version, wanted);
 }
 
 /** Returns the time of the last change, as far as it is recorded or reported. */

@@ -1,6 +1,6 @@
 /** The dialects and their texts, for tests. */
-import type { PlanTexts } from '../../../src/cli/contract/session-dialect.ts';
 import type { PlanPreview, PreviewView } from '../../../src/cli/preview/view.ts';
+import type { ShownPlan } from '../../../src/cli/status/json-form.ts';
 import { textsIn } from '../../../src/cli/status/texts-of.ts';
 import { MODULES } from '../../../src/dialects/modules.ts';
 
@@ -15,9 +15,9 @@ export const DIALECTS = await Promise.all(MODULES.map(async (each) => await each
 /** Returns the texts of the dialect with this name. */
 export const textsOf = textsIn(MODULES);
 
-/** Returns the texts of the dialect that the plan names. */
+/** Returns the plan with the texts of its dialect. If the plan names no situation, it is in none. */
 export function withTexts<T extends { readonly dialect: string }>(
   plan: T,
-): T & { readonly texts: PlanTexts } {
-  return { ...plan, texts: textsOf(plan.dialect) };
+): T & Pick<ShownPlan, 'texts' | 'situations'> {
+  return { situations: [], ...plan, texts: textsOf(plan.dialect) };
 }

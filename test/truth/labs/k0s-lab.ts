@@ -72,6 +72,14 @@ function nextId(): string {
   return `edited-${++ids}`;
 }
 
+/** The file of the earlier version, which the lab has nowhere else. */
+const ROLL_BACK_FLAGS: readonly string[] = [
+  '--url',
+  'linux-amd64=https://example.com/k0s-old',
+  '--sha256',
+  `linux-amd64=${'cd'.repeat(32)}`,
+];
+
 const OPERATIONS: readonly Operation[] = [
   command('pause', 'pause', '--plan', PLAN, '--reason', 'wait'),
   command('resume', 'resume', '--plan', PLAN),
@@ -83,18 +91,7 @@ const OPERATIONS: readonly Operation[] = [
   command('approve wave 1', 'approve', PLAN, '--wave', '1'),
   command('approve wave 2', 'approve', PLAN, '--wave', '2'),
   command('accept the check', 'accept', '--plan', PLAN, '--check', 'shop', '--reason', 'known'),
-  command(
-    'roll back',
-    'rollback',
-    PLAN,
-    '--url',
-    'linux-amd64=https://example.com/k0s-old',
-    '--sha256',
-    `linux-amd64=${'cd'.repeat(32)}`,
-    '--reason',
-    'bad',
-    '--yes',
-  ),
+  command('roll back', 'rollback', PLAN, ...ROLL_BACK_FLAGS, '--reason', 'bad', '--yes'),
   ...crewOperations(WORKERS),
   {
     name: 'the version is edited',
@@ -138,11 +135,20 @@ const OPERATIONS: readonly Operation[] = [
   upgradeByHand('w2', VERSIONS[1], kubernetesPartOf(VERSIONS[1])),
 ];
 
+const FURTHER: readonly Operation[] = [
+  {
+    name: 'the version is edited to the newest',
+    act: async (scenery) => await editPlan(scenery, (spec) => withVersion(spec, VERSIONS[1])),
+  },
+];
+
 export const K0S_LAB: Lab = {
   dialect: 'k0s',
   seeds: [2],
   open,
   witness,
+  rollBackFlags: ROLL_BACK_FLAGS,
   operations: OPERATIONS,
+  furtherOperations: FURTHER,
   spelled: (version) => version,
 };

@@ -1,6 +1,11 @@
 /** Sequences with an upgrade of kubeadm hosts: one control-plane host and two workers. */
 import { kubeadmDialect } from '../../../src/dialects/kubeadm/plan/kubeadm-dialect.ts';
-import { newPlan, PLACE, readRecord } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
+import {
+  newPlan,
+  openRequest,
+  PLACE,
+  readRecord,
+} from '../../../src/dialects/kubeadm/plan/plan-object.ts';
 import { configMaps } from '../../../src/kube/resources.ts';
 import { ifFound } from '../../../src/kube/status-error.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
@@ -35,9 +40,13 @@ function applyOn(hosts: VirtualHosts): Actor {
   };
 }
 
-async function createPlan({ stage }: Scenery): Promise<void> {
+/** Creates the plan of an upgrade, or of the way back. */
+async function createPlan({ stage }: Scenery, isBack = false): Promise<void> {
   const created = rfc3339(stage.clock.now());
-  const request = { version: TO, concurrent: 1, certificates: [], followers: [], kubelets: [] };
+  const common = { concurrent: 1, certificates: [], followers: [], kubelets: [] };
+  const request = isBack
+    ? ({ version: FROM, back: true, ...common } as const)
+    : { version: TO, ...common };
   const names = { leader: ['cp1'], workers: ['w1', 'w2'] };
   const run = { uid: `run-at-${created}`, created };
   await stage.create(configMaps, newPlan({ ...request, ...names }, created, run));
@@ -98,11 +107,40 @@ const OPERATIONS: readonly Operation[] = [
   upgradeByHand('w2', BY_HAND),
 ];
 
+const FURTHER: readonly Operation[] = [
+  {
+    name: 'refit kubeadm apply --back begins',
+    act: async (scenery) => {
+      const { name, namespace } = PLACE;
+      const { client } = scenery.stage;
+      await ifFound(client.delete(configMaps, name, { namespace }));
+      await createPlan(scenery, true);
+    },
+  },
+  {
+    // The command replaces the record of a plan that has ended, and continues any other plan.
+    name: 'refit kubeadm apply begins anew',
+    act: async (scenery) => {
+      const { name, namespace } = PLACE;
+      const { client } = scenery.stage;
+      const plan = await ifFound(client.get(configMaps, name, { namespace }));
+      if (openRequest(plan) !== undefined) return;
+      if (plan !== undefined) await client.delete(configMaps, name, { namespace });
+      await createPlan(scenery);
+    },
+  },
+];
+
 export const KUBEADM_LAB: Lab = {
   dialect: 'kubeadm',
   seeds: [11],
   open,
   witness,
+  byHand: {
+    'refit kubeadm apply': 'refit kubeadm apply begins anew',
+    'refit kubeadm apply --back': 'refit kubeadm apply --back begins',
+  },
   operations: OPERATIONS,
+  furtherOperations: FURTHER,
   spelled: (version) => version,
 };

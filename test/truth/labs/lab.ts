@@ -27,8 +27,21 @@ export interface Lab {
   /** Creates the cluster and starts everything that runs in it, with a plan that has just been applied. */
   readonly open: (scenery: Scenery) => Promise<void>;
   readonly operations: readonly Operation[];
+  /** Operations that sequences do not choose, because the seeds would mean other sequences then. */
+  readonly furtherOperations?: readonly Operation[];
   /** Records what a leader has admitted, and which version each host runs. Called once in each second. */
   readonly witness: (scenery: Scenery) => Promise<void>;
+  /** What the words in capitals of a command mean in this lab. */
+  readonly meanings?: Readonly<Record<string, string>>;
+  /** The options of `refit rollback` with what only a person knows. */
+  readonly rollBackFlags?: readonly string[];
+  /** The operations that do what these commands do. Every other command of `refit` runs as it is shipped. */
+  readonly byHand?: Readonly<Record<string, string>>;
+  /** Changes annotations of the plan, as kubectl does. */
+  readonly annotate?: (
+    scenery: Scenery,
+    annotations: Readonly<Record<string, string | null>>,
+  ) => Promise<void>;
   /** The version to which the plan takes a host, as the host itself spells it. */
   readonly spelled: (version: string) => string;
 }

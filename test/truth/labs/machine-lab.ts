@@ -73,6 +73,14 @@ const OPERATIONS: readonly Operation[] = [
   upgradeByHand('w2', BY_HAND, kubernetesPartOf(BY_HAND)),
 ];
 
+const FURTHER: readonly Operation[] = [
+  {
+    // The command changes the version of the Machine in the management cluster, which then asks for an update.
+    name: 'Cluster API asks for the earlier version of w1',
+    act: async ({ stage }) => await requestUpdate(stage, 'w1', FROM, 'back-to-the-earlier-version'),
+  },
+];
+
 export const MACHINE_LAB: Lab = {
   dialect: 'capi',
   seeds: [4],
@@ -80,5 +88,10 @@ export const MACHINE_LAB: Lab = {
   open,
   witness,
   operations: OPERATIONS,
+  furtherOperations: FURTHER,
+  byHand: {
+    'refit rollback machine/machine-of-w1 -n fleet':
+      'Cluster API asks for the earlier version of w1',
+  },
   spelled: (version) => version,
 };

@@ -112,6 +112,11 @@ export const RANCHER_LAB: Lab = {
   seeds: [1],
   open,
   witness,
+  meanings: { IMAGE: 'registry.example.com/any-k3s' },
+  annotate: async ({ stage }, annotations) => {
+    const options = { ...FLAGS, type: 'merge' } as const;
+    await stage.client.patch(cattlePlans, NAME, { metadata: { annotations } }, options);
+  },
   operations: OPERATIONS,
   // A Plan may spell the version as a tag of an image, which has no plus.
   spelled: (version) => version.replace('-k3s', '+k3s'),

@@ -2,6 +2,7 @@
 
 import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import { awaitedChecks } from '../../../cli/advice/plan-flag.ts';
 import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
@@ -15,7 +16,6 @@ import {
 } from '../../../cli/controls/roll-back.ts';
 import { rolledBackRunName, runNameIn } from '../../../cli/history/run-names.ts';
 import { table } from '../../../cli/phrases.ts';
-import { awaitedChecks } from '../../../cli/plan-runners.ts';
 import { askLeader } from '../../../cli/status/load.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';

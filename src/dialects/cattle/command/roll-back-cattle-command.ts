@@ -2,6 +2,7 @@
 
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
+import { awaitedChecks } from '../../../cli/advice/plan-flag.ts';
 import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import {
@@ -13,7 +14,6 @@ import {
   writeUnlessChanged,
 } from '../../../cli/controls/roll-back.ts';
 import { table } from '../../../cli/phrases.ts';
-import { awaitedChecks } from '../../../cli/plan-runners.ts';
 import type { Inspection } from '../../../cli/status/observe.ts';
 import type { Session, SessionParts } from '../../../cli/status/status-session.ts';
 import { askUserName } from '../../../cli/user-name.ts';

@@ -1,10 +1,38 @@
 /** Shows which remedy the user gets for a failed plan whose nodes failed because of a hook. */
 
 import { expect, test } from 'vitest';
-import { withTexts } from '../../test/support/builders/dialects.ts';
-import { blockedByBudget } from '../drain/budgets.ts';
-import { fixOf } from './plan-runners.ts';
-import type { ShownPlan } from './status/json-form.ts';
+import { withTexts } from '../../../test/support/builders/dialects.ts';
+import { blockedByBudget } from '../../drain/budgets.ts';
+import type { SituatedTarget } from '../../engine/explain/situations.ts';
+import { situationsOf } from '../../engine/explain/situations.ts';
+import type { ShownPlan, TargetJson } from '../status/json-form.ts';
+import { toDo } from './advice.ts';
+
+/** Returns the first advice about a plan of which only these fields are known. */
+function firstAdvice(fields: object): string {
+  const plan = withTexts(fields as { dialect: string }) as unknown as ShownPlan;
+  const { phase, reasonCode, abort, paused, startsAgain = false, waits, rollsBackRun } = plan;
+  const situations = situationsOf({
+    phase,
+    cause: reasonCode === undefined ? undefined : { code: reasonCode },
+    abort,
+    paused,
+    startsAgain,
+    isRollBack: rollsBackRun !== undefined,
+    targets: plan.stages.flatMap(({ targets }) => targets.map(situated)),
+    waits,
+    failedHoldSlots: false,
+    failedChecks: plan.failedChecks ?? [],
+  });
+  return toDo({ ...plan, situations })[0] ?? '';
+}
+
+function situated({ name, phase, ...target }: TargetJson): SituatedTarget {
+  const { failure = '', failureReason: code, isThere = false, gone = false } = target;
+  const cause = code === undefined ? undefined : { code, message: failure };
+  const none = { differs: false, held: undefined, pinned: undefined };
+  return { name, phase, isThere, exists: !gone, cause, ...none };
+}
 
 const HOOK = 'the hook detach of UpgradePolicy nightly failed: Job a/b failed';
 
@@ -16,7 +44,7 @@ test.each<[string, object, string]>([
 ])('the advice about a hook that failed %s', (_when, failure, remedy) => {
   const stages = [{ targets: [{ name: 'w1', phase: 'failed', ...failure }] }];
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'failed', stages, waits: [] };
-  const fix = fixOf(withTexts(plan) as unknown as ShownPlan);
+  const fix = firstAdvice(plan);
   expect(fix).toContain(`Failed. ${remedy}`);
   expect(fix).toContain('run: refit retry w1');
 });
@@ -30,14 +58,14 @@ test.each<[string, string | undefined, string]>([
   'the advice about a plan of %s that rolls run %j back names what starts it again',
   (dialect, rollsBackRun, again) => {
     const plan = withTexts({ dialect, name: 'autopilot', rollsBackRun });
-    expect(plan.texts.advice.again(plan)).toContain(again);
-    expect(plan.texts.advice.startOver(plan)).toContain(again);
+    expect(plan.texts.advice.again(plan).clause).toContain(again);
+    expect(plan.texts.advice.startOver(plan).clause).toContain(again);
   },
 );
 
 test('the advice about an edited Plan that goes back names the version of the record', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'edited', stages: [] };
-  expect(fixOf(withTexts({ ...plan, rollsBackRun: 'id1' }) as unknown as ShownPlan)).toBe(
+  expect(firstAdvice({ ...plan, rollsBackRun: 'id1' })).toBe(
     'The edit is not carried out, because the plan had ended. To go back as recorded: run refit rollback autopilot --run id1 --reason TEXT, which replaces this Plan by another one.',
   );
 });
@@ -57,12 +85,17 @@ function fixFor(dialect: string, failures: readonly Failure[], more: object = {}
   }));
   const stages = [{ targets: [...targets, { name: 'w9', phase: 'pending' }] }];
   const plan = { dialect, name: 'agents', phase: 'failed', stages, waits: [], ...more };
-  return fixOf(withTexts(plan) as unknown as ShownPlan);
+  return firstAdvice(plan);
 }
 
 const REFUSED = { isThere: true, failureReason: 'HealthCheckFailing' };
 const DRAIN = { isThere: false, failureReason: 'DrainTooLong' };
-const RETRY = { gate: 'retry', target: 'w1', until: '2026-11-20T08:10:00Z' };
+const RETRY = {
+  gate: 'retry',
+  reason: { code: 'RetryPause', message: 'paused' },
+  target: 'w1',
+  until: '2026-11-20T08:10:00Z',
+};
 const LATE = { isThere: true, failureReason: 'DeadlineExceeded' };
 
 test.each<[string, string, readonly Failure[], string, object?]>([
@@ -119,7 +152,7 @@ test.each<[string, string, readonly Failure[], string, object?]>([
     'a node of a Plan of Rancher in a namespace',
     'cattle',
     [REFUSED],
-    'Failed. w1 runs the version, but failed afterwards. If the release is bad: run refit rollback cattle/system-upgrade/agents --reason TEXT. If the cause is elsewhere: repair it, then run: refit retry w1 --plan cattle/system-upgrade/agents',
+    'Failed. w1 runs the version, but failed afterwards. If the release is bad: run refit rollback cattle/system-upgrade/agents --image IMAGE --reason TEXT. If the cause is elsewhere: repair it, then run: refit retry w1 --plan cattle/system-upgrade/agents',
     { namespace: 'system-upgrade' },
   ],
   [
@@ -193,7 +226,7 @@ const DAMAGED = [{ targets: [{ name: 'w1', phase: 'failed', gone: true, failure:
 test.each<[string, object]>([
   ['edited after its end', { phase: 'edited', stages: [] }],
   ['whose nodes were changed afterwards', { phase: 'differs', stages: [] }],
-  ['with mixed versions', { phase: 'done', reasonCode: 'MixedVersions', stages: [] }],
+  ['with mixed versions', { phase: 'differs', reasonCode: 'MixedVersions', stages: [] }],
   ['that was aborted', { phase: 'failed', abort: 'by me', stages: [] }],
   ['without a target', { phase: 'empty', stages: [] }],
   ['that is refused', { phase: 'invalid', stages: [] }],
@@ -202,9 +235,9 @@ test.each<[string, object]>([
   'a Plan of an UpdateConfig %s is applied again only if the UpdateConfig was deleted',
   (_state, scene) => {
     const plan = { dialect: 'autopilot', name: 'autopilot', waits: [], ...scene };
-    const ofUser = fixOf(withTexts(plan) as unknown as ShownPlan);
+    const ofUser = firstAdvice(plan);
     expect(ofUser).toMatch(/apply (?:it again|one)/);
-    const fix = fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan);
+    const fix = firstAdvice({ ...plan, updateConfig: 'stable' });
     const anew = 'apply it again only if UpdateConfig stable does not exist any more';
     expect(fix).toContain(anew);
     expect(fix.replaceAll(anew, '')).not.toMatch(/apply/);
@@ -213,7 +246,7 @@ test.each<[string, object]>([
 
 test('the way back from a release of an UpdateConfig begins with the UpdateConfig, which would install it again', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', reasonCode: 'MixedVersions', stages: [] };
-  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan)).toContain(
+  expect(firstAdvice({ ...plan, updateConfig: 'stable' })).toContain(
     'To go back: delete UpdateConfig stable, if it still exists, then run refit rollback autopilot',
   );
 });
@@ -222,7 +255,7 @@ test('the way back from a plan that still runs begins with its abort', () => {
   const targets = [{ name: 'w1', phase: 'failed', isThere: true }];
   const stages = [{ targets }, { targets: [{ name: 'w2', phase: 'pending' }] }];
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'running', stages, waits: [] };
-  expect(fixOf(withTexts({ ...plan, updateConfig: 'stable' }) as unknown as ShownPlan)).toContain(
+  expect(firstAdvice({ ...plan, updateConfig: 'stable' })).toContain(
     'If the release is bad: run refit abort autopilot and wait until the nodes in progress have finished, then delete UpdateConfig stable, if it still exists, then run refit rollback autopilot --reason TEXT.',
   );
 });
