@@ -219,7 +219,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   Intended: { ends: 'the leader has written the signal, which usually takes less than a second' },
   Signalled: {
-    act: 'if an agent does the work, start it if it does not run; without an answer the node fails at its deadline',
+    act: 'start the agent of the node, if an agent does the work and does not run; without an answer the node fails at its deadline',
   },
   NoFreeSlot: { ends: 'a target in progress is done' },
   EarlierStage: { ends: 'every target of the earlier stage is done' },
