@@ -248,6 +248,13 @@ export const KUBEADM_SCENES: readonly Scene[] = [
     play: async (stage) => await makeNotReady(stage, 'w1'),
     about: ['w1', 'w2'],
   }),
+  scene('aborted while a worker is drained', {
+    at: BEGIN + 90,
+    states: { cp1: ['done', 50], w1: ['intended', 40] },
+    reports: { cp1: DONE, w1: { step: 'Drain' } },
+    play: async (stage) => await stage.refit('abort', '--reason', 'bad release'),
+    about: ['w1'],
+  }),
   scene('deleted', {
     at: BEGIN + 90,
     states: { cp1: ['done', 50], w1: ['intended', 40] },

@@ -105,7 +105,7 @@ test('commands that read show a running plan of the fifth dialect', async () => 
   controllers  1/1  ●
   workers      0/2  ◐○
   NODE  STATE      FOR  MESSAGE
-  b     signalled  1 s  its agent has not answered yet
+  b     signalled  1 s  its work has not begun yet
   c     next
   waits   1 worker queued (1 at a time) (1 s)
 `);
@@ -119,7 +119,7 @@ test('commands that read show a running plan of the fifth dialect', async () => 
   workers to blue, 1 at a time
     now      b
     batch 1  c
-  waits    b is signalled; its agent has not answered yet (Signalled)
+  waits    b is signalled; its work has not begun yet (Signalled)
   waits    1 worker queued (1 at a time) (NoFreeSlot)
 `);
 });
@@ -152,7 +152,7 @@ test('refit replay explains the file of a turn of the fifth dialect', async () =
 test('a plan of the fifth dialect can be paused and resumed, and a node of it held', async () => {
   const { wait, refit } = await openStudio({ a: 'dry', b: 'dry', c: 'dry' });
   expect(await refit('pause')).toBe(`ConfigMap default/painting is paused.
-In progress, will finish: a signalled (0 s): its agent has not answered yet.
+In progress, will finish: a signalled (0 s): its work has not begun yet.
 No new node starts until \`refit resume\`.
 `);
   await wait(2);

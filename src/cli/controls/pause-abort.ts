@@ -121,6 +121,10 @@ export function abort(reason: string): Control {
 function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): string[] {
   const nodeActions = nodeActionsOf(assess(snapshot, policy, now));
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);
+  // Only agents have a signal that can be cancelled. Elsewhere, the leader deletes a Job or stops its own work.
+  const hasAgent = (target: Target): boolean => factsOf(snapshot, target).agent !== undefined;
+  const ofAgents = cancelled.filter(hasAgent);
+  const others = cancelled.filter((target) => !hasAgent(target));
   const intended = targetsIn(snapshot.rollout, 'intended');
   const unsent = intended.filter((target) => factsOf(snapshot, target).observation.kind === 'none');
   const released = new Set([...cancelled, ...unsent].map(({ name }) => name));
@@ -132,7 +136,8 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
   const who = runsHere ? [`${name} does this: start it if it is not running.`] : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));
   return [
-    ...namesLine('The leader cancels the signal of', cancelled),
+    ...namesLine('The leader cancels the signal of', ofAgents),
+    ...namesLine('The leader stops the work on', others),
     ...namesLine('The leader uncordons', ownCordons(snapshot, nodeActions)),
     inProgress({ ...view, stages }, now),
     `The plan ends as failed${waits ? ' when no node is in progress any more' : ''}.`,

@@ -82,6 +82,28 @@ test('the end of an opening is told in the time zone of the windows, too', async
   ]);
 });
 
+test.each<[string, UpgradePolicy['spec'], object, string]>([
+  ['outside of the windows', SHUT, {}, 'nodes start outside of the windows of the policy'],
+  [
+    'during a blackout',
+    WINTER,
+    { blackouts: true },
+    'nodes start although UpgradePolicy nightly has a blackout now',
+  ],
+  [
+    'while a window is open',
+    { windows: [{ start: '07:00', length: '3h', timeZone: 'UTC' }] },
+    {},
+    'until then, no node waits for a maintenance window',
+  ],
+])('people read what an opening changes: %s', async (_name, spec, more, effect) => {
+  const value = JSON.stringify({ until: later(HOUR), by: 'ada', ...more });
+  const { inspection } = await inspected(spec, { [OPEN_WINDOW_ANNOTATION]: value });
+  expect(shownAt(inspection, NOW).warnings).toEqual([
+    `ada opened the maintenance window until ${later(HOUR)}: ${effect}`,
+  ]);
+});
+
 test('a blackout still holds after the window was opened, unless the opening names it', async () => {
   const held = await give(WINTER);
   const opened = await give(WINTER, { blackouts: true });

@@ -57,7 +57,7 @@ function stateOf(
 }
 
 function messageOf(
-  { phase, failure, rolledBack, gone, drains, stalled, runs }: TargetJson,
+  { phase, failure, rolledBack, gone, drains, stalled, runs, agent }: TargetJson,
   wait: Wait | undefined,
 ): string {
   if (phase === 'failed') {
@@ -72,10 +72,14 @@ function messageOf(
   if (wait !== undefined && wait.gate !== phase)
     return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'working' && stalled !== undefined) return stalled;
-  if (phase === 'signalled') return 'its agent has not answered yet';
-  return drains === 'node'
+  // Without an agent, a Job or the leader does the work.
+  const hasAgent = agent !== undefined;
+  if (phase === 'signalled')
+    return hasAgent ? 'its agent has not answered yet' : 'its work has not begun yet';
+  if (drains !== 'node') return '';
+  return hasAgent
     ? 'its agent cordons and drains the node (see the log of the agent)'
-    : '';
+    : 'the node is cordoned and drained by its own work';
 }
 
 export function isMoving({ phase }: Pick<TargetJson, 'phase'>): boolean {

@@ -272,7 +272,7 @@ test.each<[string, Case, readonly string[]]>([
     'nobody holds the lease',
     { leader: { state: 'none', since: later(5 * MINUTE) } },
     [
-      'for 9 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n  ends    when a refit controller runs and acquires the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when a node in progress is done\n  next    w1\n',
+      'for 9 min  to v1.36.3+k0s.2\n  why     No leader for 5 min: no refit controller holds lease k0s-autopilot/k0s-autopilot-controller. No new node starts until one runs.\n  ends    when a refit controller runs and acquires the lease\n  then    1 worker queued (1 at a time) (9 min)\n  ends    when w1, which starts first, is done\n  next    w1\n',
     ],
   ],
   [

@@ -101,6 +101,7 @@ test('the cordon names its owner, and the drain follows the policy', () => {
     ...AT_WORK,
     reason: because('Draining', 'w1 is being cordoned'),
     nodeAction: { kind: 'cordon', stage, target, node: 'n1', owner: OWNER },
+    ends: 'the leader has cordoned the node',
   });
   expect(evaluationOf({}, { policy }).evaluation.nodeAction).toMatchObject({
     kind: 'drain',
@@ -318,6 +319,7 @@ test.each<
         `w1 was not drained within ${formatDuration(DRAIN_MS)}: 2 pods are left on node n1: ${WEB}`,
       ),
       nodeAction: expect.objectContaining({ kind: 'acknowledge', node: 'n1' }) as unknown,
+      ends: 'the leader lets the node continue',
     },
   ],
   [
@@ -364,6 +366,7 @@ test.each<[string, Observation, 'ours' | 'always', 'ours' | 'always']>([
       ...VERIFYING,
       reason: because('InFlight', 'w1 is being uncordoned'),
       nodeAction: { kind: 'acknowledge', stage, target, node: 'n1', uncordon: expected },
+      ends: 'the leader uncordons the node',
     });
   },
 );

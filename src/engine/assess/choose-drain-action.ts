@@ -76,14 +76,15 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     const at = { kind: 'cordon', stage, target, node: node.name, owner } as const;
     const cordon = excludes ? { ...at, excludes } : at;
     const what = node.unschedulable ? 'excluded from external load balancers' : 'cordoned';
-    return doing(because('Draining', `${name} is being ${what}`), cordon);
+    const ends = `the leader has ${what} the node`;
+    return doing(because('Draining', `${name} is being ${what}`), cordon, ends);
   }
   if (policy.drain.cordonOnly === true)
     return goOn(context, node, because('InFlight', `${name} is cordoned`));
   const options = optionsFor(node, policy);
   if (!drain || (drain.options && !sameJson(drain.options, options))) {
     const begin = { kind: 'drain', stage, target, node: node.name, options } as const;
-    return doing(because('Draining', `${name} is being drained`), begin);
+    return doing(because('Draining', `${name} is being drained`), begin, DRAINED);
   }
   if (drain.kind === 'drained')
     return goOn(context, node, because('InFlight', `${name} is drained`));
@@ -102,17 +103,22 @@ function goOn(
   const { stage, target } = context;
   const verdict = evaluate(BEFORE_WORK, gateInput(context, freeSlots(stage)));
   if (verdict.kind === 'pass')
-    return doing(reason, { kind: 'acknowledge', stage, target, node: node?.name });
+    return doing(
+      reason,
+      { kind: 'acknowledge', stage, target, node: node?.name },
+      'the leader lets the node continue',
+    );
   const { gate } = verdict;
   if (verdict.kind === 'stop')
     return { phase: 'failed', effect: 'fail', next: 'failed', reason: verdict.reason, gate };
-  const { ends, hookRun } = verdict;
+  const { ends, until, hookRun } = verdict;
   return {
     phase: 'working',
     effect: 'node-action',
     reason: verdict.reason,
     ends,
     gate,
+    until,
     hookRun,
   };
 }
@@ -123,9 +129,12 @@ function optionsFor({ exclusion }: NodeView, { drain: { options } }: RolloutPoli
   return graceMs === undefined || exclusion === 'ours' ? options : others;
 }
 
-function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
-  return { phase: 'working', effect: 'node-action', reason, nodeAction };
+/** Returns the evaluation of a target for which the leader must do something. `ends` also holds while no leader runs. */
+function doing(reason: Reason, nodeAction: NodeAction, ends: string): TargetEvaluation {
+  return { phase: 'working', effect: 'node-action', reason, nodeAction, ends };
 }
+
+const DRAINED = 'the leader has drained the node';
 
 function wait(context: TargetContext, node: NodeView, drain: DrainState): TargetEvaluation {
   const { target, policy, now } = context;
@@ -197,6 +206,7 @@ function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluat
   const verdict = evaluate(gates, gateInput(context, freeSlots(stage)));
   if (verdict.kind === 'pass') {
     const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
+    const ends = facts.node ? 'the leader uncordons the node' : 'the leader lets the node continue';
     const reason = because('InFlight', `${target.name} ${what}`);
     const uncordon = uncordonOf(facts, policy);
     const nodeAction = {
@@ -206,11 +216,11 @@ function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluat
       node: facts.node?.name,
       uncordon,
     } as const;
-    return { phase: 'verifying', effect: 'node-action', reason, nodeAction };
+    return { phase: 'verifying', effect: 'node-action', reason, nodeAction, ends };
   }
   const { reason, gate } = verdict;
   if (verdict.kind === 'stop')
     return { phase: 'failed', effect: 'fail', next: 'failed', reason, gate };
-  const { ends, recheckMs, probe } = verdict;
-  return { phase: 'verifying', effect: 'node-action', reason, ends, gate, recheckMs, probe };
+  const { ends, recheckMs, probe, until } = verdict;
+  return { phase: 'verifying', effect: 'node-action', reason, ends, gate, recheckMs, probe, until };
 }

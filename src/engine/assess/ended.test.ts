@@ -225,6 +225,21 @@ test.each([undefined, true])(
   },
 );
 
+test.each(['done', 'failed', 'skipped'] as const)(
+  'an edited plan whose nodes refit retry cannot retry says what a person does, with a node that is %s',
+  (state) => {
+    const rollout = buildRollout([{ ...stage, targets: [buildTarget('w1', state)] }], {
+      phase: state === 'failed' ? 'failed' : 'done',
+      edit: 'w3 is listed now',
+    });
+    const abilities = { retriedBy: 'run the program again' };
+    const snapshot = withParts(buildSnapshot(rollout), { abilities });
+    expect(planEndOf(snapshot, T0).reason?.message).toBe(
+      'the plan was edited after it ended (w3 is listed now); it will not run by itself: run the program again',
+    );
+  },
+);
+
 test('an edited plan that left nodes out says what their retry does', () => {
   const targets = [buildTarget('w1', 'done'), buildTarget('w2', 'skipped')];
   const rollout = buildRollout([{ ...stage, targets }], {

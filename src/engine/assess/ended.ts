@@ -70,7 +70,7 @@ function endOf(snapshot: Snapshot, now: number): PlanEnd {
     correctedVersion(rollout) ??
     correctedDownload(rollout) ??
     changedSpec(snapshot);
-  if (edit !== undefined) return { phase: 'edited', reason: edited(rollout, edit), edit };
+  if (edit !== undefined) return { phase: 'edited', reason: edited(snapshot, edit), edit };
   if (wasRunning) return endWithMixedVersions(snapshot);
   if (phase !== 'done') return { phase, reason };
   const behind = targetsBehind(snapshot, now);
@@ -81,7 +81,13 @@ function endOf(snapshot: Snapshot, now: number): PlanEnd {
 
 export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothing was done');
 
-function edited(rollout: Rollout, edit: string): Reason {
+function edited({ rollout, abilities }: Snapshot, edit: string): Reason {
+  const { retriedBy } = abilities;
+  if (retriedBy !== undefined)
+    return because(
+      'EditedAfterEnd',
+      `${editedClause(edit)}; it will not run by itself: ${retriedBy}`,
+    );
   const ofSkipped = targetsIn(rollout, 'skipped').length > 0 ? REMEDY_OF_SKIPPED : REMEDY;
   const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : ofSkipped;
   return because('EditedAfterEnd', `${editedClause(edit)}; ${remedy}`);

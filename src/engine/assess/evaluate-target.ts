@@ -270,8 +270,8 @@ function intend(context: TargetContext): TargetEvaluation {
     // cordon may come from a deleted Job.
     const isClaimed =
       facts.node?.unschedulable === false && facts.node.claim === (snapshot.plan.claim ?? '');
-    const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe, hookRun } = verdict;
-    const { uncordon } = verdict;
+    const { ends, until, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined } = verdict;
+    const { probe, hookRun, uncordon } = verdict;
     // Other plans wait because of the claim of this target. So if the gates do not let the target start, its intent and
     // its claim are removed, except in the cases below.
     const isKept =
@@ -283,7 +283,7 @@ function intend(context: TargetContext): TargetEvaluation {
     const isAside = isHolding(gate) || gate === 'others-at-work';
     const isGivenBack = (isClaimed && !isKept) || isAside;
     const back = isGivenBack ? { next: 'pending' as const } : {};
-    const told = { reason, ends, gate, uncordon };
+    const told = { reason, ends, gate, until, uncordon };
     return { phase, effect: 'none', ...back, ...told, recheckMs, probe, hookRun };
   }
   const reason = restingReason(target, phase, facts);
@@ -381,13 +381,19 @@ function isUnreadyTooLong({ snapshot, target, policy, now }: TargetContext, { co
   return unreadyMs >= policy.stepDeadlines.ready;
 }
 
-function restingReason(target: Target, phase: TargetPhase, { observation }: TargetFacts): Reason {
+function restingReason(target: Target, phase: TargetPhase, facts: TargetFacts): Reason {
+  const { observation, agent } = facts;
   if (phase === 'intended') return because('Intended', `${target.name} is about to be signalled`);
   if (phase === 'signalled')
-    return because('Signalled', `${target.name} is signalled; its agent has not answered yet`);
+    return because('Signalled', `${target.name} is signalled; ${unanswered(agent)}`);
   const { step, stalled } = observation.kind === 'working' ? observation : { step: phase };
   if (stalled !== undefined) return because('Stalled', `${target.name} is at ${step}: ${stalled}`);
   return because('InFlight', `${target.name} is at ${step}`);
+}
+
+/** Says that a signal has no answer yet. In some dialects, no agent answers signals, because a Job or the leader does the work. */
+function unanswered(agent: TargetFacts['agent']): string {
+  return agent === undefined ? 'its work has not begun yet' : 'its agent has not answered yet';
 }
 
 /** Returns the reason why a target in progress failed, as the observation of the target shows it. */

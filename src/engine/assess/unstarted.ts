@@ -10,11 +10,13 @@ import type { Assessment } from './assess.ts';
 export interface Unstarted {
   /** The targets that a gate holds back, with the wait of the gate. */
   readonly waiting: readonly slots.GatedTarget[];
+  /** The pending targets that start now, and so take the last free slots before the queued targets. */
+  readonly starting: readonly Target[];
   /** The other pending targets of the stage, which wait for a free slot. */
   readonly queued: readonly Target[];
 }
 
-const NONE: Unstarted = { waiting: [], queued: [] };
+const NONE: Unstarted = { waiting: [], starting: [], queued: [] };
 
 /**
  * Returns the pending targets of the active stage that do not start now. There are none if nothing new may start at
@@ -31,9 +33,10 @@ export const unstartedTargets = onceForEach((assessment: Assessment): Unstarted 
   // If slots are free and the first targets wait for a gate, the gate was not evaluated for the later targets. These
   // later targets do not wait for a slot.
   const isTaken = chosen.length > 0 || openSlots < slots.limitOf(stage);
-  if (isBlockedAsOne || !isTaken) return { waiting, queued: [] };
+  if (isBlockedAsOne || !isTaken) return { waiting, starting: chosen, queued: [] };
   const others = new Set([...chosen, ...waiting.map(({ target }) => target)]);
-  return { waiting, queued: inState(stage, 'pending').filter((target) => !others.has(target)) };
+  const queued = inState(stage, 'pending').filter((target) => !others.has(target));
+  return { waiting, starting: chosen, queued };
 });
 
 function blockedAsOne(context: DecisionContext, stage: Stage) {

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { NONE, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -12,6 +13,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { agentOf } from '../../signal/agent-presence.ts';
 import { assess } from '../assess/assess.ts';
 import { type Needs, needsOf } from '../assess/needs.ts';
 import { answered, UNASKED, unanswered } from '../model/asked.ts';
@@ -292,6 +294,15 @@ test('a failure budget that is used up is told as that, although nodes are in pr
   });
 });
 
+test('failed nodes that keep all slots name the way of their dialect if refit retry cannot retry them', () => {
+  const stage = buildStage('worker', ['w1', buildTarget('w2', 'failed')], { maxInFlight: 1 });
+  const more = { abilities: { retriedBy: 'run the program again' } };
+  const rollout = buildRollout([{ ...stage, failedHoldSlots: true }]);
+  expect(last(rollout, { facts: {}, more })).toMatchObject({
+    ends: 'a failed node is tried again: run the program again',
+  });
+});
+
 test('failed nodes that keep all slots are named, with the command that ends it', () => {
   const stage = buildStage('worker', ['w1', buildTarget('w2', 'failed')], { maxInFlight: 1 });
   expect(last(buildRollout([{ ...stage, failedHoldSlots: true }]), { facts: {} })).toMatchObject({
@@ -301,6 +312,80 @@ test('failed nodes that keep all slots are named, with the command that ends it'
     ),
     ends: 'a failed node is tried again: run refit retry NODE',
   });
+});
+
+test.each<[string, Partial<TargetFacts>, string]>([
+  [
+    'the answer of an agent',
+    { agent: agentOf(buildNode('w1')) },
+    'the node answers its signal; if it does not answer, check that its agent runs',
+  ],
+  ['the begin of the work, in a dialect without agents', {}, 'the work on the node begins'],
+])('a signalled node waits for %s', (_name, facts, ends) => {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
+  const { waits } = explained(buildRollout([stage]), {
+    facts: { w1: { observation: sent(), ...facts } },
+  });
+  expect(waits).toMatchObject([{ gate: 'signalled', ends }]);
+});
+
+test.each<[string, Rollout, Options, string]>([
+  [
+    'a node in progress',
+    buildRollout([buildStage('worker', ['w1', moving], { maxInFlight: 1 })]),
+    {},
+    'a node in progress is done',
+  ],
+  [
+    'a node that is about to start, if none is in progress',
+    buildRollout([buildStage('worker', ['w1', 'w2'], { maxInFlight: 1 })]),
+    { facts: {} },
+    'w1, which starts first, is done',
+  ],
+  [
+    'one of the nodes that are about to start',
+    buildRollout([buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 2 })]),
+    { facts: {} },
+    'one of the nodes that start first is done: w1, w2',
+  ],
+  [
+    'the work of a failed node, if nothing else keeps the slot',
+    buildRollout([
+      buildStage('worker', [buildTarget('w1', 'failed'), 'w2', 'w3'], { maxInFlight: 1 }),
+    ]),
+    { facts: { w1: { observation: working('Restart') } }, policy: { maxFailures: 1 } },
+    'the work on w1 has ended',
+  ],
+])('a wait for a slot ends with %s', (_name, rollout, options, ends) => {
+  expect(last(rollout, options)).toMatchObject({ gate: 'slots', ends });
+});
+
+const FIRST_WAVE = { selector: { matchLabels: { tier: 'canary' } } };
+const canary = { labels: { tier: 'canary' } };
+const IN_WAVES = buildRollout([buildStage('worker', [moving, 'w3', 'w4'], { maxInFlight: 1 })]);
+const inWaves = { w2: { ...atWork.w2, ...canary } };
+
+test.each<[string, Options, string]>([
+  [
+    'nothing else, if a queued node belongs to the wave at work',
+    {
+      facts: { ...inWaves, w4: canary },
+      policy: { waves: [FIRST_WAVE, { needsApproval: true }] },
+    },
+    'a node in progress is done',
+  ],
+  [
+    'an approval, if all queued nodes belong to a wave that needs one',
+    { facts: inWaves, policy: { waves: [FIRST_WAVE, { needsApproval: true }] } },
+    'a node in progress is done, and somebody approves the wave with `refit approve`',
+  ],
+  [
+    'a settle time, if the wave at work has one',
+    { facts: inWaves, policy: { waves: [{ ...FIRST_WAVE, settleMs: HOUR }] } },
+    'a node in progress is done, and the waves before wave 2 have settled',
+  ],
+])('besides a free slot, queued nodes wait for %s', (_name, options, ends) => {
+  expect(last(IN_WAVES, options)).toMatchObject({ gate: 'slots', ends });
 });
 
 test.each<[string, Record<string, Partial<TargetFacts>>, string]>([

@@ -1,6 +1,7 @@
 /** Tests what waits, what it waits for, since when, until when, and what ends the wait. */
 import { describe, expect, test } from 'vitest';
 import { decide } from '../../../test/support/builders/decisions.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { failed, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -8,6 +9,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { agentOf } from '../../signal/agent-presence.ts';
 import { assess, phaseOf } from '../assess/assess.ts';
 import type { Wait } from '../model/decision.ts';
 import type { TargetFacts } from '../model/facts.ts';
@@ -48,8 +50,13 @@ describe('what is in flight', () => {
   test.each<[string, Partial<TargetFacts>, string]>([
     [
       'an agent that has not answered: since the signal, until the deadline',
-      { observation: sent() },
+      { observation: sent(), agent: agentOf(buildNode('w1')) },
       'w1 (signalled) since 08:00: w1 is signalled; its agent has not answered yet; until 10:00',
+    ],
+    [
+      'work that has not begun, in a dialect without agents',
+      { observation: sent() },
+      'w1 (signalled) since 08:00: w1 is signalled; its work has not begun yet; until 10:00',
     ],
     [
       'an agent at work: since it began this step',
@@ -179,7 +186,7 @@ describe('what stops everything', () => {
     const reason = { code: 'TargetFailed', message: 'w1: FailedDownload: 404' } as const;
     const waits = waitsOf(buildRollout(failing, { reason }), { w2: { observation: sent() } });
     expect(linesOf(waits)).toEqual([
-      'w2 (signalled) since 08:00: w2 is signalled; its agent has not answered yet; until 10:00',
+      'w2 (signalled) since 08:00: w2 is signalled; its work has not begun yet; until 10:00',
       'failure-budget since 08:00: nothing new starts: w1: FailedDownload: 404; 1 node failed (w1), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows',
     ]);
   });

@@ -7,7 +7,7 @@ import type { Assessment } from '../assess/assess.ts';
 import { waitBeforeAdmission } from '../assess/before-admission.ts';
 import { budgetOf, describeUsedUpBudget, retriesThatHold } from '../assess/budget.ts';
 import { deadlineOf } from '../assess/needs.ts';
-import { isHeldByFailures, unstartedTargets } from '../assess/unstarted.ts';
+import { isHeldByFailures, type Unstarted, unstartedTargets } from '../assess/unstarted.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
@@ -17,7 +17,10 @@ import { inState, isFinal, type Stage, stagesBefore, type Target } from '../mode
 import type { TargetPhase } from '../model/shown-phases.ts';
 import { awaitedRetries, retryReason } from '../schedule/awaited-retries.ts';
 import * as slots from '../schedule/slots.ts';
+import { approvalWait } from '../schedule/wave-approval.ts';
 import { keptCordons } from './kept-cordons.ts';
+import { wavesAhead } from './stops-ahead.ts';
+import { waveOf } from './target-reading.ts';
 
 export interface Explanation {
   readonly waits: readonly Wait[];
@@ -59,9 +62,11 @@ function waitsWith(assessment: Assessment, isCounted: IsCounted): readonly Wait[
     : all;
 }
 
+const ANSWERED = 'the node answers its signal; if it does not answer, check that its agent runs';
+
 const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
   intended: 'the signal is written',
-  signalled: 'the node answers its signal; if it does not answer, check that its agent runs',
+  signalled: 'the work on the node begins',
   working: 'the node reports that it is done, or that it failed',
   verifying: 'the node reports that it is done, or that it failed',
 };
@@ -69,16 +74,12 @@ const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
 function inFlightWaits(assessment: Assessment, stage: Stage): Wait[] {
   const { snapshot, now } = assessment;
   return inState(stage, 'intended').map((target) => {
-    const {
-      phase,
-      reason,
-      ends = IN_FLIGHT_ENDS[phase],
-      gate,
-      until: known,
-      uncordon,
-    } = assessment.of(stage, target);
+    const evaluation = assessment.of(stage, target);
+    const { phase, reason, ends: decided, gate, until: known, uncordon } = evaluation;
     const facts = factsOf(snapshot, target);
-    const { observation } = facts;
+    const { observation, agent } = facts;
+    const isOfAgent = phase === 'signalled' && agent !== undefined;
+    const ends = decided ?? (isOfAgent ? ANSWERED : IN_FLIGHT_ENDS[phase]);
     // The time that the node reports counts only after the target was signalled.
     const isSignalled = observation.kind !== 'none';
     // The time that the node reports may be in the future, or may be no valid time.
@@ -120,15 +121,15 @@ function pendingWaits(
     return [{ gate: 'record', reason: rollout.unread, ends, since, ofStage: true }];
   if (assessment.isStopping) return [{ ...stopOf(assessment), since, ofStage: true }];
   if (!stage) return [];
-  const { waiting, queued } = unstartedTargets(assessment);
+  const { waiting, starting, queued } = unstartedTargets(assessment);
   const gated = waiting.map((each) => ({
     ...each,
     since: waitingSince(assessment, stage, each) ?? since,
   }));
-  const count = queued.filter((target) => isCounted(stage, target)).length;
+  const shown = queued.filter((target) => isCounted(stage, target));
   return [
     ...groupWaits(stage, gated),
-    ...slotWait(assessment, stage, count, since),
+    ...slotWait(assessment, stage, { starting, queued: shown }, since),
     ...laterWaits(rollout.stages, stage, isCounted),
   ];
 }
@@ -195,37 +196,70 @@ function waitingSince(
 }
 
 function slotWait(
-  { snapshot, policy, now }: DecisionContext,
+  assessment: Assessment,
   stage: Stage,
-  count: number,
+  { starting, queued }: Pick<Unstarted, 'starting' | 'queued'>,
   since: string,
 ): Wait[] {
-  if (count <= 0) return [];
+  const { snapshot, policy, now } = assessment;
+  if (queued.length === 0) return [];
   const wait = { since, ofStage: true } as const;
-  const queued = `${counted(count, stage.role)} queued`;
+  const who = `${counted(queued.length, stage.role)} queued`;
   const kept = stage.failedHoldSlots === true ? inState(stage, 'failed') : [];
   const keepers = listed(kept.map(({ name }) => name));
-  const retried = 'a failed node is tried again: run refit retry NODE';
+  const { retriedBy = 'run refit retry NODE' } = snapshot.abilities;
+  const retried = `a failed node is tried again: ${retriedBy}`;
   if (isHeldByFailures(stage, policy)) {
-    const message = `${queued}; ${kept.length} failed, more than ${budgetOf(policy)} allows: ${keepers}`;
+    const message = `${who}; ${kept.length} failed, more than ${budgetOf(policy)} allows: ${keepers}`;
     const reason = because('FinishingInFlight', message);
     const lifted = `${retried}; or failureBudget of the UpgradePolicy is ${kept.length} or more`;
     return [{ gate: 'failure-budget', reason, ends: lifted, ...wait }];
   }
-  const names = slots
+  const stillAtWork = slots
     .failedInFlightIn(snapshot, now)
     .map(({ target }) => target.name)
     .join(', ');
   const failed =
-    names === '' ? '' : `; these failed nodes are still at work and keep a slot: ${names}`;
+    stillAtWork === ''
+      ? ''
+      : `; these failed nodes are still at work and keep a slot: ${stillAtWork}`;
   const keeping = kept.length === 0 ? '' : `; these failed nodes keep a slot: ${keepers}`;
   const reason = because(
     'NoFreeSlot',
-    `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`,
+    `${who} (${slots.limitOf(stage)} at a time)${failed}${keeping}`,
   );
-  const isAtWork = kept.length === 0 || inState(stage, 'intended').length > 0;
+  const ofFailed = kept.length > 0 ? retried : `the work on ${stillAtWork} has ended`;
+  const freed = slotEnd(stage, starting) ?? ofFailed;
+  const ends = [freed, ...waveEnds(assessment, stage, queued)].join(', and ');
+  return [{ gate: 'slots', reason, ends, ...wait }];
+}
+
+/** Returns the event that frees a slot of the stage; undefined if no target is in progress or is about to start. */
+function slotEnd(stage: Stage, starting: readonly Target[]): string | undefined {
+  if (inState(stage, 'intended').length > 0) return 'a node in progress is done';
+  if (starting.length === 0) return undefined;
+  const names = listed(starting.map(({ name }) => name));
+  return starting.length === 1
+    ? `${names}, which starts first, is done`
+    : `one of the nodes that start first is done: ${names}`;
+}
+
+/**
+ * Returns what else must happen before any queued target can start, if all of them belong to waves that must settle or be
+ * approved first. A free slot alone does not end their wait.
+ */
+function waveEnds(assessment: Assessment, stage: Stage, queued: readonly Target[]): string[] {
+  const ahead = new Map(wavesAhead(assessment, stage).map((each) => [each.wave, each]));
+  if (ahead.size === 0) return [];
+  const waves = queued.map((target) => waveOf(assessment, stage, target) ?? 0);
+  if (!waves.every((wave) => ahead.has(wave))) return [];
+  const first = ahead.get(Math.min(...waves));
+  if (first === undefined) return [];
+  const { wave, settles, needsApproval } = first;
+  const approved = needsApproval ? approvalWait(assessment, wave - 1)?.ends : undefined;
   return [
-    { gate: 'slots', reason, ends: isAtWork ? 'a node in progress is done' : retried, ...wait },
+    ...(settles ? [`the waves before wave ${wave} have settled`] : []),
+    ...(approved === undefined ? [] : [approved]),
   ];
 }
 

@@ -8,7 +8,7 @@ import { assess } from '../assess/assess.ts';
 import { needsOf } from '../assess/needs.ts';
 import { failureOf } from '../assess/target-failures.ts';
 import { factsOf } from '../gates/types.ts';
-import { describeOpening, openingFor } from '../gates/window-open.ts';
+import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import { answerOf } from '../model/asked.ts';
 import type { Probe } from '../model/decision.ts';
 import type { ReasonCode } from '../model/reasons.ts';
@@ -125,13 +125,21 @@ export function warningsOf(
 ): string[] {
   const opening = openingFor(policy, snapshot.plan.controls, now);
   const opened =
-    opening === undefined
-      ? []
-      : [`${describeOpening(opening, policy)}: nodes start outside of the windows of the policy`];
+    opening === undefined ? [] : [`${describeOpening(opening, policy)}: ${effectOf(policy, now)}`];
   const missing = (snapshot.outside.locks ?? [])
     .flatMap(({ notFound }) => notFound ?? [])
     .filter((sentence) => !known.some((warning) => warning.includes(sentence)));
   return [...opened, ...drainWarnings(snapshot, policy), ...missing];
+}
+
+/** Returns a clause that says what an opened window changes now. */
+function effectOf(policy: RolloutPolicy, now: number): string {
+  if (policy.blackouts.some(({ from, to }) => from <= now && now < to))
+    return `nodes start although UpgradePolicy ${policy.name} has a blackout now`;
+  if (isTimetableOpen(policy, now)) return 'until then, no node waits for a maintenance window';
+  // The plan has windows of its own in some dialects, and the windows of the policy may be open.
+  const whose = policy.windows.length === 0 ? 'the plan' : 'the policy';
+  return `nodes start outside of the windows of ${whose}`;
 }
 
 /** Returns the commands that a leader would carry out now. */

@@ -91,9 +91,10 @@ function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number
 
 /**
  * Returns the wait with `until` set to `end`, if `until` is missing or later than `end`. `end` is the deadline of the
- * step in milliseconds since the Unix epoch.
+ * step in milliseconds since the Unix epoch. A rest keeps its own end, because it counts against no deadline.
  */
 function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
+  if (wait.reason.code === 'Resting') return wait;
   const isSooner = Date.parse(wait.until ?? '') <= end;
   if (isSooner || !Number.isFinite(end)) return wait;
   return { ...wait, until: rfc3339(end) };

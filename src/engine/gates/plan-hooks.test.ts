@@ -87,6 +87,24 @@ function due(given: Scene): string[] {
   );
 }
 
+test.each([
+  [
+    'refit retry runs it again',
+    undefined,
+    'somebody runs refit retry plan, which runs the hook again, or somebody removes the hook from the policy',
+  ],
+  [
+    'only another run of the program runs it again',
+    'run the program again',
+    'somebody removes the hook from the policy; to run the hook again, abort the plan and run the program again',
+  ],
+])('a failed hook before the plan says what ends its wait: %s', (_name, retriedBy, ends) => {
+  const { snapshot, policy, now } = scene({ results: { backup: 'failed' } });
+  const { name } = snapshot.rollout.source;
+  const { waits } = explain(assess(withParts(snapshot, { abilities: { retriedBy } }), policy, now));
+  expect(waits[0]?.ends).toBe(ends.replace('refit retry plan', `refit retry ${name}`));
+});
+
 test.each<[string, Scene, string[]]>([
   ['no node has started', {}, ['backup for all']],
   ['the run goes on', { results: { backup: 'running' } }, ['backup for all']],

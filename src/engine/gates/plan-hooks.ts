@@ -21,7 +21,7 @@ export const planHooksBefore: Gate = {
 };
 
 function verdictOf(
-  { policy, outside: { hooks }, rollout }: GateInput,
+  { policy, outside: { hooks }, rollout, abilities: { retriedBy } }: GateInput,
   run: ReturnType<typeof planHookRuns>[number],
 ): Verdict {
   const { id, hook } = run;
@@ -30,7 +30,11 @@ function verdictOf(
   if (result?.state === 'succeeded') return PASS;
   if (result?.state === 'failed') {
     if (hook.ignoresFailure === true) return PASS;
-    const again = `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or somebody removes the hook from the policy`;
+    const removed = 'somebody removes the hook from the policy';
+    const again =
+      retriedBy === undefined
+        ? `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or ${removed}`
+        : `${removed}; to run the hook again, abort the plan and ${retriedBy}`;
     const message = `no node starts, because ${hookFailed(hook, policy, result.message)}`;
     const reason = because('PlanHookFailed', message, { policy: policy.name, hook: hook.name });
     return waitFor(reason, again, since);

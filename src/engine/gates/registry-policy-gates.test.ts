@@ -203,6 +203,13 @@ test.each<[string, Partial<RolloutPolicy>, number, number, string]>([
   ],
   ['a blackout', { blackouts: [DARK] }, T0, 0, 'the blackout is over, at 2026-11-20T08:30:00Z'],
   [
+    'a blackout that ends before a window opens',
+    { windows: [{ ...WINDOW, startMinute: 10 * 60 }], blackouts: [DARK] },
+    T0,
+    0,
+    'a window opens after the blackout, at 2026-11-20T10:00:00Z',
+  ],
+  [
     'a window that is too short',
     { windows: [WINDOW] },
     T0,

@@ -170,7 +170,11 @@ test.each<[Gate, string, GateInput, object]>([
     restOver,
     'resting',
     resting(MINUTE, T0 + 30_000),
-    { ends: 'the rest period is over', recheckMs: 30_000, until: later(MINUTE) },
+    {
+      ends: `the rest period is over, at ${later(MINUTE)}`,
+      recheckMs: 30_000,
+      until: later(MINUTE),
+    },
   ],
   [
     nodesAvailable,

@@ -25,9 +25,10 @@ export const restOver: Gate = {
       restMs === settleMs
         ? `${target.name} keeps its slot for ${period} after its upgrade, because UpgradePolicy ${policy.name} has settle: ${period}`
         : `${target.name} keeps its slot for ${period} after its upgrade`;
-    return wait('Resting', message, 'the rest period is over', {
+    const end = rfc3339(until);
+    return wait('Resting', message, `the rest period is over, at ${end}`, {
       recheckMs: until - now,
-      until: rfc3339(until),
+      until: end,
     });
   },
 };

@@ -124,7 +124,12 @@ function closed(
     );
   const at = timeIn(windows, opensAt);
   const message = `UpgradePolicy ${name} has a blackout now: nothing starts before ${at}`;
-  return waiting('Blackout', message, `the blackout is over, at ${at}`, now, opensAt);
+  // A window of the policy may open only some time after the blackout.
+  const isEnd = blackouts.some(({ to }) => to === opensAt);
+  const ends = isEnd
+    ? `the blackout is over, at ${at}`
+    : `a window opens after the blackout, at ${at}`;
+  return waiting('Blackout', message, ends, now, opensAt);
 }
 
 /**

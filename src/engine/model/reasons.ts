@@ -42,7 +42,7 @@ export const REASONS = {
   Stalled:
     'a target is in progress, but the Job or agent that does the work cannot start or keeps failing',
   Intended: 'the attempt is recorded, and the signal will be written next',
-  Signalled: 'the signal is written, and the agent has not answered yet',
+  Signalled: 'the signal is written, and the work on the node has not begun yet',
   NoFreeSlot: 'all slots are taken',
   EarlierStage: 'an earlier stage is not done',
   EarlierNodes: 'nodes that come first in the order of the policy are not done',
@@ -100,7 +100,7 @@ export const REASONS = {
     'another tool that is listed in `coordinate` of the policy is disrupting nodes now',
   WindowClosed: 'no maintenance window is open',
   WindowOpened:
-    'a person opened the maintenance window once, so nodes may start outside of the windows of the policy',
+    'a person opened the maintenance window once, so nodes may start although no window is open, or during a blackout',
   WindowTooShort: 'the maintenance window would close before a node is done',
   Blackout: 'the policy has a blackout now',
   TooManyUnavailable:
@@ -219,7 +219,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   Intended: { ends: 'the leader has written the signal, which usually takes less than a second' },
   Signalled: {
-    act: 'start the agent of the node, if it does not run; without an answer the node fails at its deadline',
+    act: 'start the agent of the node, if an agent does the work and does not run; without an answer the node fails at its deadline',
   },
   NoFreeSlot: { ends: 'a target in progress is done' },
   EarlierStage: { ends: 'every target of the earlier stage is done' },

@@ -91,6 +91,10 @@ test('a sentence repeats a failure only if it is about the target with this fail
   expect(tellsOnly('w1', failure, 'w10: FailedDownload: 404')).toBe(false);
   expect(tellsFailure('w1', failure, 'w1: FailedDownload: 404, and 3 more')).toBe(true);
   expect(tellsFailure('w1', failure, 'w10: FailedDownload: 404')).toBe(false);
+  const ofJob = 'Job upgrade failed on Node w1: 404';
+  expect(tellsFailure('w1', ofJob, ofJob)).toBe(true);
+  expect(tellsFailure('w1', ofJob, 'Job upgrade failed on Node w10: 404')).toBe(false);
+  expect(tellsFailure('w', ofJob, ofJob)).toBe(false);
   expect(isPartOf('404', because('Stalled', failure))).toBe(true);
   expect(isPartOf('w1: 404', because('Stalled', failure))).toBe(false);
 });

@@ -90,7 +90,8 @@ export function tellsOnly(name: string, failure: string, sentence: string): bool
  * repeat it.
  */
 export function tellsFailure(name: string, failure: string, sentence: string): boolean {
-  return saidAbout(name, sentence) !== undefined && sentence.includes(failure);
+  const isAbout = saidAbout(name, sentence) !== undefined || isNamedIn(name, failure);
+  return isAbout && sentence.includes(failure);
 }
 
 /** Returns true if the message of the reason contains the whole sentence, so that an output need not show it twice. */
