@@ -23,8 +23,8 @@ export const restOver: Gate = {
     const period = formatDuration(restMs);
     const message =
       restMs === settleMs
-        ? `${target.name} keeps its slot for ${period} after its upgrade, because UpgradePolicy ${policy.name} has settle: ${period}`
-        : `${target.name} keeps its slot for ${period} after its upgrade`;
+        ? `${target.name} keeps its slot for ${period} after its success, because UpgradePolicy ${policy.name} has settle: ${period}`
+        : `${target.name} keeps its slot for ${period} after its success`;
     return wait('Resting', message, 'the rest period is over', {
       recheckMs: until - now,
       until: rfc3339(until),

@@ -63,6 +63,20 @@ export function newTarget({ key, name }: Pick<Target, 'key' | 'name'>, now: Turn
   return { key, name, state: 'pending', since: rfc3339(now.valueOf()) };
 }
 
+/** What a rollout does to a target, as a word for people. */
+export type Work = 'upgrade' | 'roll-back';
+
+/**
+ * Returns what the rollout does to the targets of the stage. A dialect marks either the whole
+ * rollout or each stage that takes its targets back to an older version.
+ */
+export function workOf(
+  { rollsBack }: Pick<Rollout, 'rollsBack'>,
+  { goesBack }: Pick<Stage, 'goesBack'>,
+): Work {
+  return rollsBack !== undefined || goesBack === true ? 'roll-back' : 'upgrade';
+}
+
 /** A group of targets that may be upgraded at the same time. Stages run one after another. */
 export interface Stage {
   readonly id: string;

@@ -78,7 +78,7 @@ export function textOfFailure({ state, cause }: FailedTarget): string | undefine
 
 const WITHOUT_WORDS: Partial<Record<Target['state'], string>> = {
   missing: 'it does not exist',
-  unsupported: 'the plan has no download for its platform, or its node refuses the upgrade',
+  unsupported: 'the plan has no download for its platform, or its node refuses the plan',
 };
 
 /**
