@@ -7,7 +7,17 @@ import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { jsonOf, type ShownPlan, type ShownStatus, type StatusJson } from './json-form.ts';
 import { isRoutine, percentOf, progressIn, toldOnce, withoutReports } from './sentences.ts';
-import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
+import { sinceSection } from './since-end.ts';
+import {
+  fullNameOf,
+  isOpen,
+  noteLines,
+  notesOf,
+  progressOf,
+  renderPlan,
+  renderSections,
+  stateOf,
+} from './text.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
@@ -34,7 +44,10 @@ function renderLines(
   const notes = noteLines(view, now).flatMap((line) => wrapped(line, medium.width));
   const painted = notes.map((line) => medium.paint('yellow', line));
   if (view.plans.length === 0) return [...painted, 'There is no plan.'];
-  const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan, form, now, medium));
+  const blocks = toldOnce(view.plans).map((plan) => [
+    ...renderPlan(plan, form, now, medium),
+    ...renderSections([sinceSection(plan)], medium),
+  ]);
   return [...painted, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
 }
 

@@ -1,7 +1,7 @@
 /** Names the work on one target for people. A roll-back is never called an upgrade. */
 import { isOlder } from '../../versions/release-parts.ts';
 import { factsOf, versionAsked, versionBefore } from '../gates/types.ts';
-import { type Stage, type Target, type Work, workOf } from '../model/rollout.ts';
+import { type RolloutWork, type Stage, type Target, workOf } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { Snapshot } from '../model/snapshot.ts';
  * product decides the version. Such work is a roll-back if the target ran a newer version before, or runs one while its
  * work begins.
  */
-export function workOn(snapshot: Snapshot, stage: Stage, target: Target): Work {
+export function workOn(snapshot: Snapshot, stage: Stage, target: Target): RolloutWork {
   const work = workOf(snapshot.rollout, stage);
   if (work === 'roll-back') return work;
   const facts = factsOf(snapshot, target);

@@ -140,7 +140,8 @@ const OPERATIONS: readonly Operation[] = [
 
 export const K0S_LAB: Lab = {
   dialect: 'k0s',
-  seeds: [2],
+  hasRollBacks: true,
+  seeds: [1, 2],
   open,
   witness,
   operations: OPERATIONS,
