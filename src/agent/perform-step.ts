@@ -117,7 +117,7 @@ async function snapshotFor(
     abort.throwIfAborted();
     if (rules.require === true)
       throw new Error('no snapshot of etcd was taken, so nothing was changed', { cause: error });
-    log.warn('could not take the snapshot of etcd; the upgrade goes on without it', {
+    log.warn('could not take the snapshot of etcd; the work goes on without it', {
       reason: messageOf(error),
     });
     return failedSnapshot(error, clock.now());

@@ -17,7 +17,7 @@ export function unplacedHooks(
   if (placed.length === 0) return [];
   const names = placed.map(({ name }) => name).join(', ');
   const isIgnored = placed.every(({ onFailure }) => onFailure === 'Ignore');
-  const effect = isIgnored ? 'is upgraded without it' : 'does not start';
+  const effect = isIgnored ? 'goes on without it' : 'does not start';
   return dialects.flatMap(({ name, selfDrain }) =>
     selfDrain === undefined || !isCovered(name, plans)
       ? []

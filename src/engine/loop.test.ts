@@ -312,7 +312,7 @@ describe('a write that is lost', () => {
     await leader.see();
     expect(leader.told).toEqual([
       'Started: 1 target in 1 stage',
-      'TargetGone: w1 disappeared during its upgrade',
+      'TargetGone: w1 disappeared during its attempt',
       'Stopped: the plan ended before all targets were done: 0 of 1 targets done; failed: w1',
     ]);
   });

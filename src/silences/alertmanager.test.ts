@@ -23,7 +23,7 @@ async function rig(script: Script) {
   const matchers = [{ name: 'node', value: '{node}', isRegex: false }];
   const url = `${server.config.server}/am/`;
   const rule = { name: 'nodes', url, secretName: 'monitoring', matchers, lastsMs: 300_000 };
-  const wanted = wantedFor(rule, 'toy/ns/plan', 'uid-1', 'w1');
+  const wanted = wantedFor(rule, { plan: 'toy/ns/plan', uid: 'uid-1' }, 'w1');
   const own = {
     id: 'a/b',
     status: { state: 'active' },

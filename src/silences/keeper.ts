@@ -27,6 +27,8 @@ export interface SilenceScope {
   readonly rules: readonly SilenceRule[];
   /** The UID of the plan. */
   readonly uid: string;
+  /** True if the plan rolls an earlier run back. */
+  readonly rollsBack?: boolean;
   /** The Nodes in progress. */
   readonly nodes: readonly string[];
 }
@@ -95,7 +97,7 @@ const ATTEMPTS_TO_END = 4;
 /** The maximum number of characters of a message. There is a limit because a message may contain text from anywhere. */
 const LONGEST_MESSAGE = 300;
 
-/** The silence that one rule requires for one Node while one plan upgrades this Node. */
+/** The silence that one rule requires for one Node while one plan upgrades this Node or rolls it back. */
 interface Entry {
   readonly plan: string;
   readonly policy: string;
@@ -147,11 +149,11 @@ class Keeper implements SilenceKeeper {
     this.#metrics = metrics;
   }
 
-  follow(plan: string, { policy, rules, uid, nodes }: SilenceScope): void {
+  follow(plan: string, { policy, rules, nodes, ...of }: SilenceScope): void {
     const needed = new Map<string, Map<string, Entry>>();
     for (const rule of rules)
       for (const node of nodes) {
-        const wanted = wantedFor(rule, plan, uid, node);
+        const wanted = wantedFor(rule, { plan, ...of }, node);
         const entry: Entry = {
           plan,
           policy,

@@ -17,7 +17,7 @@ import {
 const NOW = Date.UTC(2026, 0, 1);
 const NODES: AlertMatcher = { name: 'node', value: '{node}', isRegex: false };
 const RULE: SilenceRule = { name: 'nodes', url: 'http://am', matchers: [NODES], lastsMs: 300_000 };
-const WANTED = wantedFor(RULE, 'toy/ns/plan', 'uid-1', 'w1');
+const WANTED = wantedFor(RULE, { plan: 'toy/ns/plan', uid: 'uid-1' }, 'w1');
 
 function at(minutes: number): string {
   return new Date(NOW + minutes * 60_000).toISOString();
@@ -39,7 +39,7 @@ function inAlertmanager(changes: object = {}): object {
 test('matchers get the name of the node, which no character of it can widen', () => {
   const port: AlertMatcher = { name: 'instance', value: '{node}:[0-9]+', isRegex: true };
   const rule = { ...RULE, matchers: [NODES, port] };
-  const wanted = wantedFor(rule, 'toy/ns/plan', 'uid-1', 'w1.example.org');
+  const wanted = wantedFor(rule, { plan: 'toy/ns/plan', uid: 'uid-1' }, 'w1.example.org');
   expect(wanted.matchers.map(({ value }) => value)).toEqual([
     'w1.example.org',
     String.raw`w1\.example\.org:[0-9]+`,
@@ -107,6 +107,17 @@ test.each<[string, number, boolean]>([
   );
 });
 
+test('the comment of a silence calls a roll-back a roll-back', () => {
+  const plan = { plan: 'toy/ns/plan', uid: 'uid-1' };
+  const comments = [false, true].map(
+    (rollsBack) => wantedFor(RULE, { ...plan, rollsBack }, 'w1').comment,
+  );
+  expect(comments).toEqual([
+    'Refit upgrades node w1: plan toy/ns/plan (uid-1), silence nodes',
+    'Refit rolls node w1 back: plan toy/ns/plan (uid-1), silence nodes',
+  ]);
+});
+
 test('of two silences, the one that ends last counts', () => {
   const found = ownAmong([inAlertmanager(), inAlertmanager({ id: 's2', endsAt: at(4) })], WANTED);
   expect(renewalOf(WANTED, found, NOW)).toBeUndefined();
@@ -114,7 +125,11 @@ test('of two silences, the one that ends last counts', () => {
 
 test('a silence with the same matchers in another order is found, and one with a matcher twice is not', () => {
   const severity: AlertMatcher = { name: 'severity', value: 'info', isRegex: false };
-  const wanted = wantedFor({ ...RULE, matchers: [NODES, severity] }, 'toy/ns/plan', 'uid-1', 'w1');
+  const wanted = wantedFor(
+    { ...RULE, matchers: [NODES, severity] },
+    { plan: 'toy/ns/plan', uid: 'uid-1' },
+    'w1',
+  );
   const own = (matchers: readonly AlertMatcher[]) =>
     ownAmong([inAlertmanager({ matchers })], wanted);
   expect(own(wanted.matchers.toReversed())).toHaveLength(1);

@@ -19,6 +19,16 @@ export interface SilenceRule {
   readonly lastsMs: number;
 }
 
+/** What the comment of a silence says about its plan. */
+export interface SilencedPlan {
+  /** The title of the plan. */
+  readonly plan: string;
+  /** The UID of the plan. */
+  readonly uid: string;
+  /** True if the plan rolls an earlier run back. */
+  readonly rollsBack?: boolean;
+}
+
 /** The silence that one Node needs for one plan. */
 export interface Wanted {
   readonly rule: SilenceRule;
@@ -62,15 +72,20 @@ const RENEW_BELOW = 2 / 3;
 
 /**
  * Returns the silence of this rule for a Node. `plan` is the title of the plan. `uid` distinguishes it from a plan with the same title in
- * another cluster.
+ * another cluster. `rollsBack` says whether the plan takes its nodes back to the version of an earlier run.
  */
-export function wantedFor(rule: SilenceRule, plan: string, uid: string, node: string): Wanted {
+export function wantedFor(
+  rule: SilenceRule,
+  { plan, uid, rollsBack = false }: SilencedPlan,
+  node: string,
+): Wanted {
   const matchers = rule.matchers.map(({ name, value, isRegex }) => ({
     name,
     value: value.replaceAll(NODE, isRegex ? node.replaceAll('.', String.raw`\.`) : node),
     isRegex,
   }));
-  const comment = `Refit upgrades node ${node}: plan ${plan} (${uid}), silence ${rule.name}`;
+  const work = rollsBack ? `rolls node ${node} back` : `upgrades node ${node}`;
+  const comment = `Refit ${work}: plan ${plan} (${uid}), silence ${rule.name}`;
   return { rule, node, matchers, comment };
 }
 

@@ -59,7 +59,10 @@ const SENDERS: Readonly<Record<string, Send>> = {
   'a silence': async (url) => {
     const matchers = [{ name: 'node', value: '{node}', isRegex: false }];
     const rule = { name: 's', url, secretName: undefined, matchers, lastsMs: 300_000 };
-    return await alertmanager(tools).keep(wantedFor(rule, 'a//b', 'uid', 'w1'), late());
+    return await alertmanager(tools).keep(
+      wantedFor(rule, { plan: 'a//b', uid: 'uid' }, 'w1'),
+      late(),
+    );
   },
   'a receiver': async (url) =>
     await deliverer(tools)(

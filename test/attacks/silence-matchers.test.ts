@@ -48,7 +48,7 @@ test.each([
   );
   expect(problems).toEqual([]);
   const [silence] = silences;
-  const [matcher] = silence ? wantedFor(silence, 'plan', 'uid', 'w1').matchers : [];
+  const [matcher] = silence ? wantedFor(silence, { plan: 'plan', uid: 'uid' }, 'w1').matchers : [];
   const expression = new RegExp(`^(?:${matcher?.value})$`);
   expect(own).toMatch(expression);
   for (const other of ['w10', 'w10:9100', 'w2', 'w2:9100', 'xw1:9100'])

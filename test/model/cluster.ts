@@ -151,6 +151,8 @@ export interface Configuration {
   readonly changedRules?: Rules;
   /** True if the object of each node tells the version that the node runs. */
   readonly tellsVersions?: boolean;
+  /** True if the leader writes the id of a run to the plan when it admits the run, so that an edit does not rename it. */
+  readonly namesRuns?: boolean;
   /** True if the plan selects all workers, so that a worker may join later. */
   readonly selectsWorkers?: boolean;
   /** Whether k0s's own agent also runs on every node. If it does, our agent is configured to leave signals to it. */

@@ -4,8 +4,10 @@
  */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { idOfRecordedRun, recordedRunIn } from '../../src/dialects/autopilot/plan/recorded-run.ts';
 import type { TargetReport } from '../../src/engine/model/facts.ts';
 import { type Role } from '../../src/engine/model/rollout.ts';
+import { withRunId } from '../../src/engine/model/runs.ts';
 import {
   DEFAULT_POLICY,
   type RolloutPolicy,
@@ -232,11 +234,17 @@ export class LeaderMoves {
     const isOrder = !sameJson(annotations, current.metadata.annotations);
     const written: Plan = isOrder
       ? { ...current, metadata: { ...current.metadata, ...(annotations && { annotations }) } }
-      : { ...current, ...(status && { status }) };
+      : this.#named({ ...current, ...(status && { status }) });
     return {
       deed: { kind: 'record', content: contentOf(this.#contents, written) },
       words: isOrder ? 'orders the next attempt' : changeOf(current, written),
     };
+  }
+
+  /** Returns the plan with the id of its run, which the leader writes right after the admission. */
+  #named(plan: Plan): Plan {
+    if (this.#configuration.namesRuns !== true) return plan;
+    return withRunId(plan, { id: idOfRecordedRun(plan), run: recordedRunIn(plan)?.run });
   }
 
   #planAt([content, version]: Seen): Plan {

@@ -129,7 +129,7 @@ test('a run changes nothing if kubeadm upgrade plan fails', async () => {
   );
   const failed = await run('apply', {});
   const line =
-    /^REFIT_REFUSED: cp1: not ready for the upgrade, nothing was changed: .*ConfigMap kube-proxy cannot be read \(/;
+    /^REFIT_REFUSED: cp1: not ready, nothing was changed: .*ConfigMap kube-proxy cannot be read \(/;
   expect([await failed.ended, failed.stderr]).toEqual([1, expect.stringMatching(line)]);
   const { items } = await scene.cluster.client.list(nodes);
   expect(items.filter(({ spec }) => spec?.unschedulable)).toEqual([]);

@@ -300,8 +300,7 @@ function refusals(startServer: StartServer): void {
       'registry.local:5000/kube-scheduler',
     );
     const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(TO));
-    const line =
-      /^REFIT_REFUSED: cp2: not ready for the upgrade, nothing was changed: .*ImagePull.*scheduler \(/;
+    const line = /^REFIT_REFUSED: cp2: not ready, nothing was changed: .*ImagePull.*scheduler \(/;
     expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
     const asked = await Promise.all(
       hosts.map(async (host) => await logOf(host, 'kubeadm-preflight')),

@@ -4,7 +4,13 @@ import { A_MOMENT_LATER } from '../model/configurations.ts';
 import { configure, V2, V3 } from '../model/configure.ts';
 
 /** Nothing goes wrong by itself, and all views are new: what people do comes at each moment. */
-const CALM = { faults: 0, leaders: 'one', tellsVersions: true, power: 'stays' } as const;
+const CALM = {
+  faults: 0,
+  leaders: 'one',
+  tellsVersions: true,
+  namesRuns: true,
+  power: 'stays',
+} as const;
 
 /** The clusters that `npm test` visits, too. */
 export const SMALL_TOLD: readonly Configuration[] = [

@@ -21,13 +21,10 @@ export const TOLD_INVARIANTS: readonly ToldInvariant[] = [
       'A version that is told as the version of a node at rest is the version that its host runs: before an upgrade, after an upgrade, and after a failure that the agent has undone.',
     judge: (told, truth) =>
       concerning(pairs(told, truth), ({ target, wants, node }) => {
-        const { runs, reports } = node;
+        const { runs } = node;
         const versions = versionsTold(target, wants, told.whyOf.get(node.name) ?? '');
         if (runs === undefined || versions.length === 0) return undefined;
-        // A node reports its version within two minutes after its upgrade. Nobody can know more before a next run.
-        const isOld = reports !== undefined && !mayBePartOf(reports, runs);
-        const isDue = target.phase !== 'done' || told.now - Date.parse(target.since) >= REPORT_MS;
-        if (isOld && isDue) return undefined;
+        if (isUnknowable(told, target, node)) return undefined;
         return versions
           .filter((version) => !mayBePartOf(version, runs))
           .map((version) => `${node.name} is told to run ${version}, and runs ${runs}`);
@@ -37,7 +34,8 @@ export const TOLD_INVARIANTS: readonly ToldInvariant[] = [
     name: 'done-is-all',
     sentence:
       'A plan is told as done, and its NodeRollout as Completed, only if every node runs what the present plan asks. Otherwise the same text names the nodes that do not.',
-    judge: ({ shown, status, nodeRollout }, truth) => {
+    judge: (told, truth) => {
+      const { shown, status, nodeRollout } = told;
       const completed = nodeRollout?.conditions?.find(({ type }) => type === 'Completed');
       const texts = [
         ...(shown.phase === 'done' ? [status] : []),
@@ -45,8 +43,12 @@ export const TOLD_INVARIANTS: readonly ToldInvariant[] = [
       ];
       if (texts.length === 0) return undefined;
       const wanted = truth.asked.at(-1) ?? '';
+      const unknowable = pairs(told, truth)
+        .filter(({ target, node }) => isUnknowable(told, target, node))
+        .map(({ node }) => node);
       const others = truth.nodes.filter(
-        ({ name, runs }) => truth.targets.has(name) && runs !== wanted,
+        (node) =>
+          truth.targets.has(node.name) && node.runs !== wanted && !unknowable.includes(node),
       );
       return others.flatMap(({ name, runs }) =>
         texts
@@ -186,7 +188,9 @@ export const TOLD_INVARIANTS: readonly ToldInvariant[] = [
         return [
           ...(phase === shown.phase ? [] : [`the NodeRollout says ${phase}, not ${shown.phase}`]),
           ...missing.map((name) => `the NodeRollout does not tell the failure of ${name}`),
-          ...(waiting === undefined || codes.some((code) => code === waiting.reason)
+          ...(waiting === undefined ||
+          codes.some((code) => code === waiting.reason) ||
+          (waiting.reason === 'Paused' && shown.paused !== undefined)
             ? []
             : [`only the NodeRollout tells the wait ${waiting.reason}`]),
         ];
@@ -320,6 +324,19 @@ const UPGRADE = /\bupgrad(?:e|es|ed|ing)\b/i;
 
 /** The milliseconds after its end within which a node reports its new version. */
 const REPORT_MS = 120_000;
+
+/**
+ * Returns true if nobody can know which version the node runs, because its object may still show an earlier one. A node
+ * reports its version within two minutes after its upgrade.
+ */
+function isUnknowable({ now }: Told, target: TargetJson, { runs, reports }: TrueNode): boolean {
+  if (runs === undefined || reports === undefined) return false;
+  const isFresh = target.phase === 'done' && now - Date.parse(target.since) < REPORT_MS;
+  const { from } = target;
+  // The report is the one from before the upgrade, or somebody has installed that version again.
+  if (isFresh) return from !== undefined && mayBePartOf(reports, from);
+  return !mayBePartOf(reports, runs);
+}
 
 interface Pair {
   readonly target: TargetJson;

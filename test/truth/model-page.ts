@@ -32,6 +32,7 @@ export function knownRows(): string[] {
     '| what is told | breaks |',
     '|---|---|',
     ...KNOWN.map(({ row: words, invariant }) => row(words, `\`${invariant}\``)),
+    ...(KNOWN.length === 0 ? [row('none is known', '')] : []),
   ];
 }
 

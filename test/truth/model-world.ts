@@ -35,9 +35,13 @@ export class ToldWorld implements Model {
     this.#configuration = configuration;
     this.#surfaces = surfaces;
     this.#world = new World(configuration);
-    const { plan } = this.#world.seen(this.#world.initial);
-    const admitted = plan.status === undefined ? [] : [runOf(plan)];
-    this.initial = this.#with(this.#world.initial, { admitted });
+    const first = this.#world.seen(this.#world.initial);
+    // The leader of a run that was admitted before the first state has also written its NodeRollout.
+    const memory =
+      first.plan.status === undefined
+        ? { admitted: [] }
+        : { admitted: [runOf(first.plan)], nodeRollout: this.#writtenIn(first, undefined) };
+    this.initial = this.#with(this.#world.initial, memory);
   }
 
   /** Nothing has to happen: people may stop anywhere, and the invariants of what is told hold in each state. */

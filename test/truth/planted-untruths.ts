@@ -1,6 +1,7 @@
 /** Untruths that tests plant into one surface, to prove that an invariant finds them. */
 import type { PagePlan } from '../../src/cli/dashboard/state.ts';
 import type { PlanJson, TargetJson } from '../../src/cli/status/json-form.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
 import type { Surfaces } from './surfaces.ts';
 
 export interface Planted {
@@ -10,6 +11,8 @@ export interface Planted {
   readonly breaks: string;
   /** True if the surface has these words only while there is one plan. */
   readonly isOfOnePlan?: true;
+  /** True if it is planted only into a run that rolls an earlier run back. */
+  readonly isOfRollBack?: true;
   readonly distort: (surfaces: Surfaces) => Surfaces;
 }
 
@@ -148,7 +151,33 @@ export const PLANTED: readonly Planted[] = [
       ...surfaces,
       events: [
         ...surfaces.events,
-        { reason: 'Completed', kind: 'Node', name: 'w1', message: 'Upgraded to v9', count: 1 },
+        {
+          reason: 'Completed',
+          kind: 'Node',
+          name: 'w1',
+          message: 'Upgraded to v9',
+          count: 1,
+          last: '',
+        },
+      ],
+    }),
+  },
+  {
+    name: 'Events: a roll-back is told as an upgrade',
+    breaks: 'a-roll-back-is-no-upgrade',
+    isOfRollBack: true,
+    distort: (surfaces) => ({
+      ...surfaces,
+      events: [
+        ...surfaces.events,
+        {
+          reason: 'Signalled',
+          kind: 'Node',
+          name: 'w1',
+          message: 'Upgrade to v9 started',
+          count: 1,
+          last: rfc3339(surfaces.now),
+        },
       ],
     }),
   },

@@ -87,10 +87,11 @@ const versionTold: TruthInvariant = {
 
 const upgradesTold: TruthInvariant = {
   name: 'upgrades-told-happened',
-  sentence: 'An Event that tells an upgrade names a version that this host has accepted.',
+  sentence:
+    'An Event that tells an upgrade or a roll-back names a version that this host has accepted.',
   judge: ({ surfaces, truth, lab }) =>
     surfaces.events.flatMap(({ kind, name, message }) => {
-      const [, version] = /^Upgraded to (\S+)/.exec(message) ?? [];
+      const [, version] = /^(?:Upgraded|Rolled back) to (\S+)/.exec(message) ?? [];
       if (kind === 'Plan' || version === undefined) return [];
       const happened = truth.accepted.some(
         (each) => each.node === name && isVersion(lab.spelled(version), each.version),
@@ -231,18 +232,23 @@ const noTimeLeft: TruthInvariant = {
 
 const rollBackNamed: TruthInvariant = {
   name: 'a-roll-back-is-no-upgrade',
-  sentence: 'A roll-back is told as a roll-back, and never as an upgrade.',
+  sentence:
+    'A roll-back is told as a roll-back, and no message and no Event since its begin calls its work an upgrade.',
   judge: eachPlan(({ plan }, { surfaces, truth }) => {
     if (!truth.rollBacks.has(plan.uid)) return [];
     const wrong =
       plan.rollsBackRun === undefined ? ['the JSON form does not say that it is a roll-back'] : [];
     const since = truth.rollBacks.get(plan.uid) ?? 0;
-    const message = surfaces.messages.find(
-      (each) => Date.parse(each) >= since && /\bthe upgrade\b/.test(each),
+    const events = surfaces.events.map(({ last, message }) => `${last} ${message}`);
+    // The message begins with its time.
+    const message = [...surfaces.messages, ...events].find(
+      (each) => Date.parse(each.split(' ')[0] ?? '') >= since && UPGRADE.test(each),
     );
     return message === undefined ? wrong : [...wrong, `the leader told "${message}"`];
   }),
 };
+
+const UPGRADE = /\bupgrad(?:e|es|ed|ing)\b/i;
 
 const messagesTrue: TruthInvariant = {
   name: 'messages-were-true-when-sent',

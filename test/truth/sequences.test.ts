@@ -20,7 +20,9 @@ test.each(ALL_LABS)(
       for (const name of played.found) found.add(name);
     }
     const planted = PLANTED.filter(
-      ({ isOfOnePlan }) => isOfOnePlan !== true || lab.hasSeveralPlans !== true,
+      ({ isOfOnePlan, isOfRollBack }) =>
+        (isOfOnePlan !== true || lab.hasSeveralPlans !== true) &&
+        (isOfRollBack !== true || lab.hasRollBacks === true),
     );
     expect(planted.map(({ name }) => name).filter((name) => !found.has(name))).toEqual([]);
   },

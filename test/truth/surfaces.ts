@@ -36,6 +36,8 @@ export interface ToldEvent {
   readonly name: string;
   readonly message: string;
   readonly count: number;
+  /** The time at which it was told for the last time, in RFC 3339. */
+  readonly last: string;
 }
 
 export async function readSurfaces(stage: Stage): Promise<Surfaces> {
@@ -55,13 +57,16 @@ export async function readSurfaces(stage: Stage): Promise<Surfaces> {
         spec?.plan.uid === undefined || status === undefined ? [] : [[spec.plan.uid, status]],
       ),
     ),
-    events: items.map(({ reason = '', message = '', count = 1, involvedObject }) => ({
-      reason,
-      kind: involvedObject.kind ?? '',
-      name: involvedObject.name ?? '',
-      message,
-      count,
-    })),
+    events: items.map(
+      ({ reason = '', message = '', count = 1, involvedObject, lastTimestamp }) => ({
+        reason,
+        kind: involvedObject.kind ?? '',
+        name: involvedObject.name ?? '',
+        message,
+        count,
+        last: lastTimestamp ?? '',
+      }),
+    ),
     policies: policies.flatMap(({ status }) =>
       (status?.conditions ?? []).map(({ message = '' }) => message),
     ),

@@ -358,7 +358,7 @@ test.each<[string, string, Situation, PlanChange | string]>([
     'one that a later command has brought further',
     'w1',
     { ...FAILED, state: 'Completed', further: { w1: 'SignalCompleted' } },
-    `a later command of ${PLAN} has upgraded w1 since it failed`,
+    `a later command of ${PLAN} has brought w1 to its version since it failed`,
   ],
   ['one that waits', 'w2', FAILED, `w2 of ${PLAN} has not failed: it is pending`],
   ['one that is under way', 'w1', MOVING, `w1 of ${PLAN} has not failed: it is at Restart`],

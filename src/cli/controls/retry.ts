@@ -82,7 +82,7 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
     return refuse(`there is no node ${name}; retry it when it is back`);
   if (first) return [first, ...others];
   if (failed.length > 0)
-    return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
+    return refuse(`a later command of ${title} has brought ${name} to its version since it failed`);
   // If the roll-back of the node did not work, a retry is refused: the node may still restart, so it
   // must keep its slot, and no other node may restart at the same time.
   const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so the node keeps its slot. Fix the node. Retry the node when it is not Ready or when its deadline has passed`;

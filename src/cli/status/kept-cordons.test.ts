@@ -34,8 +34,8 @@ const NOW = T0 + MINUTE;
 const LOOK = { hasColours: false, size: () => ({ columns: 200, rows: 24 }) };
 const MEDIUM = mediumOf(LOOK);
 const BEFORE =
-  'w1 stays cordoned after the upgrade: it was cordoned before the upgrade, and not by Refit';
-const SINCE = 'w1 is cordoned, and not by Refit: somebody cordoned it before its upgrade or since';
+  'w1 stays cordoned after its attempt: it was cordoned before the attempt, and not by Refit';
+const SINCE = 'w1 is cordoned, and not by Refit: somebody cordoned it before its attempt or since';
 
 const DIALECTS = { autopilot, cattle: cattleView, kubeadm: kubeadmView, capi };
 

@@ -245,7 +245,7 @@ export async function inspect(
   const ofFile = await lookAtPolicyOfFile(policies, policy.name, sources);
   const { unseen } = policies;
   const names = dialect.foreignWork?.unproven?.(world, snapshot.rollout) ?? [];
-  const unproven = `who signalled ${listed(names)}: the Node has no record of a leader, so other nodes do not wait for this upgrade`;
+  const unproven = `who signalled ${listed(names)}: the Node has no record of a leader, so other nodes do not wait for it`;
   // If the leader cannot decide, its recorded message is shown, too: this user may get an answer that the leader does not get.
   const undecided = blockedBy(plan, 'CannotDecide');
   return {

@@ -8,8 +8,18 @@ import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import type { ShownPlan, ShownStatus } from './json-form.ts';
 import { percentOf, progressIn, toldOnce, withoutReports } from './sentences.ts';
+import { sinceSection } from './since-end.ts';
 import { statusJson } from './status-json.ts';
-import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
+import {
+  fullNameOf,
+  isOpen,
+  noteLines,
+  notesOf,
+  progressOf,
+  renderPlan,
+  renderSections,
+  stateOf,
+} from './text.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
@@ -36,7 +46,10 @@ function renderLines(
   const notes = noteLines(view, now).flatMap((line) => wrapped(line, medium.width));
   const painted = notes.map((line) => medium.paint('yellow', line));
   if (view.plans.length === 0) return [...painted, 'There is no plan.'];
-  const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan, form, now, medium));
+  const blocks = toldOnce(view.plans).map((plan) => [
+    ...renderPlan(plan, form, now, medium),
+    ...renderSections([sinceSection(plan)], medium),
+  ]);
   return [...painted, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
 }
 

@@ -255,16 +255,16 @@ test.each<[string, Case, readonly string[]]>([
     'a node that is gone',
     { states: MOVING, isGone: true },
     [
-      '\n  why     w1 disappeared during its upgrade\n          w1 failed (9 min): there is no such node\n',
+      '\n  why     w1 disappeared during its attempt\n          w1 failed (9 min): there is no such node\n',
       '\n  to do   Failed. When w1 is back, run: refit retry w1. Or delete the Plan and apply one without the missing nodes.',
     ],
   ],
   [
     'a node that is gone, once that is recorded',
-    { ...FAILED, isGone: true, description: 'TargetGone: w1 disappeared during its upgrade' },
+    { ...FAILED, isGone: true, description: 'TargetGone: w1 disappeared during its attempt' },
     [
       'Plan autopilot (id1)  failed 0/2 after 1 min, 9 min ago',
-      '\n  why     w1 disappeared during its upgrade\n          w1 failed (9 min): there is no such node\n',
+      '\n  why     w1 disappeared during its attempt\n          w1 failed (9 min): there is no such node\n',
       '\n  to do   Failed. When w1 is back, run: refit retry w1. Or delete the Plan and apply one without the missing nodes.',
     ],
   ],

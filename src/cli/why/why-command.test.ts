@@ -325,7 +325,7 @@ test('a node that others were let past, since it does not tell yet what an earli
   const past = signalled(w2, { created: later(1000), status: 'Restart', command: { id: 1 } });
   const [text] = why(await lookAt([two], [], [silent, past], NOW), 'w1').slice(1);
   expect(text).toContain(
-    'an earlier command upgraded it to v1.35.4+k0s.0, which it does not report yet',
+    'an earlier command brought it to v1.35.4+k0s.0, which it does not report yet',
   );
   expect(text).toContain('\n  ends    when the node reports the version of the earlier command');
 });
@@ -478,7 +478,7 @@ test('a node that rests after its upgrade does not fail when that is over', asyn
     [signalled(W1, { created: later(0), status: 'Restart' }), W2, W3],
     NOW,
   );
-  const message = 'w1 keeps its slot for 5 min after its upgrade';
+  const message = 'w1 keeps its slot for 5 min after its success';
   const rest = {
     target: 'w1',
     gate: 'rest-over',

@@ -379,6 +379,6 @@ export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reas
     ? undefined
     : because(
         'VersionUnchecked',
-        `upgraded without a check of the version rules: ${unchecked.join('; ')}`,
+        `starts without a check of the version rules: ${unchecked.join('; ')}`,
       );
 }

@@ -123,7 +123,7 @@ test.each<[string, Rollout, Partial<TargetFacts>, number, string, string | undef
     older,
     HOUR,
     'differs',
-    'VersionDiffers: w1 runs v1.36.0, although the plan upgraded it to v1.37.0',
+    'VersionDiffers: w1 runs v1.36.0, although the plan brought it to v1.37.0',
   ],
   [
     'without any target',

@@ -219,7 +219,7 @@ function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
   const sentences = behind.map(({ stage, target }) => {
     const facts = factsOf(snapshot, target);
     const brought = versionAsked(facts, stage);
-    return `${target.name} runs ${facts.version}, although the plan upgraded it to ${brought}`;
+    return `${target.name} runs ${facts.version}, although the plan brought it to ${brought}`;
   });
   return sentences.length === 0
     ? undefined

@@ -272,7 +272,7 @@ test('a resting target is healthy, however late, and is checked again after its 
     decide(buildSnapshot(buildRollout([stage]), facts), POLICY, T0 + now);
   const { waits, record, recheckAfterMs } = at(2.5 * HOUR);
   expect([waits[0]?.reason.message, waits[0]?.until, record, recheckAfterMs]).toEqual([
-    'n1 keeps its slot for 3 h after its upgrade',
+    'n1 keeps its slot for 3 h after its success',
     later(3 * HOUR),
     undefined,
     0.5 * HOUR,

@@ -403,7 +403,7 @@ export function failureReason(
   observed: ObservedState,
 ) {
   if (observed === 'gone')
-    return because('TargetGone', `${target.name} disappeared during its upgrade`);
+    return because('TargetGone', `${target.name} disappeared during its attempt`);
   if (observation.kind === 'failed') {
     const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
     const refused = observation.refused === true ? 'TargetRefused' : 'TargetFailed';

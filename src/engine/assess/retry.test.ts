@@ -138,7 +138,7 @@ test.each<[string, readonly Stage[], boolean]>([
   ['a later command upgraded it', [command(0, 'failed'), command(1, 'done')], true],
   ['a later command has not upgraded it', [command(0, 'failed'), command(1, 'pending')], false],
   [
-    'an earlier command upgraded it',
+    'an earlier command brought it',
     [command(2, 'pending'), command(1, 'done'), command(0, 'failed')],
     false,
   ],

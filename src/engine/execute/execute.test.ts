@@ -313,7 +313,7 @@ describe('signals that are refused for good', () => {
       phase: 'running',
       reason: {
         code: 'TargetRefused',
-        message: 'w1: the API server refused the write that starts the upgrade: w1 is invalid',
+        message: 'w1: the API server refused the write that starts the attempt: w1 is invalid',
       },
       stages: [
         {

@@ -174,7 +174,7 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
   const [first] = refused;
   if (!first) return rollout;
   const { name } = first.signalling.target;
-  const message = `${name}: the API server refused the write that starts the upgrade: ${first.refusal}`;
+  const message = `${name}: the API server refused the write that starts the attempt: ${first.refusal}`;
   const moved = refused.map(
     ({ signalling }): Target => ({ ...signalling.target, state: 'unsupported', since }),
   );

@@ -51,5 +51,5 @@ const AT_DEADLINE: Readonly<Record<Exclude<DrainPolicy['onDeadline'], 'wait'>, s
   stop: 'Refit uncordons the node, and the plan stops',
   skip: 'Refit uncordons the node, and the node has failed',
   skipNode: 'Refit uncordons the node, and leaves it out',
-  proceed: 'the upgrade of the node goes on with the pods that are left',
+  proceed: 'the work on the node goes on with the pods that are left',
 };

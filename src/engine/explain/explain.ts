@@ -9,11 +9,19 @@ import { budgetOf, describeUsedUpBudget, retriesThatHold } from '../assess/budge
 import { deadlineOf } from '../assess/needs.ts';
 import { isHeldByFailures, type Unstarted, unstartedTargets } from '../assess/unstarted.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
+import { notPaused } from '../gates/not-paused.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import type { Cordoned, Probe, Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import { inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
+import {
+  inState,
+  isFinal,
+  type Stage,
+  stagesBefore,
+  type Target,
+  targetsIn,
+} from '../model/rollout.ts';
 import type { TargetPhase } from '../model/shown-phases.ts';
 import { awaitedRetries, retryReason } from '../schedule/awaited-retries.ts';
 import * as slots from '../schedule/slots.ts';
@@ -34,9 +42,25 @@ export interface FullExplanation extends Explanation {
 }
 
 /** Returns the explanation of an assessment. It is computed once, because Events, conditions and metrics of a turn ask for it. */
-export const explain = onceForEach(
-  (assessment: Assessment): Explanation => ({ waits: waitsWith(assessment, () => true) }),
-);
+export const explain = onceForEach((assessment: Assessment): Explanation => {
+  const waits = waitsWith(assessment, () => true);
+  return { waits: [...waits, ...pauseWait(assessment, waits)] };
+});
+
+/**
+ * Returns the wait for the end of a pause, if no target of the active stage has it: the pending targets of later stages
+ * also wait for it. People read this wait apart from the others.
+ */
+function pauseWait(assessment: Assessment, waits: readonly Wait[]): Wait[] {
+  const { snapshot, policy, isStopping } = assessment;
+  const { rollout, plan } = snapshot;
+  const isHeld = rollout.phase === 'running' && !rollout.unread && !isStopping;
+  if (!isHeld || waits.some(({ reason }) => reason.code === 'Paused')) return [];
+  const verdict = notPaused.evaluate({ policy, plan });
+  if (verdict.kind !== 'wait' || targetsIn(rollout, 'pending').length === 0) return [];
+  const { reason, ends, since = lastProgress(assessment, rollout.stages) } = verdict;
+  return [{ gate: notPaused.name, reason, ends, since, ofStage: true }];
+}
 
 /** Says whether a pending target counts as waiting for a slot or for an earlier stage. */
 type IsCounted = (stage: Stage, target: Target) => boolean;

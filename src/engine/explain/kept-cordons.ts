@@ -29,13 +29,13 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
   // Some dialects need time to compute this fact, so it is asked for only for nodes that pass the checks above.
   const unnamedCordon = snapshot.targets.unnamedCordonOf(target.key);
-  const before = `${name} stays cordoned after the upgrade: it was cordoned before the upgrade, and not by Refit`;
+  const before = `${name} stays cordoned after its attempt: it was cordoned before the attempt, and not by Refit`;
   // If the dialect does not say who set the cordon, then only Refit itself cordons its Nodes, and a cordon by Refit
   // always names its owner. So somebody else set this cordon.
   const whose = unnamedCordon ?? 'found';
   if (state === 'done' && whose === 'found' && unnamedCordon !== undefined) return before;
   if (state === 'done')
-    return `${name} is cordoned, and not by Refit: somebody cordoned it before its upgrade or since`;
+    return `${name} is cordoned, and not by Refit: somebody cordoned it before its attempt or since`;
   const isToCome = state === 'pending' && observation.kind === 'none';
   const isOpen = !isFinal(snapshot.rollout) && (isToCome || state === 'intended');
   if (!isOpen || whose === 'ours' || policy.drain.uncordon === 'always') return undefined;

@@ -25,6 +25,7 @@ import {
   activeStage,
   isFinal,
   isUpgradedByLaterStage,
+  laterUpgrade,
   type RecordedState,
   type Rollout,
   type Stage,
@@ -72,8 +73,8 @@ export interface TargetReading {
   /** True if the target is done and ran its version already before its last attempt, which upgraded nothing. */
   readonly hadVersion: boolean;
   /**
-   * True if the target is done, but does not run what the plan wants: the plan was edited, or the node is older, or it
-   * was upgraded further after the end of the run.
+   * True if the target is done, but does not run what its stage wants: the plan was edited, or the node is older, or it
+   * was upgraded further by a later stage or after the end of the run.
    */
   readonly differs: boolean;
   /** True if a pending or failed target already runs the version of its stage, or a later version of the plan. */
@@ -173,6 +174,7 @@ function readTarget(
     (phase === 'failed' && hasUpgraded(stage, facts));
   const isLeft = phase === 'pending' || phase === 'skipped';
   const work = workOf(assessment, phase, target, facts);
+  const later = versionOfLaterStage(assessment, stage, target);
   return {
     name: target.name,
     node: nodeNameOf(target, facts),
@@ -181,10 +183,10 @@ function readTarget(
     since: sinceOf(target, facts, now),
     wants: stage.version,
     asked: facts.asked,
-    ran: versionNow(assessment, stage, target, facts),
+    ran: later ?? versionNow(assessment, stage, target, facts),
     from: versionBefore(facts),
     hadVersion: target.state === 'done' && hadVersionBefore(facts, stage),
-    differs: isOther(assessment, stage, target, facts),
+    differs: later !== undefined || isOther(assessment, stage, target, facts),
     isThere: isThere && (phase === 'pending' || phase === 'failed'),
     cause: phase === 'failed' ? failureOf(snapshot, target) : undefined,
     refusal: refusals.get(target),
@@ -278,16 +280,38 @@ function versionNow(
   return mayReportLate(snapshot, stage, target, now) ? undefined : version;
 }
 
+/**
+ * Returns the version that a done target runs because a later stage has brought it there; undefined if no later
+ * stage has, or if it is the version of this stage.
+ */
+function versionOfLaterStage(
+  assessment: Assessment,
+  stage: Stage,
+  target: Target,
+): string | undefined {
+  const { snapshot } = assessment;
+  const later = target.state === 'done' ? laterUpgrade(snapshot.rollout, stage, target) : undefined;
+  if (later === undefined) return undefined;
+  const facts = factsOf(snapshot, later.target);
+  const ran = isOther(assessment, later.stage, later.target, facts)
+    ? versionNow(assessment, later.stage, later.target, facts)
+    : versionAsked(facts, later.stage);
+  return ran === versionAsked(factsOf(snapshot, target), stage) ? undefined : ran;
+}
+
 /** A target that is done, and the other version that it runs. */
 export interface DifferingTarget {
   readonly name: string;
-  readonly ran: string;
+  /** Undefined if the target does not exist any more. */
+  readonly ran: string | undefined;
 }
 
-/** Returns the targets that are done, but run another version. It reads less of each target than `readStages` does. */
+/** Returns the targets that are done, but run another version or do not exist any more. It reads less of each target than `readStages` does. */
 export function differingTargets(assessment: Assessment): DifferingTarget[] {
-  return withStages(assessment.snapshot.rollout).flatMap(({ stage, target }) => {
+  return withStages(assessment.snapshot.rollout).flatMap(({ stage, target }): DifferingTarget[] => {
     const facts = factsOf(assessment.snapshot, target);
+    const isGone = target.state === 'done' && !facts.exists;
+    if (isGone) return [{ name: target.name, ran: undefined }];
     if (!isOther(assessment, stage, target, facts)) return [];
     const ran = versionNow(assessment, stage, target, facts);
     return ran === undefined ? [] : [{ name: target.name, ran }];

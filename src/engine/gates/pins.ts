@@ -78,5 +78,5 @@ export function pinnedSentence(
   stage: Pick<Stage, 'version'>,
   policy: Pick<RolloutPolicy, 'name'>,
 ): string {
-  return `${node} is pinned to ${pin.version} by spec.versions.pin[${pin.index}] of UpgradePolicy ${policy.name}, and the plan upgrades to ${stage.version}`;
+  return `${node} is pinned to ${pin.version} by spec.versions.pin[${pin.index}] of UpgradePolicy ${policy.name}, and the plan asks for ${stage.version}`;
 }

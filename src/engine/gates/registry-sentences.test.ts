@@ -267,7 +267,7 @@ const rows: [Gate, string, GateInput, string][] = [
     restOver,
     'in the middle of its rest',
     resting(MINUTE, T0 + 30_000),
-    'wait Resting: n1 keeps its slot for 1 min after its upgrade',
+    'wait Resting: n1 keeps its slot for 1 min after its success',
   ],
   [
     restOver,

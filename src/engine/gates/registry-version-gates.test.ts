@@ -93,7 +93,7 @@ function said(verdict: Verdict): string {
 
 const SKIPPED = `SkippedMinor: n1 would go from ${OLD} past 1.36 to ${NEXT} (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy allows it)`;
 const LOWERED = `Downgrade: n1 would go from ${NEXT} down to ${NOW} (rule Downgrade; versions.allow: [Downgrade] of an UpgradePolicy allows it)`;
-const NOT_YET_SIGNALLED = `an earlier command upgraded it to ${NOW}, which it does not report yet`;
+const NOT_YET_SIGNALLED = `an earlier command brought it to ${NOW}, which it does not report yet`;
 
 test.each<[string, Given, string]>([
   ['the next minor version', { stage: workers(NEXT), has: NOW }, 'pass'],

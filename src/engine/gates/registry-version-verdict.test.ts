@@ -19,19 +19,19 @@ test.each<[string, SnapshotChanges, readonly (string | undefined)[], string | un
     'one version is not known',
     { cluster: { apiServers } },
     ['v1.35.1', undefined],
-    'upgraded without a check of the version rules: w2: its version is unknown',
+    'starts without a check of the version rules: w2: its version is unknown',
   ],
   [
     'two versions are not known, for the same reason',
     { cluster: { apiServers } },
     [undefined, undefined],
-    'upgraded without a check of the version rules: w1, w2: its version is unknown',
+    'starts without a check of the version rules: w1, w2: its version is unknown',
   ],
   [
     'two versions are not known, for different reasons',
     { cluster: { apiServers } },
     ['soon', undefined],
-    'upgraded without a check of the version rules: w1: its version soon is unreadable; w2: its version is unknown',
+    'starts without a check of the version rules: w1: its version soon is unreadable; w2: its version is unknown',
   ],
   ['nobody judges versions', {}, [undefined, undefined], undefined],
   [

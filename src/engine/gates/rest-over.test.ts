@@ -29,7 +29,7 @@ test('the slot stays taken until the node has worked for the whole period', () =
     reason: {
       code: 'Resting',
       message:
-        'w1 keeps its slot for 1 h after its upgrade, because UpgradePolicy careful has settle: 1 h',
+        'w1 keeps its slot for 1 h after its success, because UpgradePolicy careful has settle: 1 h',
     },
     until: later(HOUR),
   });
@@ -38,7 +38,7 @@ test('the slot stays taken until the node has worked for the whole period', () =
 
 test('the longer one of the two periods counts', () => {
   expect(settling(HOUR, {}, 2 * HOUR)).toMatchObject({
-    reason: { message: 'w1 keeps its slot for 2 h after its upgrade' },
+    reason: { message: 'w1 keeps its slot for 2 h after its success' },
   });
   expect(settling(HOUR, {}, MINUTE)).toMatchObject({ next: 'done' });
 });

@@ -23,8 +23,8 @@ export const restOver: Gate = {
     const period = formatDuration(restMs);
     const message =
       restMs === settleMs
-        ? `${target.name} keeps its slot for ${period} after its upgrade, because UpgradePolicy ${policy.name} has settle: ${period}`
-        : `${target.name} keeps its slot for ${period} after its upgrade`;
+        ? `${target.name} keeps its slot for ${period} after its success, because UpgradePolicy ${policy.name} has settle: ${period}`
+        : `${target.name} keeps its slot for ${period} after its success`;
     const end = rfc3339(until);
     return wait('Resting', message, `the rest period is over, at ${end}`, {
       recheckMs: until - now,

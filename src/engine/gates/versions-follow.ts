@@ -55,7 +55,7 @@ export const versionsFollow: Gate = {
       const isAlone = failedInEarlierStage(earlier, stage.role, name);
       return { kind: 'stop', reason, ...(isAlone ? {} : { ofPlan: true }) };
     }
-    const why = `${reason.message}; an earlier command upgraded it to ${brought.version}, which it does not report yet`;
+    const why = `${reason.message}; an earlier command brought it to ${brought.version}, which it does not report yet`;
     const ends = 'the node reports the version of the earlier command';
     return {
       kind: 'wait',

@@ -3,7 +3,7 @@ import type { Node } from '../../kube/resources.ts';
 import { installedVersion } from '../../signal/annotations.ts';
 import { isOlder } from '../../versions/release-parts.ts';
 import { because } from '../model/reasons.ts';
-import { inState, type Rollout, type Stage } from '../model/rollout.ts';
+import { inState, type Stage, workOf } from '../model/rollout.ts';
 import { workerStaysNewer } from '../reasons/refused-version.ts';
 import { type Gate, PASS, waitFor } from './types.ts';
 
@@ -15,9 +15,10 @@ import { type Gate, PASS, waitFor } from './types.ts';
 export const workersFirst: Gate = {
   name: 'workers-first',
   ofRollout: true,
-  mayRefusePlan: ({ rollout }) => rollout.stages.some((stage) => isBack(rollout, stage)),
+  mayRefusePlan: ({ rollout }) =>
+    rollout.stages.some((stage) => workOf(rollout, stage) === 'roll-back'),
   evaluate({ rollout, stage, earlier, cluster: { fleet = [] }, policy: { allow } }) {
-    if (stage.role !== 'controller' || !isBack(rollout, stage)) return PASS;
+    if (stage.role !== 'controller' || workOf(rollout, stage) !== 'roll-back') return PASS;
     const workers = earlier.filter(({ role }) => role === 'worker');
     const left = workers.flatMap((each) =>
       each.targets.filter((target) => !inState(each, 'done').includes(target)),
@@ -39,11 +40,6 @@ export const workersFirst: Gate = {
     return { kind: 'stop', reason, ofPlan: true };
   },
 };
-
-/** Returns true if the stage takes its targets back to an older version. A dialect marks either the whole rollout or each stage. */
-function isBack({ rollsBack }: Rollout, { goesBack }: Stage): boolean {
-  return rollsBack !== undefined || goesBack === true;
-}
 
 /**
  * Returns a worker whose agent reported a newer version than the version of the stage. The version that the agent

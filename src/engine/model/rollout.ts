@@ -63,6 +63,20 @@ export function newTarget({ key, name }: Pick<Target, 'key' | 'name'>, now: Turn
   return { key, name, state: 'pending', since: rfc3339(now.valueOf()) };
 }
 
+/** What a rollout does to a target, as a word for people. */
+export type RolloutWork = 'upgrade' | 'roll-back';
+
+/**
+ * Returns what the rollout does to the targets of the stage. A dialect marks either the whole
+ * rollout or each stage that takes its targets back to an older version.
+ */
+export function workOf(
+  { rollsBack }: Pick<Rollout, 'rollsBack'>,
+  { goesBack }: Pick<Stage, 'goesBack'>,
+): RolloutWork {
+  return rollsBack !== undefined || goesBack === true ? 'roll-back' : 'upgrade';
+}
+
 /** A group of targets that may be upgraded at the same time. Stages run one after another. */
 export interface Stage {
   readonly id: string;
@@ -266,14 +280,23 @@ export function stagesAfter({ stages }: Pick<Rollout, 'stages'>, { id }: Stage):
 }
 
 /** Returns true if a later stage has upgraded the target since it failed, so that a retry would downgrade it. */
-export function isUpgradedByLaterStage(rollout: Rollout, own: Stage, { name }: Target): boolean {
-  if (own.keepsVersion === true) return false;
-  return stagesAfter(rollout, own).some(
-    ({ role, keepsVersion, targets }) =>
-      role === own.role &&
-      keepsVersion !== true &&
-      targets.some((other) => other.name === name && other.state === 'done'),
-  );
+export function isUpgradedByLaterStage(rollout: Rollout, own: Stage, target: Target): boolean {
+  return laterUpgrade(rollout, own, target) !== undefined;
+}
+
+/** Returns the target of the last later stage that is done and has the same name; undefined if there is none. */
+export function laterUpgrade(
+  rollout: Rollout,
+  own: Stage,
+  { name }: Target,
+): { readonly stage: Stage; readonly target: Target } | undefined {
+  if (own.keepsVersion === true) return undefined;
+  for (const stage of stagesAfter(rollout, own).toReversed()) {
+    if (stage.role !== own.role || stage.keepsVersion === true) continue;
+    const target = stage.targets.find((other) => other.name === name && other.state === 'done');
+    if (target !== undefined) return { stage, target };
+  }
+  return undefined;
 }
 
 /** Returns the targets of all stages with one of these recorded states, sorted by state. */

@@ -101,17 +101,41 @@ test('a stage after which nodes have the version that they had, such as one of i
   const [target = buildTarget('w1')] = stage.targets;
   const rollout = buildRollout([stage]);
   const after = buildRollout([{ ...stage, targets: [{ ...target, state: 'done' }] }]);
-  const assessment = assess(
-    buildSnapshot(rollout, { w1: { observation: REPORTED } }),
-    buildPolicy(),
-    T0,
-  );
+  const snapshot = buildSnapshot(rollout, { w1: { observation: REPORTED } });
+  const assessment = assess(snapshot, buildPolicy(), T0);
   expect([
-    ...said(signalEvents(rollout, [{ stage, target, agent: {} }])),
+    ...said(signalEvents(snapshot, [{ stage, target, agent: {} }])),
     ...said(targetEvents(assessment, after)),
   ]).toEqual([
     'Normal w1 Signalled: Preparation for v2 started (Plan plan)',
     'Normal w1 Completed: Prepared for v2 in 12 s',
+  ]);
+});
+
+test.each([
+  ['a plan that rolls a run back', { rollsBack: 'uid/id1' }, {}, {}],
+  ['a stage that goes back to an older version', {}, { goesBack: true }, {}],
+  ['a target that runs a newer version', {}, { version: 'v1.36.2' }, { version: 'v1.36.4' }],
+])('no Event calls the work an upgrade: %s', (_name, ofRollout, ofStage, facts) => {
+  const stage = {
+    ...buildStage('worker', [buildTarget('w1', 'intended')], { version: 'v1.36.2' }),
+    ...ofStage,
+  };
+  const [target = buildTarget('w1')] = stage.targets;
+  const rollout = buildRollout([stage], ofRollout);
+  const after = buildRollout(
+    [{ ...stage, targets: [{ ...target, state: 'done' as const }] }],
+    ofRollout,
+  );
+  const signalled = buildSnapshot(rollout, { w1: facts });
+  const observation: Observation = { ...REPORTED, report: { from: 'v1.36.4' } };
+  const assessment = assess(buildSnapshot(rollout, { w1: { observation } }), buildPolicy(), T0);
+  expect([
+    ...said(signalEvents(signalled, [{ stage, target, agent: {} }])),
+    ...said(targetEvents(assessment, after)),
+  ]).toEqual([
+    'Normal w1 Signalled: Roll-back to v1.36.2 started (Plan plan)',
+    'Normal w1 Completed: Rolled back to v1.36.2 (from v1.36.4)',
   ]);
 });
 
@@ -122,7 +146,7 @@ test('Refit writes Events for a signal, a drain and a cancelled upgrade of a nod
   if (!stage || !target) throw new Error('there is no target');
   const reason = because('Aborted', 'aborted: wrong version');
   expect([
-    ...said(signalEvents(rollout, [{ stage, target, agent: {} }])),
+    ...said(signalEvents(buildSnapshot(rollout), [{ stage, target, agent: {} }])),
     ...said(
       (
         [

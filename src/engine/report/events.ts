@@ -14,6 +14,7 @@ import type { Snapshot } from '../model/snapshot.ts';
 import { isLarge } from '../model/status-shards.ts';
 import { unverifiedDownloads } from '../reasons/downloads.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
+import { workOn } from './work-on.ts';
 
 type OfTarget = Pick<Signalling, 'stage' | 'target'>;
 
@@ -75,15 +76,23 @@ function doneReason(snapshot: Snapshot, { stage, target }: OfTarget): Reason {
       `Runs ${version}, as before${took > 0 ? `; the attempt took ${formatDuration(took)}` : ''}`,
     );
   const done =
-    stage.keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
+    stage.keepsVersion === true
+      ? `Prepared for ${version}`
+      : `${DONE[workOn(snapshot, stage, target)]} to ${version}${before}`;
   return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
 }
 
+const DONE = { upgrade: 'Upgraded', 'roll-back': 'Rolled back' } as const;
+
+const STARTED = { upgrade: 'Upgrade to', 'roll-back': 'Roll-back to' } as const;
+
 /** Returns an Event for each signal; none for a large rollout, because an Event for every step would load the API server. */
-export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): TargetEvent[] {
+export function signalEvents(snapshot: Snapshot, signals: readonly Signalling[]): TargetEvent[] {
+  const { rollout } = snapshot;
   if (isLarge(rollout)) return [];
   return signals.map(({ stage, target }) => {
-    const what = stage.keepsVersion === true ? 'Preparation for' : 'Upgrade to';
+    const what =
+      stage.keepsVersion === true ? 'Preparation for' : STARTED[workOn(snapshot, stage, target)];
     const message = `${what} ${stage.version} started (${rollout.source.kind} ${rollout.source.name})`;
     return { type: 'Normal', reason: because('Signalled', message), stage, target };
   });

@@ -78,7 +78,7 @@ export function textOfFailure({ state, cause }: FailedTarget): string | undefine
 
 const WITHOUT_WORDS: Partial<Record<Target['state'], string>> = {
   missing: 'it does not exist',
-  unsupported: 'the plan has no download for its platform, or its node refuses the upgrade',
+  unsupported: 'the plan has no download for its platform, or its node refuses the plan',
 };
 
 /**
@@ -201,11 +201,13 @@ function conditionsAt(
   return withConditions(others, [...updates, completed, ...told], generation, now);
 }
 
-/** Says that every target is done, and which of them run another version since. */
+/** Says that every target is done, and which of them run another version or were deleted since. */
 function doneSentence(reading: PlanReading): string {
-  const others = reading.differing().map(({ name, ran }) => `${name} runs ${ran}`);
+  const others = reading
+    .differing()
+    .map(({ name, ran }) => (ran === undefined ? `${name} was deleted` : `${name} runs ${ran}`));
   const every = 'every target is done';
-  return others.length === 0 ? every : `${every}; since then, ${listed(others)}`;
+  return others.length === 0 ? every : `${every}; since then, ${listed([...new Set(others)])}`;
 }
 
 /** The type of the condition that a NodeRollout has while the policy of its plan has receivers. */

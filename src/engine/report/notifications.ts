@@ -129,7 +129,7 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   const tell = (event: NotifiedEvent, mark: string | number, text: string): number =>
     notes.push(noteOf(after, event, String(mark), text));
   if (!isSameRun && after.run !== '' && phase !== 'invalid' && reading.counts.total > 0)
-    tell('Started', '', `${workOf(reading)} has started; ${nodes(reading.counts.total)}`);
+    tell('Started', '', `${runText(reading)} has started; ${nodes(reading.counts.total)}`);
   wavesDone.slice(told.waves).forEach((wave, index) => {
     tell('WaveDone', told.waves + index + 1, `${wave} has ended; ${progressOf(reading)}`);
   });
@@ -192,7 +192,7 @@ function nodes(count: number): string {
 }
 
 /** Returns what the run does, with the version. */
-function workOf(reading: PlanReading): string {
+function runText(reading: PlanReading): string {
   const work = reading.plan.rollsBack === undefined ? 'the upgrade' : 'the roll-back';
   const version = shownVersion(reading);
   return version === '' ? work : `${work} to ${version}`;
@@ -201,14 +201,15 @@ function workOf(reading: PlanReading): string {
 /** Returns how a run ended that is recorded as done. It may have left nodes out, or have had none. */
 function doneText(reading: PlanReading): string {
   const { counts, end } = reading;
-  if (counts.total === 0) return `ended without an upgrade: ${NOTHING_DONE.message}`;
+  if (counts.total === 0)
+    return `ended without ${reading.plan.rollsBack === undefined ? 'an upgrade' : 'a roll-back'}: ${NOTHING_DONE.message}`;
   if (counts.done === counts.total) {
     const targets = reading.stages().flatMap((stage) => stage.targets);
     return targets.every(({ hadVersion }) => hadVersion)
       ? `every node ran ${shownVersion(reading)} already before its last attempt; ${progressOf(reading)}`
-      : `${workOf(reading)} is done; ${progressOf(reading)}`;
+      : `${runText(reading)} is done; ${progressOf(reading)}`;
   }
-  return `${workOf(reading)} has ended, but not for every node: ${end.reason?.message ?? progressOf(reading)}`;
+  return `${runText(reading)} has ended, but not for every node: ${end.reason?.message ?? progressOf(reading)}`;
 }
 
 function progressOf({ counts: { done, total, failed } }: PlanReading): string {

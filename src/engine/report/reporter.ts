@@ -137,7 +137,7 @@ export function createReporter(parts: ReporterParts): Reporter {
         .filter(({ result }) => result === 'written')
         .map(({ signalling }) => signalling);
       if (!dialect.reporting?.planEvents)
-        onTargets(keyOf(plan), signalEvents(assessment.snapshot.rollout, written));
+        onTargets(keyOf(plan), signalEvents(assessment.snapshot, written));
     },
     ran({ plan, assessment }, nodeAction) {
       parts.log.info(actionMessage(assessment, nodeAction), {

@@ -116,6 +116,15 @@ test.each<[string, States, Rollout['phase'], string[]]>([
   expect(shown(spans)).toEqual(expected);
 });
 
+test('the span of a node that is rolled back does not call that an upgrade', () => {
+  const { plan: of, assessment } = turnOf({ w1: ['done', DONE] });
+  const { snapshot } = assessment;
+  const rollout = { ...snapshot.rollout, rollsBack: 'uid/id1' };
+  const { spans, follow } = leader();
+  follow({ plan: of, assessment: { ...assessment, snapshot: { ...snapshot, rollout } } });
+  expect(shown(spans)[0]).toBe('roll back node 0-20 ok');
+});
+
 test('steps are children of their node, and nodes of the run', () => {
   const { spans, follow } = leader();
   const turn = turnOf({ w1: ['done', DONE] }, 'done');

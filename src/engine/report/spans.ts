@@ -15,6 +15,7 @@ import { runOf } from '../model/decisions-of-people.ts';
 import type { Observation } from '../model/facts.ts';
 import { isFinal, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
+import { workOn } from './work-on.ts';
 
 /** A wait, and the last time at which a leader observed this wait, in milliseconds since the Unix epoch. */
 export interface SeenWait {
@@ -96,6 +97,8 @@ function hasTime({ attempt }: Attempted): boolean {
   return !Number.isNaN(Date.parse(attempt));
 }
 
+const NODE_SPANS = { upgrade: 'upgrade node', 'roll-back': 'roll back node' } as const;
+
 /** Returns the span of the node and the spans of its steps. */
 export function nodeSpans(
   { snapshot }: Pick<Assessment, 'snapshot'>,
@@ -120,7 +123,8 @@ export function nodeSpans(
     traceId,
     spanId,
     parentSpanId: spanIdOf(rollout),
-    name: stage.keepsVersion === true ? 'prepare node' : 'upgrade node',
+    name:
+      stage.keepsVersion === true ? 'prepare node' : NODE_SPANS[workOn(snapshot, stage, target)],
     from,
     to,
     attributes: {

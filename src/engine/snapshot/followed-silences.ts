@@ -23,5 +23,11 @@ export function followSilences(
   }
   const intended = targetsIn(rollout, 'intended');
   const nodes = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
-  keeper?.follow(plan, { policy: name, rules: silences, uid: rollout.source.uid ?? '', nodes });
+  keeper?.follow(plan, {
+    policy: name,
+    rules: silences,
+    uid: rollout.source.uid ?? '',
+    rollsBack: rollout.rollsBack !== undefined,
+    nodes,
+  });
 }

@@ -68,8 +68,8 @@ export function refusedWrites(clock: MonotonicClock, report: ReportRefusal): Ref
 const RESTS: Readonly<Record<RefusedPart, (message: string) => string>> = {
   object: (message) => `to change its object: ${message}`,
   announcement: (message) =>
-    `to write its node conditions, and the upgrade goes on without them: ${message}`,
+    `to write its node conditions, and the plan goes on without them: ${message}`,
   announcements: (message) =>
-    `to write node conditions, and the upgrade goes on without those of any node: ${message}; ` +
+    `to write node conditions, and the plan goes on without those of any node: ${message}; ` +
     '`refit install rights node-conditions` prints this right',
 };

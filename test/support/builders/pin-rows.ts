@@ -20,7 +20,7 @@ export const PIN_ROWS: readonly [Gate, string, GateInput, string][] = [
     notPinned,
     'a pin of another version',
     withPins(OLD),
-    'wait Pinned: n1 is pinned to v1.30.2+k0s.0 by spec.versions.pin[0] of UpgradePolicy prod, and the plan upgrades to v1.31.0+k0s.0',
+    'wait Pinned: n1 is pinned to v1.30.2+k0s.0 by spec.versions.pin[0] of UpgradePolicy prod, and the plan asks for v1.31.0+k0s.0',
   ],
   [
     notPinned,

@@ -144,7 +144,8 @@ const FURTHER: readonly Operation[] = [
 
 export const K0S_LAB: Lab = {
   dialect: 'k0s',
-  seeds: [2],
+  hasRollBacks: true,
+  seeds: [1, 2],
   open,
   witness,
   rollBackFlags: ROLL_BACK_FLAGS,

@@ -24,6 +24,8 @@ export interface Lab {
   readonly seeds: readonly number[];
   /** True if each node has a plan of its own. */
   readonly hasSeveralPlans?: true;
+  /** True if a plan of the dialect says which run it rolls back, and the lab rolls plans back. */
+  readonly hasRollBacks?: true;
   /** Creates the cluster and starts everything that runs in it, with a plan that has just been applied. */
   readonly open: (scenery: Scenery) => Promise<void>;
   readonly operations: readonly Operation[];

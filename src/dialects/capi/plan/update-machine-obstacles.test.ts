@@ -213,7 +213,7 @@ test('a kubelet whose version cannot be read: answer and Event say what was not 
   scene.kubelet('w1', 'fake');
   const unchecked = 'the version rules were not checked: w1: its version fake is unreadable';
   expect(await scene.ask('w1')).toMatchObject(underWay(`node w1 is about to start; ${unchecked}`));
-  expect(scene.told).toEqual([`Warning VersionUnchecked: upgraded; ${unchecked}`]);
+  expect(scene.told).toEqual([`Warning VersionUnchecked: starts; ${unchecked}`]);
   await scene.ask('w1');
   expect(scene.told).toHaveLength(1);
 });

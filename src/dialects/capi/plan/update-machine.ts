@@ -173,7 +173,7 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
   if (unchecked === undefined) return underWay(starts);
   void parts.tell(
     { ...machine, kind: 'Machine' },
-    { type: 'Warning', reason: 'VersionUnchecked', message: `upgraded; ${unchecked}` },
+    { type: 'Warning', reason: 'VersionUnchecked', message: `starts; ${unchecked}` },
   );
   return underWay(`${starts}; ${unchecked}`);
 }

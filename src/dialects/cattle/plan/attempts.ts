@@ -42,7 +42,7 @@ const REFUSED = ' refused';
 
 /** Returns the sentence for a failed node whose own message is not known any more. Its Job may have failed or succeeded. */
 export const failureOn = (name: string): string =>
-  `the upgrade failed on Node ${name}: run refit why ${name}`;
+  `the attempt failed on Node ${name}: run refit why ${name}`;
 
 /** The words before the further nodes in the message of the condition `Complete`. */
 const FURTHER = '; further failed nodes: ';

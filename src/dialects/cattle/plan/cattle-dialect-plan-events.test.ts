@@ -182,7 +182,7 @@ test.each<[string, CattlePlan, CattlePlan, readonly string[]]>([
     says(open('JobFailed', JOB_FAILED), failedNodes('a at t, b at t')),
     [
       `Warning JobFailed ${JOB_FAILED}`,
-      'Warning JobFailed the upgrade failed on Node b: run refit why b',
+      'Warning JobFailed the attempt failed on Node b: run refit why b',
     ],
   ],
   [
@@ -195,7 +195,7 @@ test.each<[string, CattlePlan, CattlePlan, readonly string[]]>([
     'a node failed a second time, while the Plan tells another failure as before',
     says(open('JobFailed', JOB_FAILED), failedNodes('a at t')),
     says(open('JobFailed', JOB_FAILED), failedNodes('a at u')),
-    ['Warning JobFailed the upgrade failed on Node a: run refit why a'],
+    ['Warning JobFailed the attempt failed on Node a: run refit why a'],
   ],
   ['a Job was refused, which is no failed Job', says(), says(failedNodes('a refused at t')), []],
 ])('the Plan says something else: %s', (_name, before, after, told) => {

@@ -132,12 +132,12 @@ test('the node that was told is tried again: the Plan tells another one that fai
   const plan = saying('Job s/x failed on Node b: BackoffLimitExceeded: ');
   const job = jobFor(plan, [{ type: 'Failed', status: 'True', lastTransitionTime: later(0) }]);
   const { rollout } = gather(dialect, plan, worldOf(open, [job]), NOW);
-  const words = 'the upgrade failed on Node a: run refit why a';
+  const words = 'the attempt failed on Node a: run refit why a';
   expect(told(dialect.project(rollout, plan, NOW), 'Complete')).toBe(`JobFailed ${words}`);
   const both = saying(words, `a at ${later(0)}, c at ${later(0)}`);
   const messages = dialect.reporting
     ?.planEvents?.(saying(words), both, rollout, [])
     .map(({ reason }) => reason.message);
-  expect(messages).toContain('the upgrade failed on Node c: run refit why c');
+  expect(messages).toContain('the attempt failed on Node c: run refit why c');
   expect(messages).not.toContain(words);
 });

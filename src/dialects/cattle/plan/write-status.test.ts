@@ -133,7 +133,7 @@ test('a failed Job is told without the name of the node before the sentence of t
   expect(failed('a: Job.batch is too large')).toBe('False JobFailed a: Job.batch is too large');
   expect(failed('the node a: Job x')).toBe('False JobFailed the node a: Job x');
   expect(complete(rolloutOf(['a failed', 'c failed', 'b unsupported']))).toBe(
-    'False JobFailed the upgrade failed on Node a: run refit why a; further failed nodes: b, c',
+    'False JobFailed the attempt failed on Node a: run refit why a; further failed nodes: b, c',
   );
 });
 
@@ -145,7 +145,7 @@ test('an abort leaves the message of the failure as it was', () => {
   expect(complete(aborted, { status: saying('JobFailed', 'Job x failed') })).toBe(
     'False JobFailed Job x failed',
   );
-  expect(complete(aborted)).toBe('False JobFailed the upgrade failed on Node a: run refit why a');
+  expect(complete(aborted)).toBe('False JobFailed the attempt failed on Node a: run refit why a');
   expect(told('RefitAborted', aborted)).toBe('True Aborted the plan was aborted: enough');
 });
 

@@ -41,7 +41,7 @@ const LOST = [
 ];
 const GOES_ON = 'has begun: it continues where it stopped.';
 const ENDS =
-  'The next run finishes the hosts that have begun and ends this upgrade; the run after it starts a new one.';
+  'The next run finishes the hosts that have begun and ends this plan; the run after it starts a new one.';
 
 /** The most milliseconds to wait until CoreDNS and kube-proxy have rolled out. */
 const ROLLED_OUT_MS = 300_000;
@@ -132,7 +132,7 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (flags.digest !== undefined && flags.digest !== digest)
       throw new RefitError('REFIT_REFUSED', other);
     const upgrade = questionOf(request, toApply.length, toRoll.length);
-    if (!(await confirm(aborted === undefined ? upgrade : 'End the aborted upgrade?', session)))
+    if (!(await confirm(aborted === undefined ? upgrade : 'End the aborted plan?', session)))
       return EXIT.failed;
     if (isHostsDone(shown.assessment)) {
       await removeLeftLabels(session, survey.nodes);

@@ -120,6 +120,9 @@ test('where the API server does not say what was done, the report does not guess
 test('as Markdown, in which foreign text stays in its cell', () => {
   const lines = markdownOf(report).split('\n');
   expect(lines).toContain(`# Upgrade to ${NEW}: failed`);
+  const back = { ...ended.assessment.request, back: true as const };
+  const ofWayBack = reportOf({ ...ended, assessment: { ...ended.assessment, request: back } });
+  expect(markdownOf(ofWayBack).split('\n')[0]).toBe(`# Roll-back to ${NEW}: failed`);
   expect(lines).toContain(
     'From 2026-11-21T08:00:00Z to 2026-11-21T08:03:20Z, 3 min 20 s. Digest of the plan: sha256:1.',
   );

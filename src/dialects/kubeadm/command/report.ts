@@ -20,6 +20,8 @@ import type { ClusterState } from './verify.ts';
 /** The JSON form of the report. */
 export interface UpgradeReport {
   readonly version: string;
+  /** True if the hosts go back to an older version; absent for an upgrade. */
+  readonly back?: boolean;
   readonly digest: string;
   readonly outcome: Ended['outcome'];
   /** The start of the upgrade in RFC 3339. */
@@ -98,7 +100,8 @@ export function reportOf({ survey, assessment, state, ...times }: Ended): Upgrad
   const checks = [...(state?.checks ?? [])].flatMap(([of, own]) =>
     own.map((check) => ({ of, ...check })),
   );
-  return { version: request.version, digest, ...times, hosts, findings, checks };
+  const { version, back } = request;
+  return { version, ...(back && { back }), digest, ...times, hosts, findings, checks };
 }
 
 function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Versions {
@@ -124,6 +127,7 @@ export async function writeReport(file: string, report?: UpgradeReport): Promise
 
 export function markdownOf({
   version,
+  back,
   digest,
   outcome,
   began,
@@ -159,7 +163,7 @@ export function markdownOf({
     describeFinding(finding),
   ]);
   const parts = [
-    md`# Upgrade to ${version}: ${outcome}`,
+    md`# ${back === true ? 'Roll-back' : 'Upgrade'} to ${version}: ${outcome}`,
     md`From ${began} to ${ended}, ${took}. Digest of the plan: ${digest}.`,
     tableOf(['host', 'role', 'state', 'versions', 'time'], rows),
     ...(found.length > 0

@@ -216,7 +216,7 @@ async function prepare(
   for (const leads of [true, false]) {
     const group = hosts.filter(({ name }) => request.leader.includes(name) === leads);
     await onAll(group, async (host) => {
-      const failed = 'not ready for the upgrade, nothing was changed: ';
+      const failed = 'not ready, nothing was changed: ';
       const said = await outputOn(host, prepareScript(manifest, host, leads), shells, failed);
       for (const line of said.match(/^warning kubeadm: .*$/gm) ?? []) output.write(`${line}\n`);
     });

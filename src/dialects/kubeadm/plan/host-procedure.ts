@@ -48,7 +48,7 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
         .run()
         .then(() => ended.set(key, since))
         .catch((error: unknown) =>
-          parts.log.warn('upgrade of the host stopped', { node: name, problem: messageOf(error) }),
+          parts.log.warn('work on the host stopped', { node: name, problem: messageOf(error) }),
         )
         .finally(() => running.get(key) === procedure && running.delete(key));
       return Promise.resolve();
@@ -223,7 +223,7 @@ function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSigna
   const { manifest, shells, writer } = procedure;
   const { name } = work.target;
   const host = manifest.hosts.find((each) => each.name === name);
-  const missing = `hosts: ${name} is missing, but the upgrade needs it; add it to the manifest again`;
+  const missing = `hosts: ${name} is missing, but the plan needs it; add it to the manifest again`;
   if (!host) throw new RefitError('REFIT_FILE', missing);
   return {
     ...procedure,

@@ -80,12 +80,19 @@ describe('Refit reports the problems of the hosts and the cluster before an upgr
       ],
     ],
     [
+      'F4: a roll-back to another version has begun',
+      { plan: newPlan({ ...REQUEST, version: 'v1.36.1', back: true }, 'sha256:1') },
+      [
+        'F4 a roll-back to v1.36.1 is in progress (ConfigMap kube-system/refit-kubeadm); finish it with its own manifest first',
+      ],
+    ],
+    [
       'F4: a host of the upgrade that has begun is gone from the manifest',
       {
         plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }, 'sha256:1'),
         nodes: [...fresh.nodes, node('w2')],
       },
-      ['F4 the upgrade in progress needs hosts that the manifest no longer lists; add w2 again'],
+      ['F4 the plan in progress needs hosts that the manifest no longer lists; add w2 again'],
     ],
     [
       'F4: Refit refuses an upgrade if a control-plane node has the label of a KubeOne upgrade',

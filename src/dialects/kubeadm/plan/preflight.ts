@@ -229,7 +229,7 @@ function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   const { manifest, nodes, takesOverLabel = false } = survey;
   const ofKubeOne = labelFindings(nodes, takesOverLabel);
   if (!open || ofKubeOne.some(({ severity }) => severity === 'hard')) return ofKubeOne;
-  const other = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name})`;
+  const other = `${open.back ? 'a roll-back' : 'an upgrade'} to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name})`;
   if (open.version !== manifest.version)
     return [...ofKubeOne, hard('F4', other, 'finish it with its own manifest first')];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
@@ -238,7 +238,7 @@ function lockFindings(survey: Survey, open: Request | undefined): Finding[] {
   const lost = [...open.certificates, ...hostsOf(open)].filter(
     (name) => !listed.has(name) && nodeNamed(name, nodes),
   );
-  const missing = 'the upgrade in progress needs hosts that the manifest no longer lists';
+  const missing = 'the plan in progress needs hosts that the manifest no longer lists';
   if (lost.length === 0) return ofKubeOne;
   return [...ofKubeOne, hard('F4', missing, `add ${lost.join(', ')} again`)];
 }
