@@ -193,6 +193,7 @@ const EVERYTHING: Complete<StatusJson> = {
       stopped: '',
       rollBack: '',
       rollsBackRun: '',
+      goesBack: true,
       updateConfig: '',
       stages: [
         {

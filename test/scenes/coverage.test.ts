@@ -58,6 +58,7 @@ const PLAN_FIELDS = {
   stopped: true,
   rollBack: true,
   rollsBackRun: true,
+  goesBack: true,
   updateConfig: true,
   stages: true,
   waits: true,

@@ -112,7 +112,7 @@ test('an abort fails the call with its reason; after the advice of why, the next
   );
   expect(await ended).toMatchObject({ message: 'the plan was aborted: wrong release' });
   const advice =
-    'run `refit retry` with the name of the Machine: the next call of Cluster API starts the update again';
+    'run refit retry default/machine-of-worker2: the next call of Cluster API starts the update again';
   expect((await told('why', ABORTED)).stdout).toContain(`Aborted. To start again: ${advice}.`);
 
   await open();

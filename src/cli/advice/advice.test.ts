@@ -19,6 +19,7 @@ function firstAdvice(fields: object): string {
     paused,
     startsAgain,
     isRollBack: rollsBackRun !== undefined,
+    isRecordedRollBack: rollsBackRun !== undefined,
     targets: plan.stages.flatMap(({ targets }) => targets.map(situated)),
     waits,
     failedHoldSlots: false,

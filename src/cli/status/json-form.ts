@@ -133,6 +133,8 @@ export interface PlanJson
   readonly rollBack?: string | undefined;
   /** The run that this plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
   readonly rollsBackRun?: string | undefined;
+  /** True if the plan takes its targets back to earlier versions, also if no run is recorded from which it goes back. */
+  readonly goesBack?: boolean | undefined;
   /** The name of the UpdateConfig that the plan names as its creator. The UpdateConfig may have been deleted since. */
   readonly updateConfig?: string | undefined;
   readonly stages: readonly StageJson[];
@@ -263,6 +265,7 @@ export function planJson(reading: PlanReading, beside: BesideReading): PlanView 
     remedy: cause !== undefined && REFUSED.has(end.phase) ? remedyOf(cause.code) : undefined,
     rollBack: rollBackSentence(reading),
     rollsBackRun: plan.rollsBack?.run,
+    goesBack: reading.work() === 'roll-back' || undefined,
     updateConfig: beside.updateConfig,
     // `stopped` is undefined if the plan was edited after its end, because the output explains the edit instead.
     stopped: end.phase === 'failed' ? stoppedSentence(reading.stopped()) : undefined,

@@ -180,7 +180,7 @@ test('a wide table in a narrow terminal has no empty lines', () => {
 
 test.each([
   ['an upgrade', {}, 'upgraded, verifying'],
-  ['a roll-back', { rollsBackRun: 'uid/id0' }, 'rolled back, verifying'],
+  ['a roll-back', { goesBack: true }, 'rolled back, verifying'],
 ])('a node of %s that is verified is called by what was done to it', (_, more, state) => {
   const target: TargetJson = { name: 'w1', phase: 'verifying', since: later(0) };
   expect(rowOf(planOf([target], more), target, undefined, T0).state).toBe(state);

@@ -29,7 +29,7 @@ export function sentenceOf({ name, state, age: time, message }: TargetRow): stri
 }
 
 export function rowOf(
-  plan: Pick<ShownPlan, 'rollsBackRun'>,
+  plan: Pick<ShownPlan, 'goesBack'>,
   target: TargetJson,
   wait: Wait | undefined,
   now: number,
@@ -46,12 +46,11 @@ export function rowOf(
 }
 
 function stateOf(
-  { rollsBackRun }: Pick<ShownPlan, 'rollsBackRun'>,
+  { goesBack }: Pick<ShownPlan, 'goesBack'>,
   { phase, step = phase }: TargetJson,
 ): string {
   if (phase === 'intended') return 'starting';
-  if (phase === 'verifying')
-    return `${rollsBackRun === undefined ? 'upgraded' : 'rolled back'}, verifying`;
+  if (phase === 'verifying') return `${goesBack === true ? 'rolled back' : 'upgraded'}, verifying`;
   if (phase === 'failed') return step === phase ? phase : `failed at ${step}`;
   return step;
 }

@@ -20,6 +20,7 @@ import {
   inState,
   isFinal,
   type Rollout,
+  type RolloutWork,
   type Source,
   type Target,
   targetsIn,
@@ -45,6 +46,7 @@ import {
   waveOf,
 } from './target-reading.ts';
 import { wayBackOfRollout } from './way-back.ts';
+import { workOfRollout } from './work-on.ts';
 
 /**
  * What people can know about one plan at one time. It contains data: a cause is a `Reason`, and a time is an RFC 3339
@@ -94,6 +96,8 @@ export interface PlanReading {
   rollBack(): RollBackVerdict | undefined;
   /** Returns why targets of a failed plan never started; undefined for any other plan. */
   stopped(): EndByBudget | undefined;
+  /** Returns whether the plan upgrades its targets or takes them back, also if another product decided to go back. */
+  work(): RolloutWork;
   /** Returns the situations in which people can do something. The advice about the first one helps most. */
   situations(): readonly Situation[];
   /** Returns what people decided about the run. */
@@ -184,6 +188,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
   const cause = end.reason ?? upcoming.reason ?? rollout.problems[0];
   const startsAgain = isRestartDue(snapshot, policy, now);
   const controls = controlsIn(snapshot, policy);
+  const work = onlyOnce(() => workOfRollout(snapshot));
   const failedHealth = (): string[] => failedChecks(causesIn(stages()), policy);
   return {
     now,
@@ -219,6 +224,7 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
     joined: () => (run === undefined ? [] : readJoined(assessment, run)),
     rollBack: () => rollBackVerdict(snapshot, policy, now),
     stopped: () => endByBudget(snapshot, policy),
+    work,
     situations: () =>
       situationsOf({
         phase: end.phase,
@@ -226,7 +232,8 @@ export function readPlan(assessment: Assessment, input: ReadingInput): PlanReadi
         abort: controls.abort,
         paused: controls.paused,
         startsAgain,
-        isRollBack: rollout.rollsBack !== undefined,
+        isRecordedRollBack: rollout.rollsBack !== undefined,
+        isRollBack: work() === 'roll-back',
         targets: stages().flatMap(({ targets }) => targets),
         failedHoldSlots: stages().some((stage) => stage.failedHoldSlots),
         waits,

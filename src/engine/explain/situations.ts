@@ -88,6 +88,8 @@ export interface SituationFacts {
   readonly startsAgain: boolean;
   /** True if the plan takes nodes back to earlier versions. */
   readonly isRollBack: boolean;
+  /** True if the plan goes back from a run that is recorded. */
+  readonly isRecordedRollBack: boolean;
   readonly targets: readonly SituatedTarget[];
   /** True if failed targets keep their slots until they are tried again. */
   readonly failedHoldSlots: boolean;
@@ -158,7 +160,7 @@ function failureSituation(facts: SituationFacts): Situation {
   if (phase === 'edited')
     return facts.startsAgain
       ? { kind: 'StartsAgain' }
-      : { kind: 'Edited', isRollBack, failed: namesOf(all) };
+      : { kind: 'Edited', isRollBack: facts.isRecordedRollBack, failed: namesOf(all) };
   if (abort !== undefined) {
     const isLeft = phase !== 'running' && !isRollBack;
     return {

@@ -5,6 +5,7 @@ import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { includedReason } from '../assess/joined-targets.ts';
 import { outcomeOf } from '../assess/outcome.ts';
+import { workOn } from '../explain/work-on.ts';
 import { factsOf, hadVersionBefore, reportOf, versionAsked } from '../gates/types.ts';
 import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import type { NodeAction, Signalling, Wait } from '../model/decision.ts';
@@ -14,7 +15,6 @@ import type { Snapshot } from '../model/snapshot.ts';
 import { isLarge } from '../model/status-shards.ts';
 import { unverifiedDownloads } from '../reasons/downloads.ts';
 import type { AwaitedRetry } from '../schedule/awaited-retries.ts';
-import { workOn } from './work-on.ts';
 
 type OfTarget = Pick<Signalling, 'stage' | 'target'>;
 

@@ -193,7 +193,7 @@ function nodes(count: number): string {
 
 /** Returns what the run does, with the version. */
 function runText(reading: PlanReading): string {
-  const work = reading.plan.rollsBack === undefined ? 'the upgrade' : 'the roll-back';
+  const work = `the ${reading.work()}`;
   const version = shownVersion(reading);
   return version === '' ? work : `${work} to ${version}`;
 }
@@ -202,7 +202,7 @@ function runText(reading: PlanReading): string {
 function doneText(reading: PlanReading): string {
   const { counts, end } = reading;
   if (counts.total === 0)
-    return `ended without ${reading.plan.rollsBack === undefined ? 'an upgrade' : 'a roll-back'}: ${NOTHING_DONE.message}`;
+    return `ended without ${reading.work() === 'upgrade' ? 'an upgrade' : 'a roll-back'}: ${NOTHING_DONE.message}`;
   if (counts.done === counts.total) {
     const targets = reading.stages().flatMap((stage) => stage.targets);
     return targets.every(({ hadVersion }) => hadVersion)

@@ -97,6 +97,7 @@ function follow(
     waits: [],
     findings: { failures: [] },
     waves: () => [],
+    work: () => 'upgrade',
   } as unknown as PlanReading;
   notifier.follow(`toy/${name}`, {
     plan: { metadata: { name } },

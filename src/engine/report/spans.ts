@@ -9,13 +9,13 @@ import type { Attributes, Span, SpanEvent } from '../../traces/otlp.ts';
 import { printable } from '../../util/printable.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { countsOf } from '../explain/progress.ts';
+import { workOn } from '../explain/work-on.ts';
 import { factsOf, nodeNameOf, versionAsked } from '../gates/types.ts';
 import type { Wait } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import type { Observation } from '../model/facts.ts';
 import { isFinal, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
-import { workOn } from './work-on.ts';
 
 /** A wait, and the last time at which a leader observed this wait, in milliseconds since the Unix epoch. */
 export interface SeenWait {
