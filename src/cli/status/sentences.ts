@@ -4,6 +4,7 @@ import { type Counts, percentOf as percentDone } from '../../engine/explain/prog
 import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
+import { isInProgress } from '../../engine/model/shown-phases.ts';
 import { isPartOf, tellsOnly } from '../../engine/reasons/about-target.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
@@ -81,10 +82,8 @@ function messageOf(
     : 'the node is cordoned and drained by its own work';
 }
 
-export function isMoving({ phase }: Pick<TargetJson, 'phase'>): boolean {
-  return (
-    phase === 'intended' || phase === 'signalled' || phase === 'working' || phase === 'verifying'
-  );
+export function isMoving(target: Pick<TargetJson, 'phase'>): boolean {
+  return isInProgress(target);
 }
 
 export function targetsOf({ stages }: Pick<ShownPlan, 'stages'>): readonly TargetJson[] {

@@ -4,7 +4,7 @@
  */
 import type { Wait } from '../model/decision.ts';
 import type { Reason, ReasonCode } from '../model/reasons.ts';
-import type { PlanPhase } from '../model/shown-phases.ts';
+import { isInProgress, type PlanPhase } from '../model/shown-phases.ts';
 import { budgetsIn } from '../reasons/blocking-budget.ts';
 import { isRoutine } from './routine-waits.ts';
 import type { TargetReading } from './target-reading.ts';
@@ -261,7 +261,7 @@ const OF_OTHERS: ReadonlySet<ReasonCode> = new Set<ReasonCode>(['Held', 'Pinned'
 export function stoppedStarts(facts: StartFacts): StoppedStart[] {
   const { abort, paused, waits, targets } = facts;
   if (!isOpen(facts) || abort !== undefined || isRefused(facts) || paused !== undefined) return [];
-  const isIdle = !targets.some(({ phase }) => IN_PROGRESS.has(phase));
+  const isIdle = !targets.some(isInProgress);
   // The end of a hold helps only if nothing else keeps the held target from starting.
   const isBlocked = waits.some(
     (wait) =>
@@ -279,13 +279,6 @@ export function stoppedStarts(facts: StartFacts): StoppedStart[] {
   });
   return [...new Map(found.map((each) => [JSON.stringify(each), each])).values()];
 }
-
-const IN_PROGRESS: ReadonlySet<SituatedTarget['phase']> = new Set<SituatedTarget['phase']>([
-  'intended',
-  'signalled',
-  'working',
-  'verifying',
-]);
 
 function namesOf(targets: readonly Pick<SituatedTarget, 'name'>[]): string[] {
   return targets.map(({ name }) => name);

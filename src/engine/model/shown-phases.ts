@@ -11,3 +11,15 @@ export type PlanPhase = (typeof PLAN_PHASES)[number];
 
 /** The phase of a target that people see, computed from the recorded state and the observation. */
 export type TargetPhase = RecordedState | 'signalled' | 'working' | 'verifying';
+
+const IN_PROGRESS: ReadonlySet<TargetPhase> = new Set<TargetPhase>([
+  'intended',
+  'signalled',
+  'working',
+  'verifying',
+]);
+
+/** Returns true if an attempt on the target has begun and has not ended. */
+export function isInProgress({ phase }: { readonly phase: TargetPhase }): boolean {
+  return IN_PROGRESS.has(phase);
+}
