@@ -93,6 +93,16 @@ export const CONVENTIONS: readonly Convention[] = [
     ],
   },
   {
+    // `refit retry` cannot retry the nodes of every dialect. The codes' remedies are for the reference page, which says so.
+    title: 'no sentence of the engine names `refit retry` without asking the dialect',
+    holdsIn: (file) =>
+      inEngine(file) &&
+      !isTest(file) &&
+      !['src/engine/model/tried-again.ts', 'src/engine/model/reasons.ts'].includes(file.path),
+    broken: /^(?!\s*(?:\*|\/)).*refit (?:retry)/m,
+    examples: ["  const ends = 'somebody runs refit ~retry w1';", 'lifts: `run refit ~retry`,'],
+  },
+  {
     title: 'an answer that may be missing has the shape of Asked',
     holdsIn: (file) => inProduct(file) && file.path !== 'src/engine/model/asked.ts',
     broken: /\| Unanswered\b/,

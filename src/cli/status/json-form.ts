@@ -182,12 +182,12 @@ export interface PlanJson
 }
 
 /** The JSON form of a plan, with the situations in which people can do something about it. */
-export interface PlanView extends PlanJson {
+export interface PlanWithSituations extends PlanJson {
   readonly situations: readonly Situation[];
 }
 
 /** A plan in its JSON form, with the texts of its dialect. */
-export interface ShownPlan extends PlanView {
+export interface ShownPlan extends PlanWithSituations {
   readonly texts: PlanTexts;
 }
 
@@ -242,7 +242,7 @@ const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']
 /** The most names in a sentence. */
 const MOST_NAMES = 8;
 
-export function planJson(reading: PlanReading, beside: BesideReading): PlanView {
+export function planJson(reading: PlanReading, beside: BesideReading): PlanWithSituations {
   const { plan, run, end, cause, isOver, controls, findings } = reading;
   const { kind, name, uid, created } = plan.source;
   return harmless({

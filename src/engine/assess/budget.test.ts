@@ -95,7 +95,7 @@ test.each<[string, 'controller' | 'worker', number, object | undefined]>([
     {
       message: '2 nodes failed (n1, n2), more than failureBudget 1 of UpgradePolicy nightly allows',
       lifts:
-        'the failed node is tried again (refit retry NODE), or failureBudget is 2 or more while the plan runs',
+        'the failed node is tried again (run refit retry NODE), or failureBudget is 2 or more while the plan runs',
     },
   ],
   [
@@ -105,7 +105,7 @@ test.each<[string, 'controller' | 'worker', number, object | undefined]>([
     {
       message:
         'a failed controller (n1, n2) stops the plan, even if failureBudget allows a failure',
-      lifts: 'the failed node is tried again (refit retry NODE)',
+      lifts: 'the failed node is tried again (run refit retry NODE)',
     },
   ],
 ])('a failure budget that %s is described with its failures and with what raises it', (...row) => {

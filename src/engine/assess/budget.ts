@@ -12,6 +12,7 @@ import {
   targetsIn,
 } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
+import { nodeRetriedBy, skippedRetriedBy } from '../model/tried-again.ts';
 import { failuresAllowed, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { awaitedRetries, holdingRetries } from '../schedule/awaited-retries.ts';
 import { wavesOf } from '../schedule/waves.ts';
@@ -190,8 +191,7 @@ export function describeUsedUpBudget(
 }
 
 function describeLimit(limit: UsedUpLimit, { abilities }: Snapshot, policy: RolloutPolicy) {
-  const { retriedBy } = abilities;
-  const retried = `the failed node is tried again (${retriedBy ?? 'refit retry NODE'})`;
+  const retried = `the failed node is tried again (${nodeRetriedBy(abilities)})`;
   if (limit.kind === 'drain')
     return {
       message: `drain.onDeadline: Stop of UpgradePolicy ${policy.name} ends the plan at a drain that takes too long`,
@@ -206,7 +206,7 @@ function describeLimit(limit: UsedUpLimit, { abilities }: Snapshot, policy: Roll
     case 'skipped':
       return {
         message: describeSkipped(names, policy),
-        lifts: `the skipped nodes are tried again (${retriedBy ?? 'refit retry --skipped'}), or maxBlockedNodes is ${length} or more while the plan runs`,
+        lifts: `the skipped nodes are tried again (${skippedRetriedBy(abilities)}), or maxBlockedNodes is ${length} or more while the plan runs`,
       };
     case 'controllers':
       return {

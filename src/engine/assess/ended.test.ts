@@ -247,7 +247,7 @@ test('an edited plan that left nodes out says what their retry does', () => {
     edit: 'w3 is listed now',
   });
   expect(planEndOf(buildSnapshot(rollout), T0).reason?.message).toBe(
-    'the plan was edited after it ended (w3 is listed now); it will not run by itself: delete it and apply it again, or retry the nodes that were left out (refit retry --skipped), which carries out the edited plan on these nodes only',
+    'the plan was edited after it ended (w3 is listed now); it will not run by itself: delete it and apply it again, or retry the nodes that were left out (run refit retry --skipped), which carries out the edited plan on these nodes only',
   );
 });
 

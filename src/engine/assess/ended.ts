@@ -19,7 +19,8 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import type { PlanPhase } from '../model/shown-phases.ts';
-import type { Snapshot } from '../model/snapshot.ts';
+import type { Abilities, Snapshot } from '../model/snapshot.ts';
+import { nodeRetriedBy, skippedRetriedBy } from '../model/tried-again.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { hasOneOf, refusedDownloads } from '../reasons/downloads.ts';
 import { refusedVersions } from '../reasons/refused-version.ts';
@@ -40,9 +41,6 @@ const FEW = 3;
 const MOST_NAMES = 8;
 const ANEW = 'delete it and apply it again';
 const REMEDY = `it will not run: ${ANEW}`;
-const REMEDY_OF_SKIPPED = `it will not run by itself: ${ANEW}, or retry the nodes that were left out (refit retry --skipped), which carries out the edited plan on these nodes only`;
-/** A retry continues the plan as it is now, so the edit also applies to the nodes that had not started. */
-const REMEDY_OF_FAILED = `it will not run: ${ANEW}, or retry a failed node (refit retry NODE), which carries out the edited plan on all nodes that are not done`;
 
 /**
  * Returns the phase and the reason to show. They are the recorded phase and reason, unless the plan or the nodes
@@ -82,15 +80,18 @@ function endOf(snapshot: Snapshot, now: number): PlanEnd {
 export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothing was done');
 
 function edited({ rollout, abilities }: Snapshot, edit: string): Reason {
+  return because('EditedAfterEnd', `${editedClause(edit)}; ${remedyOfEdit(rollout, abilities)}`);
+}
+
+function remedyOfEdit(rollout: Rollout, abilities: Abilities): string {
   const { retriedBy } = abilities;
-  if (retriedBy !== undefined)
-    return because(
-      'EditedAfterEnd',
-      `${editedClause(edit)}; it will not run by itself: ${retriedBy}`,
-    );
-  const ofSkipped = targetsIn(rollout, 'skipped').length > 0 ? REMEDY_OF_SKIPPED : REMEDY;
-  const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : ofSkipped;
-  return because('EditedAfterEnd', `${editedClause(edit)}; ${remedy}`);
+  if (retriedBy !== undefined) return `it will not run by itself: ${retriedBy}`;
+  // A retry continues the plan as it is now, so the edit also applies to the nodes that had not started.
+  if (targetsIn(rollout, 'failed').length > 0)
+    return `${REMEDY}, or retry a failed node (${nodeRetriedBy(abilities)}), which carries out the edited plan on all nodes that are not done`;
+  if (targetsIn(rollout, 'skipped').length > 0)
+    return `it will not run by itself: ${ANEW}, or retry the nodes that were left out (${skippedRetriedBy(abilities)}), which carries out the edited plan on these nodes only`;
+  return REMEDY;
 }
 
 /**

@@ -94,7 +94,7 @@ test.each<[string, () => unknown, object]>([
         'FinishingInFlight',
         'nothing new starts: a target failed; 1 node failed (w0), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows',
       ),
-      ends: `${FINISHING}, unless the failed node is tried again (refit retry NODE), or failureBudget is 1 or more while the plan runs`,
+      ends: `${FINISHING}, unless the failed node is tried again (run refit retry NODE), or failureBudget is 1 or more while the plan runs`,
     },
   ],
   [

@@ -23,6 +23,7 @@ import {
   targetsIn,
 } from '../model/rollout.ts';
 import type { TargetPhase } from '../model/shown-phases.ts';
+import { nodeRetriedBy } from '../model/tried-again.ts';
 import { awaitedRetries, retryReason } from '../schedule/awaited-retries.ts';
 import * as slots from '../schedule/slots.ts';
 import { approvalWait } from '../schedule/wave-approval.ts';
@@ -124,11 +125,11 @@ function retryWaits({ snapshot, policy }: Assessment): Wait[] {
     const { target, dueMs, isOrdered } = each;
     const { name, since } = target;
     const reason = retryReason(each);
-    const sooner = `or somebody runs refit retry ${name}`;
+    const sooner = `to try it sooner, ${nodeRetriedBy(snapshot.abilities, name)}`;
     const wait = { target: name, gate: 'retry', reason, since };
     if (isOrdered) return { ...wait, ends: 'the work of the failed attempt has ended' };
     const until = rfc3339(dueMs);
-    return { ...wait, ends: `the pause is over, at ${until}, ${sooner}`, until };
+    return { ...wait, ends: `the pause is over, at ${until}; ${sooner}`, until };
   });
 }
 
@@ -182,7 +183,7 @@ function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'rea
     return {
       gate: 'retry',
       reason: because('RetryWaits', `nothing new starts: ${retryReason(retried).message}`),
-      ends: `that attempt is done, or somebody runs refit retry ${retried.target.name}`,
+      ends: `that attempt is done; to try it sooner, ${nodeRetriedBy(snapshot.abilities, retried.target.name)}`,
     };
   const limit = budget === undefined ? '' : `; ${budget.message}`;
   const message = `nothing new starts: ${reason?.message ?? 'a target failed'}${limit}`;
@@ -231,8 +232,7 @@ function slotWait(
   const who = `${counted(queued.length, stage.role)} queued`;
   const kept = stage.failedHoldSlots === true ? inState(stage, 'failed') : [];
   const keepers = listed(kept.map(({ name }) => name));
-  const { retriedBy = 'run refit retry NODE' } = snapshot.abilities;
-  const retried = `a failed node is tried again: ${retriedBy}`;
+  const retried = `a failed node is tried again: ${nodeRetriedBy(snapshot.abilities)}`;
   if (isHeldByFailures(stage, policy)) {
     const message = `${who}; ${kept.length} failed, more than ${budgetOf(policy)} allows: ${keepers}`;
     const reason = because('FinishingInFlight', message);

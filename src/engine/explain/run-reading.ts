@@ -25,6 +25,11 @@ export interface RunReading {
   readonly name: string;
   /** The phase in the record. What people see may differ, because a plan can be edited after its end. */
   readonly recorded: RolloutPhase;
+  /**
+   * Returns true if the plan was admitted: it runs, or work was done for one of its targets. A plan that ended at its
+   * admission, because it was refused or aborted, never began.
+   */
+  hasBegun(): boolean;
   /** Returns the earliest and the latest time in the record alone. */
   span(): RunSpan;
   /**
@@ -61,6 +66,7 @@ export function readRun(
     id: rollout.id,
     name: runOf(rollout),
     recorded: rollout.phase,
+    hasBegun: () => hasBegun(snapshot),
     span: () => spanOf(rollout),
     started: () =>
       startOfRun(runs, presentRun(recorded), { first: () => firstMoment(snapshot), now }),
@@ -70,6 +76,23 @@ export function readRun(
     downloadsSince: (earlier) => downloadsSince(rollout, earlier),
     snapshotsSince: (earlier) => snapshotsSince(snapshot, earlier),
   };
+}
+
+function hasBegun(snapshot: Snapshot): boolean {
+  const { rollout } = snapshot;
+  if (!isFinal(rollout)) return true;
+  return withStages(rollout).some(({ target }) => {
+    switch (target.state) {
+      case 'intended':
+      case 'done':
+      case 'skipped':
+        return true;
+      case 'failed':
+        return factsOf(snapshot, target).observation.kind !== 'none';
+      default:
+        return false;
+    }
+  });
 }
 
 function spanOf(rollout: Rollout): RunSpan {

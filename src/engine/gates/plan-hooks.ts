@@ -2,6 +2,7 @@
 
 import { rfc3339 } from '../../util/clock.ts';
 import { because } from '../model/reasons.ts';
+import { hooksRetriedBy, nodeRetriedBy } from '../model/tried-again.ts';
 import { hookFailed } from '../reasons/hook.ts';
 import { awaitedHook, planHookRuns } from './hook-runs.ts';
 import { whereOf } from './hooks-succeeded.ts';
@@ -21,7 +22,7 @@ export const planHooksBefore: Gate = {
 };
 
 function verdictOf(
-  { policy, outside: { hooks }, rollout, abilities: { retriedBy } }: GateInput,
+  { policy, outside: { hooks }, rollout, abilities }: GateInput,
   run: ReturnType<typeof planHookRuns>[number],
 ): Verdict {
   const { id, hook } = run;
@@ -31,10 +32,11 @@ function verdictOf(
   if (result?.state === 'failed') {
     if (hook.ignoresFailure === true) return PASS;
     const removed = 'somebody removes the hook from the policy';
+    const retried = hooksRetriedBy(abilities, rollout.source.name);
     const again =
-      retriedBy === undefined
-        ? `somebody runs refit retry ${rollout.source.name}, which runs the hook again, or ${removed}`
-        : `${removed}; to run the hook again, abort the plan and ${retriedBy}`;
+      retried === undefined
+        ? `${removed}; to run the hook again, abort the plan and ${nodeRetriedBy(abilities)}`
+        : `${retried}, which runs the hook again, or ${removed}`;
     const message = `no node starts, because ${hookFailed(hook, policy, result.message)}`;
     const reason = because('PlanHookFailed', message, { policy: policy.name, hook: hook.name });
     return waitFor(reason, again, since);

@@ -4,6 +4,7 @@ import { installedVersion } from '../../signal/annotations.ts';
 import { isOlder } from '../../versions/release-parts.ts';
 import { because } from '../model/reasons.ts';
 import { inState, type Stage, workOf } from '../model/rollout.ts';
+import { nodeRetriedBy } from '../model/tried-again.ts';
 import { workerStaysNewer } from '../reasons/refused-version.ts';
 import { type Gate, PASS, waitFor } from './types.ts';
 
@@ -17,7 +18,7 @@ export const workersFirst: Gate = {
   ofRollout: true,
   mayRefusePlan: ({ rollout }) =>
     rollout.stages.some((stage) => workOf(rollout, stage) === 'roll-back'),
-  evaluate({ rollout, stage, earlier, cluster: { fleet = [] }, policy: { allow } }) {
+  evaluate({ rollout, stage, earlier, cluster: { fleet = [] }, policy: { allow }, abilities }) {
     if (stage.role !== 'controller' || workOf(rollout, stage) !== 'roll-back') return PASS;
     const workers = earlier.filter(({ role }) => role === 'worker');
     const left = workers.flatMap((each) =>
@@ -29,7 +30,7 @@ export const workersFirst: Gate = {
       const message = `${first}${more} did not go back, and controllers go back after all workers`;
       return waitFor(
         because('KubeletAhead', message, { versions: [stage.version] }),
-        'those workers go back (refit retry), or the plan is aborted and run again',
+        `those workers have gone back; for a failed one ${nodeRetriedBy(abilities)}; or the plan is aborted and run again`,
       );
     }
     if (allow.has('KubeletAhead')) return PASS;

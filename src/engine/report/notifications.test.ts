@@ -81,6 +81,7 @@ test.each<[string, Told | undefined, Scene, string[]]>([
     'an invalid plan whose record has no reason',
     undefined,
     {
+      states: ['pending', 'pending'],
       more: {
         phase: 'invalid',
         problems: [because('InvalidPlan', 'missing channel and version')],
@@ -181,8 +182,52 @@ test.each<[string, Told | undefined, Scene, string[]]>([
   [
     'a plan that is refused',
     undefined,
-    { more: { phase: 'invalid', reason: because('InvalidPlan', 'no version') } },
+    {
+      states: ['pending', 'pending'],
+      more: { phase: 'invalid', reason: because('InvalidPlan', 'no version') },
+    },
     ['Failed table//plan: ended as invalid: no version'],
+  ],
+  [
+    'a plan that is refused because a node is missing, before any node started',
+    undefined,
+    {
+      states: ['missing', 'pending'],
+      more: { phase: 'incomplete', reason: because('TargetMissing', 'w1 has no Node') },
+    },
+    ['Failed table//plan: ended as incomplete: w1 has no Node'],
+  ],
+  [
+    'a plan that is refused because of a download, before any node started',
+    undefined,
+    {
+      states: ['failed', 'pending'],
+      more: { phase: 'incomplete', reason: because('DownloadImpossible', 'w1: 404') },
+    },
+    ['Failed table//plan: ended as incomplete: w1: 404'],
+  ],
+  [
+    'a plan that was aborted before it was admitted',
+    undefined,
+    {
+      states: ['pending', 'pending'],
+      more: { phase: 'failed', reason: because('Aborted', 'aborted') },
+    },
+    ['Failed table//plan: ended as failed: aborted'],
+  ],
+  [
+    'a run that ended as incomplete after it had upgraded a node, at first sight',
+    undefined,
+    {
+      states: ['done', 'missing'],
+      more: { phase: 'incomplete', reason: because('TargetMissing', 'w2 has no Node') },
+    },
+    [
+      'Started table//plan: the upgrade to v1.36.3+x.2 has started; 2 nodes',
+      'WaveDone table//plan: wave 1 of 2 has ended; 1 of 2 nodes done',
+      'WaveDone table//plan: wave 2 of 2 has ended; 1 of 2 nodes done',
+      'Failed table//plan: ended as incomplete: w2 has no Node',
+    ],
   ],
   [
     'the end of a run that left a node out',

@@ -128,7 +128,7 @@ export function notificationsOf(before: Told | undefined, after: Standing): Noti
   const notes: Notification[] = [];
   const tell = (event: NotifiedEvent, mark: string | number, text: string): number =>
     notes.push(noteOf(after, event, String(mark), text));
-  if (!isSameRun && after.run !== '' && phase !== 'invalid' && reading.counts.total > 0)
+  if (!isSameRun && reading.run?.hasBegun() === true && reading.counts.total > 0)
     tell('Started', '', `${runText(reading)} has started; ${nodes(reading.counts.total)}`);
   wavesDone.slice(told.waves).forEach((wave, index) => {
     tell('WaveDone', told.waves + index + 1, `${wave} has ended; ${progressOf(reading)}`);

@@ -91,7 +91,7 @@ function follow(
     plan: { source: { uid: name } },
     end: { phase },
     isOver: phase === 'done',
-    run: { id: 'r', name: 'r', recorded: phase, span: () => ({ first: '', last: '' }) },
+    run: { id: 'r', name: 'r', recorded: phase, hasBegun: () => true, span: () => ({ first: '', last: '' }) },
     versions: ['v2'],
     counts: { total: 9, done: 0, failed, inProgress: 0, pending: 0, skipped: 0 },
     waits: [],

@@ -122,7 +122,7 @@ test('a worker with attempts left does not count against the budget: others star
     {
       target: 'w1',
       reason: { code: 'RetryWaits', message: `w1 failed: attempt 2 of 3 at ${later(5 * MINUTE)}` },
-      ends: `the pause is over, at ${later(5 * MINUTE)}, or somebody runs refit retry w1`,
+      ends: `the pause is over, at ${later(5 * MINUTE)}; to try it sooner, run refit retry w1`,
     },
   ]);
   expect(alone.recheckAfterMs).toBe(5 * MINUTE);

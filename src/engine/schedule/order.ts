@@ -10,6 +10,7 @@ import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
+import { nodeRetriedBy } from '../model/tried-again.ts';
 import { awaitedRetries } from './awaited-retries.ts';
 import { isOfControlPlane } from './control-plane.ts';
 import { fewestFirst, uncountedWait } from './fewest-first.ts';
@@ -20,8 +21,8 @@ type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 /** The most earlier targets that a wait names. */
 const MOST_NAMED = 10;
 
-function endsOf({ abilities: { retriedBy } }: Snapshot): string {
-  return `those nodes are done; for a failed one ${retriedBy ?? 'run refit retry NODE'}`;
+function endsOf({ abilities }: Snapshot): string {
+  return `those nodes are done; for a failed one ${nodeRetriedBy(abilities)}`;
 }
 
 /** Returns true if the targets of the stage start in groups, one group after the other. */

@@ -107,8 +107,14 @@ const download: Step = async (parts, resource, object, signal) => {
   await advance(parts, resource, object, signal, status);
 };
 
-const apply: Step = async (parts, resource, object, signal) => {
+/**
+ * Puts the staged binary in place and writes the status `Restart`. The original writes to the object as its cache has
+ * it. The cache of this double lags much further behind on a busy machine, so this step reads the object from the API
+ * server. A write of another component between that read and the write of the status still gets a conflict.
+ */
+const apply: Step = async (parts, resource, cached, signal) => {
   const { clock, tracker, machine, client, quirks } = parts;
+  const object = await client.get(resource, cached.metadata.name);
   const staged = join(machine.binaryDirectory, STAGED);
   if (quirks.replayableApply) await putInPlaceByLink(machine.binaryDirectory);
   else {
