@@ -25,7 +25,13 @@ import { refOf } from '../status/plan-names.ts';
 import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { askUserName } from '../user-name.ts';
-import { type ControlFlags, choosePlan, inspectPlans, say } from './control-command.ts';
+import {
+  type ControlFlags,
+  choosePlan,
+  inspectPlans,
+  say,
+  withLeaderNotes,
+} from './control-command.ts';
 import { dryRunLines } from './dry-run.ts';
 
 interface DecisionFlags extends ControlFlags {
@@ -101,7 +107,7 @@ async function decide(flags: DecisionFlags, parts: SessionParts, decision: Decis
       ...(await record(session, plan, decision, { flags, by, now })),
       ...dryRunLines(flags),
     ];
-    say(parts, said);
+    say(parts, await withLeaderNotes(said, session, shownAt(plan, now), now));
   });
 }
 

@@ -6,6 +6,8 @@ import { RefitError, unlessError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
+import type { ShownPlan } from '../status/json-form.ts';
+import { ignoresControls } from '../status/leaderless.ts';
 import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, inspectAll, shownAt } from '../status/observe.ts';
 import { isNamed, noPlan, shownRefOf } from '../status/plan-names.ts';
@@ -37,10 +39,24 @@ export async function applyControl(
   await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
     const { change, view } = await carryOut(control, session, flags, now);
-    const leader = await askLeader(session, now);
-    const notes = noteLines({ leader, plans: [view] }, now);
-    say(parts, [...change.said, ...(change.annotations ? dryRunLines(flags) : []), ...notes]);
+    const said = [...change.said, ...(change.annotations ? dryRunLines(flags) : [])];
+    say(parts, await withLeaderNotes(said, session, view, now));
   });
+}
+
+/**
+ * Resolves with the sentences of a control and with what the user must know about the leader of the plan. Another
+ * leader that ignores the control is named first, because it makes the sentences untrue for now.
+ */
+export async function withLeaderNotes(
+  said: readonly string[],
+  session: Session,
+  view: ShownPlan,
+  now: number,
+): Promise<string[]> {
+  const leader = await askLeader(session, now);
+  const notes = noteLines({ leader, plans: [view] }, now);
+  return ignoresControls({ leader }, view) ? [...notes, ...said] : [...said, ...notes];
 }
 
 async function carryOut(control: Control, session: Session, flags: ControlFlags, now: number) {

@@ -15,7 +15,9 @@ import { controlNodes } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
-import { connect, type SessionParts } from '../status/status-session.ts';
+import { askLeader } from '../status/load.ts';
+import { connect, leaseOf, type SessionParts } from '../status/status-session.ts';
+import { otherLeaderLines } from '../status/text.ts';
 import { askUserName } from '../user-name.ts';
 import type { ControlFlags } from './control-command.ts';
 import { dryRunLines } from './dry-run.ts';
@@ -39,7 +41,7 @@ interface Holdable {
  * node does not exist.
  */
 export async function hold(named: string, flags: HoldFlags, parts: SessionParts): Promise<void> {
-  const { abort, clock, output } = parts;
+  const { abort, clock, output, modules } = parts;
   const now = clock.now();
   const until = endOf(flags, now);
   using client = await connect(flags, 'refit-control');
@@ -61,7 +63,9 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
     before !== undefined && isHeld(before, now)
       ? [`This replaces the hold ${holdText(named, before)}.`]
       : [];
-  write(output, [heldLine(named, value), ...replaced, ...dryRunLines(flags)]);
+  const lease = leaseOf(modules);
+  const notes = otherLeaderLines(await askLeader({ client, abort, lease }, now), now);
+  write(output, [...notes, heldLine(named, value), ...replaced, ...dryRunLines(flags)]);
 }
 
 /** Ends a hold. Resolves even if nobody holds the node. Rejects with REFIT_CONTROL if the node does not exist. */
@@ -70,19 +74,22 @@ export async function unhold(
   flags: ControlFlags,
   parts: SessionParts,
 ): Promise<void> {
-  const { abort, clock, output } = parts;
+  const { abort, clock, output, modules } = parts;
+  const now = clock.now();
   using client = await connect(flags, 'refit-control');
   const found = await findHoldables(client, named, abort);
   const held = found.filter(({ object }) => hasHold(object));
   for (const each of held) await annotate(client, each, null, flags, abort);
   const wasHeld = held.some(({ object }) => {
     const before = holdOn(object);
-    return before !== undefined && isHeld(before, clock.now());
+    return before !== undefined && isHeld(before, now);
   });
   const said = wasHeld
     ? `${named} is not held any more: plans may start on it.`
     : `${named} was not held.`;
-  write(output, [said, ...dryRunLines(flags)]);
+  const lease = leaseOf(modules);
+  const notes = otherLeaderLines(await askLeader({ client, abort, lease }, now), now);
+  write(output, [...notes, said, ...dryRunLines(flags)]);
 }
 
 function hasHold({ metadata: { annotations = {} } }: KubeObject): boolean {

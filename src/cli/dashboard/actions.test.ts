@@ -9,11 +9,12 @@ import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/p
 import { plans } from '../../api/autopilot/plan.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cattlePlans } from '../../api/kinds.ts';
+import { LEADER_LEASE } from '../../dialects/autopilot/leader-lease.ts';
 import { MODULES } from '../../dialects/modules.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
-import { namespaces } from '../../kube/resources.ts';
+import { leases, namespaces } from '../../kube/resources.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import { systemClock } from '../../util/clock.ts';
+import { microTime, systemClock } from '../../util/clock.ts';
 import type { SessionParts } from '../status/status-session.ts';
 import { carryOut } from './actions.ts';
 import { previewText } from './preview.ts';
@@ -22,6 +23,7 @@ import type { ActionRequest, ActionResult } from './state.ts';
 let kubeconfig: string;
 let sessionParts: Omit<SessionParts, 'output'>;
 let makeTwin: (twin: CattlePlan) => Promise<unknown>;
+let leadByK0s: () => Promise<() => Promise<unknown>>;
 let act: (request: ActionRequest) => Promise<ActionResult>;
 
 beforeAll(async () => {
@@ -42,6 +44,18 @@ beforeAll(async () => {
     await client.create(cattlePlans, twin);
   };
   act = async (request) => await carryOut(request, { kubeconfig }, sessionParts);
+  leadByK0s = async () => {
+    const { name, namespace } = LEADER_LEASE;
+    const spec = {
+      holderIdentity: '0123456789abcdef0123456789abcdef',
+      leaseDurationSeconds: 3600,
+      acquireTime: microTime(systemClock.now()),
+      renewTime: microTime(systemClock.now()),
+    };
+    const lease = { metadata: { name, namespace }, spec };
+    await client.create(leases, lease);
+    return async () => await client.delete(leases, name, { namespace });
+  };
   return async () => {
     client[Symbol.dispose]();
     await plane.stop();
@@ -104,6 +118,26 @@ test('the key of a plan without a namespace does not name a plan in a namespace 
   });
   const resumed = await act({ action: 'resume', plan });
   expect(resumed.isDone).toBe(true);
+});
+
+test("every control begins with what it cannot change while k0s's own leader carries plans out", async () => {
+  const end = await leadByK0s();
+  const requests: ActionRequest[] = [
+    { action: 'pause', plan },
+    { action: 'resume', plan },
+    { action: 'hold', node: 'w1', reason: '' },
+    { action: 'unhold', node: 'w1' },
+  ];
+  for (const request of requests) {
+    const { isDone, lines } = await act(request);
+    expect({ isDone, first: lines[0] }).toEqual({
+      isDone: true,
+      first: expect.stringMatching(
+        /^Led by k0s's own leader for .*: it ignores policies, controls/,
+      ) as unknown,
+    });
+  }
+  await end();
 });
 
 test.each<[ActionRequest, boolean, RegExp]>([

@@ -15,6 +15,17 @@ export function isLeaderless(
   return isGone && silentSince === undefined && notesOf({ leader, plans: [plan] }).length > 0;
 }
 
+/**
+ * Returns true if k0s's own leader carries the plan out. It ignores the commands of Refit, so no output may propose one of
+ * them.
+ */
+export function ignoresControls(
+  { leader }: Pick<ShownStatus, 'leader'>,
+  plan: Pick<ShownPlan, 'phase' | 'texts'>,
+): boolean {
+  return leader.state === 'held' && notesOf({ leader, plans: [plan] }).length > 0;
+}
+
 /** Returns the status whose plans say whether a leader carries them out. */
 export function withLeaderless(status: ShownStatus): ShownStatus {
   const plans = status.plans.map((plan): ShownPlan => {

@@ -61,7 +61,7 @@ test('a Plan that failed and was edited: a retry continues it with the edit, for
   const status = statusOf('ApplyFailed', [], recorded({ w1: 'SignalApplyFailed' }));
   const view = await look({ ...edited, status });
   expect(view.reason).toMatch(
-    /; it will not run: delete it and apply it again, or retry a failed node \(refit retry NODE\), which carries out the edited plan on all nodes that are not done$/,
+    /; it will not run: delete it and apply it again, or retry a failed node \(run refit retry NODE\), which carries out the edited plan on all nodes that are not done$/,
   );
   const text = render({ leader: { state: 'none' }, plans: [view] }, 'text', T0 + HOUR, {
     ...LOOK,

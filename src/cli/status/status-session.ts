@@ -11,7 +11,7 @@ import { askerOf } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { CommandParts } from '../contract/object-commands.ts';
-import type { SessionDialect } from '../contract/session-dialect.ts';
+import type { LeaseName, SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
 import type { ShownStatus } from './json-form.ts';
@@ -85,8 +85,12 @@ export async function inSession<T>(
   const policies = await loadPolicies(reading);
   const sources = sourcesOf(client, ask, clock, abort);
   const viewParts = { sources, policies, textsOf: textsIn(modules), filter: flags };
-  const lease = modules.map(({ process }) => process.lease).find((each) => each !== undefined);
-  return await work({ ...reading, lease, contact, viewParts, loaded });
+  return await work({ ...reading, lease: leaseOf(modules), contact, viewParts, loaded });
+}
+
+/** Returns the Lease of the leader; undefined if no dialect has a known one. */
+export function leaseOf(modules: SessionParts['modules']): LeaseName | undefined {
+  return modules.map(({ process }) => process.lease).find((each) => each !== undefined);
 }
 
 /** Returns the view of all plans that match the filter. Rejects with REFIT_CONTROL if a filter is set and no plan matches. */

@@ -438,15 +438,27 @@ function leaderNotes(leader: LeaderView, lease: LeaseName | undefined): Note[] {
   }
   if (leader.state === 'unknown') return [];
   const { state, holder, since } = leader;
-  if (state === 'held')
-    return isK0sLeader(holder)
-      ? [{ problem: "Led by k0s's own leader", since, effect: EFFECTS.held }]
-      : [];
+  if (state === 'held') return otherLeaderNotes(leader);
   return [{ problem: `No renewal by leader ${holder}`, since, effect: EFFECTS[state] }];
 }
 
+/** Returns the note about a leader that does not read what the commands of Refit write; no note about other leaders. */
+function otherLeaderNotes(leader: LeaderView): Note[] {
+  if (leader.state !== 'held' || !isK0sLeader(leader.holder)) return [];
+  return [{ problem: "Led by k0s's own leader", since: leader.since, effect: EFFECTS.held }];
+}
+
+/** Returns the note of `otherLeaderNotes` as lines, for a command that is about no single plan. */
+export function otherLeaderLines(leader: LeaderView, now: number): string[] {
+  return linesOf(otherLeaderNotes(leader), now);
+}
+
 export function noteLines(view: Noted, now: number): string[] {
-  return notesOf(view).map(
+  return linesOf(notesOf(view), now);
+}
+
+function linesOf(notes: readonly Note[], now: number): string[] {
+  return notes.map(
     ({ problem, since, effect }) =>
       `${problem}${since === undefined ? '' : ` for ${age(since, now)}`}: ${effect}`,
   );

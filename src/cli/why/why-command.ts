@@ -18,7 +18,7 @@ import {
   type StageJson,
   type TargetJson,
 } from '../status/json-form.ts';
-import { isLeaderless } from '../status/leaderless.ts';
+import { ignoresControls, isLeaderless } from '../status/leaderless.ts';
 import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
@@ -309,6 +309,7 @@ function sectionsOf(
   const isSaid =
     sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
   const queue = isSaid ? [] : queueSections(plan, stage, target, now);
+  const canStart = phase === 'pending' && !ignoresControls(status, plan);
   // A plan that is about to end starts no further node.
   const endsSoon = phase === 'pending' ? sentences.reasonLines({ ...own, reason }, []) : [];
   return [
@@ -316,7 +317,7 @@ function sectionsOf(
     { heading: 'why', lines: endsSoon, style: 'red' },
     ...progress(status, own, now),
     ...queue,
-    { heading: 'you can', lines: phase === 'pending' ? startsOf(own) : [] },
+    { heading: 'you can', lines: canStart ? startsOf(own) : [] },
   ];
 }
 
@@ -477,7 +478,9 @@ function runnerSections(status: ShownStatus, plan: ShownPlan, now: number): text
   ];
 }
 
-function controlsOf(plan: ShownPlan, { plans, hasOthers = plans.length > 1 }: ExplainedStatus) {
+function controlsOf(plan: ShownPlan, status: ExplainedStatus): string[] {
+  const { plans, hasOthers = plans.length > 1 } = status;
+  if (ignoresControls(status, plan)) return [];
   if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
   const flag = planFlag(plan, { hasOthers });
   const pause = `refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}`;
