@@ -388,6 +388,23 @@ test.each<[string, Options, string]>([
   expect(last(IN_WAVES, options)).toMatchObject({ gate: 'slots', ends });
 });
 
+test('a turn with no free slot does not divide the nodes into waves, unless somebody reads what ends the wait', () => {
+  const snapshot = buildSnapshot(IN_WAVES, inWaves);
+  let lookups = 0;
+  const targets = {
+    ...snapshot.targets,
+    labelsOf: (key: string) => {
+      lookups++;
+      return snapshot.targets.labelsOf(key);
+    },
+  };
+  const policy = buildPolicy({ waves: [{ ...FIRST_WAVE, settleMs: HOUR }] });
+  const wait = explain(assess({ ...snapshot, targets }, policy, T0)).waits.at(-1);
+  expect([wait?.gate, lookups]).toEqual(['slots', 0]);
+  expect(wait?.ends).toContain('have settled');
+  expect(lookups).toBeGreaterThan(0);
+});
+
 test.each<[string, Record<string, Partial<TargetFacts>>, string]>([
   [
     'a node in progress',

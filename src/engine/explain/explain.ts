@@ -254,8 +254,17 @@ function slotWait(
   );
   const ofFailed = kept.length > 0 ? retried : `the work on ${stillAtWork} has ended`;
   const freed = slotEnd(stage, starting) ?? ofFailed;
-  const ends = [freed, ...waveEnds(assessment, stage, queued)].join(', and ');
-  return [{ gate: 'slots', reason, ends, ...wait }];
+  return [
+    {
+      gate: 'slots',
+      reason,
+      // Only people read this text, and the waves of a large plan take time, so it is not computed in each turn.
+      get ends() {
+        return [freed, ...waveEnds(assessment, stage, queued)].join(', and ');
+      },
+      ...wait,
+    },
+  ];
 }
 
 /** Returns the event that frees a slot of the stage; undefined if no target is in progress or is about to start. */

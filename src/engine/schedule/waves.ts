@@ -40,23 +40,36 @@ const divided = onceForEach((snapshot: Snapshot) =>
   onceForEach((rules: Rules) => onceForEach((stage: Stage) => divide(stage, rules, snapshot))),
 );
 
+/** A target that no wave has yet, with its labels, which are looked up once. */
+interface Candidate {
+  readonly target: Target;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 function divide({ targets, failedHoldSlots }: Stage, rules: Rules, snapshot: Snapshot): Waves {
-  const isControlPlane = (target: Target): boolean =>
-    isOfControlPlane({ labels: labelsOf(snapshot, target) });
-  let left = targets.filter((target) => !isControlPlane(target));
+  const { uid } = snapshot.rollout.source;
+  const all = targets.map((target) => ({ target, labels: labelsOf(snapshot, target) }));
+  let left = all.filter((each) => !isOfControlPlane(each));
   const total = left.length;
   const members: Target[][] = [];
+  const of = new Map<string, number>();
+  const close = (wave: readonly Candidate[]): void => {
+    for (const { target } of wave) of.set(target.key, members.length);
+    members.push(wave.map(({ target }) => target));
+  };
   for (const rule of rules) {
-    const chosen = new Set(membersOf(rule, left, total, snapshot));
-    members.push(left.filter((target) => chosen.has(target)));
-    left = left.filter((target) => !chosen.has(target));
+    const isMember = membership(rule, left, { total, uid });
+    const others: Candidate[] = [];
+    const wave: Candidate[] = [];
+    for (const each of left) (isMember(each) ? wave : others).push(each);
+    close(wave);
+    left = others;
   }
-  if (left.length > 0) members.push(left);
-  const entries = members.flatMap((wave, index) => wave.map(({ key }) => [key, index] as const));
+  if (left.length > 0) close(left);
   const budgets = members.map((wave, index) =>
     failedHoldSlots === true ? undefined : budgetIn(rules[index], wave.length),
   );
-  return { members, of: new Map(entries), budgets };
+  return { members, of, budgets };
 }
 
 function budgetIn(rule: WaveRule | undefined, size: number): number | undefined {
@@ -64,28 +77,33 @@ function budgetIn(rule: WaveRule | undefined, size: number): number | undefined 
 }
 
 /**
- * Returns the members that the rule selects from the targets that are left. A rule without `selector`, `count` and
+ * Returns a function that says which of the targets that are left the rule selects. A rule without `selector`, `count` and
  * `percent` selects all of them. For `count` and `percent`, a hash of the uid of the plan and the name of the target
  * decides, so that every leader chooses the same members without a record. `percent` selects at least one target.
  */
-function membersOf(
+function membership(
   { selector, count, percent }: WaveRule,
-  left: readonly Target[],
-  total: number,
-  snapshot: Snapshot,
-): readonly Target[] {
-  if (selector !== undefined)
-    return left.filter((target) => matchesLabels(selector, labelsOf(snapshot, target)));
-  if (count === undefined && percent === undefined) return left;
+  left: readonly Candidate[],
+  { total, uid }: { readonly total: number; readonly uid: string },
+): (candidate: Candidate) => boolean {
+  if (selector !== undefined) return ({ labels }) => matchesLabels(selector, labels);
+  if (count === undefined && percent === undefined) return () => true;
   const share = percent === undefined ? 0 : Math.max(1, Math.floor((total * percent) / 100));
-  const { uid } = snapshot.rollout.source;
-  const lots = left.map((target) => ({ target, lot: lotOf(target, uid) }));
-  const drawn = lots.toSorted((a, b) => (a.lot < b.lot ? -1 : 1)).slice(0, count ?? share);
-  return drawn.map(({ target }) => target);
+  const wanted = count ?? share;
+  if (wanted >= left.length) return () => true;
+  if (wanted <= 0) return () => false;
+  const lots = Float64Array.from(left, ({ target }) => lotOf(target, uid)).toSorted();
+  const last = lots[wanted - 1] ?? 0;
+  return ({ target }) => lotOf(target, uid) <= last;
 }
 
-/** Returns the hash of a target and the uid of the plan. The targets of a wave are chosen by the order of these hashes. */
-const lotOf = onceForEachWith(({ name }: Target, uid) => hash('sha256', `${uid}/${name}`));
+/**
+ * Returns the lot of a target: the first 52 bits of the hash of its name and the uid of the plan, as a number. The targets of
+ * a wave are chosen by the order of their lots. Numbers are sorted much faster than texts, and a stage may have 15,000 targets.
+ */
+const lotOf = onceForEachWith(({ name }: Target, uid) =>
+  Number.parseInt(hash('sha256', `${uid}/${name}`).slice(0, 13), 16),
+);
 
 /**
  * Returns a function that explains why a target of a wave must wait although all targets of the earlier waves have
