@@ -1,5 +1,7 @@
 /** Makes the state of the user interface from the plans of `refit status`, which have one reading each, with the texts of `refit why`. */
+
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { causesOf, historyOf, type PlanHistory } from '../history/history.ts';
 import type { ShownPlan, ShownStatus, TargetJson } from '../status/json-form.ts';
@@ -69,7 +71,7 @@ function pagePlan(
     key: keyOf(plan),
     title: text.titleOf(plan),
     phase: plan.phase,
-    isOpen: text.isOpen(plan),
+    isOpen: isOpenPlan(plan),
     versions: text.broughtVersions(plan),
     ...sentences.progressIn(sentences.targetsOf(plan)),
     percent: sentences.percentOf(plan),
@@ -77,10 +79,10 @@ function pagePlan(
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
     failedHooks: plan.retryableHooks,
     expected:
-      eta === undefined || !text.isOpen(plan) || !sentences.hasForeseeableEnd(plan)
+      eta === undefined || !isOpenPlan(plan) || !sentences.hasForeseeableEnd(plan)
         ? undefined
         : { earliest: eta.earliest, latest: eta.latest },
-    progress: text.isOpen(plan) ? text.progressOf(plan, now) : [],
+    progress: isOpenPlan(plan) ? text.progressOf(plan, now) : [],
     started: recorded?.started ?? plan.started ?? plan.created,
     ended: recorded?.ended ?? plan.ended,
     wave: wave === undefined ? undefined : `wave ${wave.current} of ${wave.total}`,

@@ -1,5 +1,6 @@
 /** Draws an ended plan: one bar for each node on a common time axis, with steps as shades and waits as dots. */
 
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { StepShade } from '../contract/session-dialect.ts';
 import type { Medium } from '../output.ts';
@@ -56,7 +57,7 @@ interface Row {
  */
 export function picture(plan: ShownPlan, { width, paint }: Medium): string[] {
   const rows = targetsOf(plan).flatMap((target) => rowOf(target, plan));
-  if (rows.length === 0 || rows.length > MOST_ROWS || isOpen(plan)) return [];
+  if (rows.length === 0 || rows.length > MOST_ROWS || isOpenPlan(plan)) return [];
   const from = Math.min(...rows.flatMap(({ segments }) => segments.map((each) => each.from)));
   const to = Math.max(...rows.flatMap(({ segments }) => segments.map((each) => each.to)));
   const label = Math.max(...rows.map(({ target }) => target.name.length)) + 2;
@@ -115,10 +116,6 @@ function rowOf(target: TargetJson, { texts }: ShownPlan): Row[] {
 function hasAnswered({ phase, step, failureReason }: TargetJson): boolean {
   if (phase === 'signalled' || phase === 'intended') return false;
   return step !== undefined || failureReason !== 'DeadlineExceeded';
-}
-
-function isOpen({ phase }: ShownPlan): boolean {
-  return phase === 'new' || phase === 'running';
 }
 
 /** Returns the milliseconds from the start of the first segment to the end of the last. */

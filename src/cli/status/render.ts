@@ -2,6 +2,7 @@
 
 import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { Wait } from '../../engine/model/decision.ts';
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
@@ -12,7 +13,6 @@ import { sinceSection } from './since-end.ts';
 import { statusJson } from './status-json.ts';
 import {
   fullNameOf,
-  isOpen,
   noteLines,
   notesOf,
   progressOf,
@@ -141,7 +141,7 @@ function sumsOf({ stages }: ShownPlan): string[] {
 
 /** Returns the progress since the last view. Leaves out parts that have not changed, such as an estimate. */
 function progressSince(before: ShownPlan, after: ShownPlan, now: number): string[] {
-  if (!isOpen(after) || percentOf(before) >= percentOf(after)) return [];
+  if (!isOpenPlan(after) || percentOf(before) >= percentOf(after)) return [];
   const known = new Set(progressOf(before, now));
   return [
     progressOf(after, now)

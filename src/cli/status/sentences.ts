@@ -4,7 +4,7 @@ import { type Counts, percentOf as percentDone } from '../../engine/explain/prog
 import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
-import { isInProgress } from '../../engine/model/shown-phases.ts';
+import { isInProgress, isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { isPartOf, tellsOnly } from '../../engine/reasons/about-target.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
@@ -255,9 +255,8 @@ export function pauseLines({
   waits,
   phase,
 }: Pick<ShownPlan, 'paused' | 'waits' | 'phase'>): string[] {
-  const isOpen = phase === 'new' || phase === 'running';
   const isTold = waits.some(({ reason }) => reason.code === 'Paused');
-  if (paused === undefined || !isOpen || isTold) return [];
+  if (paused === undefined || !isOpenPlan({ phase }) || isTold) return [];
   const what = paused === 'plan' ? 'the plan' : 'its policy';
   return [`${what} is paused, too: nothing new starts until it is resumed`];
 }

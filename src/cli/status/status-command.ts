@@ -1,4 +1,5 @@
 /** Runs `refit status`: shows all plans once, or follows them until each has ended. */
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
@@ -7,7 +8,7 @@ import type { ShownPlan } from './json-form.ts';
 import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
 import { inSession, observeOnce, type Session, type SessionParts } from './status-session.ts';
-import { isOpen, stateOf, titleOf } from './text.ts';
+import { stateOf, titleOf } from './text.ts';
 import { watchPlans } from './watch-plans.ts';
 
 interface StatusFlags extends ConnectionFlags, PlanFilter {
@@ -91,7 +92,7 @@ async function watch(
 }
 
 function timedOut(plans: readonly ShownPlan[], timeout = 0): RefitError {
-  const open = plans.filter((plan) => isOpen(plan) || plan.goesOn).map(titleOf);
+  const open = plans.filter((plan) => isOpenPlan(plan) || plan.goesOn).map(titleOf);
   const what = plans.length === 0 ? 'there was no plan' : `${listed(open)} had not ended`;
   return new RefitError('REFIT_TIMEOUT', `${what} after ${formatDuration(timeout)}`);
 }

@@ -2,6 +2,7 @@
 
 import { cordonOwner } from '../../drain/cordon-marks.ts';
 import { withStages } from '../../engine/model/rollout.ts';
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
 import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';
@@ -26,7 +27,7 @@ import {
 } from './load.ts';
 import { inspectAll, observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';
-import { isOpen, titleOf } from './text.ts';
+import { titleOf } from './text.ts';
 import { type TextsOf, textsIn } from './texts-of.ts';
 
 export interface SessionParts extends CommandParts {
@@ -137,7 +138,7 @@ export async function assertNoOpenPlan(
   parts: Omit<SessionParts, 'output'>,
 ): Promise<void> {
   const check = inSession(flags, parts, 'refit-install', async (session) => {
-    const open = (await observeOnce(session, parts.clock.now())).plans.find(isOpen);
+    const open = (await observeOnce(session, parts.clock.now())).plans.find(isOpenPlan);
     if (!open) return;
     const hint =
       'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';

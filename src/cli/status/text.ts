@@ -2,6 +2,7 @@
 
 import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import { shortId } from '../../engine/model/runs.ts';
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { isK0sLeader } from '../../signal/names.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -206,7 +207,7 @@ function stateAndCounts(plan: ShownPlan): string {
 }
 
 function styleOf(plan: ShownPlan): Style {
-  if (isOpen(plan)) return 'cyan';
+  if (isOpenPlan(plan)) return 'cyan';
   return plan.phase === 'done' ? 'green' : 'red';
 }
 
@@ -239,18 +240,10 @@ export function stateOf({ phase }: Pick<ShownPlan, 'phase'>): string {
   return STATES[phase] ?? `is ${phase}`;
 }
 
-export function isOpen({ phase }: Pick<ShownPlan, 'phase'>): boolean {
-  return phase === 'new' || phase === 'running';
-}
-
-export function isRefused({ phase, reason }: Pick<ShownPlan, 'phase' | 'reason'>): boolean {
-  return phase === 'new' && reason !== undefined;
-}
-
 /** Returns how long the run takes or took. `refit history` counts from the same time. */
 function timesOf(plan: ShownPlan, now: number): string[] {
   const { created, started: began = created, ended } = plan;
-  if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
+  if (isOpenPlan(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan, now)].join(', ')];
   // A plan that continues after an edit may be paused before the edit.
   const isPaused = plan.paused !== undefined && plan.texts.advice.corrected !== undefined;
   const took =
@@ -420,7 +413,7 @@ export function notesOf({ leader, lease, silentSince, orphaned = [], plans }: No
     return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
   const left = `Still cordoned for a deleted plan: ${listed(orphaned, FEW)}`;
   const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: EFFECTS.orphaned }];
-  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && leaseOf(plan) !== undefined))
+  if (notes.length === 0 && !plans.some((plan) => isOpenPlan(plan) && leaseOf(plan) !== undefined))
     return [];
   const ofPlans = plans.map(leaseOf).find((each) => each !== undefined);
   return [...leaderNotes(leader, ofPlans ?? lease), ...notes];

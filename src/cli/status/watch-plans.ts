@@ -1,11 +1,11 @@
 /** Follows all plans with watches, and makes a view after each change. */
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import type { ShownStatus } from './json-form.ts';
 import { withLeaderless } from './leaderless.ts';
 import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
 import { observe } from './observe.ts';
 import { orphanedIn, type Session } from './status-session.ts';
-import { isOpen } from './text.ts';
 
 /** The most milliseconds between two views. Even if nothing changes, a new view is needed because ages grow. */
 const AGAIN_MS = 1000;
@@ -74,7 +74,7 @@ export async function* watchPlans(
         plans,
       });
       yield last;
-      const hasOpen = plans.some((plan) => isOpen(plan) || plan.goesOn);
+      const hasOpen = plans.some((plan) => isOpenPlan(plan) || plan.goesOn);
       if (!isEndless && plans.length > 0 && !hasOpen) return;
       // A view of thousands of targets takes some time. The watch then pauses for the same time, so
       // that changes which follow quickly share a view.

@@ -247,25 +247,6 @@ test('the first advice is the command that ends what the plan waits for', async 
   expect(why([{ ...moving, waits }])[0]).toMatch(/\n {2}you can refit pause, refit abort$/);
 });
 
-test("no command is proposed while k0s's own leader, which ignores it, carries the plan out", async () => {
-  const theirs: LeaderView = { ...HELD, holder: '0123456789abcdef0123456789abcdef' };
-  const [view] = await lookAt([plan()], [], [buildNode('w1'), W2, W3], NOW);
-  if (view === undefined) throw new Error('the plan is not shown');
-  const held: Wait = {
-    gate: 'held',
-    target: 'w1',
-    reason: because('Held', 'somebody holds w1'),
-    since: later(0),
-  };
-  const shown: ShownPlan = { ...view, waits: [held] };
-  for (const node of [undefined, 'w1']) {
-    expect(why([shown], node).join('\n')).toContain('refit unhold w1');
-    const said = why([shown], node, theirs).join('\n');
-    expect(said).toContain("k0s's own leader");
-    expect(said).not.toMatch(/you can|refit (?:unhold|pause|abort)/);
-  }
-});
-
 test('the chief line is about a node that is stuck before it is about the queue', async () => {
   const [view] = await lookAt([running], [], [W1, W2, W3], NOW);
   if (view === undefined) throw new Error('the plan is not shown');

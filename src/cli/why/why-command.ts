@@ -2,6 +2,7 @@
 
 import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import { remedyOf } from '../../engine/model/reasons.ts';
+import { isOpenPlan, isRefusedPlan } from '../../engine/model/shown-phases.ts';
 import { RefitError } from '../../util/errors.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { listed } from '../../util/phrases.ts';
@@ -142,11 +143,11 @@ export function planSections(
   now: number,
 ): text.Section[] {
   return [
-    ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
+    ...(isOpenPlan(plan) ? runnerSections(status, plan, now) : []),
     { heading: 'why', lines: failureLines(plan, now), style: 'red' },
     text.stoppedSection(plan),
     text.rollBackSection(plan),
-    ...(text.isOpen(plan) ? progress(status, plan, now) : []),
+    ...(isOpenPlan(plan) ? progress(status, plan, now) : []),
     hookSection(plan, now),
     silenceSection(plan, now),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
@@ -171,7 +172,7 @@ function failureLines(plan: ShownPlan, now: number): string[] {
  */
 export function chiefLine(status: ShownStatus, plan: ShownPlan, now: number): string {
   const failures = failureLines(plan, now);
-  if (!text.isOpen(plan)) return failures[0] ?? '';
+  if (!isOpenPlan(plan)) return failures[0] ?? '';
   const waits = plan.waits.filter((wait) => !isRoutine(wait));
   const names = new Set(waits.map(({ target }) => target));
   const stages = plan.stages.map((stage) => ({
@@ -279,7 +280,7 @@ function sectionsOf(
       heading: 'done',
       lines: [`${age(target.since, now)} ago, ${changeOf(stage, target)}`],
     };
-    const isTrue = text.isOpen(plan) || (target.runs === undefined && plan.phase !== 'edited');
+    const isTrue = isOpenPlan(plan) || (target.runs === undefined && plan.phase !== 'edited');
     return isTrue ? [done] : [done, ...whyAndToDo(sentences.reasonOf(plan) ?? '', plan)];
   }
   const stages = [{ ...stage, targets: [target] }];
@@ -323,7 +324,7 @@ function sectionsOf(
 
 /** Returns true if the target is not in progress and does not start unless a person changes something. */
 function isStopped(plan: ShownPlan, target: TargetJson): boolean {
-  return text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
+  return isRefusedPlan(plan, plan.reason) || !(isOpenPlan(plan) || sentences.isMoving(target));
 }
 
 /** Returns why the target has not started. If the plan is refused because of several targets, its own reason counts. */
@@ -396,7 +397,7 @@ function progress(status: ShownStatus, plan: ShownPlan, now: number): text.Secti
   // Without a leader, no node starts and no deadline is applied. The heading of the waits is then `then`, because the
   // waits matter only after a leader has started.
   const isLater = isLeaderless(status, plan);
-  const refused = text.isRefused(plan);
+  const refused = isRefusedPlan(plan, plan.reason);
   return [
     { heading: 'now', lines: sentences.movingRows(plan, now).map(sentences.sentenceOf) },
     { heading: isLater ? 'then' : 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
@@ -481,7 +482,7 @@ function runnerSections(status: ShownStatus, plan: ShownPlan, now: number): text
 function controlsOf(plan: ShownPlan, status: ExplainedStatus): string[] {
   const { plans, hasOthers = plans.length > 1 } = status;
   if (ignoresControls(status, plan)) return [];
-  if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
+  if (!isOpenPlan(plan) || plan.abort !== undefined || isRefusedPlan(plan, plan.reason)) return [];
   const flag = planFlag(plan, { hasOthers });
   const pause = `refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}`;
   const stops = `${pause}, refit abort${flag}`;

@@ -89,7 +89,9 @@ function hasBegun(snapshot: Snapshot): boolean {
         return true;
       case 'failed':
         return factsOf(snapshot, target).observation.kind !== 'none';
-      default:
+      case 'pending':
+      case 'missing':
+      case 'unsupported':
         return false;
     }
   });

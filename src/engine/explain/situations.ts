@@ -4,7 +4,7 @@
  */
 import type { Wait } from '../model/decision.ts';
 import type { Reason, ReasonCode } from '../model/reasons.ts';
-import { isInProgress, type PlanPhase } from '../model/shown-phases.ts';
+import { isInProgress, isOpenPlan, isRefusedPlan, type PlanPhase } from '../model/shown-phases.ts';
 import { budgetsIn } from '../reasons/blocking-budget.ts';
 import { isRoutine } from './routine-waits.ts';
 import type { TargetReading } from './target-reading.ts';
@@ -105,26 +105,18 @@ export type SituatedTarget = Pick<
 
 /** Returns the situations of the plan. The advice about the first one helps most. */
 export function situationsOf(facts: SituationFacts): readonly Situation[] {
-  if (isRefused(facts)) return [{ kind: 'WillBeRefused' }];
+  if (isRefusedPlan(facts, facts.cause)) return [{ kind: 'WillBeRefused' }];
   const { phase, targets } = facts;
-  const isStuck = isOpen(facts) && facts.failedHoldSlots;
+  const isStuck = isOpenPlan(facts) && facts.failedHoldSlots;
   const hasFailed = targets.some(
     (target) => target.phase === 'failed' && (isStuck || !isMended(target)),
   );
-  const hasEnded = !(isOpen(facts) || phase === 'done');
+  const hasEnded = !(isOpenPlan(facts) || phase === 'done');
   return [
     ...(hasFailed || hasEnded ? [failureSituation(facts)] : []),
     ...leftOutSituations(facts),
     ...stoppedStarts(facts),
   ];
-}
-
-function isOpen({ phase }: Pick<SituationFacts, 'phase'>): boolean {
-  return phase === 'new' || phase === 'running';
-}
-
-function isRefused({ phase, cause }: Pick<SituationFacts, 'phase' | 'cause'>): boolean {
-  return phase === 'new' && cause !== undefined;
 }
 
 /**
@@ -187,7 +179,7 @@ function failedSituation(facts: SituationFacts, all: readonly SituatedTarget[]):
     return { kind: 'RetriedByItself', at, ...failedNodes(open) };
   }
   if (failed.length === 0 && all.length > 0) {
-    if (isOpen(facts)) return { kind: 'MendedKeepsSlot', nodes: namesOf(all) };
+    if (isOpenPlan(facts)) return { kind: 'MendedKeepsSlot', nodes: namesOf(all) };
     const isPartial = targets.some((target) => target.phase === 'pending');
     return { kind: 'Mended', nodes: namesOf(all), isPartial };
   }
@@ -260,7 +252,13 @@ const OF_OTHERS: ReadonlySet<ReasonCode> = new Set<ReasonCode>(['Held', 'Pinned'
  */
 export function stoppedStarts(facts: StartFacts): StoppedStart[] {
   const { abort, paused, waits, targets } = facts;
-  if (!isOpen(facts) || abort !== undefined || isRefused(facts) || paused !== undefined) return [];
+  if (
+    !isOpenPlan(facts) ||
+    abort !== undefined ||
+    isRefusedPlan(facts, facts.cause) ||
+    paused !== undefined
+  )
+    return [];
   const isIdle = !targets.some(isInProgress);
   // The end of a hold helps only if nothing else keeps the held target from starting.
   const isBlocked = waits.some(

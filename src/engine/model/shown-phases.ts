@@ -1,4 +1,5 @@
 /** The phases of plans and targets that people see. */
+import type { Reason } from './reasons.ts';
 import { type RecordedState, ROLLOUT_PHASES } from './rollout.ts';
 
 /**
@@ -8,6 +9,19 @@ import { type RecordedState, ROLLOUT_PHASES } from './rollout.ts';
  */
 export const PLAN_PHASES = [...ROLLOUT_PHASES, 'edited', 'differs', 'empty'] as const;
 export type PlanPhase = (typeof PLAN_PHASES)[number];
+
+/** Returns true if the plan may still start targets. */
+export function isOpenPlan({ phase }: { readonly phase: PlanPhase | undefined }): boolean {
+  return phase === 'new' || phase === 'running';
+}
+
+/** Returns true if the leader will refuse the new plan. `cause` is the reason of its phase, if there is one. */
+export function isRefusedPlan(
+  { phase }: { readonly phase: PlanPhase },
+  cause: Pick<Reason, 'code'> | string | undefined,
+): boolean {
+  return phase === 'new' && cause !== undefined;
+}
 
 /** The phase of a target that people see, computed from the recorded state and the observation. */
 export type TargetPhase = RecordedState | 'signalled' | 'working' | 'verifying';

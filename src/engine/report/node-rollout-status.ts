@@ -23,6 +23,7 @@ import { type Eta, percentOf } from '../explain/progress.ts';
 import { holdingOf } from '../explain/remarkable-waits.ts';
 import { endOpenRuns, startOfRun } from '../explain/run-times.ts';
 import type { Target } from '../model/rollout.ts';
+import { isOpenPlan } from '../model/shown-phases.ts';
 import { conditionsOf } from './conditions.ts';
 import { checksShown, steadyChecks } from './shown-checks.ts';
 import { hooksShown, withEarlierFailures } from './shown-hooks.ts';
@@ -153,7 +154,7 @@ function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefi
 }
 
 function waitingOf({ waits, end }: PlanReading, now: number): NodeRolloutStatus['waiting'] {
-  const isOpen = end.phase === 'new' || end.phase === 'running';
+  const isOpen = isOpenPlan(end);
   const wait = isOpen ? holdingOf(waits, now) : undefined;
   if (wait === undefined) return undefined;
   const { reason, ends, since } = wait;

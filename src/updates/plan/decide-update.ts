@@ -6,6 +6,7 @@
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { originOf } from '../../api/autopilot/plan-origin.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { openAt, timeWithZone } from '../../util/maintenance-windows.ts';
 import { ownMember } from '../../util/own-member.ts';
 import {
@@ -79,7 +80,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
     return none('VersionUnknown', 'the controllers report no version that Refit can read');
   const origin = plan && originOf(plan);
   const phase = plan && phaseOf(plan.status?.state);
-  const isRunning = phase === 'new' || phase === 'running';
+  const isRunning = isOpenPlan({ phase });
   const withdrawn = origin && ownMember(release.withdrawn, origin.version);
   if (isRunning && withdrawn !== undefined)
     return {
@@ -139,7 +140,7 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
   const foreign = `Plan ${name} was written by somebody else, and Refit never overwrites it; once it has ended, delete it to let ${release.version} start`;
   if (!origin) return none('ForeignPlan', foreign);
   const order = compareVersionTexts(release.version, origin.version);
-  if (phase === 'new' || phase === 'running') {
+  if (isOpenPlan({ phase })) {
     const later = order > 0 ? `; ${release.version} comes afterwards` : '';
     return none('PlanRunning', `Plan ${name} upgrades to ${origin.version}${later}`);
   }

@@ -1,7 +1,9 @@
 /** Writes a rollout into the status of its Plan, with the conditions of the original, because scripts wait for them. */
+
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { NOTHING_DONE } from '../../../engine/assess/ended.ts';
 import { type Rollout, type Target, targetsIn, withStages } from '../../../engine/model/rollout.ts';
+import { isOpenPlan } from '../../../engine/model/shown-phases.ts';
 import { keyOf } from '../../../kube/resources.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
 import { sameJson } from '../../../util/json.ts';
@@ -121,7 +123,7 @@ function completeness(
   if (targetsIn(rollout, 'unsupported').length > 0)
     return open('ValidationFailed', withFurther(rollout, failure));
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
-  const isOpen = rollout.phase === 'new' || rollout.phase === 'running';
+  const isOpen = isOpenPlan(rollout);
   if (isOpen && rollout.blocked && !isOpenAt(plan, now))
     return open('Waiting', 'current time is not within configured window');
   const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
