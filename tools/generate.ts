@@ -6,6 +6,7 @@ import { type DefinedKind, structural } from './crds/definition.ts';
 import { CUSTOM_KINDS } from './crds/registry.ts';
 import { crdYaml, deployFiles } from './deploy/manifests.ts';
 import { fileOf } from './deploy/objects.ts';
+import { adviceReference } from './reference/advice.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
 import { featureReference } from './reference/features.ts';
@@ -18,6 +19,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...CUSTOM_KINDS.map((kind): [string, string] => [crdPath(kind), definitionText(kind)]),
     ...deployFiles(),
+    ['docs/reference/advice.md', adviceReference()],
     ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
     ['docs/reference/errors.md', errorReference()],
     ['docs/reference/features.md', featureReference()],

@@ -40,6 +40,7 @@ export const toyModule: DialectModule<'toy'> = {
     name: 'the studio',
     subject: undefined,
     limit: 'its paint has not dried within an hour',
+    listing: 'the toy',
     startOver: ({ name }) => guidance(`clear the record of ${name}`),
     again: ({ name }) => guidance(`mix the paint of ${name} again`),
     corrected: undefined,

@@ -45,7 +45,7 @@ const TABLE: Table = {
   },
   MixedVersions: (_, plan) => {
     const { advice } = plan.texts;
-    const anew = advice.startOver(plan);
+    const anew = advice.again(plan);
     return {
       clause: `The nodes have different versions. To bring all of them to the version of the plan: ${anew.clause}. To go back: ${advice.goBack(plan).clause}.`,
       commands: anew.commands,
@@ -90,7 +90,7 @@ const TABLE: Table = {
       };
     const again = advice.again(plan);
     return {
-      clause: `No node was upgraded. Correct the nodes or selectors of the Plan, outcome: ${again.clause}.`,
+      clause: `No node was upgraded. Correct the nodes or selectors of ${advice.listing}, then: ${again.clause}.`,
       commands: again.commands,
       outcome,
     };
@@ -99,7 +99,7 @@ const TABLE: Table = {
     const run = nodes.length === 1 ? 'runs' : 'run';
     const clause = `Nothing to fix: ${listed(nodes)} ${run} the version now.`;
     if (!isPartial) return { clause, commands: [], outcome: 'nothing is left to do' };
-    const anew = plan.texts.advice.startOver(plan);
+    const anew = plan.texts.advice.again(plan);
     return {
       clause: `${clause} For the other nodes: ${anew.clause}.`,
       commands: anew.commands,
@@ -162,7 +162,11 @@ const TABLE: Table = {
   },
   NodesGone: ({ nodes, isRollBack }, plan) => {
     const { advice } = plan.texts;
-    if (advice.retry === undefined) return runAgain(plan);
+    if (advice.retry === undefined)
+      return runAgain(
+        plan,
+        `Bring ${listed(nodes)} back, or take ${nodes.length === 1 ? 'it' : 'them'} out of ${advice.listing}`,
+      );
     const retried = retryOf(plan, nodes);
     const back = nodes.length === 1 ? `When ${listed(nodes)} is` : 'When they are';
     const without =
@@ -263,17 +267,16 @@ function editedAdvice({ isRollBack, failed }: In<'Edited'>, plan: ShownPlan): Ad
       commands: again.commands,
       outcome: 'the nodes are upgraded again',
     };
-  const anew = advice.startOver(plan);
   const [first] = failed;
   if (first === undefined || advice.retry === undefined)
     return {
-      clause: `${ignored} To run it: ${anew.clause}.`,
-      commands: anew.commands,
+      clause: `${ignored} To run it: ${again.clause}.`,
+      commands: again.commands,
       outcome: 'the edited plan runs',
     };
   const command = `refit retry ${first}${planFlag(plan)}`;
   return {
-    clause: `${ignored} To continue with the edit, run: ${command}. To run it for all nodes: ${anew.clause}.`,
+    clause: `${ignored} To continue with the edit, run: ${command}. To run it for all nodes: ${again.clause}.`,
     commands: [command],
     outcome: 'the plan continues with the edit',
   };

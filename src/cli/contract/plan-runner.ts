@@ -34,7 +34,9 @@ export interface PlanRunner {
    * without a deadline of its own.
    */
   readonly limit: string;
-  /** Returns how the user runs the whole plan again, also after an abort. */
+  /** What lists the nodes of a plan, such as `the Plan`. A user corrects it there. */
+  readonly listing: string;
+  /** Returns how the user runs the whole plan again after an abort. For every other plan, `again` says it. */
   startOver(plan: AdvisedPlan): Guidance;
   /**
    * Returns what the user does after fixing the cause of a failure that `refit retry` cannot retry. If `nodes` is set, only

@@ -8,6 +8,7 @@ export const advice: PlanRunner = {
   name: '`refit controller`',
   subject: undefined,
   limit: AGENT_LIMIT,
+  listing: 'the Plan',
   startOver: anew,
   again: anew,
   corrected: undefined,

@@ -7,6 +7,7 @@ export const advice: PlanRunner = {
   name: '`refit capi-extension`',
   subject: undefined,
   limit: AGENT_LIMIT,
+  listing: 'the Machine',
   startOver: anew,
   again: anew,
   corrected: undefined,

@@ -12,6 +12,7 @@ export const advice: PlanRunner = {
   name: 'the system-upgrade-controller',
   subject: undefined,
   limit: 'its Job has failed or exceeded its deadline',
+  listing: 'the Plan',
   startOver: ({ name, namespace = 'default' }) => ({
     clause: `remove the annotation ${ABORT} from the Plan`,
     commands: [`kubectl annotate plans.upgrade.cattle.io ${name} -n ${namespace} ${ABORT}-`],

@@ -13,6 +13,7 @@ export const advice: PlanRunner = {
   name: '`refit kubeadm apply`',
   subject: 'kubeadm',
   limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
+  listing: 'the manifest',
   startOver: () => ANEW,
   again: () => ANEW,
   corrected: undefined,
