@@ -11,6 +11,7 @@ import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
 import { featureReference } from './reference/features.ts';
 import { metricReference } from './reference/metrics.ts';
+import { policyEffectReference } from './reference/policy-effects.ts';
 import { reasonReference } from './reference/reasons.ts';
 import { testedReference } from './reference/tested.ts';
 
@@ -24,6 +25,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/errors.md', errorReference()],
     ['docs/reference/features.md', featureReference()],
     ['docs/reference/metrics.md', await metricReference()],
+    ['docs/reference/policy-effects.md', policyEffectReference()],
     ['docs/reference/reasons.md', reasonReference()],
     ['docs/reference/tested.md', testedReference()],
   ]);

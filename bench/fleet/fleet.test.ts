@@ -51,6 +51,7 @@ test(
     started.defer(() => client.close());
     const manager = await prepareControllerProcess(
       {
+        policyEffects: {},
         dialects: [
           {
             ...autopilot,

@@ -1,25 +1,41 @@
 /** Tests the warnings about fields of a policy that have no effect. */
 import { expect, test } from 'vitest';
+import type { DialectName } from '../api/refit/upgrade-policy.ts';
 import { MODULES } from '../dialects/modules.ts';
 import { policyWarnings } from './policy-warnings.ts';
 
-const DIALECTS = MODULES.map((each) => ({ ...each, rollBack: undefined }));
-const ONLY = 'only k0s Plans (autopilot) are tried again';
-const OF_JOBS =
-  'In plans of cattle, the backoffLimit of the Job counts (SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT)';
+const OF_CATTLE =
+  'spec.retry has no effect on plans of cattle: the backoffLimit of the Job counts (SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT)';
+const OF_KUBEADM =
+  'spec.retry has no effect on plans of kubeadm: run refit kubeadm apply again to try a failed host again';
+const OF_MACHINES =
+  'spec.retry has no effect on plans of capi: run refit retry to try a failed Machine again';
 
-test.each([
-  [['autopilot'], []],
-  [['kubeadm'], [`spec.retry has no effect on plans of kubeadm; ${ONLY}`]],
-  [['cattle'], [`spec.retry has no effect on plans of cattle; ${ONLY}. ${OF_JOBS}`]],
-  [
-    ['capi', 'cattle', 'capi'],
-    [`spec.retry has no effect on plans of capi, cattle; ${ONLY}. ${OF_JOBS}`],
-  ],
-] as const)(
-  'the warning about retries in a policy for plans of %j says what counts instead in these plans, and in no others',
-  (names, warnings) => {
-    const plans = names.map((dialect) => ({ dialect }));
-    expect(policyWarnings({ retry: { attempts: 2 }, plans }, DIALECTS)).toEqual(warnings);
+test.each<[string, readonly (DialectName | undefined)[] | undefined, string[]]>([
+  ['plans of k0s', ['autopilot'], []],
+  ['plans of kubeadm', ['kubeadm'], [OF_KUBEADM]],
+  ['plans of Rancher and Machines', ['capi', 'cattle', 'capi'], [OF_CATTLE, OF_MACHINES]],
+  ['an entry without a dialect', [undefined, 'autopilot'], [OF_CATTLE, OF_KUBEADM, OF_MACHINES]],
+  ['all plans', undefined, [OF_CATTLE, OF_KUBEADM, OF_MACHINES]],
+])(
+  'a policy with retries for %s warns about the plans that have none, and says what counts instead',
+  (_name, names, warnings) => {
+    const plans = names?.map((dialect) => (dialect === undefined ? { name: 'a' } : { dialect }));
+    const spec = { retry: { attempts: 2 }, ...(plans === undefined ? {} : { plans }) };
+    expect(policyWarnings(spec, MODULES).toSorted()).toEqual(warnings.toSorted());
   },
 );
+
+test('fields with the same reason share one warning, and a field that is false is not set', () => {
+  const spec = {
+    plans: [{ dialect: 'cattle' as const }],
+    soak: '1m',
+    agents: { require: 'Refit' as const },
+    payloads: { requireSha256: false },
+    waves: [{ percent: 10, settle: '1h', failureBudget: 1 }, {}],
+  };
+  expect(policyWarnings(spec, MODULES)).toEqual([
+    'spec.soak, spec.agents.require have no effect on plans of cattle: its Jobs need no agent on the node',
+    'spec.waves[].failureBudget has no effect on plans of cattle: failed nodes keep their slots, so `spec.failureBudget` counts in every wave',
+  ]);
+});

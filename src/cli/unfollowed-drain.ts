@@ -1,7 +1,7 @@
 /** Warns about the drain fields of an UpgradePolicy that have no effect on nodes that the leader does not drain. */
 import type { UpgradePolicySpec } from '../api/refit/upgrade-policy.ts';
 import type { DialectModule } from './contract/dialect-module.ts';
-import type { DrainField } from './contract/policy-effects.ts';
+import type { DrainField } from './contract/self-drain.ts';
 import { isCovered } from './covered-dialects.ts';
 
 /** Returns a warning for each dialect of the policy in which something other than the leader may drain nodes. */

@@ -151,7 +151,7 @@ test('an UpgradePolicy with retry warns about plans that it does not try again',
     told += text;
   });
   expect(told).toContain(
-    'warning: spec.retry has no effect on plans of cattle; only k0s Plans (autopilot) are tried again',
+    'warning: spec.retry has no effect on plans of cattle: the backoffLimit of the Job counts',
   );
 });
 
@@ -162,11 +162,15 @@ test.each([
   ],
   [
     'keepPrevious: 24h, plans: [{dialect: cattle}, {dialect: capi}]',
-    'warning: spec.keepPrevious has no effect on plans of cattle, capi; only nodes of k0s Plans',
+    'warning: spec.keepPrevious has no effect on plans of capi: only k0s Plans say when the previous binary is removed',
   ],
-  ['keepPrevious: 24h, plans: [{dialect: cattle}, {name: a}]', undefined],
+  [
+    'keepPrevious: 24h, plans: [{dialect: autopilot}, {name: a}]',
+    'warning: spec.keepPrevious has no effect on plans of cattle: its Jobs need no agent',
+  ],
+  ['keepPrevious: 24h, plans: [{dialect: autopilot}]', undefined],
   ['keepPrevious: 24h, plans: []', undefined],
-  ['keepPrevious: 24h', undefined],
+  ['keepPrevious: 24h', 'warning: spec.keepPrevious has no effect on plans of kubeadm'],
 ])('a policy with %s: what has no effect', async (spec, warning) => {
   const path = await file(
     `apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: a}\nspec: {${spec}}\n`,

@@ -13,10 +13,9 @@ import { type InputFile, readInputs } from './input-files.ts';
 import { type PolicyDialect, policyWarnings } from './policy-warnings.ts';
 
 /** What `refit validate` needs to know about a dialect. */
-export type ValidatedDialect = Pick<
-  DialectModule,
-  'view' | 'files' | 'policyEffects' | 'selfDrain'
-> & { readonly name: string };
+export type ValidatedDialect = Pick<DialectModule, 'files' | 'policyEffects' | 'selfDrain'> & {
+  readonly name: string;
+};
 
 /** What can be in the files, from all dialects. */
 interface Accepted {
@@ -67,16 +66,8 @@ export async function validate(
 
 /** Collects what the dialects accept. Policies belong to all dialects. */
 async function acceptedBy(modules: readonly ValidatedDialect[]): Promise<Accepted> {
-  const [files, dialects] = await Promise.all([
-    Promise.all(modules.map(async (each) => await each.files())),
-    Promise.all(
-      modules.map(async (each): Promise<PolicyDialect> => {
-        const { rollBack } = await each.view();
-        const { name, policyEffects, selfDrain } = each;
-        return { name, policyEffects, selfDrain, rollBack };
-      }),
-    ),
-  ]);
+  const files = await Promise.all(modules.map(async (each) => await each.files()));
+  const dialects: readonly PolicyDialect[] = modules;
   const kinds = files.flat();
   const objects = kinds.filter((each) => each.form === 'object');
   const policies: ObjectFile = {

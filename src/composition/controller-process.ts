@@ -2,6 +2,7 @@
  * Creates the parts of a controller process and connects them. `refit controller` and all other processes that carry
  * out plans use it.
  */
+
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { upgradePolicies } from '../api/kinds.ts';
@@ -14,6 +15,7 @@ import type { Dialect } from '../engine/contract/dialect.ts';
 import type { Watched } from '../engine/contract/world.ts';
 import type { Role } from '../engine/model/rollout.ts';
 import type { policyOfPlan } from '../engine/policy/choose-policy.ts';
+import type { PolicyEffects } from '../engine/policy/policy-effects.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import { createNotifier, type Notifier } from '../engine/report/notifier.ts';
 import {
@@ -63,6 +65,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly dialects: readonly Dialect[] | ((tools: LeaderTools) => readonly Dialect[]);
+  /** Which fields of a policy have an effect on the plans of each of these dialects, by the name of the dialect. */
+  readonly policyEffects: Readonly<Record<string, PolicyEffects>>;
   /** Returns further controllers. `plans` has an informer for each dialect. */
   readonly controllers?: (tools: LeaderTools, plans: readonly Informer[]) => readonly Controller[];
   readonly lease?: Omit<ElectionOptions, 'client' | 'identity' | keyof Tools>;
@@ -402,11 +406,8 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   // The event recorder stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
   // The drains are added before the controllers, so that the drains stop after the controllers, and before the lease is released.
-  if (drainsNodes)
-    manager.addRunnable(
-      { name: 'drains', run: async (term) => await parts.drains.run(term) },
-      'leading',
-    );
+  const drains = { name: 'drains', run: async (term: AbortSignal) => await parts.drains.run(term) };
+  if (drainsNodes) manager.addRunnable(drains, 'leading');
   manager.addRunnable(
     { name: 'health checks', run: async (term) => await parts.health.run(term) },
     'leading',
@@ -470,6 +471,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
         jobs: templates.namespaces,
         plans,
         isPlan,
+        effects: parts.policyEffects,
         secretsIn: homeOf(parts.config),
         alertmanager: alertmanagerFor(parts, writer),
       }),

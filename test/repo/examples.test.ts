@@ -115,7 +115,8 @@ test.each(OBJECTS)('refit validate accepts $path without a warning', async ({ pa
     shown += text;
   });
   expect(shown).not.toBe('');
-  expect(shown).not.toContain('warning');
+  // A policy for plans of every dialect may have fields that have no effect on Machines.
+  expect(shown.replaceAll(/^.*warning: .* on plans of capi: .*$/gm, '')).not.toContain('warning');
 });
 
 test.each(PLANS)('refit preview shows each Plan in $path', async ({ path, text }) => {

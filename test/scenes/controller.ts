@@ -1,8 +1,10 @@
 /** Starts the controller of a dialect in a scene, with all parts that the shipped process has. */
+
 import {
   type ControllerProcessOptions,
   prepareControllerProcess,
 } from '../../src/composition/controller-process.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { seededRandom } from '../faults/random.ts';
@@ -24,6 +26,9 @@ export function controllerOf(own: Own, readyz: (address: string) => number = () 
     const stop = new AbortController();
     const controller = await prepareControllerProcess(
       {
+        policyEffects: Object.fromEntries(
+          MODULES.map(({ name, policyEffects }) => [name, policyEffects]),
+        ),
         ...own,
         config: { server: server.url, user: {}, namespace: 'refit-system', files: [] },
         client: clientOver(withWritesInto(journal, server.caller, clock)),

@@ -47,6 +47,7 @@ beforeAll(async () => {
     policies,
     jobs: EVERY_CONTROLLER,
     plans: { autopilot: planned },
+    effects: {},
     isPlan: () => true,
   });
   const following = informers.map(async (informer) => await informer.run(stop.signal));

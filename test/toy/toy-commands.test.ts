@@ -222,8 +222,8 @@ DIR/good.yaml: warning: data.colour: nobody sees beige
 test('refit validate says which fields of a policy have an effect in the fifth dialect', async () => {
   const { refitAlone, path } = await openStudio({});
   const spec = {
-    plans: [{ dialect: 'capi' }],
     retry: { attempts: 3 },
+    soak: '1m',
     drain: { order: 'PriorityClass' },
   };
   const policy = {
@@ -232,9 +232,9 @@ test('refit validate says which fields of a policy have an effect in the fifth d
     metadata: { name: 'p' },
   };
   await writeFile(path('policy.yaml'), JSON.stringify({ ...policy, spec }));
-  expect(await refitAlone(`validate ${path('policy.yaml')}`)).toContain(
-    'only k0s Plans (autopilot), paintings (toy) are tried again',
-  );
+  const told = await refitAlone(`validate ${path('policy.yaml')}`);
+  expect(told).toContain('spec.soak has no effect on plans of toy: paint dries');
+  expect(told).not.toContain('spec.retry has no effect on plans of toy');
   await writeFile(path('all.yaml'), JSON.stringify({ ...policy, spec: { drain: spec.drain } }));
   expect(await refitAlone(`validate ${path('all.yaml')}`)).toContain(
     'spec.drain.order: ignored by a node with wet paint. The leader does not drain nodes with wet paint\n',

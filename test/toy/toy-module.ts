@@ -1,9 +1,12 @@
 /** The module of the toy dialect: what the commands need to know about its plans. */
+
 import { z } from 'zod';
 import type { CustomKind } from '../../src/api/crd.ts';
 import type { DialectModule } from '../../src/cli/contract/dialect-module.ts';
 import type { FileKind } from '../../src/cli/contract/file-kind.ts';
 import type { Guidance } from '../../src/cli/contract/guidance.ts';
+import { kubeadmModule } from '../../src/dialects/kubeadm/module.ts';
+import { noEffect, WORKS } from '../../src/engine/policy/policy-effects.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { toy } from './toy-dialect.ts';
 
@@ -69,10 +72,7 @@ export const toyModule: DialectModule<'toy'> = {
   },
   rollBack: { kind: 'byHand', instead: 'scrape the paint off' },
   objectRollBack: undefined,
-  policyEffects: {
-    retry: { hasEffect: true, on: 'paintings' },
-    keepPrevious: { hasEffect: false, instead: undefined },
-  },
+  policyEffects: { ...kubeadmModule.policyEffects, retry: WORKS, soak: noEffect('paint dries') },
   selfDrain: {
     drainer: 'a node with wet paint',
     node: 'a wet node',

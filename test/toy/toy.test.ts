@@ -84,6 +84,7 @@ async function createPlan(admin: KubeClient): Promise<void> {
 
 async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<ControllerProcessOptions> {
   return {
+    policyEffects: {},
     dialects: [toy],
     config: await loadClusterConfig({ path: kubeconfig }),
     client: admin,

@@ -397,11 +397,21 @@ export const upgradePolicySpecSchema = object(
   },
 ).meta(rules([HAS_DRAIN_FOR_HOOKS, WANTED_DRAIN]));
 
+/** The most characters of the sentences about fields without an effect. */
+const LONGEST_EFFECTS = 2000;
+
 const statusSchema = object('The status. Only the controller writes it.', {
   observedGeneration: optional('The generation of the spec that this status describes.', z.int()),
   covers: list(
     'Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.',
     z.string().max(LONGEST.reference),
+  ),
+  noEffect: list(
+    'For each kind of the covered plans: which fields of the policy have no effect on them, or only a part of it, and why.',
+    object('The fields for one kind of plans.', {
+      dialect: z.string().max(LONGEST.word).describe('The kind of the plans.'),
+      message: z.string().max(LONGEST_EFFECTS).describe('Sentences about the fields.'),
+    }),
   ),
   conditions: conditionsSchema.exactOptional(),
 });

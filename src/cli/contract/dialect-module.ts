@@ -4,11 +4,12 @@
  * so the commands name no dialect.
  */
 import type { DialectName } from '../../api/refit/upgrade-policy.ts';
+import type { PolicyEffects } from '../../engine/policy/policy-effects.ts';
 import type { DialectCommands } from './dialect-commands.ts';
 import type { FileKind } from './file-kind.ts';
 import type { InstallComponent } from './install-component.ts';
-import type { PolicyEffects, SelfDrain } from './policy-effects.ts';
 import type { ObjectRollBack, RollBackWay } from './roll-back.ts';
+import type { SelfDrain } from './self-drain.ts';
 import type { SessionDialect } from './session-dialect.ts';
 
 /**
@@ -26,6 +27,7 @@ export interface DialectModule<Name extends string = DialectName> extends Sessio
   readonly rollBack: RollBackWay;
   /** Set if `refit rollback` also takes the objects back for which plans of the dialect are made. */
   readonly objectRollBack: ObjectRollBack | undefined;
+  /** Which fields of an UpgradePolicy have an effect on the plans of the dialect. */
   readonly policyEffects: PolicyEffects;
   /** Set if something other than the leader may drain nodes. */
   readonly selfDrain: SelfDrain | undefined;

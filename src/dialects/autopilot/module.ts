@@ -4,7 +4,8 @@ import type { DialectModule } from '../../cli/contract/dialect-module.ts';
 import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
 import { advice } from './advice.ts';
 import { LEADER_LEASE } from './leader-lease.ts';
-import { policyEffects, selfDrain } from './policy-effects.ts';
+import { policyEffects } from './policy-effects.ts';
+import { selfDrain } from './self-drain.ts';
 
 export const autopilotModule: DialectModule = {
   name: 'autopilot',

@@ -1,9 +1,9 @@
 /** The module of the dialect of Cluster API. */
 
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
-import { NO_EFFECTS } from '../shared/policy-effects.ts';
 import { SIGNAL_STEPS } from '../shared/signal-steps.ts';
 import { advice } from './advice.ts';
+import { policyEffects } from './policy-effects.ts';
 
 export const capiModule: DialectModule = {
   name: 'capi',
@@ -31,6 +31,6 @@ export const capiModule: DialectModule = {
     load: async () => (await import('./command/roll-back-machines.ts')).rollBackMachines,
   },
   files: async () => (await import('./command/file-kinds.ts')).machineFiles,
-  policyEffects: NO_EFFECTS,
+  policyEffects,
   selfDrain: undefined,
 };

@@ -2,7 +2,8 @@
 
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
 import { advice } from './advice.ts';
-import { policyEffects, selfDrain } from './policy-effects.ts';
+import { policyEffects } from './policy-effects.ts';
+import { selfDrain } from './self-drain.ts';
 
 export const cattleModule: DialectModule = {
   name: 'cattle',

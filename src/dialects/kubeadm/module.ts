@@ -1,7 +1,7 @@
 /** The module of the dialect of kubeadm over SSH. */
 
 import type { DialectModule } from '../../cli/contract/dialect-module.ts';
-import { NO_EFFECTS } from '../shared/policy-effects.ts';
+import { policyEffects } from './policy-effects.ts';
 import { texts } from './texts.ts';
 
 export const kubeadmModule: DialectModule = {
@@ -18,6 +18,6 @@ export const kubeadmModule: DialectModule = {
   },
   objectRollBack: undefined,
   files: async () => (await import('./command/file-kinds.ts')).manifestFiles,
-  policyEffects: NO_EFFECTS,
+  policyEffects,
   selfDrain: undefined,
 };

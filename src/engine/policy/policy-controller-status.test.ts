@@ -1,10 +1,12 @@
 /** Tests the status of a policy, and that it is written only when it changes. */
+
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import { DIALECT_NAMES, type UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { EVERY_CONTROLLER, jobNamespaces } from '../../kube/job-namespaces.ts';
 import { type PolicyContext, withStatus } from './policy-controller.ts';
+import { type FieldEffect, noEffect, type PolicyEffects, WORKS } from './policy-effects.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;
 const FLEET = { dialect: ONE, name: 'fleet' };
@@ -24,7 +26,7 @@ function among(
   more: Partial<PolicyContext> = {},
 ): PolicyContext {
   const jobs = EVERY_CONTROLLER;
-  return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], jobs, ...more };
+  return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], jobs, effects: {}, ...more };
 }
 
 /** Returns the conditions, each as `Type=Status Reason: message`. */
@@ -127,4 +129,28 @@ test('only the process with the plans of a policy says whether the Jobs of the p
   expect(told(refused)[0]).toContain('Accepted=False');
   const edited = { ...first, metadata: { ...first.metadata, generation: 2 } };
   expect(told(withStatus(edited, among([edited], theirs), T0))[0]).toContain('Accepted=True');
+});
+
+test('a policy with fields that have no effect on the plans that it covers says so, for each dialect', () => {
+  const policy = buildUpgradePolicy('alpha', { soak: '1m', settle: '1m' });
+  const works = Object.fromEntries(['soak', 'settle'].map((field) => [field, WORKS]));
+  const effectsWith = (soak: FieldEffect) => ({ ...works, soak }) as unknown as PolicyEffects;
+  const one = { dialects: [ONE], plans: [FLEET], effects: { [ONE]: effectsWith(WORKS) } };
+  const other = {
+    dialects: [OTHER],
+    plans: [SERVERS],
+    effects: { [OTHER]: effectsWith(noEffect('nothing is restarted')) },
+  };
+  const lacking = `spec.soak has no effect on plans of ${OTHER}: nothing is restarted`;
+  const byOther = withStatus(policy, among([policy], other), T0);
+  expect(byOther.status?.noEffect).toEqual([{ dialect: OTHER, message: lacking }]);
+  expect(told(byOther)).toContain(`NoEffect=True FieldsWithoutEffect: ${lacking}`);
+  // The process of the other dialect does not know these plans, and keeps what is written about them.
+  const byBoth = withStatus(byOther, among([policy], one), T0);
+  expect(byBoth.status?.noEffect).toEqual(byOther.status?.noEffect);
+  expect(told(byBoth)).toContain(`NoEffect=True FieldsWithoutEffect: ${lacking}`);
+  // Once the policy covers no such plan, nothing is said any more.
+  const gone = withStatus(byBoth, among([policy], { ...other, plans: [] }), T0);
+  expect(gone.status?.noEffect).toBeUndefined();
+  expect(told(gone).filter((line) => line.startsWith('NoEffect'))).toEqual([]);
 });

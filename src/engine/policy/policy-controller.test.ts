@@ -62,6 +62,7 @@ beforeEach(() => {
     policies: informerOf(upgradePolicies),
     jobs: EVERY_CONTROLLER,
     plans: { [ONE]: informerOf(boats) },
+    effects: {},
     isPlan: (_, { metadata }) => metadata.name !== 'no-plan',
   });
 });

@@ -18,7 +18,9 @@ import type { Alertmanager } from '../../silences/alertmanager.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { coveringPolicies, describeEntry, type PlanRef } from './choose-policy.ts';
+import { missingEffects, type PolicyEffects } from './policy-effects.ts';
 import { readPolicy } from './read-policy.ts';
 import { hasReferences, RESOLVED_REFS, referenceProblems } from './references.ts';
 
@@ -30,6 +32,8 @@ export interface PolicyParts {
   readonly jobs: JobNamespaces;
   readonly plans: Readonly<Record<string, Informer>>;
   isPlan(dialect: string, object: KubeObject): boolean;
+  /** Which fields of a policy have an effect on plans, by the name of the dialect. */
+  readonly effects: Readonly<Record<string, PolicyEffects>>;
   /** The namespace of the Secrets to which policies refer; undefined if this process does not look at them. */
   readonly secretsIn?: string;
   /** The servers of the silences of policies; undefined if this process sends them no requests. */
@@ -90,6 +94,7 @@ async function report(
     dialects: Object.keys(parts.plans),
     plans: plansOf(parts),
     jobs: parts.jobs,
+    effects: parts.effects,
   };
   const looked = await referencesOf(parts, policy, abort);
   const updated = withStatus(policy, { ...cluster, references: looked }, clock.now());
@@ -129,10 +134,13 @@ export interface PolicyContext {
   readonly dialects: readonly string[];
   readonly plans: readonly PlanRef[];
   readonly jobs: JobNamespaces;
+  readonly effects: Readonly<Record<string, PolicyEffects>>;
   /** The references of the policy that cannot be used, one clause each; undefined if the policy has no references. */
   readonly references?: readonly string[] | undefined;
 }
 
+/** The type of the condition about fields that have no effect on the plans that the policy covers. */
+const NO_EFFECT = 'NoEffect';
 /** The most characters of the message of a condition. */
 const LONGEST_MESSAGE = 2000;
 /** The status lists at most this many plans, so that the object stays small. */
@@ -151,20 +159,23 @@ export function withStatus(
   const isOurs = (title: string): boolean => dialects.includes(title.split('/')[0] ?? '');
   // The controllers of other dialects may read Secrets and run Jobs in other namespaces, so they report about their own policies.
   const isReported = covers.length === 0 || covers.some(isOurs);
+  const lacking = noEffectsOf(policy, context, covers);
   const updates = [
     isReported ? readable(policy, context.jobs) : keptReadable(policy),
     conflicted(policy, context),
+    ...(lacking.length === 0 ? [] : [ineffective(lacking)]),
     ...(references === undefined || !isReported ? [] : [resolved(references)]),
   ].map((each) => ({ ...each, ...observed }));
   const isKept = references !== undefined || !isReported;
   const known = (policy.status?.conditions ?? []).filter(
-    ({ type }) => isKept || type !== RESOLVED_REFS,
+    ({ type }) => (isKept || type !== RESOLVED_REFS) && (lacking.length > 0 || type !== NO_EFFECT),
   );
   const conditions = updates.reduce<Conditions>(
     (list, update) => withCondition(list, update, now),
     known,
   );
-  const status = { ...observed, covers, conditions: [...conditions] };
+  const noEffect = lacking.length === 0 ? {} : { noEffect: lacking };
+  const status = { ...observed, covers, ...noEffect, conditions: [...conditions] };
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
@@ -182,6 +193,40 @@ function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyC
     (title) => !dialects.includes(title.split('/')[0] ?? ''),
   );
   return [...ours, ...others].toSorted().slice(0, MAX_PLANS);
+}
+
+type NoEffects = NonNullable<NonNullable<UpgradePolicy['status']>['noEffect']>;
+
+/**
+ * Returns which fields of the policy lack an effect on the plans that it covers, for each dialect. What other processes wrote
+ * about their dialects is kept, as long as the policy covers such plans.
+ */
+function noEffectsOf(
+  { spec, status, metadata }: UpgradePolicy,
+  { dialects, effects }: PolicyContext,
+  covers: readonly string[],
+): NoEffects {
+  const covered = new Set(covers.map((title) => title.split('/')[0] ?? ''));
+  const ours = dialects.flatMap((dialect) => {
+    const known = ownMember(effects, dialect);
+    if (known === undefined || !covered.has(dialect)) return [];
+    const message = missingEffects(spec, dialect, known).join('. ').slice(0, LONGEST_MESSAGE);
+    return message === '' ? [] : [{ dialect, message }];
+  });
+  const isPresent = status?.observedGeneration === metadata.generation;
+  const others = (status?.noEffect ?? []).filter(
+    ({ dialect }) => isPresent && !dialects.includes(dialect) && covered.has(dialect),
+  );
+  return [...ours, ...others].toSorted((a, b) => (a.dialect < b.dialect ? -1 : 1));
+}
+
+/** Returns the condition about fields that have no effect. A policy whose fields all have one lacks the condition. */
+function ineffective(lacking: NoEffects): ConditionUpdate {
+  const message = lacking
+    .map((each) => each.message)
+    .join('. ')
+    .slice(0, LONGEST_MESSAGE);
+  return { type: NO_EFFECT, status: 'True', reason: 'FieldsWithoutEffect', message };
 }
 
 /**

@@ -173,7 +173,7 @@ test('no dry run is sent for a Job in a namespace that the administrator has not
 
 test('the condition ResolvedRefs of a policy names the problems until they are mended', () => {
   const policy = buildUpgradePolicy('nightly', {});
-  const context = { policies: [policy], dialects: [ONE], plans: [], jobs: EVERY };
+  const context = { policies: [policy], dialects: [ONE], plans: [], jobs: EVERY, effects: {} };
   const bad = withStatus(policy, { ...context, references: ['receiver chat: no Secret'] }, T0);
   expect(unresolvedIn(bad)).toBe('UpgradePolicy nightly: receiver chat: no Secret');
   expect(bad.status?.conditions).toContainEqual(
@@ -192,6 +192,7 @@ test('a controller leaves the condition about references to the controller that 
     dialects: [OTHER],
     plans: [{ dialect: OTHER, name: 'p' }],
     jobs: EVERY,
+    effects: {},
   };
   const bad = withStatus(policy, { ...theirs, references: ['receiver chat: no Secret'] }, T0);
   const ours = {
@@ -200,6 +201,7 @@ test('a controller leaves the condition about references to the controller that 
     plans: [],
     references: [],
     jobs: EVERY,
+    effects: {},
   };
   expect(unresolvedIn(withStatus(bad, ours, T0))).toBe(unresolvedIn(bad));
 });

@@ -1,4 +1,5 @@
 /** Runs `refit controller`. */
+
 import { plans } from '../../../api/autopilot/plan.ts';
 import { updateConfigs } from '../../../api/autopilot/update-config.ts';
 import type { SessionDialect } from '../../../cli/contract/session-dialect.ts';
@@ -34,6 +35,7 @@ import { LEADER_LEASE } from '../leader-lease.ts';
 import { autopilot } from '../plan/autopilot-dialect.ts';
 import { targetProblems } from '../plan/problems.ts';
 import { phaseOfPlan } from '../plan/states.ts';
+import { policyEffects } from '../policy-effects.ts';
 
 interface UpdateFlags extends ControllerFlags {
   readonly applyCrds?: boolean;
@@ -79,6 +81,7 @@ export async function runController(
       component,
       config,
       client,
+      policyEffects: { autopilot: policyEffects },
       dialects: [autopilot],
       controllers: updates,
       lease: { ...LEADER_LEASE, ...timesOf(flags.leaseDuration), labels },

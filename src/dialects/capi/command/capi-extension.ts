@@ -1,4 +1,5 @@
 /** Runs `refit capi-extension`. */
+
 import { join } from 'node:path';
 import type { ControllerFlags } from '../../../cli/options.ts';
 import { VERSION } from '../../../cli/version.ts';
@@ -31,6 +32,7 @@ import { stuckMachines } from '../plan/stuck-machines.ts';
 import { fetchText } from '../plan/update-machine.ts';
 import * as workload from '../plan/workload-clusters.ts';
 import type { ServedCluster } from '../plan/workload-member.ts';
+import { policyEffects } from '../policy-effects.ts';
 
 interface ExtensionFlags extends ControllerFlags {
   readonly managementKubeconfig?: string;
@@ -93,6 +95,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     lease,
     component,
     policy,
+    policyEffects: { capi: policyEffects },
     jobNamespaces,
     apiPort,
     metrics,

@@ -2,6 +2,7 @@
  * Runs `refit system-upgrade-controller`. It reads the environment variables that the Deployment of Rancher's
  * controller sets.
  */
+
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { VERSION } from '../../../cli/version.ts';
@@ -41,6 +42,7 @@ import {
   pollingInterval,
   versionSettings,
 } from '../plan/config.ts';
+import { policyEffects } from '../policy-effects.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 
@@ -79,6 +81,7 @@ export async function runSystemUpgradeController(
       component: name,
       config,
       client,
+      policyEffects: { cattle: policyEffects },
       dialects: [cattle({ name, namespace, job, plansShareNodes, ...versions })],
       ...(times ? { lease: { namespace, name, ...times } } : {}),
       // The service account of the original has no right to read UpgradePolicies.

@@ -45,6 +45,7 @@ import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
 import { type HostAssessment, hostsOf, isEmpty } from '../plan/preflight.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
+import { policyEffects } from '../policy-effects.ts';
 import { texts } from '../texts.ts';
 import { removeLabels, setLabels } from './kubeone-label.ts';
 import { untilHooksEnded } from './until-hooks-ended.ts';
@@ -272,6 +273,7 @@ async function runRollout(
       component: 'refit-kubeadm',
       config,
       client,
+      policyEffects: { kubeadm: policyEffects },
       dialects: ({ writer, drains }) => [
         kubeadmDialect(
           hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working }),

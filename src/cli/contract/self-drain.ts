@@ -1,19 +1,5 @@
-/** The contract of the effects of an UpgradePolicy on the plans of one dialect. */
+/** The contract of drains that something other than the leader does. */
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-
-/**
- * Whether a field has an effect. If it has, `on` names the plans in a sentence. If it has none, `instead` is a sentence
- * that says what counts instead; undefined if nothing does.
- */
-export type FieldEffect =
-  | { readonly hasEffect: true; readonly on: string }
-  | { readonly hasEffect: false; readonly instead: string | undefined };
-
-/** The fields of a policy that have no effect on the plans of some dialects. */
-export interface PolicyEffects {
-  readonly retry: FieldEffect;
-  readonly keepPrevious: FieldEffect;
-}
 
 /** The fields of `spec.drain` that something other than the leader may ignore. */
 export type DrainField = Extract<

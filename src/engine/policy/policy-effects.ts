@@ -1,0 +1,84 @@
+/**
+ * Says which fields of an UpgradePolicy have an effect on the plans of a dialect. Each dialect gives its effects for every
+ * field, so a new field without an entry does not compile.
+ */
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { listed } from '../../util/phrases.ts';
+
+/** The fields whose own fields have effects of their own. */
+const PARTED = ['deadlines', 'drain', 'versions', 'payloads', 'agents', 'edits'] as const;
+type Parted = (typeof PARTED)[number];
+type Wave = NonNullable<UpgradePolicySpec['waves']>[number];
+
+/** A field of `spec`, such as `soak`, `drain.force` or `waves[].settle`. */
+export type PolicyField =
+  | Exclude<keyof UpgradePolicySpec, Parted>
+  | { [P in Parted]: `${P}.${keyof NonNullable<UpgradePolicySpec[P]> & string}` }[Parted]
+  | `waves[].${Exclude<keyof Wave, 'selector' | 'count' | 'percent'> & string}`;
+
+/**
+ * The effect of a field on the plans of one dialect. `why` is a clause that says why the field has no effect, or only a part
+ * of it, and what counts instead.
+ */
+export type FieldEffect =
+  | { readonly kind: 'works' }
+  | { readonly kind: 'partly'; readonly why: string }
+  | { readonly kind: 'none'; readonly why: string };
+
+export const WORKS: FieldEffect = { kind: 'works' };
+
+export function noEffect(why: string): FieldEffect {
+  return { kind: 'none', why };
+}
+
+export function inPart(why: string): FieldEffect {
+  return { kind: 'partly', why };
+}
+
+export type PolicyEffects = Readonly<Record<PolicyField, FieldEffect>>;
+
+/** Returns the fields that the policy sets. A field that is `false` counts as absent, because that is its default. */
+export function fieldsSetIn(spec: UpgradePolicySpec): PolicyField[] {
+  const { waves = [], ...others } = spec;
+  const isSet = (value: unknown): boolean => value !== undefined && value !== false;
+  const ofOthers = Object.entries(others).flatMap(([field, value]): string[] => {
+    if (!isSet(value)) return [];
+    if (!PARTED.some((parted) => parted === field)) return [field];
+    return Object.entries(value as object).flatMap(([part, set]) =>
+      isSet(set) ? [`${field}.${part}`] : [],
+    );
+  });
+  const ofWaves = new Set(
+    waves.flatMap(({ selector: _selector, count: _count, percent: _percent, ...rest }) =>
+      Object.entries(rest).flatMap(([part, set]) => (isSet(set) ? [`waves[].${part}`] : [])),
+    ),
+  );
+  const all = [...ofOthers, ...(waves.length === 0 ? [] : ['waves']), ...ofWaves];
+  // The schema of the policy has no other fields.
+  return all as PolicyField[];
+}
+
+/**
+ * Returns one sentence for each reason why fields that the policy sets have no effect, or only a part of it, on the plans of
+ * a dialect.
+ */
+export function missingEffects(
+  spec: UpgradePolicySpec,
+  dialect: string,
+  effects: PolicyEffects,
+): string[] {
+  const lacking = fieldsSetIn(spec).flatMap((field) => {
+    const effect = effects[field];
+    return effect.kind === 'works' ? [] : [{ field: `spec.${field}`, effect }];
+  });
+  const alike = Map.groupBy(lacking, ({ effect }) => `${effect.kind} ${effect.why}`);
+  return [...alike.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const names = listed(group.map(({ field }) => field));
+    const { kind, why } = first.effect;
+    const verb = group.length === 1 ? 'has' : 'have';
+    const what = kind === 'none' ? `${verb} no effect` : `${verb} only a part of the effect`;
+    return [`${names} ${what} on plans of ${dialect}: ${why}`];
+  });
+}
