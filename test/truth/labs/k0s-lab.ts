@@ -145,7 +145,7 @@ const FURTHER: readonly Operation[] = [
 export const K0S_LAB: Lab = {
   dialect: 'k0s',
   hasRollBacks: true,
-  seeds: [1, 2],
+  seeds: [1, 25],
   open,
   witness,
   rollBackFlags: ROLL_BACK_FLAGS,
