@@ -51,6 +51,7 @@ export function renderPlan(
     rollBackSection(plan),
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
     heldSection(plan),
+    missingSection(plan),
     { heading: 'paused', lines: sentences.pauseLines(plan) },
     {
       heading: 'ends',
@@ -114,6 +115,11 @@ export function snapshotSection(targets: readonly TargetJson[]): Section {
 /** Returns the section of the targets that people hold. */
 export function heldSection(plan: Pick<ShownPlan, 'stages'>): Section {
   return { heading: 'held', lines: sentences.heldLines(sentences.heldTargets(plan)) };
+}
+
+/** Returns the section of the targets that wait although their Nodes have been deleted. */
+export function missingSection(plan: Pick<ShownPlan, 'phase' | 'reason' | 'stages'>): Section {
+  return { heading: 'missing', lines: sentences.missingLines(plan), style: 'yellow' };
 }
 
 /**
