@@ -266,14 +266,15 @@ export function missingLines(plan: Pick<ShownPlan, 'phase' | 'reason' | 'stages'
 
 /**
  * Returns a line about the pause if no wait names the pause. Without this line, people would fix the cause that a wait names, and wonder
- * why nothing starts.
+ * why nothing starts. A pause of an aborted plan is not told, because nothing starts after a resumption either.
  */
 export function pauseLines({
+  abort,
   paused,
   waits,
   phase,
-}: Pick<ShownPlan, 'paused' | 'waits' | 'phase'>): string[] {
-  const isOpen = phase === 'new' || phase === 'running';
+}: Pick<ShownPlan, 'abort' | 'paused' | 'waits' | 'phase'>): string[] {
+  const isOpen = (phase === 'new' || phase === 'running') && abort === undefined;
   const isTold = waits.some(({ reason }) => reason.code === 'Paused');
   if (paused === undefined || !isOpen || isTold) return [];
   const what = paused === 'plan' ? 'the plan' : 'its policy';

@@ -270,10 +270,16 @@ export function progressOf(plan: ShownPlan, now: number): string[] {
   const left = sentences.remainingOf(plan, now);
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
-    ...(plan.paused === undefined ? [] : ['paused']),
+    ...stopOf(plan),
     ...(isHeldByWindow(plan) ? ['waits for its window'] : []),
     ...(left ? [remainingText(left)] : []),
   ];
+}
+
+/** Returns a word for what a person did so that nothing starts. A plan that was aborted cannot be resumed. */
+function stopOf({ abort, paused }: Pick<ShownPlan, 'abort' | 'paused'>): string[] {
+  if (abort !== undefined) return ['aborted'];
+  return paused === undefined ? [] : ['paused'];
 }
 
 /**
