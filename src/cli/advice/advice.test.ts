@@ -84,6 +84,14 @@ test.each([
   },
 );
 
+test('the advice about a failed kubeadm host whose Node is gone names the host', () => {
+  const gone = { name: 'w1', phase: 'failed', failureReason: 'TargetGone', gone: true };
+  const plan = { dialect: 'kubeadm', name: 'refit-kubeadm', phase: 'failed', waits: [] };
+  expect(firstAdvice({ ...plan, stages: [{ targets: [gone] }] })).toBe(
+    'Failed. When w1 is back, or left out of the plan: run `refit kubeadm apply` again: it continues where it stopped.',
+  );
+});
+
 test('the advice about an edited Plan that goes back names the version of the record', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'edited', stages: [] };
   expect(firstAdvice({ ...plan, rollsBackRun: 'id1' })).toBe(
