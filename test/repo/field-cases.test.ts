@@ -16,6 +16,7 @@ const HEADINGS: readonly (readonly [string, number])[] = [
   ['Plans of Rancher', 10],
   ['Cluster API', 10],
   ['Debugging, and reading a record', 5],
+  ['What Refit says', 5],
 ];
 
 /** Returns the text below this heading, up to the next heading. */

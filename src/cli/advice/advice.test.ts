@@ -64,6 +64,34 @@ test.each<[string, string | undefined, string]>([
   },
 );
 
+test.each([
+  [true, 'run `refit kubeadm apply --back` again'],
+  [undefined, 'run `refit kubeadm apply` again'],
+])(
+  'the advice about kubeadm hosts that go back (%j) names the command that starts it again',
+  (goesBack, again) => {
+    const stages = [{ targets: [{ name: 'w1', phase: 'failed', failureReason: 'TargetFailed' }] }];
+    const plan = {
+      dialect: 'kubeadm',
+      name: 'refit-kubeadm',
+      phase: 'failed',
+      stages,
+      waits: [],
+      goesBack,
+    };
+    expect(firstAdvice(plan)).toContain(again);
+    expect(firstAdvice({ ...plan, abort: 'no' })).toContain(`To start again: ${again}`);
+  },
+);
+
+test('the advice about a failed kubeadm host whose Node is gone names the host', () => {
+  const gone = { name: 'w1', phase: 'failed', failureReason: 'TargetGone', gone: true };
+  const plan = { dialect: 'kubeadm', name: 'refit-kubeadm', phase: 'failed', waits: [] };
+  expect(firstAdvice({ ...plan, stages: [{ targets: [gone] }] })).toBe(
+    'Failed. When w1 is back, or left out of the plan: run `refit kubeadm apply` again: it continues where it stopped.',
+  );
+});
+
 test('the advice about an edited Plan that goes back names the version of the record', () => {
   const plan = { dialect: 'autopilot', name: 'autopilot', phase: 'edited', stages: [] };
   expect(firstAdvice({ ...plan, rollsBackRun: 'id1' })).toBe(

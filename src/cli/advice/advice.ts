@@ -162,13 +162,16 @@ const TABLE: Table = {
   },
   NodesGone: ({ nodes, isRollBack }, plan) => {
     const { advice } = plan.texts;
-    if (advice.retry === undefined)
-      return runAgain(
-        plan,
-        `Bring ${listed(nodes)} back, or take ${nodes.length === 1 ? 'it' : 'them'} out of ${advice.listing}`,
-      );
-    const retried = retryOf(plan, nodes);
     const back = nodes.length === 1 ? `When ${listed(nodes)} is` : 'When they are';
+    if (advice.retry === undefined) {
+      const again = advice.again(plan, nodes);
+      return {
+        clause: `Failed. ${back} back, or out of ${advice.listing}: ${again.clause}.`,
+        commands: again.commands,
+        outcome: triedAgain(nodes),
+      };
+    }
+    const retried = retryOf(plan, nodes);
     const without =
       !isRollBack && plan.updateConfig === undefined
         ? 'delete the Plan and apply one without the missing nodes'

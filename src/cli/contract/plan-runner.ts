@@ -13,6 +13,8 @@ export interface AdvisedPlan {
   readonly name: string;
   /** The run that the plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
   readonly rollsBackRun?: string | undefined;
+  /** True if the plan takes its nodes back to earlier versions. */
+  readonly goesBack?: boolean | undefined;
   /** The name of the UpdateConfig that created the plan; absent if a user created the plan. */
   readonly updateConfig?: string | undefined;
 }

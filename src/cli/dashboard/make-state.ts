@@ -134,7 +134,7 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
       done: counts.done,
       total: counts.total,
       ...(traceId === undefined ? {} : { traceId }),
-      causes: causesOf(run),
+      causes: causesOf(run, runs),
     };
   });
 }

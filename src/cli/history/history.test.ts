@@ -158,3 +158,22 @@ test('on a narrow terminal a run has several lines, and nothing is cut', () => {
     '    (one)',
   ]);
 });
+
+test.each([
+  ['by its id', [RUN], 'one'],
+  [
+    'with its start, if two runs have its id',
+    [RUN, { ...RUN, started: later(-MINUTE) }],
+    `one@${later(0)}`,
+  ],
+  ['by the id that the plan names, if it is not in the history any more', [], 'one'],
+] as const)('a run that rolls another run back names it %s', (_case, earlier, name) => {
+  const runs = earlier.map((run) => ({ ...run, planUid: 'uid' }));
+  const [first] = runs;
+  const rollsBack = {
+    run: first === undefined ? 'uid/one' : `one@${first.started}`,
+    reason: 'anna: bad',
+  };
+  const back: NodeRolloutRun = { ...RUN, id: 'back', phase: 'running', rollsBack };
+  expect(linesOf(back, ...runs)[1]).toBe(`      rolls run ${name} back, says anna: bad`);
+});

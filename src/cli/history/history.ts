@@ -1,6 +1,7 @@
 /** Makes the view of `refit history` from NodeRollouts: the last runs of each plan, and why each run ended. */
 
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
+import { runIdIn } from '../../engine/model/runs.ts';
 import { tellsFailure } from '../../engine/reasons/about-target.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { snapshotSentence } from '../../signal/snapshot-sentence.ts';
@@ -9,7 +10,7 @@ import { type Medium, mediumOf, type Output } from '../output.ts';
 import { age, type LinePart, partLines, wrapped } from '../phrases.ts';
 import { harmless } from '../status/harmless.ts';
 import { fullNameOf } from '../status/text.ts';
-import { runNameIn } from './run-names.ts';
+import { isNamedRun, runNameIn } from './run-names.ts';
 
 /** The JSON form of one plan. The newest run is the first. The runs have the fields of `status.history`. */
 export interface PlanHistory {
@@ -60,7 +61,7 @@ function planLines(history: PlanHistory, now: number, medium: Medium): string[] 
   const gone = deleted === undefined ? '' : `  deleted ${age(deleted, now)} ago`;
   const title = `${medium.paint('bold', fullNameOf(history))}${gone}`;
   if (runs.length === 0) return [title, '  no run is recorded'];
-  return [title, ...runs.flatMap((run) => runLines(run, runNameIn(runs, run), now, medium))];
+  return [title, ...runs.flatMap((run) => runLines(run, runs, now, medium))];
 }
 
 /**
@@ -99,14 +100,27 @@ function failureLines(run: NodeRolloutRun): string[] {
   );
 }
 
+/** Returns the line that says which run of the history a run rolls back, by the name that this run has there. */
+function rollBackLines(
+  { rollsBack }: Pick<NodeRolloutRun, 'rollsBack'>,
+  runs: readonly NodeRolloutRun[],
+): string[] {
+  if (rollsBack === undefined) return [];
+  const earlier = runs.find((each) => isNamedRun(each, rollsBack.run));
+  const name = earlier === undefined ? runIdIn(rollsBack.run) : runNameIn(runs, earlier);
+  const asks = rollsBack.reason === undefined ? '' : `, says ${rollsBack.reason}`;
+  return [`rolls run ${name} back${asks}`];
+}
+
 /**
- * Returns the lines that say why a run ended, which nodes failed, and which snapshots of etcd it took. Every output
- * about ended runs uses these lines.
+ * Returns the lines that say which other run of the history a run rolls back, why it ended, which nodes failed, and
+ * which snapshots of etcd it took. Every output about ended runs uses these lines.
  */
-export function causesOf(run: NodeRolloutRun): string[] {
+export function causesOf(run: NodeRolloutRun, runs: readonly NodeRolloutRun[]): string[] {
   const { counts, message, reason, failures = [], snapshots = [] } = run;
   const unnamed = counts.failed - failures.length;
   return [
+    ...rollBackLines(run, runs),
     ...(message === undefined ? [] : [`${message}${codeOf(reason)}`]),
     ...failureLines(run),
     ...(unnamed > 0 ? [`${counted(unnamed, 'more node')} failed`] : []),
@@ -124,7 +138,13 @@ function codeOf(reason: string | undefined): string {
   return reason === undefined ? '' : ` (${reason})`;
 }
 
-function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium): string[] {
+function runLines(
+  run: NodeRolloutRun,
+  runs: readonly NodeRolloutRun[],
+  now: number,
+  medium: Medium,
+): string[] {
+  const name = runNameIn(runs, run);
   const { version, started, ended, phase, counts } = run;
   const end =
     ended === undefined
@@ -142,7 +162,7 @@ function runLines(run: NodeRolloutRun, name: string, now: number, medium: Medium
   ];
   return [
     ...partLines(parts, medium, 4),
-    ...causesOf(run)
+    ...causesOf(run, runs)
       .flatMap((line) => wrapped(line, medium.width - 6))
       .map((line) => `      ${line}`),
   ];

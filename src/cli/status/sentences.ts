@@ -247,16 +247,36 @@ export function heldTargets(plan: Pick<ShownPlan, 'stages'>) {
 }
 
 /**
+ * Returns a line about the targets of a running plan that wait and whose Nodes have been deleted. Without this line,
+ * people would learn only at the end of the plan that it ends because of them.
+ */
+export function missingLines(plan: Pick<ShownPlan, 'phase' | 'reason' | 'stages'>): string[] {
+  // A plan that is about to end starts no target any more, and its reason says why.
+  if (plan.phase !== 'running' || plan.reason !== undefined) return [];
+  const names = targetsOf(plan).flatMap(({ name, phase, gone }) =>
+    phase === 'pending' && gone === true ? [name] : [],
+  );
+  const missing = [...new Set(names)];
+  if (missing.length === 0) return [];
+  const [are, join] = missing.length === 1 ? ['is', 'it joins'] : ['are', 'they join'];
+  return [
+    `${listed(missing, FEW)} ${are} not in the cluster: unless ${join} again before then, the plan ends as incomplete at the turn of a missing node`,
+  ];
+}
+
+/**
  * Returns a line about the pause if no wait names the pause. Without this line, people would fix the cause that a wait names, and wonder
- * why nothing starts.
+ * why nothing starts. A pause of an aborted plan is not told, because nothing starts after a resumption either.
  */
 export function pauseLines({
+  abort,
   paused,
   waits,
   phase,
-}: Pick<ShownPlan, 'paused' | 'waits' | 'phase'>): string[] {
+}: Pick<ShownPlan, 'abort' | 'paused' | 'waits' | 'phase'>): string[] {
+  const isOpen = isOpenPlan({ phase }) && abort === undefined;
   const isTold = waits.some(({ reason }) => reason.code === 'Paused');
-  if (paused === undefined || !isOpenPlan({ phase }) || isTold) return [];
+  if (paused === undefined || !isOpen || isTold) return [];
   const what = paused === 'plan' ? 'the plan' : 'its policy';
   return [`${what} is paused, too: nothing new starts until it is resumed`];
 }

@@ -52,6 +52,7 @@ export function renderPlan(
     rollBackSection(plan),
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
     heldSection(plan),
+    missingSection(plan),
     { heading: 'paused', lines: sentences.pauseLines(plan) },
     {
       heading: 'ends',
@@ -115,6 +116,11 @@ export function snapshotSection(targets: readonly TargetJson[]): Section {
 /** Returns the section of the targets that people hold. */
 export function heldSection(plan: Pick<ShownPlan, 'stages'>): Section {
   return { heading: 'held', lines: sentences.heldLines(sentences.heldTargets(plan)) };
+}
+
+/** Returns the section of the targets that wait although their Nodes have been deleted. */
+export function missingSection(plan: Pick<ShownPlan, 'phase' | 'reason' | 'stages'>): Section {
+  return { heading: 'missing', lines: sentences.missingLines(plan), style: 'yellow' };
 }
 
 /**
@@ -257,10 +263,16 @@ export function progressOf(plan: ShownPlan, now: number): string[] {
   const left = sentences.remainingOf(plan, now);
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
-    ...(plan.paused === undefined ? [] : ['paused']),
+    ...stopOf(plan),
     ...(isHeldByWindow(plan) ? ['waits for its window'] : []),
     ...(left ? [remainingText(left)] : []),
   ];
+}
+
+/** Returns a word for what a person did so that nothing starts. A plan that was aborted cannot be resumed. */
+function stopOf({ abort, paused }: Pick<ShownPlan, 'abort' | 'paused'>): string[] {
+  if (abort !== undefined) return ['aborted'];
+  return paused === undefined ? [] : ['paused'];
 }
 
 /**

@@ -148,6 +148,7 @@ export function planSections(
     text.stoppedSection(plan),
     text.rollBackSection(plan),
     ...(isOpenPlan(plan) ? progress(status, plan, now) : []),
+    text.missingSection(plan),
     hookSection(plan, now),
     silenceSection(plan, now),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
@@ -318,6 +319,7 @@ function sectionsOf(
     { heading: 'why', lines: endsSoon, style: 'red' },
     ...progress(status, own, now),
     ...queue,
+    text.missingSection({ ...own, reason }),
     { heading: 'you can', lines: canStart ? startsOf(own) : [] },
   ];
 }
@@ -377,11 +379,11 @@ function queueSections(
 function queueLine(
   plan: ShownPlan,
   stage: StageJson,
-  { name, held }: TargetJson,
+  { name, held, gone }: TargetJson,
 ): string | undefined {
   const earlier = earlierStage(plan, stage);
   if (earlier !== undefined) return `until the ${earlier.role}s are done`;
-  if (plan.next.length === 0 || held !== undefined) return undefined;
+  if (gone === true || plan.next.length === 0 || held !== undefined) return undefined;
   return namesIn(plan).next.has(name)
     ? 'it is among the next to start'
     : 'not yet: other nodes start before it';

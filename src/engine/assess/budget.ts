@@ -245,8 +245,19 @@ export function endByBudget(snapshot: Snapshot, policy: RolloutPolicy): EndByBud
   const names = targetsIn(rollout, 'pending').map(({ name }) => name);
   const isAborted = controls.abort !== undefined || rollout.reason?.code === 'Aborted';
   if (rollout.phase !== 'failed' || names.length === 0 || isAborted) return undefined;
-  const limit = describeUsedUpBudget(snapshot, policy)?.message;
+  const limit = describeUsedUpBudget(snapshot, policy)?.message ?? formerLimit(rollout, policy);
   return limit === undefined ? undefined : { limit, unstarted: [...new Set(names)] };
+}
+
+/**
+ * Returns a clause about a rollout that its failures have ended, although the present policy allows them: the limits
+ * were stricter then, or a leader without policies ended the rollout. Undefined if something else has ended it.
+ */
+function formerLimit(rollout: Rollout, policy: RolloutPolicy): string | undefined {
+  const names = targetsIn(rollout, 'failed').map(({ name }) => name);
+  const isCause = rollout.reason?.about?.some((name) => names.includes(name)) === true;
+  if (!isCause) return undefined;
+  return `${counted(names.length, 'node')} failed (${listed(names)}) and the plan ended, although ${budgetOf(policy)} allows that now`;
 }
 
 /** Returns the limit in words, such as `failureBudget 1 of UpgradePolicy nightly`. */

@@ -2,6 +2,7 @@
 import { type Assessment, phaseOf } from '../assess/assess.ts';
 import { isStopping } from '../assess/budget.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
+import { factsOf } from '../gates/types.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
 import { isFinal, type Rollout, type Stage, type Target } from '../model/rollout.ts';
@@ -37,6 +38,8 @@ export function nextTargets(
       .map((group) =>
         group
           .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
+          // At the turn of a target whose Node has been deleted, nothing starts.
+          .filter((target) => factsOf(snapshot, target).exists)
           .map(({ name }) => name),
       )
       .filter(({ length }) => length > 0);

@@ -88,6 +88,15 @@ test('an edit after every node has started changes none of them', () => {
   );
 });
 
+test('an edit of a stage without targets takes no effect', () => {
+  const edits = editMemory();
+  edits.at('plan', turnOf(running({ targets: [] }), 1, true));
+  const after = running({ targets: [], version: 'v1.36.4', maxInFlight: 3 });
+  expect(edits.at('plan', turnOf(after, 2, true))?.message).toBe(
+    'edited while it runs; the edit takes no effect: a plan keeps the nodes that it started with',
+  );
+});
+
 test.each<[string, Rollout, boolean]>([
   ['that has ended', running({}, { phase: 'done' }), true],
   ['of a dialect whose plans may be edited', running({ version: 'v1.36.4' }), false],

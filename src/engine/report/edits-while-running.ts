@@ -74,6 +74,8 @@ function changesOf(before: Stage, after: Stage): string[] {
     isDeepStrictEqual(before.payloads, after.payloads) ? [] : 'other downloads',
     before.forced === after.forced ? [] : `forceupdate: ${after.forced}`,
   ].flat();
+  // A stage without targets has no work, so nothing changes for anybody.
+  if (before.targets.length === 0) return [];
   if (work.length === 0) return limits;
   // Only pending nodes are named. Nodes that have started keep the instructions from their signals.
   const names = inState(before, 'pending').map(({ name }) => name);

@@ -2,8 +2,10 @@
 import { expect, test } from 'vitest';
 import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
 import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
+import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { tableDialect } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
@@ -271,4 +273,20 @@ test('a second failure of the same kind has an id of its own', () => {
 test('a wait is looked at again when it has become long', () => {
   expect(longAfter([wait('HealthCheckFailing', 60_000)], T0)).toBe(LONG_MS + 10_000 - 60_000);
   expect(longAfter([LONG, wait('Paused', 0)], T0)).toBeUndefined();
+});
+
+test('the end of a run whose version was edited while it ran is told with the versions of the nodes', () => {
+  const stage = {
+    ...buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')]),
+    version: 'v2',
+  };
+  const facts = { w1: { asked: 'v1' }, w2: { asked: 'v2' } };
+  const snapshot = withParts(buildSnapshot(buildRollout([stage], { phase: 'done' }), facts), {
+    plan: { edits: { isAfterEnd: false, isNew: false } },
+  });
+  const reading = readPlan(assess(snapshot, buildPolicy(), T0), { waits: [] });
+  const notes = notificationsOf(RUNNING, standingOf('table//plan', reading));
+  expect(notes.map(({ event, message }) => `${event} ${message}`)).toContain(
+    'Done table//plan: the plan has ended: it was edited while it ran, and installed v1 on w1, and v2 on w2; 2 of 2 nodes done',
+  );
 });

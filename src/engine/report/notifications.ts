@@ -203,6 +203,9 @@ function doneText(reading: PlanReading): string {
   const { counts, end } = reading;
   if (counts.total === 0)
     return `ended without ${reading.work() === 'upgrade' ? 'an upgrade' : 'a roll-back'}: ${NOTHING_DONE.message}`;
+  // The nodes do not have one version, so no version is told that all of them run.
+  if (end.phase === 'differs' && end.reason !== undefined)
+    return `${end.reason.message}; ${progressOf(reading)}`;
   if (counts.done === counts.total) {
     const targets = reading.stages().flatMap((stage) => stage.targets);
     return targets.every(({ hadVersion }) => hadVersion)

@@ -81,7 +81,7 @@ const ROLL_BACK_FLAGS: readonly string[] = [
 ];
 
 const OPERATIONS: readonly Operation[] = [
-  command('pause', 'pause', '--plan', PLAN, '--reason', 'wait'),
+  command('pause', 'pause', '--plan', PLAN),
   command('resume', 'resume', '--plan', PLAN),
   command('abort', 'abort', '--plan', PLAN, '--reason', 'bad release'),
   command('hold w1', 'hold', 'w1', '--reason', 'disk'),
@@ -145,7 +145,7 @@ const FURTHER: readonly Operation[] = [
 export const K0S_LAB: Lab = {
   dialect: 'k0s',
   hasRollBacks: true,
-  seeds: [1, 2],
+  seeds: [1, 25],
   open,
   witness,
   rollBackFlags: ROLL_BACK_FLAGS,

@@ -77,7 +77,7 @@ async function witness({ stage, truth }: Scenery): Promise<void> {
 }
 
 const OPERATIONS: readonly Operation[] = [
-  command('pause', 'pause', '--plan', PLAN, '--reason', 'wait'),
+  command('pause', 'pause', '--plan', PLAN),
   command('resume', 'resume', '--plan', PLAN),
   command('abort', 'abort', '--plan', PLAN, '--reason', 'bad release'),
   command('hold w1', 'hold', 'w1', '--reason', 'disk'),

@@ -1,6 +1,10 @@
 /** What sequences need of a dialect: a small cluster whose hosts tell the truth, and what people do to it. */
+import type { ErrorCode } from '../../../src/util/errors.ts';
 import type { Stage } from '../../scenes/stage.ts';
 import type { GroundTruth } from '../ground-truth.ts';
+
+/** The error code with which a command begins its answer if it does not know an option or an argument. */
+const WRONG_USAGE: ErrorCode = 'REFIT_USAGE';
 
 /** The world of one sequence. */
 export interface Scenery {
@@ -48,7 +52,16 @@ export interface Lab {
   readonly spelled: (version: string) => string;
 }
 
-/** An operation that is one command of a person. A refusal of the command is an answer, too. */
+/**
+ * An operation that is one command of a person. A refusal of the command is an answer, too. A command that does not
+ * exist in this form is a mistake of the lab: its sequences would never visit what the operation is for.
+ */
 export function command(name: string, ...args: readonly string[]): Operation {
-  return { name, act: async ({ stage }) => void (await stage.answer(...args)) };
+  return {
+    name,
+    act: async ({ stage }) => {
+      const answer = await stage.answer(...args);
+      if (answer.startsWith(WRONG_USAGE)) throw new Error(`refit ${args.join(' ')}: ${answer}`);
+    },
+  };
 }

@@ -74,7 +74,7 @@ function edit(name: string, spec: Parameters<typeof k3sPlan>[1]): Operation {
 const BY_HAND = 'v1.36.4+k3s1';
 
 const OPERATIONS: readonly Operation[] = [
-  command('pause', 'pause', '--plan', PLAN, '--reason', 'wait'),
+  command('pause', 'pause', '--plan', PLAN),
   command('resume', 'resume', '--plan', PLAN),
   command('abort', 'abort', '--plan', PLAN, '--reason', 'bad release'),
   command('hold s1', 'hold', 's1', '--reason', 'disk'),

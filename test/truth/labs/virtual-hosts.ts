@@ -38,10 +38,11 @@ export class VirtualHosts implements HostUpgrades {
     this.#scenery = scenery;
   }
 
-  stateOf({ key }: Target): ReturnType<HostUpgrades['stateOf']> {
+  stateOf({ key, since }: Target): ReturnType<HostUpgrades['stateOf']> {
     const work = this.#work.get(key);
     if (work === undefined) return undefined;
-    if (work.state !== 'working') return 'ended';
+    // As in the real procedure, an attempt that has ended says nothing about a later attempt.
+    if (work.state !== 'working') return work.attempt === since ? 'ended' : undefined;
     return work.step === STEPS.stage ? 'open' : 'busy';
   }
 
