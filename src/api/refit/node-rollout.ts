@@ -182,7 +182,11 @@ const failureSchema = object('One node that failed.', {
 });
 
 const beforeSchema = object('Nodes that ran one version before the run.', {
-  role: choice('The role of the nodes in the plan.', 'controller', 'worker'),
+  role: choice(
+    'The role of the nodes in the plan; `worker` in plans that do not tell controllers from workers.',
+    'controller',
+    'worker',
+  ),
   version: text('The version; absent if it is unknown.', LONGEST.reference),
   nodes: optional(
     'The names of these nodes; at most 500 in all entries together.',
