@@ -101,6 +101,10 @@ const etaSchema = object(
     latest: time(
       'The expected end if the nodes are as slow as the slowest tenth of the finished nodes.',
     ),
+    asOf: optional(
+      'When the leader estimated these times. While no leader runs, nobody estimates them again.',
+      time('When the leader estimated these times.'),
+    ),
   },
 );
 
