@@ -81,7 +81,7 @@ test('a preview shows the order of a plan that is not applied yet, and that the 
 });
 
 test.each([
-  ['', /^REFIT_FILE: the text: is empty, expected one Plan/],
+  ['', /^REFIT_FILE: the text: is empty or has only comments, expected a Plan of/],
   ['a: [', /^REFIT_FILE: the text: is not YAML: /],
   ['/etc/hostname', /^REFIT_FILE: the text: holds /],
   ['kind: Secret\napiVersion: v1\nmetadata: {name: a}', /^REFIT_FILE: the text: holds .*expected/],
