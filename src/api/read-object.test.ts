@@ -72,8 +72,16 @@ test('what a Plan may hold by its schema is not judged here', () => {
 });
 
 test.each([
-  ['nothing', '', 'plan.yaml: is empty, expected one Plan'],
-  ['only comments', '# nothing\n---\n', 'plan.yaml: is empty, expected one Plan'],
+  [
+    'nothing',
+    '',
+    'plan.yaml: is empty or has only comments, expected a Plan of autopilot.k0sproject.io/v1beta2',
+  ],
+  [
+    'only comments',
+    '# nothing\n---\n',
+    'plan.yaml: is empty or has only comments, expected a Plan of autopilot.k0sproject.io/v1beta2',
+  ],
   [
     'plain text',
     'hello there',

@@ -64,7 +64,8 @@ export function readObjects(
   const others: string[] = [];
   const names = new Set(kinds.map(({ resource }) => resource.kind));
   const filled = documents.filter(({ value }) => value !== null);
-  if (filled.length === 0) return fail(`is empty, expected one ${[...names].join(' or ')}`);
+  if (filled.length === 0)
+    return fail(`is empty or has only comments, expected ${kinds.map(nameOf).join(' or ')}`);
   for (const { value, place, fault } of filled) {
     if (fault !== undefined) {
       problems.push(`${place}: ${fault}`);
@@ -161,7 +162,8 @@ const HEADER = {
   }),
 };
 
-function titleOf(value: unknown): string {
+/** Says what a document holds, such as `a Plan of upgrade.cattle.io/v1`. */
+export function titleOf(value: unknown): string {
   if (!isRecord(value)) return describeValue(value);
   const { kind, apiVersion } = value;
   return typeof kind === 'string' && typeof apiVersion === 'string'

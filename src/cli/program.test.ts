@@ -87,6 +87,15 @@ test('an unknown command says how to list those that exist', async () => {
 });
 
 test.each([
+  ['box', 'nosuch'],
+  ['box', 'help', 'nosuch'],
+  ['help', 'box', 'nosuch'],
+])('an unknown command of a group names the commands of the group: %s %s', async (...args) => {
+  const error: unknown = await run(...args).catch((thrown: unknown) => thrown);
+  expect((error as RefitError).text).toMatch(/\(refit box takes one of: \w+(?:, \w+)*\)$/);
+});
+
+test.each([
   ['get', '`refit status`'],
   ['describe', '`refit why NODE`'],
   ['drain', '`refit preview`'],

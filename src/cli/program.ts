@@ -67,7 +67,7 @@ export async function runProgram(
     if (error.exitCode === 0) return 0;
     if (error.code === 'commander.help')
       throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
-    const hint = error.code === 'commander.unknownCommand' ? { hint: hintFor(args) } : {};
+    const hint = error.code === 'commander.unknownCommand' ? { hint: hintFor(args, commands) } : {};
     throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), {
       ...hint,
       cause: error,
@@ -87,8 +87,16 @@ const MEANT = new Map([
   ['drain', 'Refit drains nodes itself; run `refit preview` to see what would block a drain'],
 ]);
 
-function hintFor([command = '']: readonly string[]): string {
-  return MEANT.get(command) ?? 'run `refit --help`';
+/** Returns what would be right in place of the first word that is no command: the commands of its group, if it has one. */
+function hintFor(args: readonly string[], commands: readonly CommandSpec[]): string {
+  const words = unknownIn(args, commands) ?? args;
+  const groups = words.slice(0, -1);
+  if (groups.length === 0) return MEANT.get(words[0] ?? '') ?? 'run `refit --help`';
+  const inside = groups.reduce(
+    (known, word) => known.find(({ name }) => name === word)?.commands ?? [],
+    commands,
+  );
+  return `refit ${groups.join(' ')} takes one of: ${inside.map(({ name }) => name).join(', ')}`;
 }
 
 /**

@@ -47,5 +47,7 @@ test.each<[unknown, string]>([
 
 test('a List without items has nothing to check', async () => {
   const path = await fileWith({ apiVersion: 'v1', kind: 'List', items: null });
-  await expect(validate([path], () => {})).rejects.toThrow(`${path}: is empty, expected one`);
+  await expect(validate([path], () => {})).rejects.toThrow(
+    `${path}: is empty or has only comments, expected`,
+  );
 });

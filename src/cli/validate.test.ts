@@ -134,25 +134,15 @@ test.each([
     'apiVersion: v1\nkind: Config\n',
     'holds a Config of v1, expected a Plan of autopilot.k0sproject.io/v1beta2 or a Plan of upgrade.cattle.io/v1 or an UpgradePolicy of upgrade.refit.dev/v1alpha1 or an UpdateConfig of autopilot.k0sproject.io/v1beta2',
   ],
-  ['nothing', '', 'is empty, expected one Plan or UpgradePolicy or UpdateConfig'],
+  [
+    'nothing',
+    '',
+    'is empty or has only comments, expected a Plan of autopilot.k0sproject.io/v1beta2 or',
+  ],
   ['no YAML', 'a: [\n', 'is not YAML: Flow sequence in block collection'],
   ['something else', '- 1\n', 'holds a list, expected a Plan'],
 ])('a file with something that Refit does not judge is refused: %s', async (_name, text, words) => {
   expect(await lineOf(await file(text))).toContain(`plan.yaml: ${words}`);
-});
-
-test('an UpgradePolicy with retry warns about plans that it does not try again', async () => {
-  const spec = 'spec: {retry: {attempts: 2}, plans: [{dialect: cattle}, {dialect: autopilot}]}';
-  const path = await file(
-    `apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n${spec}\n`,
-  );
-  let told = '';
-  await validate([path], (text) => {
-    told += text;
-  });
-  expect(told).toContain(
-    'warning: spec.retry has no effect on plans of cattle: the backoffLimit of the Job counts',
-  );
 });
 
 test.each([

@@ -67,7 +67,9 @@ test('kubectl waits for a Plan, and its history survives the leader and the Plan
   await puppets.says('rollout-w2', 'Completed');
   expect((await wait).stdout).toContain('condition met');
   const table = (await kubectlAs('viewer', ['get', 'noderollouts', '-A'])).stdout;
-  expect(table).toMatch(/NAMESPACE +NAME +KIND +PLAN +VERSION +DONE +PHASE +WAITING +ETA +AGE/);
+  expect(table).toMatch(
+    /NAMESPACE +NAME +KIND +PLAN +VERSION +DONE +PHASE +WAITING +ETA +ESTIMATED +AGE/,
+  );
   expect(table).toMatch(/k0s-autopilot +autopilot-autopilot +Plan +autopilot +\S+ +2\/2 +done /);
 
   await admin.delete(plans, 'autopilot');

@@ -81,6 +81,8 @@ export const CUSTOM_KINDS: readonly DefinedKind[] = [
       { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
       { name: 'Waiting', type: 'string', jsonPath: '.status.waiting.reason' },
       { name: 'ETA', type: 'string', jsonPath: '.status.eta.at' },
+      // The API server shows the age of the estimate, because nobody removes an estimate after the death of its leader.
+      { name: 'Estimated', type: 'date', jsonPath: '.status.eta.asOf' },
       { name: 'Message', type: 'string', jsonPath: '.status.waiting.message', priority: 1 },
       AGE,
     ],

@@ -101,6 +101,10 @@ const etaSchema = object(
     latest: time(
       'The expected end if the nodes are as slow as the slowest tenth of the finished nodes.',
     ),
+    asOf: optional(
+      'When the leader estimated these times. While no leader runs, nobody estimates them again.',
+      time('When the leader estimated these times.'),
+    ),
   },
 );
 
@@ -182,7 +186,11 @@ const failureSchema = object('One node that failed.', {
 });
 
 const beforeSchema = object('Nodes that ran one version before the run.', {
-  role: choice('The role of the nodes in the plan.', 'controller', 'worker'),
+  role: choice(
+    'The role of the nodes in the plan; `worker` in plans that do not tell controllers from workers.',
+    'controller',
+    'worker',
+  ),
   version: text('The version; absent if it is unknown.', LONGEST.reference),
   nodes: optional(
     'The names of these nodes; at most 500 in all entries together.',

@@ -88,7 +88,7 @@ test('the advice about a failed kubeadm host whose Node is gone names the host',
   const gone = { name: 'w1', phase: 'failed', failureReason: 'TargetGone', gone: true };
   const plan = { dialect: 'kubeadm', name: 'refit-kubeadm', phase: 'failed', waits: [] };
   expect(firstAdvice({ ...plan, stages: [{ targets: [gone] }] })).toBe(
-    'Failed. When w1 is back, or left out of the plan: run `refit kubeadm apply` again: it continues where it stopped.',
+    'Failed. When w1 is back, or out of the manifest: run `refit kubeadm apply` again: it continues where it stopped.',
   );
 });
 

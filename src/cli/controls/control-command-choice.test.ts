@@ -81,6 +81,11 @@ test('a retry of a node that has not failed is for the plan to which the node be
   expect(choosePlan([other, own], undefined, retry('n1'))).toBe(own);
 });
 
+test('a retry of the name of a plan is for this plan, so that its answer is about it', async () => {
+  const plans = [await look('open'), await look('image')];
+  expect(choosePlan(plans, undefined, retry('image'))).toBe(plans[1]);
+});
+
 test.each<[string, string[], string | undefined, string]>([
   ['the only one', ['open'], undefined, 'open'],
   ['the only one that is not over', ['over', 'image'], undefined, 'image'],

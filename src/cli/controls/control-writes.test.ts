@@ -381,6 +381,12 @@ test.each<[string, string, Situation, PlanChange | string]>([
     { ...FAILED, says: {}, gone: 'w1' },
     'there is no node w1; retry it when it is back',
   ],
+  [
+    'a plan whose policy has no hooks',
+    'autopilot',
+    FAILED,
+    'autopilot is a plan, and its policy has no hook for the whole plan that could run again; for a failed node: refit retry NODE --plan autopilot',
+  ],
   ['one that is none of its targets', 'w9', FAILED, `w9 is not a target of ${PLAN}`],
   [
     'one of a plan that was aborted',

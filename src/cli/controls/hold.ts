@@ -16,7 +16,14 @@ import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import { askLeader } from '../status/load.ts';
-import { connect, leaseOf, type SessionParts } from '../status/status-session.ts';
+import { isShownAs } from '../status/plan-names.ts';
+import {
+  connect,
+  inSession,
+  leaseOf,
+  plansIn,
+  type SessionParts,
+} from '../status/status-session.ts';
 import { otherLeaderLines } from '../status/text.ts';
 import { askUserName } from '../user-name.ts';
 import type { ControlFlags } from './control-command.ts';
@@ -46,6 +53,7 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
   const until = endOf(flags, now);
   using client = await connect(flags, 'refit-control');
   const found = await findHoldables(client, named, abort);
+  if (found.length === 0) throw await noHoldable(named, 'hold', flags, parts);
   const by = await askUserName({ client, abort });
   const reason = flags.reason?.trim() || undefined;
   const since = rfc3339(now);
@@ -78,6 +86,7 @@ export async function unhold(
   const now = clock.now();
   using client = await connect(flags, 'refit-control');
   const found = await findHoldables(client, named, abort);
+  if (found.length === 0) throw await noHoldable(named, 'unhold', flags, parts);
   const held = found.filter(({ object }) => hasHold(object));
   for (const each of held) await annotate(client, each, null, flags, abort);
   const wasHeld = held.some(({ object }) => {
@@ -130,7 +139,7 @@ const HEADS = {
 
 /**
  * Resolves with the objects to annotate: the Node and the ControlNode with the name. For `machine/NAME` or `capi/NAME`, these
- * are the Nodes of the Machine. Rejects with REFIT_CONTROL if there is none.
+ * are the Nodes of the Machine.
  */
 async function findHoldables(
   client: KubeClient,
@@ -138,15 +147,46 @@ async function findHoldables(
   abort: AbortSignal,
 ): Promise<Holdable[]> {
   const { head, name } = headOf(named);
-  const found =
-    head === 'machine'
-      ? nodesOfMachine((await listNodes(client, { abort })).items, name)
-      : await objectsNamed(client, name, head, abort);
-  if (found.length > 0) return found;
+  return head === 'machine'
+    ? nodesOfMachine((await listNodes(client, { abort })).items, name)
+    : await objectsNamed(client, name, head, abort);
+}
+
+/** The command that does for a plan what each of the commands does for a node, and what comes of it. */
+const FOR_PLANS = {
+  hold: { command: 'pause', effect: 'keeps all its nodes from starting' },
+  unhold: { command: 'resume', effect: 'lets its nodes start again' },
+} as const;
+
+/** Resolves with the error about a node that does not exist. The error says if a plan has the name. */
+async function noHoldable(
+  named: string,
+  command: keyof typeof FOR_PLANS,
+  flags: ControlFlags,
+  parts: SessionParts,
+): Promise<RefitError> {
+  if (await isPlan(named, flags, parts)) {
+    const instead = FOR_PLANS[command];
+    const message = `${named} is a plan, and refit ${command} takes the name of a node`;
+    const hint = `refit ${instead.command} ${named} ${instead.effect}`;
+    return new RefitError('REFIT_CONTROL', message, { hint });
+  }
+  const { head, name } = headOf(named);
   const what = head === 'machine' ? `Node of a Machine ${name}` : `Node or ControlNode ${name}`;
-  throw new RefitError('REFIT_CONTROL', `there is no ${what}`, {
+  return new RefitError('REFIT_CONTROL', `there is no ${what}`, {
     hint: 'see the names with `refit status -o wide`, or without a plan with `kubectl get nodes`',
   });
+}
+
+/** Resolves with true if a plan has the name; with false also if the user may not read plans. */
+async function isPlan(named: string, flags: ControlFlags, parts: SessionParts): Promise<boolean> {
+  const session = { ...parts, onDenied: () => undefined };
+  return await inSession(flags, session, 'refit-control', async ({ loaded }) => {
+    const found = plansIn(loaded).some(({ dialect, plan: { metadata } }) =>
+      isShownAs({ ...metadata, dialect: dialect.name, kind: dialect.plans.kind }, named),
+    );
+    return await Promise.resolve(found);
+  }).catch(() => false);
 }
 
 /**
@@ -164,6 +204,7 @@ function headOf(named: string) {
   throw new RefitError(
     'REFIT_USAGE',
     `${JSON.stringify(named)} is not a node: write NODE, node/NODE, controlnode/NAME or machine/NAME`,
+    { hint: '`refit pause` and `refit resume` take the name of a plan' },
   );
 }
 

@@ -22,8 +22,9 @@ import { isPlanWithFailedHook, retryPlanHooks } from './retry-plan-hooks.ts';
 export function retry(name: string): Control {
   const hasFailed = ({ snapshot }: Inspection): boolean =>
     targetsIn(snapshot.rollout, 'failed').some((target) => target.name === name);
-  const isAbout: Control['isAbout'] = ({ snapshot }) =>
-    withStages(snapshot.rollout).some(({ target }) => target.name === name);
+  const isAbout: Control['isAbout'] = (plan) =>
+    isNamed(plan, name) ||
+    withStages(plan.snapshot.rollout).some(({ target }) => target.name === name);
   const isMeant: Control['isMeant'] = (plan) => hasFailed(plan) || isPlanWithFailedHook(plan, name);
   const control: Control = (controlled, now) => {
     const { snapshot, view } = controlled;
@@ -68,6 +69,15 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
   const { advice } = view.texts;
   const title = titleOf(view);
   const found = withStages(snapshot.rollout).filter(({ target }) => target.name === name);
+  if (found.length === 0 && isNamed(controlled, name))
+    return refuse(
+      [
+        `${name} is a plan, and its policy has no hook for the whole plan that could run again`,
+        ...(advice.retry === undefined
+          ? []
+          : [`for a failed node: refit retry NODE --plan ${name}`]),
+      ].join('; '),
+    );
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);
   const failed = found.filter(({ target }) => target.state === 'failed');
   if (advice.retry === undefined && failed.length > 0)

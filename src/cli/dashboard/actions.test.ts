@@ -81,7 +81,7 @@ test('a preview shows the order of a plan that is not applied yet, and that the 
 });
 
 test.each([
-  ['', /^REFIT_FILE: the text: is empty, expected one Plan/],
+  ['', /^REFIT_FILE: the text: is empty or has only comments, expected a Plan of/],
   ['a: [', /^REFIT_FILE: the text: is not YAML: /],
   ['/etc/hostname', /^REFIT_FILE: the text: holds /],
   ['kind: Secret\napiVersion: v1\nmetadata: {name: a}', /^REFIT_FILE: the text: holds .*expected/],
@@ -150,6 +150,21 @@ test.each<[ActionRequest, boolean, RegExp]>([
     /^w1 is held by .*finishes\.\nThis replaces the hold by \S+ until refit unhold w1: disk\.$/,
   ],
   [{ action: 'unhold', node: 'w1' }, true, /^w1 is not held any more/],
+  [
+    { action: 'hold', node: 'autopilot' },
+    false,
+    /^REFIT_CONTROL: autopilot is a plan, and refit hold takes the name of a node \(refit pause autopilot keeps all/,
+  ],
+  [
+    { action: 'unhold', node: 'Plan/autopilot' },
+    false,
+    /^REFIT_USAGE: "Plan\/autopilot" is not a node: .*`refit pause` and `refit resume` take the name of a plan/,
+  ],
+  [
+    { action: 'unhold', node: 'autopilot' },
+    false,
+    /^REFIT_CONTROL: autopilot is a plan, and refit unhold takes the name of a node \(refit resume autopilot lets/,
+  ],
   [{ action: 'hold', node: 'w9' }, false, /^REFIT_CONTROL: there is no Node or ControlNode w9/],
   [{ action: 'retry', plan, node: 'w1' }, false, /^REFIT_CONTROL: w1 of Plan .* has not failed/],
   [{ action: 'approve', plan, wave: 2 }, false, /^REFIT_CONTROL: the plan has no waves/],

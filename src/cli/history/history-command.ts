@@ -25,9 +25,14 @@ export async function showHistory(
     .listAll(nodeRollouts, { abort: parts.abort })
     .catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
-      throw new RefitError('REFIT_NO_CRD', 'the cluster does not have the kind NodeRollout', {
-        cause: error,
-      });
+      throw new RefitError(
+        'REFIT_NO_CRD',
+        'the cluster does not have the kind NodeRollout, so it records no runs',
+        {
+          hint: '`refit kubeadm` works without it, and `refit status` shows its plan; for other plans, `refit install controller`, `cattle` or `capi` prints the definition',
+          cause: error,
+        },
+      );
     });
   const shown = chosenOf(items.map(historyOf), plan);
   const { output, clock } = parts;

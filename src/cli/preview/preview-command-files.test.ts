@@ -127,6 +127,26 @@ test('a policy with a mistake and no Plan: only the mistake is a problem', async
   expect(refusal).not.toContain('expected a Plan');
 });
 
+test.each([
+  ['a manifest of hosts', 'version: v1.36.3\nhosts: []\n'],
+  ['a manifest of KubeOne', 'apiVersion: kubeone.k8c.io/v1beta2\nkind: KubeOneCluster\n'],
+])('%s instead of a Plan: the refusal names refit kubeadm plan', async (_what, text) => {
+  const { refusal } = await previewOf(text);
+  expect(refusal).toMatch(
+    /^REFIT_FILE: plans\.yaml: holds a manifest of hosts, expected a Plan of .*\(`refit kubeadm plan -m`/,
+  );
+});
+
+test('a manifest of KubeOne beside a Plan is ignored', async () => {
+  const kubeOne = 'apiVersion: kubeone.k8c.io/v1beta2\nkind: KubeOneCluster\n';
+  expect((await previewOf(`${SERVER}---\n${kubeOne}`)).refusal).toBe('');
+});
+
+test('a policy instead of a Plan: the refusal names refit validate', async () => {
+  const { refusal } = await previewOf(POLICY.replace('{ waves: [{ count: 1 }, {}] }', '{}'));
+  expect(refusal).toMatch(/holds an UpgradePolicy of .*expected a Plan of .*\(`refit validate`/);
+});
+
 test('a policy beside the Plans takes part as if it were applied', async () => {
   const without = await previewOf(AGENT);
   expect(without.shown).toMatch(/batch 1 +a[123], a[123]\n +batch 2 +a[123]\n/);

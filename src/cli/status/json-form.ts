@@ -15,7 +15,7 @@ import type { Cordoned, Wait } from '../../engine/model/decision.ts';
 import { editedClause } from '../../engine/model/edited-clause.ts';
 import type { TargetReport } from '../../engine/model/facts.ts';
 import { type Reason, type ReasonCode, remedyOf } from '../../engine/model/reasons.ts';
-import type { Rollout, Stage } from '../../engine/model/rollout.ts';
+import type { Rollout } from '../../engine/model/rollout.ts';
 import type { PlanPhase, TargetPhase } from '../../engine/model/shown-phases.ts';
 import { checksShown, type ShownCheck } from '../../engine/report/shown-checks.ts';
 import { hooksShown, type ShownHook } from '../../engine/report/shown-hooks.ts';
@@ -96,7 +96,8 @@ export interface TargetJson
 /** Who holds a target and why. `since` and `until` are RFC 3339 times; without `until`, only `refit unhold` ends the hold. */
 export type HoldJson = Pick<Hold, 'by' | 'reason' | 'since' | 'until'>;
 
-export interface StageJson extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
+export interface StageJson
+  extends Pick<StageReading, 'command' | 'role' | 'version' | 'maxInFlight'> {
   readonly active: boolean;
   /** The selector of the targets, if no Node matches it. */
   readonly selection?: string | undefined;

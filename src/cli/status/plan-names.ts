@@ -40,6 +40,26 @@ export function isNamed(subject: Named, named: string): boolean {
   return namesOf(subject).includes(lowered(named));
 }
 
+/** Returns true if `named` is a name of a plan that an output shows, in one of the forms of `isNamed`. */
+export function isShownAs(
+  {
+    dialect,
+    kind,
+    namespace,
+    name,
+  }: {
+    readonly dialect: string;
+    readonly kind: string;
+    readonly namespace?: string | undefined;
+    readonly name: string;
+  },
+  named: string,
+): boolean {
+  const places = namespace === undefined ? [] : [namespace, `${dialect}/${namespace}`];
+  const heads = [dialect, kind, ...places];
+  return [name, ...heads.map((head) => `${head}/${name}`)].map(lowered).includes(lowered(named));
+}
+
 /** Returns the reference of a plan, in the form that `status.covers` of an UpgradePolicy has. */
 export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | 'plan'>): string {
   const { namespace, name } = metadata;

@@ -83,9 +83,14 @@ async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfi
     return (await client.listAll(updateConfigs, { abort })).items;
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    throw new RefitError('REFIT_NO_CRD', 'the cluster does not have the kind UpdateConfig', {
-      cause: error,
-    });
+    throw new RefitError(
+      'REFIT_NO_CRD',
+      'the cluster does not have the kind UpdateConfig, so it follows no channel',
+      {
+        hint: 'an UpdateConfig makes Plans of k0s only: `refit install controller` prints its definition; no other cluster needs it',
+        cause: error,
+      },
+    );
   }
 }
 

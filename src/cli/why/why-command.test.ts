@@ -93,18 +93,6 @@ const W1 = signalled(buildNode('w1'), {
 const W2 = buildNode('w2');
 const W3 = buildNode('w3');
 
-test('why says that there is no plan, and refuses a node that no plan has', async () => {
-  expect(why([])).toEqual(['There is no plan.']);
-  const plans = await lookAt([running], [], [W1, W2, W3], NOW);
-  for (const given of [plans, []])
-    expect(() => why(given, 'w9')).toThrow(
-      expect.objectContaining({
-        code: 'REFIT_CONTROL',
-        message: 'no plan has w9 among its targets',
-      }),
-    );
-});
-
 test('refit why shows the step of a node, how long other workers wait, and what ends the wait', async () => {
   expect(why(await lookAt([running], [], [W1, W2, W3], NOW))).toEqual([
     `Plan autopilot (id1)  running 0/3 for 59 s  to v1.36.3+k0s.2

@@ -20,7 +20,7 @@ import {
   type TargetJson,
 } from '../status/json-form.ts';
 import { ignoresControls, isLeaderless } from '../status/leaderless.ts';
-import type { PlanFilter } from '../status/plan-names.ts';
+import { isShownAs, type PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
 import { statusJson } from '../status/status-json.ts';
@@ -85,11 +85,18 @@ export function whyView(status: ShownStatus, node: string | undefined): ShownSta
       },
     ];
   });
-  if (plans.length === 0) throw noTarget(node);
+  if (plans.length === 0) throw noTarget(node, status.plans);
   return { ...status, plans };
 }
 
-function noTarget(node: string): RefitError {
+function noTarget(node: string, plans: readonly ShownPlan[]): RefitError {
+  const plan = plans.find((each) => isShownAs(each, node));
+  if (plan !== undefined)
+    return new RefitError(
+      'REFIT_CONTROL',
+      `${node} is a plan, and refit why takes the name of a node`,
+      { hint: `refit why --plan ${node} explains the plan` },
+    );
   return new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
     hint: 'see the names with `refit status -o wide`; if there is no plan, use `kubectl get nodes`',
   });
@@ -132,7 +139,7 @@ export function whyLines(
         ]
       : nodeBlocks(status, plan, node, now, medium),
   );
-  if (blocks.length === 0) throw noTarget(node ?? '');
+  if (blocks.length === 0) throw noTarget(node ?? '', plans);
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 

@@ -99,7 +99,7 @@ test('the cordon names its owner, and the drain follows the policy', () => {
   const { evaluation, stage, target } = evaluationOf({ node: NODE });
   expect(evaluation).toEqual({
     ...AT_WORK,
-    reason: because('Draining', 'w1 is being cordoned'),
+    reason: because('Draining', 'w1 waits for the leader to cordon it'),
     nodeAction: { kind: 'cordon', stage, target, node: 'n1', owner: OWNER },
     ends: 'the leader has cordoned the node',
   });
@@ -157,7 +157,7 @@ test('a node that is only cordoned stays in load balancers', () => {
 });
 
 test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
-  ['the drain begins', {}, {}, because('Draining', 'w1 is being drained')],
+  ['the drain begins', {}, {}, because('Draining', 'w1 waits for the leader to drain it')],
   [
     'it is drained',
     { drain: { kind: 'drained', since: T0 } },
@@ -180,7 +180,7 @@ test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
     'the end of a controller without a Node',
     { node: undefined, observation: asking('uncordon') },
     {},
-    because('InFlight', 'w1 is about to report its end'),
+    because('InFlight', 'w1 waits for the leader to let it continue'),
   ],
 ])('only a node that is drained is said to be: %s', (_name, facts, policy, reason) => {
   expect(evaluationOf(facts, { policy }).evaluation.reason).toEqual(reason);
@@ -364,7 +364,7 @@ test.each<[string, Observation, 'ours' | 'always', 'ours' | 'always']>([
     const { evaluation, stage, target } = evaluationOf({ observation }, { policy });
     expect(evaluation).toEqual({
       ...VERIFYING,
-      reason: because('InFlight', 'w1 is being uncordoned'),
+      reason: because('InFlight', 'w1 waits for the leader to uncordon it'),
       nodeAction: { kind: 'acknowledge', stage, target, node: 'n1', uncordon: expected },
       ends: 'the leader uncordons the node',
     });

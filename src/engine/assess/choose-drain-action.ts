@@ -75,16 +75,17 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     const owner = ownerOf(snapshot.rollout, target);
     const at = { kind: 'cordon', stage, target, node: node.name, owner } as const;
     const cordon = excludes ? { ...at, excludes } : at;
-    const what = node.unschedulable ? 'excluded from external load balancers' : 'cordoned';
-    const ends = `the leader has ${what} the node`;
-    return doing(because('Draining', `${name} is being ${what}`), cordon, ends);
+    const [what, ends] = node.unschedulable
+      ? ['exclude it from external load balancers', 'the leader has excluded the node from them']
+      : ['cordon it', 'the leader has cordoned the node'];
+    return doing(because('Draining', awaitsLeader(name, what)), cordon, ends);
   }
   if (policy.drain.cordonOnly === true)
     return goOn(context, node, because('InFlight', `${name} is cordoned`));
   const options = optionsFor(node, policy);
   if (!drain || (drain.options && !sameJson(drain.options, options))) {
     const begin = { kind: 'drain', stage, target, node: node.name, options } as const;
-    return doing(because('Draining', `${name} is being drained`), begin, DRAINED);
+    return doing(because('Draining', awaitsLeader(name, 'drain it')), begin, DRAINED);
   }
   if (drain.kind === 'drained')
     return goOn(context, node, because('InFlight', `${name} is drained`));
@@ -132,6 +133,11 @@ function optionsFor({ exclusion }: NodeView, { drain: { options } }: RolloutPoli
 /** Returns the evaluation of a target for which the leader must do something. `ends` also holds while no leader runs. */
 function doing(reason: Reason, nodeAction: NodeAction, ends: string): TargetEvaluation {
   return { phase: 'working', effect: 'node-action', reason, nodeAction, ends };
+}
+
+/** Says what the leader does next. The sentence is also true while no leader runs. */
+function awaitsLeader(name: string, what: string): string {
+  return `${name} waits for the leader to ${what}`;
 }
 
 const DRAINED = 'the leader has drained the node';
@@ -205,9 +211,9 @@ function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluat
   const gates = hasEnded ? BEFORE_NODE_ACTION : AFTER_TARGET;
   const verdict = evaluate(gates, gateInput(context, freeSlots(stage)));
   if (verdict.kind === 'pass') {
-    const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
+    const what = facts.node ? 'uncordon it' : 'let it continue';
     const ends = facts.node ? 'the leader uncordons the node' : 'the leader lets the node continue';
-    const reason = because('InFlight', `${target.name} ${what}`);
+    const reason = because('InFlight', awaitsLeader(target.name, what));
     const uncordon = uncordonOf(facts, policy);
     const nodeAction = {
       kind: 'acknowledge',

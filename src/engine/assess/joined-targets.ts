@@ -4,7 +4,7 @@ import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { type Role, type Rollout } from '../model/rollout.ts';
+import { type Role, type Rollout, shownRole } from '../model/rollout.ts';
 import { freeSlots } from '../schedule/slots.ts';
 
 /** A node that joined after the plan began. */
@@ -94,7 +94,7 @@ function causeToLeaveOut(
     const stage = rollout.stages.find((each) => each.id === id);
     if (stage === undefined) return 'the plan no longer has the command of this node';
     if (passedStages(rollout).has(id))
-      return `a later stage than the ${stage.role}s of spec.commands[${stage.command}] has begun`;
+      return `a later stage than the ${shownRole(stage)}s of spec.commands[${stage.command}] has begun`;
     const verdict = evaluate(
       BEFORE_ROLLOUT,
       gateInput({ ...context, stage, target }, freeSlots(stage)),

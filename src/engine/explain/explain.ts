@@ -18,6 +18,7 @@ import {
   inState,
   isFinal,
   type Stage,
+  shownRole,
   stagesBefore,
   type Target,
   targetsIn,
@@ -229,7 +230,7 @@ function slotWait(
   const { snapshot, policy, now } = assessment;
   if (queued.length === 0) return [];
   const wait = { since, ofStage: true } as const;
-  const who = `${counted(queued.length, stage.role)} queued`;
+  const who = `${counted(queued.length, shownRole(stage))} queued`;
   const kept = stage.failedHoldSlots === true ? inState(stage, 'failed') : [];
   const keepers = listed(kept.map(({ name }) => name));
   const retried = `a failed node is tried again: ${nodeRetriedBy(snapshot.abilities)}`;
@@ -298,8 +299,8 @@ function waveEnds(assessment: Assessment, stage: Stage, queued: readonly Target[
 
 function laterWaits(stages: readonly Stage[], active: Stage, isCounted: IsCounted): Wait[] {
   const several = new Set(stages.map(({ command }) => command)).size > 1;
-  const titleOf = ({ role, command }: Stage, plural: boolean): string =>
-    `${role}${plural ? 's' : ''}${several ? ` of spec.commands[${command}]` : ''}`;
+  const titleOf = (stage: Stage, plural: boolean): string =>
+    `${shownRole(stage)}${plural ? 's' : ''}${several ? ` of spec.commands[${stage.command}]` : ''}`;
   return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
     const pending = inState(stage, 'pending').filter((target) => isCounted(stage, target));
     const { length, 0: first } = pending;

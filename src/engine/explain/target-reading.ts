@@ -28,7 +28,9 @@ import {
   laterUpgrade,
   type RecordedState,
   type Rollout,
+  type ShownRole,
   type Stage,
+  shownRole,
   type Target,
   withKubernetesVersion,
   withStages,
@@ -41,7 +43,9 @@ import { wavesOf } from '../schedule/waves.ts';
 import { wayBackOf } from './way-back.ts';
 
 /** One stage of a plan. `maxInFlight` is the number of targets that may be in progress at the same time. */
-export interface StageReading extends Pick<Stage, 'command' | 'role' | 'version' | 'maxInFlight'> {
+export interface StageReading extends Pick<Stage, 'command' | 'version' | 'maxInFlight'> {
+  /** What people call a target of the stage. */
+  readonly role: ShownRole;
   /** True if failed targets keep their slots until they are tried again. */
   readonly failedHoldSlots: boolean;
   readonly isActive: boolean;
@@ -134,7 +138,7 @@ export function readStages(assessment: Assessment, upcoming: Rollout): StageRead
   const refusals = refusalsIn(assessment, upcoming);
   return rollout.stages.map((stage) => ({
     command: stage.command,
-    role: stage.role,
+    role: shownRole(stage),
     version: stage.version,
     maxInFlight: limitOf(stage),
     failedHoldSlots: stage.failedHoldSlots === true,

@@ -52,7 +52,7 @@ const NAME = 'the health check daemonSets of UpgradePolicy careful';
 
 test.each<[string, Scene, string | undefined]>([
   ['a process without a monitor', { health: undefined }, undefined],
-  ['no answer yet', { health: [] }, `HealthUnknown: ${NAME} is being asked`],
+  ['no answer yet', { health: [] }, `HealthUnknown: ${NAME} has not answered yet`],
   ['passing', { health: [result({ state: 'passing' })] }, undefined],
   [
     'failing',
@@ -72,7 +72,7 @@ test.each<[string, Scene, string | undefined]>([
   [
     'no answer yet, although the policy ignores unknown ones',
     { health: [], rules: { ignoresUnknown: true } },
-    `HealthUnknown: ${NAME} is being asked`,
+    `HealthUnknown: ${NAME} has not answered yet`,
   ],
   [
     'a Job that runs, although the policy ignores unknown checks',
@@ -80,7 +80,7 @@ test.each<[string, Scene, string | undefined]>([
       health: [result({ state: 'unknown', message: 'Job a/b has run for 12 s', isPending: true })],
       rules: { ignoresUnknown: true },
     },
-    `HealthUnknown: ${NAME} is being asked: Job a/b has run for 12 s`,
+    `HealthUnknown: ${NAME} has not answered yet: Job a/b has run for 12 s`,
   ],
   [
     'passing for too short a time',

@@ -80,7 +80,9 @@ function verdictOf(
 ): Verdict {
   const check = titleOfCheck(name, policy);
   if (!result || result.isPending === true) {
-    const asked = [`${check} is being asked`, result?.message].filter((part) => part !== undefined);
+    const asked = [`${check} has not answered yet`, result?.message].filter(
+      (part) => part !== undefined,
+    );
     return wait(
       'HealthUnknown',
       asked.join(': '),

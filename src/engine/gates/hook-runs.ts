@@ -6,7 +6,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import type { TargetFacts } from '../model/facts.ts';
-import { type Stage, type Target } from '../model/rollout.ts';
+import { type Stage, shownRole, type Target } from '../model/rollout.ts';
 import type { OutsideFacts, PlanFacts, Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { titleOfHook } from '../reasons/hook.ts';
@@ -53,7 +53,7 @@ export function hookRunOf({ snapshot, stage, target }: Of, hook: Hook): HookRun 
     variables: {
       REFIT_NODE: node,
       REFIT_TARGET: target.name,
-      REFIT_ROLE: stage.role,
+      REFIT_ROLE: shownRole(stage),
       REFIT_FROM_VERSION: fromVersionOf(facts, hook),
       REFIT_TO_VERSION: versionAsked(facts, stage),
       REFIT_PLAN: source.name,

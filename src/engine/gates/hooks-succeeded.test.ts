@@ -44,6 +44,7 @@ interface Scene {
   readonly isLeader?: boolean;
   readonly policy?: Partial<RolloutPolicy>;
   readonly retries?: ReadonlyMap<string, number>;
+  readonly lacksRoles?: true;
 }
 
 const FRESH = later(HOUR - MINUTE / 2);
@@ -54,7 +55,8 @@ const EMPTY = buildStage('worker', []);
 
 function scene({ targets = [INTENDED], isLeader = true, ...given }: Scene) {
   const { hooks = [hook('backup')], facts = { w1: {} }, results = {}, policy } = given;
-  const rollout = buildRollout([buildStage('worker', targets, { maxInFlight: 2 })]);
+  const roles = given.lacksRoles === true ? { lacksRoles: true as const } : {};
+  const rollout = buildRollout([buildStage('worker', targets, { maxInFlight: 2, ...roles })]);
   const controls = { ...NO_CONTROLS, retries: given.retries ?? new Map<string, number>() };
   const snapshot = withParts(buildSnapshot(rollout, facts), { plan: { controls } });
   const [{ stage, target } = { stage: EMPTY, target: INTENDED }] = withStages(rollout);
@@ -205,6 +207,11 @@ test('a run knows its node, its plan and both versions', () => {
     REFIT_HOOK: 'backup',
     REFIT_ROLE: 'worker',
   });
+});
+
+test('a run for a plan without roles calls its target a node', () => {
+  const { assessment, stage, target } = scene({ lacksRoles: true });
+  expect(assessment.of(stage, target).hookRun?.variables['REFIT_ROLE']).toBe('node');
 });
 
 test('a run of a target with a signal knows the version of the signal, not that of an edit', () => {

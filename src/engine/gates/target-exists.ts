@@ -1,4 +1,5 @@
 /** Gate: the target must exist. */
+import { shownRole } from '../model/rollout.ts';
 import { type Gate, PASS, stop } from './types.ts';
 
 export const targetExists: Gate = {
@@ -6,6 +7,6 @@ export const targetExists: Gate = {
   evaluate({ facts, stage, target }) {
     if (facts.exists) return PASS;
     const hint = facts.meant === undefined ? '' : `: ${facts.meant}`;
-    return stop('TargetMissing', `${target.name}, a ${stage.role}, does not exist${hint}`);
+    return stop('TargetMissing', `${target.name}, a ${shownRole(stage)}, does not exist${hint}`);
   },
 };

@@ -15,6 +15,8 @@ import { onceForEach } from '../../util/memo.ts';
 import type { Reason, RolloutReason } from './reasons.ts';
 
 export type Role = 'controller' | 'worker';
+/** What people call a target of a stage; `node` if its plan has no roles. */
+export type ShownRole = Role | 'node';
 
 /** A file that a target downloads for its upgrade. Each platform has its own file. */
 export interface Payload {
@@ -84,6 +86,11 @@ export interface Stage {
   readonly command: number;
   readonly role: Role;
   /**
+   * True if the plan does not tell controllers from workers. Its targets then start by the rules for workers, and people
+   * and hooks read that they are nodes.
+   */
+  readonly lacksRoles?: true;
+  /**
    * The maximum number of targets that may be upgraded at the same time. For controllers, this number is ignored, and
    * the maximum is always one.
    */
@@ -122,6 +129,11 @@ export interface Stage {
   /** Milliseconds that a target keeps its slot after its success. */
   readonly restMs?: number;
   readonly targets: readonly Target[];
+}
+
+/** Returns what people call a target of the stage. */
+export function shownRole({ role, lacksRoles }: Pick<Stage, 'role' | 'lacksRoles'>): ShownRole {
+  return lacksRoles === true ? 'node' : role;
 }
 
 /**

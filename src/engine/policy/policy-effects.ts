@@ -14,7 +14,7 @@ type Wave = NonNullable<UpgradePolicySpec['waves']>[number];
 export type PolicyField =
   | Exclude<keyof UpgradePolicySpec, Parted>
   | { [P in Parted]: `${P}.${keyof NonNullable<UpgradePolicySpec[P]> & string}` }[Parted]
-  | `waves[].${Exclude<keyof Wave, 'selector' | 'count' | 'percent'> & string}`;
+  | `waves[].${Exclude<keyof Wave, 'selector' | 'count' | 'percent'>}`;
 
 /**
  * The effect of a field on the plans of one dialect. `why` is a clause that says why the field has no effect, or only a part

@@ -1,5 +1,6 @@
 /** Returns the log message about a node action that was carried out. */
 import type { Assessment } from '../assess/assess.ts';
+import { factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
 
 const MESSAGES = {
@@ -20,6 +21,12 @@ export function actionMessage(assessment: Assessment, nodeAction: NodeAction): s
   if (nodeAction.kind === 'clean-up')
     return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
   if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
-  const { stage, target } = nodeAction;
-  return `${assessment.of(stage, target).reason.message}; its agent may continue`;
+  const { stage, target, node, uncordon } = nodeAction;
+  const { agent } = factsOf(assessment.snapshot, target);
+  const goesOn = agent === undefined ? 'its work may continue' : 'its agent may continue';
+  if (uncordon === undefined) return `${assessment.of(stage, target).reason.message}; ${goesOn}`;
+  // Without an agent, nothing is left to do on the node after its uncordon.
+  if (node !== undefined)
+    return agent === undefined ? 'node uncordoned' : `node uncordoned; ${goesOn}`;
+  return `${target.name} has no Node to uncordon; ${goesOn}`;
 }

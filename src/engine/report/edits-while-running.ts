@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { listed } from '../../util/phrases.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { inState, type Rollout, type Stage } from '../model/rollout.ts';
+import { inState, type Rollout, type Stage, shownRole } from '../model/rollout.ts';
 import type { Turn } from './turn.ts';
 
 interface Seen {
@@ -66,7 +66,7 @@ function effectOf(before: Rollout, after: Rollout): string {
 
 /** Returns the changes of one stage, as sentences without a full stop. */
 function changesOf(before: Stage, after: Stage): string[] {
-  const where = `${after.role}s of spec.commands[${after.command}]`;
+  const where = `${shownRole(after)}s of spec.commands[${after.command}]`;
   const limit = `${where}: ${after.maxInFlight} at a time instead of ${before.maxInFlight}`;
   const limits = before.maxInFlight === after.maxInFlight ? [] : [limit];
   const work = [

@@ -10,7 +10,14 @@ import { factsOf, hadVersionBefore, reportOf, versionAsked } from '../gates/type
 import { describeOpening, isTimetableOpen, openingFor } from '../gates/window-open.ts';
 import type { NodeAction, Signalling, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';
-import { isFinal, type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
+import {
+  isFinal,
+  type Rollout,
+  shownRole,
+  stateChanges,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import { isLarge } from '../model/status-shards.ts';
 import { unverifiedDownloads } from '../reasons/downloads.ts';
@@ -226,8 +233,9 @@ function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
 function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
   return stages
     .filter(({ targets, selection }) => targets.length === 0 && selection !== undefined)
-    .map(({ command, role, selection }) => {
-      const message = `spec.commands[${command}] has no ${role}s: nothing matches ${selection}`;
+    .map((stage) => {
+      const { command, selection } = stage;
+      const message = `spec.commands[${command}] has no ${shownRole(stage)}s: nothing matches ${selection}`;
       return { type: 'Warning', reason: because('NoTargets', message) };
     });
 }

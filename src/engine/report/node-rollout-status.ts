@@ -119,7 +119,7 @@ export function statusOf(
     counts,
     progress: `${counts.done}/${counts.total}`,
     percent: percentOf(counts),
-    eta: steadyEta(reading.eta, isSame ? before.eta : undefined),
+    eta: steadyEta(reading.eta, isSame ? before.eta : undefined, now),
     wave: currentWave(reading),
     waiting: waitingOf(reading, now),
     checks: steadyChecks(checks, isSame ? before.checks : undefined),
@@ -145,12 +145,22 @@ function currentWave(reading: PlanReading): NodeRolloutStatus['wave'] {
   return open && { current: open.ended + 1, total: open.planned };
 }
 
-function steadyEta(next: Eta | undefined, before: Eta | undefined): Eta | undefined {
-  if (next === undefined || before === undefined) return next;
+/**
+ * Returns the estimate, with the time at which it was made. A reader can tell from this time that the leader has died
+ * since, because only a leader removes an estimate. An earlier estimate that is nearly the same stays as it is.
+ */
+function steadyEta(
+  next: Eta | undefined,
+  before: NodeRolloutStatus['eta'],
+  now: number,
+): NodeRolloutStatus['eta'] {
+  if (next === undefined) return undefined;
+  const made = { ...next, asOf: rfc3339(now) };
+  if (before === undefined) return made;
   const isClose = (['at', 'earliest', 'latest'] as const).every(
     (key) => Math.abs(Date.parse(next[key]) - Date.parse(before[key])) < SMALL_MS,
   );
-  return isClose ? before : next;
+  return isClose ? before : made;
 }
 
 function waitingOf({ waits, end }: PlanReading, now: number): NodeRolloutStatus['waiting'] {

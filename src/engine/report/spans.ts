@@ -14,7 +14,14 @@ import { factsOf, nodeNameOf, versionAsked } from '../gates/types.ts';
 import type { Wait } from '../model/decision.ts';
 import { runOf } from '../model/decisions-of-people.ts';
 import type { Observation } from '../model/facts.ts';
-import { isFinal, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import {
+  isFinal,
+  type Rollout,
+  type Stage,
+  shownRole,
+  type Target,
+  withStages,
+} from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 
 /** A wait, and the last time at which a leader observed this wait, in milliseconds since the Unix epoch. */
@@ -130,7 +137,7 @@ export function nodeSpans(
     attributes: {
       'k8s.node.name': clipped(nodeNameOf(target, factsOf(snapshot, target))),
       'refit.target': clipped(target.name),
-      'refit.role': stage.role,
+      'refit.role': shownRole(stage),
       'refit.version': clipped(versionAsked(factsOf(snapshot, target), stage)),
       'refit.version.before': report?.from && clipped(report.from),
       'refit.state': target.state,

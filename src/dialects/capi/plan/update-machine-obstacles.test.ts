@@ -149,7 +149,7 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     await scene.ask('m1');
     await scene.lead('m1');
     scene.report('m1', 'Cordoning');
-    expect(await scene.ask('m1')).toMatchObject(underWay('m1 is being cordoned'));
+    expect(await scene.ask('m1')).toMatchObject(underWay('m1 waits for the leader to cordon it'));
     scene.api.change(nodes, 'm1', (node) => ({
       ...node,
       spec: { ...node.spec, unschedulable: true },

@@ -83,6 +83,7 @@ export function resolve(
         id: 'nodes',
         command: 0,
         role: 'worker',
+        lacksRoles: true,
         maxInFlight: plan.spec?.concurrency ?? 0,
         version: judgement.version,
         ...versions,

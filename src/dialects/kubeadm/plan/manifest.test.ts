@@ -257,7 +257,11 @@ describe('what is wrong', () => {
       { ...GOOD, workersSkipMinors: 'yes' },
       'workersSkipMinors: is the text "yes", expected true or false',
     ],
-    ['nothing', null, 'the manifest: is empty, expected an object'],
+    [
+      'nothing',
+      null,
+      'is empty or has only comments, expected a manifest with `version` and `hosts`, or a KubeOneCluster',
+    ],
   ])('%s', (_name, manifest, line) => {
     expect(() => parseManifest(writeYaml(manifest), 'cluster.yaml')).toThrow(
       `cluster.yaml: ${line}`,
@@ -352,4 +356,19 @@ test('a manifest that is not there: the hint names the option and the guide', as
       /^REFIT_FILE: cannot read no-such-manifest\.yaml: .* \(name the manifest with -m FILE; the guide of Refit about kubeadm /,
     ) as unknown,
   });
+});
+
+test.each([
+  ['', 'is empty or has only comments, expected a manifest with `version` and `hosts`'],
+  ['# nothing\n', 'is empty or has only comments, expected a manifest with `version` and `hosts`'],
+  [
+    'apiVersion: upgrade.cattle.io/v1\nkind: Plan\n',
+    /holds a Plan of upgrade\.cattle\.io\/v1, expected a manifest .*; `refit preview -f` shows/,
+  ],
+  [
+    'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\n',
+    /holds an UpgradePolicy of .*, expected a manifest .*; `refit validate` checks/,
+  ],
+])('a file that is no manifest of hosts says what it holds, and what takes it: %j', (text, why) => {
+  expect(() => parseManifest(text, 'cluster.yaml')).toThrow(why);
 });

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
+import { titleOf } from '../../../api/read-object.ts';
 import { readBounded, readNamed } from '../../../util/bounded-file.ts';
 import { listIssues } from '../../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../../util/errors.ts';
@@ -226,9 +227,22 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
   }
 }
 
+const EXPECTED = 'a manifest with `version` and `hosts`, or a KubeOneCluster';
+
+/** Returns a clause with the command that takes an object of this kind. */
+function commandFor(kind: string): string {
+  return kind === 'Plan'
+    ? '`refit preview -f` shows what a Plan would do'
+    : '`refit validate` checks the objects of other kinds';
+}
+
 export function parseManifest(text: string, file: string): Manifest {
   const fail = failing('REFIT_FILE', `${file}: `);
   const value = parseYamlDocument(text, (why) => fail(`cannot be read as YAML: ${why}`));
+  if (value === null || value === undefined)
+    return fail(`is empty or has only comments, expected ${EXPECTED}`);
+  if (isRecord(value) && typeof value['kind'] === 'string' && value['kind'] !== 'KubeOneCluster')
+    return fail(`holds ${titleOf(value)}, expected ${EXPECTED}; ${commandFor(value['kind'])}`);
   const isKubeOne = isRecord(value) && value['kind'] === 'KubeOneCluster';
   const kubeOne = isKubeOne ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
   const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, {
