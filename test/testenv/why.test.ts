@@ -128,7 +128,7 @@ test('cattle: the same, by the same code', async () => {
   await admin.create(cattlePlans, plan, { namespace: NAMESPACE });
   const { code, stdout } = await refit('why', W1);
   expect(code).toBe(0);
-  expect(stdout.join('\n')).toMatch(`${W1}  worker of Plan ${NAMESPACE}/why`);
+  expect(stdout.join('\n')).toMatch(`${W1}  node of Plan ${NAMESPACE}/why`);
   expect(stdout.join('\n')).toContain('the system-upgrade-controller carries it out');
   expect((await previewed()).map(({ dialect, name }) => ({ dialect, name }))).toContainEqual({
     dialect: 'cattle',

@@ -1,4 +1,5 @@
 /** Explores a configuration, and judges what is told in its states. States with equal objects and times share a rendering. */
+import { hash } from 'node:crypto';
 import type { Configuration } from '../model/cluster.ts';
 import { EVERY_RUN_ENDS, explore } from '../model/explorer.ts';
 import type { Seen } from '../model/world.ts';
@@ -71,6 +72,11 @@ export function visit(
   return judge.result();
 }
 
+/** Returns a short text that only equal values share. The large clusters have too many states to keep their whole texts. */
+function digest(value: unknown): string {
+  return hash('sha256', JSON.stringify(value)).slice(0, 32);
+}
+
 /** Judges what is told in states. Each different rendering is made once, and judged once for each different truth. */
 export class Judge {
   readonly #configuration: Configuration;
@@ -97,13 +103,13 @@ export class Judge {
 
   look({ state, seen, memory }: Visited): void {
     this.#states++;
-    const key = JSON.stringify([factsIn(seen), memory?.nodeRollout]);
+    const key = digest([factsIn(seen), memory?.nodeRollout]);
     const hosts = seen.glance.nodes.map(({ host: { service, target } }) => [
       service?.life,
       service?.file,
       target,
     ]);
-    const pair = `${key} ${JSON.stringify([hosts, memory?.admitted])}`;
+    const pair = digest([key, hosts, memory?.admitted]);
     if (this.#judged.has(pair)) return;
     this.#judged.add(pair);
     const told = this.#toldAt(key, seen, memory);
