@@ -53,7 +53,11 @@ test.each([
 
 test.each([
   ['an UpgradePolicy', JSON.stringify(POLICY), ['-: UpgradePolicy p is valid\n', '']],
-  ['nothing', '', ['', expect.stringContaining('REFIT_FILE: -: is empty or has only comments, expected')]],
+  [
+    'nothing',
+    '',
+    ['', expect.stringContaining('REFIT_FILE: -: is empty or has only comments, expected')],
+  ],
 ])('`-` is standard input, here %s through a socket', (_what, input, told) => {
   const { stdout, stderr } = spawnSync(process.execPath, [REFIT, 'validate', '-'], {
     input,

@@ -214,7 +214,7 @@ const EVERYTHING: Complete<StatusJson> = {
               spent: {},
               failure: '',
               failureReason: 'HealthCheckFailing',
-              refusal: { code: 'TargetMissing', message: 'w4, a worker, does not exist' },
+              refusal: { code: 'TargetMissing', message: 'w4 does not exist as a worker' },
               delay: '',
               stalled: '',
               rolledBack: true,

@@ -137,7 +137,7 @@ describe('while a controller leads', () => {
     );
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
     expect(why).toContain(
-      'the plan was aborted: wrong release; nothing new starts; nodes in progress finish',
+      'the plan was aborted: wrong release; nothing new starts; the leader stops the work where it still can, and the other nodes in progress finish',
     );
 
     await puppets.says('controls-a4', 'Completed');

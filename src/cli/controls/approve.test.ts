@@ -31,6 +31,13 @@ describe('refit approve --wave', () => {
     expect(said(() => assertNeedsApproval({ snapshot, policy }, wave))).toContain(expected);
   });
 
+  test('refuses a wave without a node of the plan, such as a wave of a plan with controllers alone', () => {
+    const alone = buildSnapshot(buildRollout([buildStage('controller', ['c1', 'c2'])]));
+    expect(said(() => assertNeedsApproval({ snapshot: alone, policy }, 2))).toContain(
+      'wave 2 of UpgradePolicy slow has no node of this plan, so no node waits for its approval; nodes of the control plane are in no wave',
+    );
+  });
+
   test('refuses a plan whose policy has no waves', () => {
     const plain = buildPolicy({ name: 'slow' });
     expect(said(() => assertNeedsApproval({ snapshot, policy: plain }, 1))).toContain(

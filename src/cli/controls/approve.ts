@@ -242,6 +242,14 @@ export function assertNeedsApproval(
       'REFIT_CONTROL',
       `wave ${wave} needs no approval; the waves of ${of} are ${listed(sentence, waves.length)}`,
     );
+  const isEmpty = snapshot.rollout.stages.every(
+    (stage) => (wavesOf({ snapshot, policy }, stage)?.members[wave - 1] ?? []).length === 0,
+  );
+  if (isEmpty)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `wave ${wave} of ${of} has no node of this plan, so no node waits for its approval; nodes of the control plane are in no wave`,
+    );
 }
 
 /**

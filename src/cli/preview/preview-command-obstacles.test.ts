@@ -134,7 +134,7 @@ test('nodes that work for the plan that is there already: named, and in the way'
 });
 
 test.each<[string, KubeObject, RegExp]>([
-  ['a node that is not there', plan, /w3, a worker/],
+  ['a node that is not there', plan, /w3 does not exist as a worker/],
   [
     'no target at all',
     buildPlan({
@@ -287,7 +287,7 @@ test('all that refuses a plan is told, also what would be found only once the re
     '  problem  flowschemas are left',
     expect.stringContaining('has no sha256, and UpgradePolicy all requires one'),
     expect.stringContaining('comes over plain http, and UpgradePolicy all requires https'),
-    '  problem  nobody, a controller, does not exist',
+    '  problem  nobody does not exist as a controller',
   ]);
 });
 

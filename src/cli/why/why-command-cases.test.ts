@@ -325,7 +325,7 @@ test.each<[string, Case, readonly string[]]>([
     { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
     [
       'now     w1 Restart (8 min)\n',
-      'the plan was aborted: wrong release; nothing new starts; nodes in progress finish',
+      'the plan was aborted: wrong release; nothing new starts; the leader stops the work where it still can, and the other nodes in progress finish',
       'the nodes in progress have finished; then the plan ends',
     ],
   ],

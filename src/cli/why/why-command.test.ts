@@ -382,7 +382,7 @@ test('why says of a failed plan, and of its nodes, why it failed and what to do'
 
 test('a plan that will be refused waits for nothing', async () => {
   const [text] = why(await lookAt([plan()], [], [W2], NOW));
-  expect(text).toContain('\n  why     w1, a worker,');
+  expect(text).toContain('\n  why     w1 does not exist as a worker');
   expect(text).not.toContain('  ends ');
 });
 

@@ -36,10 +36,10 @@ const PLATFORM = 'Add a download for the platform of the node to the plan';
 test.each<[string, string, Plan['status']]>([
   ['w1', 'not started: w1 is linux-riscv64; the plan has downloads for linux-amd64', undefined],
   ['w2', 'not started: w2 is linux-arm; the plan has downloads for linux-amd64', undefined],
-  ['w4', 'not started: w4, a worker, does not exist', undefined],
+  ['w4', 'not started: w4 does not exist as a worker', undefined],
   ['w1', 'not started: w1 is linux-riscv64; the plan has downloads for linux-amd64', REFUSED],
   ['w2', 'not started: w2 is linux-arm; the plan has downloads for linux-amd64', REFUSED],
-  ['w4', 'not started: w4, a worker, does not exist', REFUSED],
+  ['w4', 'not started: w4 does not exist as a worker', REFUSED],
 ])('refit why %s says "%s" for a plan with the status %j', async (node, line, status) => {
   const text = await why(node, status);
   expect(text).toContain(line);
@@ -52,5 +52,5 @@ test.each<[string, string, Plan['status']]>([
 test('refit why NODE names the nodes because of which the plan is refused, if this node itself could start', async () => {
   const text = await why('w3');
   expect(text).toContain('w1 is linux-riscv64');
-  expect(text).toContain('w4, a worker, does not exist');
+  expect(text).toContain('w4 does not exist as a worker');
 });

@@ -160,7 +160,7 @@ describe('refused', () => {
     expect(rollout.reason).toEqual({
       code: 'TargetMissing',
       message:
-        'c2, a controller, does not exist; w1 is windows-amd64; the plan has downloads for linux-amd64: add the platform of the node to the plan, or leave the node out; w2 needs the labels kubernetes.io/os and kubernetes.io/arch, and lacks at least one of them: set them, or leave the node out of the plan',
+        'c2 does not exist as a controller; w1 is windows-amd64; the plan has downloads for linux-amd64: add the platform of the node to the plan, or leave the node out; w2 needs the labels kubernetes.io/os and kubernetes.io/arch, and lacks at least one of them: set them, or leave the node out of the plan',
     });
     expect(statesOf(rollout)).toEqual({
       c1: 'pending',
@@ -181,7 +181,7 @@ describe('refused', () => {
     const facts = Object.fromEntries(names.map((name) => [name, { exists: false }]));
     const after = admitted(facts, rollout);
     expect(after.reason?.message.slice(0, 200)).toBe(
-      'w0, a worker, does not exist; the same holds for w1, w2, w3, w4, w5 and 994 more',
+      'w0 does not exist as a worker; the same holds for w1, w2, w3, w4, w5 and 994 more',
     );
     expect(Object.values(statesOf(after)).every((state) => state === 'missing')).toBe(true);
   });

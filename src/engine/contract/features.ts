@@ -48,10 +48,10 @@ export interface Features<P extends KubeObject> {
    */
   readonly ordersRetries?: true;
   /**
-   * What a person does to try failed and skipped targets again, as an instruction, if `refit retry` cannot do it. Without
-   * this feature, `refit retry` can.
+   * Returns what a person does to try failed and skipped targets of the plan again, as an instruction, if `refit retry`
+   * cannot do it. Without this feature, `refit retry` can.
    */
-  readonly retriedBy?: string;
+  retriedBy?(plan: P): string;
   /**
    * Adds dialect-specific texts to the texts that users read about plans. Without this feature, users read only the
    * texts that the engine writes for plans of every dialect.

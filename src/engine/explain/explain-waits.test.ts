@@ -66,7 +66,7 @@ test.each<[string, () => unknown, object]>([
       gate: 'not-aborted',
       reason: because(
         'Aborted',
-        'the plan was aborted: wrong; nothing new starts; nodes in progress finish',
+        'the plan was aborted: wrong; nothing new starts; the leader stops the work where it still can, and the other nodes in progress finish',
       ),
       ends: FINISHING,
     },

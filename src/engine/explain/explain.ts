@@ -166,7 +166,10 @@ function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'rea
   const { problems, reason } = rollout;
   if (controls.abort !== undefined) {
     const { code, message } = abortReason(controls.abort);
-    const reason = because(code, `${message}; nothing new starts; nodes in progress finish`);
+    const reason = because(
+      code,
+      `${message}; nothing new starts; the leader stops the work where it still can, and the other nodes in progress finish`,
+    );
     return { gate: 'not-aborted', reason, ends: slots.FINISHING_ENDS };
   }
   const [problem] = problems;

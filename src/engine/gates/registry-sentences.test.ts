@@ -150,13 +150,13 @@ const rows: [Gate, string, GateInput, string][] = [
     targetExists,
     'a worker that is not',
     input('worker', { exists: false }),
-    'stop TargetMissing: n1, a worker, does not exist',
+    'stop TargetMissing: n1 does not exist as a worker',
   ],
   [
     targetExists,
     'a controller that is not',
     input('controller', { exists: false }),
-    'stop TargetMissing: n1, a controller, does not exist',
+    'stop TargetMissing: n1 does not exist as a controller',
   ],
   [
     platformSupported,

@@ -9,7 +9,7 @@ test('the reason of a name that no node has ends with the name that is meant', (
     kind: 'stop',
     reason: {
       code: 'TargetMissing',
-      message: 'n1, a worker, does not exist: perhaps n2 is meant',
+      message: 'n1 does not exist as a worker: perhaps n2 is meant',
     },
   });
 });

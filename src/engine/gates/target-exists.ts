@@ -7,6 +7,6 @@ export const targetExists: Gate = {
   evaluate({ facts, stage, target }) {
     if (facts.exists) return PASS;
     const hint = facts.meant === undefined ? '' : `: ${facts.meant}`;
-    return stop('TargetMissing', `${target.name}, a ${shownRole(stage)}, does not exist${hint}`);
+    return stop('TargetMissing', `${target.name} does not exist as a ${shownRole(stage)}${hint}`);
   },
 };

@@ -206,6 +206,10 @@ export function openingEvents(
   return [{ type: 'Normal', reason: because('WindowOpened', message) }];
 }
 
+function everyTargetDone(count: number): string {
+  return count === 1 ? 'the target is done' : `all ${count} targets are done`;
+}
+
 /**
  * Returns the Event about the end of a plan. Returns no Event if the reason was reported already. This applies to a
  * refused plan, and to a plan that ended with failures within its budget.
@@ -214,7 +218,7 @@ function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const count = withStages(after).length;
   const done = targetsIn(after, 'done').length;
   const completed =
-    done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
+    done === count ? everyTargetDone(count) : `${done} of ${count} targets are done`;
   if (after.phase === 'done')
     return count === 0 ? [] : [{ type: 'Normal', reason: because('Completed', completed) }];
   if (before.phase === 'new' || after.reason?.code === 'DoneWithFailures') return [];

@@ -198,7 +198,7 @@ export function gatherOrphaned(given: Scene, now: number): Snapshot {
       canIgnoreEdits: dialect.reruns !== undefined,
       canSkip: dialect.recordsSkips === true,
       canRetry: dialect.ordersRetries === true,
-      retriedBy: dialect.retriedBy,
+      retriedBy: dialect.retriedBy?.(plan),
       waitsForVersions: skewRules?.isWait === true,
       mostBehind: skewRules?.mostBehind,
     },

@@ -43,7 +43,7 @@ test('the reason of a Plan that lists a name in upper case names the node that i
   const targets = { controllers: listed('c1', 'c2'), workers: listed('W1') };
   const file = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
   expect(textOf(await previewIn({ file }))).toContain(
-    'problem  W1, a worker, does not exist: perhaps w1 is meant\n',
+    'problem  W1 does not exist as a worker: perhaps w1 is meant\n',
   );
 });
 

@@ -368,3 +368,11 @@ test('on the way back workers come first, and each stage says that it goes back'
     ['workers', 'leader', 'followers', 'kubelets'].map((id) => [id, true]),
   );
 });
+
+test.each<[string, Request, string]>([
+  ['an upgrade', REQUEST, 'run refit kubeadm apply again after its end'],
+  ['a way back', { ...REQUEST, back: true }, 'run refit kubeadm apply --back again after its end'],
+])('a failed host of %s is tried again by the same command', (_name, request, command) => {
+  const asked = planOf(request);
+  expect(kubeadmDialect(undefined).retriedBy?.(asked)).toBe(command);
+});

@@ -46,7 +46,10 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
     watched: [{ resource: nodes, isRelevant }],
     resolve,
     recordsSkips: true,
-    retriedBy: 'run refit kubeadm apply again after its end',
+    retriedBy: (plan) => {
+      const back = planObject.requestOf(plan)?.back === true ? ' --back' : '';
+      return `run refit kubeadm apply${back} again after its end`;
+    },
     project: (rollout, plan) => planObject.withRecord(plan, rollout),
     planRules: { apply: policyOf },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
