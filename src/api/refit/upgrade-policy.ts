@@ -330,6 +330,9 @@ export const upgradePolicySpecSchema = object(
         'MiB that a download leaves free on the disk of its node; the default is `--disk-reserve` of the agent.',
         1_048_576,
       ),
+      problemTimeout: durationOrZero(
+        'How long no node of a new plan starts while agents report that they cannot download its files; 5m by default. After that the nodes start anyway. `0s`: the plan does not wait.',
+      ),
     }).exactOptional(),
     prefetch: choice(
       'Which waiting nodes download, verify and try out their version while others are upgraded. `Next` (the default): as ' +

@@ -54,6 +54,7 @@ export const policyEffects: PolicyEffects = {
   'payloads.requireSha256': WORKS,
   'payloads.requireHttps': WORKS,
   'payloads.diskReserveMiB': WORKS,
+  'payloads.problemTimeout': WORKS,
   prefetch: WORKS,
   'agents.require': WORKS,
   controllersNotReady: WORKS,

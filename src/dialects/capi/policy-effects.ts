@@ -65,6 +65,7 @@ export const policyEffects: PolicyEffects = {
   'payloads.requireSha256': WORKS,
   'payloads.requireHttps': WORKS,
   'payloads.diskReserveMiB': WORKS,
+  'payloads.problemTimeout': WORKS,
   prefetch: OWN_PLAN,
   'agents.require': WORKS,
   controllersNotReady: WORKS,

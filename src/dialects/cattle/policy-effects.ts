@@ -69,6 +69,7 @@ export const policyEffects: PolicyEffects = {
   'payloads.requireSha256': IMAGE,
   'payloads.requireHttps': IMAGE,
   'payloads.diskReserveMiB': IMAGE,
+  'payloads.problemTimeout': IMAGE,
   prefetch: IMAGE,
   'agents.require': NO_AGENT,
   controllersNotReady: noEffect('a Plan of Rancher asks no API server before a node starts'),

@@ -59,6 +59,7 @@ export const policyEffects: PolicyEffects = {
   'payloads.requireSha256': NOTHING_DOWNLOADED,
   'payloads.requireHttps': NOTHING_DOWNLOADED,
   'payloads.diskReserveMiB': NOTHING_DOWNLOADED,
+  'payloads.problemTimeout': NOTHING_DOWNLOADED,
   prefetch: noEffect('Refit places the files on all hosts before the first one is upgraded'),
   'agents.require': noEffect('no agent of k0s acts on its hosts'),
   controllersNotReady: WORKS,

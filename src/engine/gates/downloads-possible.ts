@@ -2,7 +2,9 @@
  * Gate: before the first target starts, agents check the downloads of the plan: each file must be reachable, must not be too big,
  * and must fit on the disk. After some minutes the gate passes in any case.
  */
+import { formatDuration } from '../../util/duration.ts';
 import { counted, listedSentences } from '../../util/phrases.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /**
@@ -16,17 +18,24 @@ const PATIENCE_MS = 10_000;
  */
 const DELAY_MS = 300_000;
 
+/** Returns for how many milliseconds a reported problem delays the plan. */
+function delayOf({
+  downloadProblemMs = DELAY_MS,
+}: Pick<RolloutPolicy, 'downloadProblemMs'>): number {
+  return downloadProblemMs;
+}
+
 export const downloadsPossible: Gate = {
   name: 'downloads-possible',
   ofRollout: true,
-  evaluate({ checked, term: { payloadsWatchedMs } }) {
+  evaluate({ checked, policy, term: { payloadsWatchedMs } }) {
     const texts = checked.flatMap(({ target, downloads: { answer, problem } }) =>
       answer === 'impossible' ? [`${target.name} cannot download ${problem}`] : [],
     );
-    const delayMs = DELAY_MS - (payloadsWatchedMs ?? 0);
+    const delayMs = delayOf(policy) - (payloadsWatchedMs ?? 0);
     if (texts.length > 0 && delayMs > 0) {
-      const ends =
-        'every agent that was asked can download the files; after 5 min, the nodes start anyway. Fix the server, the network path to it, or the plan; agents check again every minute';
+      const until = formatDuration(delayOf(policy));
+      const ends = `every agent that was asked can download the files; after ${until} (payloads.problemTimeout of an UpgradePolicy), the nodes start anyway. Fix the server, the network path to it, or the plan; agents check again every minute`;
       return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: delayMs });
     }
     const silent = checked.filter(

@@ -330,7 +330,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   DownloadsUnchecked: { ends: 'the agents have answered, or after 10 s' },
   DownloadImpossible: {
-    act: 'correct the URL in the plan, or repair the server or the network path to it; after 5 min the nodes start anyway',
+    act: 'correct the URL in the plan, or repair the server or the network path to it; after `payloads.problemTimeout` of the policy (5m by default) the nodes start anyway',
   },
   HostUnfit: { act: 'repair the hosts as the message says, or take them out of the plan' },
   Unverified: {

@@ -246,6 +246,8 @@ describe('times', () => {
 
   test('agents get the policy, and use their flags for the rest', () => {
     expect(read({}).agent).toEqual({});
+    expect(read({ payloads: { problemTimeout: '0s' } }).downloadProblemMs).toBe(0);
+    expect(read({ payloads: { problemTimeout: '1h' } }).downloadProblemMs).toBe(3_600_000);
     expect(read({ soak: '0s' }).agent).toEqual({ soakMs: 0 });
     expect(read({ etcdSnapshot: {} }).agent).toEqual({ etcdSnapshot: {} });
     expect(

@@ -73,7 +73,7 @@ function policyOf(
   complain: Complain,
 ): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, settleMs, agent: agentTimes } = timesOf(spec, complain);
-  const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
+  const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec, complain);
   const hooks = spec.hooks && hooksIn(spec.hooks, complain, spec.drain?.enabled !== false);
   const waits = drainWaitsOf(spec.drain ?? {}, stepDeadlines.drain, complain);
   const drain = drainOf(spec.drain ?? {}, waits, complain);
@@ -264,7 +264,7 @@ function snapshotRulesOf({ etcdSnapshot }: UpgradePolicySpec, complain: Complain
   return defined({ ...rules, certificate: certificate?.trim() }) as AgentSnapshot;
 }
 
-function payloadRulesOf({ payloads = {} }: UpgradePolicySpec) {
+function payloadRulesOf({ payloads = {} }: UpgradePolicySpec, complain: Complain) {
   const {
     requireSha256 = DEFAULT_POLICY.requireSha256,
     requireHttps = DEFAULT_POLICY.requireHttps,
@@ -272,7 +272,12 @@ function payloadRulesOf({ payloads = {} }: UpgradePolicySpec) {
   const diskReserveBytes =
     payloads.diskReserveMiB === undefined ? undefined : payloads.diskReserveMiB * 1024 * 1024;
   const agent: AgentPolicy = defined({ requireHttps: requireHttps || undefined, diskReserveBytes });
-  return { requireSha256, requireHttps, agent };
+  const downloadProblemMs = readTimeOrZero(
+    'payloads.problemTimeout',
+    payloads.problemTimeout,
+    complain,
+  );
+  return { requireSha256, requireHttps, agent, ...defined({ downloadProblemMs }) };
 }
 
 function limitOf(value: number | string): NodeLimit {

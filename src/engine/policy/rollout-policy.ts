@@ -178,6 +178,11 @@ export interface RolloutPolicy extends Timetable {
   readonly countsVirtual?: boolean;
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
+  /**
+   * Milliseconds for which a plan waits before its first node if agents report that they cannot download its files;
+   * undefined for the default.
+   */
+  readonly downloadProblemMs?: number;
   /** True if only nodes with Refit's own agent may start. */
   readonly requireAgent: boolean;
   /** True if an edit of a plan that has ended starts a new rollout. */
