@@ -194,6 +194,7 @@ const EVERYTHING: Complete<StatusJson> = {
       rollBack: '',
       rollsBackRun: '',
       goesBack: true,
+      leavesOutGone: true,
       updateConfig: '',
       stages: [
         {

@@ -82,6 +82,7 @@ const PLAN_FIELDS = {
   silencing: true,
   unseen: true,
   wayBack: true,
+  leavesOutGone: true,
 } as const satisfies Readonly<Record<keyof PlanJson, true>>;
 
 const STAGE_FIELDS = {

@@ -360,6 +360,12 @@ export const upgradePolicySpecSchema = object(
       'Wait',
       'Finish',
     ),
+    goneNodes: choice(
+      'What happens at the turn of a worker whose Node was deleted after the plan began. `End`, the default: the plan ends, as in the original. `Skip`: the plan ' +
+        'goes on without this worker, and names it at its end. The plan always ends if a controller is missing.',
+      'End',
+      'Skip',
+    ),
     newNodes: choice(
       'What happens to nodes that match a k0s Plan, but join after it began. `Leave`, the default: the Plan does not upgrade them, as in the original. `Include`: the Plan ' +
         'upgrades joining workers, too, but never a joining controller. Plans of Rancher upgrade all joining nodes.',

@@ -158,6 +158,8 @@ export interface PlanJson
   /** True for an open plan that no leader carries out now. */
   readonly leaderless?: boolean | undefined;
   readonly abort?: string | undefined;
+  /** True if the plan goes on without workers whose Nodes were deleted. */
+  readonly leavesOutGone?: boolean | undefined;
   /** The nodes that stay cordoned, because Refit removes only its own cordons. */
   readonly cordoned?: readonly Cordoned[] | undefined;
   /** What people decided about the run, one sentence each. */
@@ -280,6 +282,7 @@ export function planJson(reading: PlanReading, beside: BesideReading): PlanWithS
     timeZone: controls.timeZone,
     paused: controls.paused,
     abort: controls.abort,
+    leavesOutGone: controls.leavesOutGone || undefined,
     cordoned: unlessEmpty(findings.cordoned),
     decided: isOver ? undefined : unlessEmpty(decidedSentences(reading.decided())),
     // An ended plan has no warnings, because warnings are about its future, such as another plan for the same nodes.

@@ -23,7 +23,11 @@ const NOW = T0 + 10 * MINUTE;
 const LOOK = { hasColours: false, size: () => ({ columns: 200, rows: 24 }) };
 const update = buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } });
 
-async function look(state: string, present: readonly string[]): Promise<ShownStatus> {
+async function look(
+  state: string,
+  present: readonly string[],
+  policy?: UpgradePolicySpec,
+): Promise<ShownStatus> {
   const states = { w1: 'SignalSent', w2: 'SignalPending', w3: 'SignalPending' };
   const plan = buildPlan(
     { commands: [{ k0supdate: update }] },
@@ -34,6 +38,9 @@ async function look(state: string, present: readonly string[]): Promise<ShownSta
     [],
     present.map((name) => buildNode(name)),
     NOW,
+    policy === undefined
+      ? buildViewParts()
+      : buildViewParts({}, [buildUpgradePolicy('nightly', policy)]),
   );
   return { leader: { state: 'held', holder: 'abc', since: later(0) }, plans };
 }
@@ -65,6 +72,15 @@ test.each<[readonly string[], string, string]>([
     expect(ofNode).not.toMatch(/among the next to start|other nodes start before it/);
   },
 );
+
+test('with goneNodes: Skip, a missing worker does not end the plan, and every output says so', async () => {
+  const status = await look('SchedulableWait', ['w1', 'w3'], { goneNodes: 'Skip' });
+  expect(status.plans[0]?.leavesOutGone).toBe(true);
+  for (const text of textsOf(status, 'w2'))
+    expect(text).toContain(
+      '\n  missing w2 is not in the cluster: unless it joins again before then, the plan goes on without a missing node at its turn',
+    );
+});
 
 test.each([
   ['whose nodes are all there', 'SchedulableWait', ['w1', 'w2', 'w3']],

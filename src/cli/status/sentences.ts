@@ -235,7 +235,9 @@ export function sentenceOfSkipped({
   name,
   held,
   pinned,
-}: Pick<TargetJson, 'name' | 'held' | 'pinned'>): string {
+  gone,
+}: Pick<TargetJson, 'name' | 'held' | 'pinned' | 'gone'>): string {
+  if (gone === true) return `the plan left it out: the Node of ${name} does not exist`;
   const [hold] = held ? heldLines([{ name, ...held }]) : [];
   return `the plan left it out: ${hold ?? pinned ?? `${name} could not be drained, or was held or pinned then`}`;
 }
@@ -247,20 +249,36 @@ export function heldTargets(plan: Pick<ShownPlan, 'stages'>) {
 }
 
 /**
- * Returns a line about the targets of a running plan that wait and whose Nodes have been deleted. Without this line,
- * people would learn only at the end of the plan that it ends because of them.
+ * Returns lines about the targets of a running plan that wait and whose Nodes have been deleted. Without these lines,
+ * people would learn only at the end of the plan that it ends because of them, or leaves them out.
  */
-export function missingLines(plan: Pick<ShownPlan, 'phase' | 'reason' | 'stages'>): string[] {
+export function missingLines({
+  phase,
+  reason,
+  stages,
+  leavesOutGone,
+}: Pick<ShownPlan, 'phase' | 'reason' | 'stages' | 'leavesOutGone'>): string[] {
   // A plan that is about to end starts no target any more, and its reason says why.
-  if (plan.phase !== 'running' || plan.reason !== undefined) return [];
-  const names = targetsOf(plan).flatMap(({ name, phase, gone }) =>
-    phase === 'pending' && gone === true ? [name] : [],
+  if (phase !== 'running' || reason !== undefined) return [];
+  const missing = stages.flatMap(({ role, targets }) =>
+    targets
+      .filter((target) => target.phase === 'pending' && target.gone === true)
+      .map(({ name }) => ({ name, isLeftOut: leavesOutGone === true && role !== 'controller' })),
   );
-  const missing = [...new Set(names)];
-  if (missing.length === 0) return [];
-  const [are, join] = missing.length === 1 ? ['is', 'it joins'] : ['are', 'they join'];
+  const namesOf = (isLeftOut: boolean): string[] => [
+    ...new Set(missing.filter((each) => each.isLeftOut === isLeftOut).map(({ name }) => name)),
+  ];
   return [
-    `${listed(missing, FEW)} ${are} not in the cluster: unless ${join} again before then, the plan ends as incomplete at the turn of a missing node`,
+    ...missingLine(namesOf(false), 'the plan ends as incomplete at the turn of a missing node'),
+    ...missingLine(namesOf(true), 'the plan goes on without a missing node at its turn'),
+  ];
+}
+
+function missingLine(names: readonly string[], effect: string): string[] {
+  if (names.length === 0) return [];
+  const [are, join] = names.length === 1 ? ['is', 'it joins'] : ['are', 'they join'];
+  return [
+    `${listed(names, FEW)} ${are} not in the cluster: unless ${join} again before then, ${effect}`,
   ];
 }
 

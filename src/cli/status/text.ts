@@ -119,7 +119,9 @@ export function heldSection(plan: Pick<ShownPlan, 'stages'>): Section {
 }
 
 /** Returns the section of the targets that wait although their Nodes have been deleted. */
-export function missingSection(plan: Pick<ShownPlan, 'phase' | 'reason' | 'stages'>): Section {
+export function missingSection(
+  plan: Pick<ShownPlan, 'phase' | 'reason' | 'stages' | 'leavesOutGone'>,
+): Section {
   return { heading: 'missing', lines: sentences.missingLines(plan), style: 'yellow' };
 }
 

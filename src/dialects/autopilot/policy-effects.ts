@@ -59,6 +59,7 @@ export const policyEffects: PolicyEffects = {
   'agents.require': WORKS,
   controllersNotReady: WORKS,
   holds: WORKS,
+  goneNodes: WORKS,
   newNodes: WORKS,
   coordinate: WORKS,
   nodeConditions: WORKS,

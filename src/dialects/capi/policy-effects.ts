@@ -70,6 +70,7 @@ export const policyEffects: PolicyEffects = {
   'agents.require': WORKS,
   controllersNotReady: WORKS,
   holds: OWN_PLAN,
+  goneNodes: noEffect('Cluster API deletes a Machine together with its update'),
   newNodes: OWN_PLAN,
   coordinate: WORKS,
   nodeConditions: WORKS,

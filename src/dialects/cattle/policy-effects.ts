@@ -74,6 +74,7 @@ export const policyEffects: PolicyEffects = {
   'agents.require': NO_AGENT,
   controllersNotReady: noEffect('a Plan of Rancher asks no API server before a node starts'),
   holds: noEffect('a Plan of Rancher waits for a held node, and does not end without it'),
+  goneNodes: noEffect('a Plan of Rancher upgrades the nodes that exist'),
   newNodes: noEffect('a Plan of Rancher upgrades all joining nodes that it selects'),
   coordinate: WORKS,
   nodeConditions: WORKS,

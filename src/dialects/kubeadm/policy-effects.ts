@@ -64,6 +64,7 @@ export const policyEffects: PolicyEffects = {
   'agents.require': noEffect('no agent of k0s acts on its hosts'),
   controllersNotReady: WORKS,
   holds: WORKS,
+  goneNodes: WORKS,
   newNodes: noEffect('the manifest lists the hosts'),
   coordinate: WORKS,
   nodeConditions: WORKS,

@@ -39,7 +39,7 @@ import { FAILURES, stops, tooManyBlocked } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
 import { isAtRest, refusedState } from './evaluate-target.ts';
 import { withJoinedNodes } from './joined-targets.ts';
-import { targetsToLeaveOut } from './left-out.ts';
+import { isGoneAndLeftOut, targetsToLeaveOut } from './left-out.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
@@ -183,11 +183,14 @@ function start(assessment: Assessment, stage: Stage): Rollout {
   if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: refusedPhase(refusal), blocked: false, reason: refusal };
   const since = rfc3339(now);
+  const isLeftOut = (reason: Reason): boolean => isGoneAndLeftOut(assessment, stage, reason);
+  const stoppedState = (reason: Reason): RecordedState =>
+    isLeftOut(reason) ? 'skipped' : refusedState(reason);
   // If some targets can never start, this step records only that. A later step starts other targets.
   const moved =
     stopped.length > 0
       ? stopped.map(
-          ({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }),
+          ({ target, reason }): Target => ({ ...target, state: stoppedState(reason), since }),
         )
       : chosen.map(
           (target): Target => ({
@@ -198,7 +201,7 @@ function start(assessment: Assessment, stage: Stage): Rollout {
         );
   const started = withTargets(rollout, moved);
   const blocked = waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
-  const [first] = stopped;
+  const first = stopped.find((each) => !isLeftOut(each.reason));
   const reason = rollout.reason ?? (first && reasonAbout(first.target.name, first.reason));
   if (started === rollout && blocked === rollout.blocked) return started;
   return { ...started, blocked, reason };

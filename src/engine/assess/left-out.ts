@@ -5,6 +5,7 @@
 import { rfc3339 } from '../../util/clock.ts';
 import { isHolding, isTargetHeld } from '../gates/held-targets.ts';
 import { factsOf } from '../gates/types.ts';
+import type { Reason } from '../model/reasons.ts';
 import { inState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import type { GatedTarget } from '../schedule/slots.ts';
 import type { Assessment } from './assess.ts';
@@ -39,6 +40,19 @@ export function targetsToLeaveOut(
   return [...held, ...hopeless].map(
     ({ target }): Target => ({ ...target, state: 'skipped', since: rfc3339(now) }),
   );
+}
+
+/**
+ * Returns true if the plan goes on without a target that a gate has stopped, because the Node of this worker was deleted
+ * after the plan began.
+ */
+export function isGoneAndLeftOut(
+  { snapshot, policy }: Pick<Assessment, 'snapshot' | 'policy'>,
+  stage: Stage,
+  { code }: Pick<Reason, 'code'>,
+): boolean {
+  const isAllowed = policy.leavesOutGone === true && snapshot.abilities.canSkip;
+  return isAllowed && stage.role === 'worker' && code === 'TargetMissing';
 }
 
 function isHeldToTheEnd(assessment: Assessment, stage: Stage, target: Target): boolean {

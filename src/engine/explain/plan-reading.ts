@@ -127,6 +127,8 @@ export interface ControlsReading {
   readonly paused: 'plan' | 'policy' | undefined;
   /** Why the plan was aborted; undefined if it was not. */
   readonly abort: string | undefined;
+  /** True if the plan goes on without workers whose Nodes were deleted. */
+  readonly leavesOutGone: boolean;
 }
 
 /** What checks, hooks and targets have told about the run so far. */
@@ -253,13 +255,17 @@ function identityOf(rollout: Rollout, present: number | undefined): PlanIdentity
   };
 }
 
-function controlsIn({ plan: { controls } }: Snapshot, policy: RolloutPolicy): ControlsReading {
+function controlsIn(
+  { plan: { controls }, abilities }: Snapshot,
+  policy: RolloutPolicy,
+): ControlsReading {
   const pausedBy = policy.paused ? 'policy' : undefined;
   return {
     policy: policy.name,
     timeZone: zoneOf([...policy.windows, ...(policy.planWindows ?? [])]),
     paused: controls.paused ? 'plan' : pausedBy,
     abort: controls.abort,
+    leavesOutGone: policy.leavesOutGone === true && abilities.canSkip,
   };
 }
 

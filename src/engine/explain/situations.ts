@@ -217,7 +217,8 @@ function failedNodes(failed: readonly SituatedTarget[]): FailedNodes {
 /** An aborted plan starts no target any more, and a plan that starts again starts also those that it left out. */
 function leftOutSituations({ abort, startsAgain, targets, phase }: SituationFacts): Situation[] {
   if (abort !== undefined || startsAgain) return [];
-  const skipped = targets.filter((target) => target.phase === 'skipped');
+  // A target whose Node was deleted cannot be tried again.
+  const skipped = targets.filter((target) => target.phase === 'skipped' && target.exists);
   // A retry of a pinned target alone would only leave it out once more.
   const pinned = skipped.filter((target) => target.pinned !== undefined);
   const others = skipped.filter((target) => target.pinned === undefined);

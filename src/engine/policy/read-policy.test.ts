@@ -43,6 +43,7 @@ test('a policy with every field is read with the value of each field', () => {
     agents: { require: 'Refit' },
     controllersNotReady: 'End',
     edits: { afterEnd: 'Restart', whileRunning: 'Ignore' },
+    goneNodes: 'Skip',
     newNodes: 'Include',
     versions: { allow: ['Downgrade'] },
     virtualNodes: 'Count',
@@ -92,6 +93,7 @@ test('a policy with every field is read with the value of each field', () => {
     restartsEdited: true,
     ignoresEdits: true,
     includesNew: true,
+    leavesOutGone: true,
     endsNotReady: true,
     agent: {
       soakMs: 30 * SECOND,

@@ -114,6 +114,7 @@ function policyOf(
     ...(spec.nodeConditions === true ? { nodeConditions: true } : {}),
     ...(spec.newNodes === 'Include' ? { includesNew: true } : {}),
     ...(spec.holds === 'Finish' ? { leavesOutHeld: true } : {}),
+    ...(spec.goneNodes === 'Skip' ? { leavesOutGone: true } : {}),
     prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,
     agent: { ...agentTimes, ...agentRules, ...agentDrainOf(drain, drainMs) },
   };

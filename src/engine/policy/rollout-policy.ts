@@ -196,6 +196,8 @@ export interface RolloutPolicy extends Timetable {
   readonly endsNotReady?: boolean;
   /** True if the rollout ends without the workers that people hold or pin to another version. Otherwise it waits for them. */
   readonly leavesOutHeld?: boolean;
+  /** True if a plan goes on without the workers whose Nodes were deleted after it began. */
+  readonly leavesOutGone?: boolean;
   /** True if workers that join after the rollout began are added to the running rollout. */
   readonly includesNew?: boolean;
   /** True if a running rollout uses the spec with which it started, even after an edit. */
