@@ -1,12 +1,13 @@
 /**
- * Tests on a real API server what a k0s Plan does with nodes that join while it runs: `newNodes` of a policy, and the
- * messages that users read.
+ * Tests on a real API server what a k0s Plan does with nodes that join or leave while it runs: `newNodes` and `goneNodes` of
+ * a policy, and the messages that users read.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { events, nodes } from '../../src/kube/resources.ts';
-import { selected } from '../support/builders/plans.ts';
+import { listed, selected } from '../support/builders/plans.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
@@ -100,3 +101,37 @@ test('with newNodes: Include, it becomes a target of the Plan, which ends with i
     'taken-w2': 'SignalCompleted',
   });
 });
+
+test.each<[string, UpgradePolicySpec, string, string, string]>([
+  ['by default, the Plan ends', {}, 'gone', 'IncompleteTargets', 'SignalPending'],
+  [
+    'with goneNodes: Skip, the Plan goes on and ends without it',
+    { goneNodes: 'Skip' },
+    'skip',
+    'Completed',
+    'SignalCompleted',
+  ],
+])(
+  'a worker that is deleted before its turn is told at once: %s',
+  async (_name, spec, pool, state, ofLast) => {
+    await admin.create(upgradePolicies, buildUpgradePolicy(POLICY, spec));
+    onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
+    const [first, lost, last] = [`${pool}-w1`, `${pool}-w2`, `${pool}-w3`] as const;
+    await using puppets = await joining(pool, first, lost, last);
+    await puppets.plan(1, { targets: { workers: listed(first, lost, last) } });
+    await puppets.until(async () => expect(await puppets.signal(first)).toBeDefined());
+    await admin.delete(nodes, lost);
+    await puppets.until(async () =>
+      expect((await outputOf('status')).replaceAll(/\s+/g, ' ')).toContain(
+        `${lost} is not in the cluster: unless it joins again before then, the plan`,
+      ),
+    );
+    await puppets.says(first, 'Completed');
+    if (state === 'Completed') {
+      await puppets.until(async () => expect(await puppets.signal(last)).toBeDefined());
+      await puppets.says(last, 'Completed');
+    }
+    expect((await puppets.end()).state).toBe(state);
+    expect(await puppets.recorded()).toMatchObject({ [first]: 'SignalCompleted', [last]: ofLast });
+  },
+);

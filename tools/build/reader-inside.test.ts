@@ -14,5 +14,7 @@ test('the program of the reader is one text, which loads only modules of Node an
   const workerData = { text: '', place: 'the text', mostPlans: 1, longestAnswer: 1000 };
   const worker = new Worker(code, { eval: true, workerData, execArgv: [], env: {} });
   const [answer] = (await once(worker, 'message')) as [string];
-  expect(JSON.parse(answer)).toEqual({ problems: [expect.stringMatching(/is empty or has only comments, expected/)] });
+  expect(JSON.parse(answer)).toEqual({
+    problems: [expect.stringMatching(/is empty or has only comments, expected/)],
+  });
 });
