@@ -42,6 +42,24 @@ const PARTS: Readonly<Record<string, Part>> = {
     ],
     tests: ENGINE_TESTS,
   },
+  /** What people are told about a plan. The tests of the commands check it, too. */
+  readings: {
+    least: 0,
+    code: [
+      'src/engine/explain/*-reading.ts',
+      'src/engine/explain/{inspect,next-targets,progress,run-snapshots,run-times,run-versions,shown-waits}.ts',
+    ],
+    tests: [
+      ...ENGINE_TESTS,
+      'src/engine/report/*.test.ts',
+      'src/cli/{status,why,history,report,preview,advice}/*.test.ts',
+    ],
+  },
+  report: {
+    least: 0,
+    code: ['src/engine/report'],
+    tests: ['src/engine/report/*.test.ts', 'src/engine/loop*.test.ts'],
+  },
   gates: { least: 98, code: ['src/engine/gates'], tests: ENGINE_TESTS },
   schedule: { least: 97, code: ['src/engine/schedule'], tests: ENGINE_TESTS },
   act: {

@@ -52,6 +52,25 @@ async function rowsOf(
 /** Of the large clusters, only each n-th different rendering is made and judged. With all of them, a run takes many hours. */
 const LARGE_SAMPLE = 40;
 
+/** The large clusters whose visit takes longer than a few minutes each. The page says that they are left out. */
+const LARGEST: ReadonlySet<string> = new Set([
+  '3 controllers, 4 workers',
+  '3 controllers, 4 workers, 1 crash per node',
+  '3 controllers, 4 workers, 2 at once, 1 crash per node',
+  '3 controllers, 4 workers, 2 at once, 1 crash per node, each worker agent cordons its Node',
+  '3 controllers, 4 workers, the plan is aborted, 1 crash per node',
+  '3 workers, 2 at once',
+  '2 workers, the plan is replaced',
+  '1 worker, the new service never answers, the plan is replaced',
+  '3 workers, the new service never answers on 1 of them, 2 at once',
+  '1 worker, retried after its new service never answered, the plan is paused and aborted',
+  '2 workers, the new service never answers on 1 of them, this worker is retried, the plan is aborted, 2 at once',
+  "1 worker, k0s's own agent also runs, 2 faults",
+  "2 workers, the leader requests downloads before their turn, k0s's own agent runs only in the new version, 2 faults",
+  "2 workers, the leader requests downloads before their turn, k0s's own agent also runs",
+  '2 workers, each node has a deadline and may lose its power permanently',
+]);
+
 /** The rows of each table, by the name of the table. */
 const TABLES: Readonly<Record<string, () => readonly string[] | Promise<readonly string[]>>> = {
   'told-invariants': toldInvariantRows,
@@ -64,7 +83,10 @@ const TABLES: Readonly<Record<string, () => readonly string[] | Promise<readonly
   'told-model-states': async () =>
     await rowsOf(CONFIGURATIONS, async (configuration) => await visitModel(configuration)),
   'told-large-model-states': async () =>
-    await rowsOf(LARGE, async (configuration) => await visitModel(configuration, LARGE_SAMPLE)),
+    await rowsOf(
+      LARGE.filter(({ name }) => !LARGEST.has(name)),
+      async (configuration) => await visitModel(configuration, LARGE_SAMPLE),
+    ),
 };
 
 // The names of tables as arguments write only these tables, because the large ones take an hour.

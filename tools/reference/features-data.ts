@@ -77,7 +77,7 @@ export const FEATURES: readonly FeatureGroup[] = [
           `${T}/new-nodes.test.ts`,
           'src/engine/assess/joined-targets.test.ts',
         ],
-        'Plans of Rancher take them; a Plan of k0s takes workers with `newNodes: Include`',
+        'Plans of Rancher take them; a Plan of k0s takes workers with `newNodes: Include`, and goes on without deleted ones with `goneNodes: Skip`',
       ),
       yes(
         'Another version for single nodes',
