@@ -213,6 +213,19 @@ test.each<[string, Control, Situation, PlanChange | string]>([
       said: [`${PLAN} continues.`, 'w4 is held by ann (ends with refit unhold w4).'],
     },
   ],
+  [
+    'resume what has only a node left that was deleted',
+    resume,
+    {
+      states: { w1: 'SignalCompleted', w2: 'SignalCompleted', w3: 'SignalCompleted' },
+      gone: 'w4',
+      controls: PAUSED,
+    },
+    {
+      annotations: { [PAUSE_ANNOTATION]: null },
+      said: [`${PLAN} continues.`, 'Now no node starts: w4 does not exist as a worker.'],
+    },
+  ],
   ['resume what is over', resume, OVER, `${PLAN} is done: nothing is left to resume`],
   [
     'resume what is over and was paused: the pause is taken off',

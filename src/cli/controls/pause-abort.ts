@@ -18,7 +18,7 @@ import { listed } from '../../util/phrases.ts';
 import { toDo } from '../advice/advice.ts';
 import { shownAt } from '../status/observe.ts';
 import { shownRefOf } from '../status/plan-names.ts';
-import { heldLines, heldTargets, isMoving } from '../status/sentences.ts';
+import { heldLines, heldTargets, isMoving, missingLines } from '../status/sentences.ts';
 import type { SessionParts } from '../status/status-session.ts';
 import { stateOf, titleOf } from '../status/text.ts';
 import { nameOfUser } from '../user-name.ts';
@@ -68,7 +68,8 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
     return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const controls = { ...snapshot.plan.controls, paused: false };
   const resumed = { ...snapshot, plan: { ...snapshot.plan, controls } };
-  const { next, waits, stages } = shownAt({ ...plan, snapshot: resumed }, now);
+  const shown = shownAt({ ...plan, snapshot: resumed }, now);
+  const { next, waits, stages } = shown;
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
   const ends = waits.find(
@@ -76,7 +77,12 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   )?.ends;
   const when = ends === undefined ? '.' : `, when ${ends}.`;
   const held = heldLines(heldTargets({ stages })).map((line) => `${line}.`);
-  const nobody = held.length === 0 ? [`Now ${none}.`, ...advice] : [...held, ...advice];
+  const missing = missingLines(shown).map((line) => `${line}.`);
+  // If the plan is about to end, its reason says why no node starts, such as a node that was deleted.
+  const ending = advice.length === 0 && shown.reason !== undefined ? `: ${shown.reason}` : '';
+  const noneNow = ending === '' ? `Now ${none}.` : `Now no node starts${ending}.`;
+  const kept = [...held, ...missing];
+  const nobody = kept.length === 0 ? [noneNow, ...advice] : [...kept, ...advice];
   const then = next.length === 0 ? nobody : [`Next: ${listed(next)}${when}`];
   return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, ...then] };
 }
