@@ -20,7 +20,7 @@ test('the demonstration of K3s upgrades one server at a time, and no agent befor
   const { stdout } = await run(process.execPath, [START, '--dialect', 'cattle']);
   const lines = stdout.split('\n');
   const changes = lines.flatMap((line) => {
-    const [, node = '', state = ''] = / worker (server\d) (Running|done)$/.exec(line) ?? [];
+    const [, node = '', state = ''] = / node (server\d) (Running|done)$/.exec(line) ?? [];
     return node === '' ? [] : [{ node, state }];
   });
   let running = new Set<string>();
@@ -31,7 +31,7 @@ test('the demonstration of K3s upgrades one server at a time, and no agent befor
   }
   expect(new Set(changes.map(({ node }) => node)).size).toBe(3);
   const servers = lines.findIndex((line) => line.endsWith('k3s-server is done'));
-  const agents = lines.findIndex((line) => / worker agent\d done$/.test(line));
+  const agents = lines.findIndex((line) => / node agent\d done$/.test(line));
   expect(servers).toBeGreaterThan(0);
   expect(agents).toBeGreaterThan(servers);
 });

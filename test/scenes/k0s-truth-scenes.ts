@@ -177,4 +177,17 @@ export const K0S_TRUTH_SCENES: readonly Scene[] = [
     },
     about: ['w1', 'w2'],
   }),
+  scene('a worker is deleted before its turn, and the policy lets the plan go on without it', {
+    hosts: [1, 3],
+    policy: { goneNodes: 'Skip' },
+    update: { targets: { workers: ONE_BY_ONE } },
+    play: async (stage) => {
+      await stage.wait(5);
+      await stage.client.delete(nodes, 'w2');
+      await stage.wait(5);
+      await stage.refit('status');
+      await stage.wait(180);
+    },
+    about: ['w2'],
+  }),
 ];
