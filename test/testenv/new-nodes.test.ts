@@ -116,7 +116,9 @@ test.each<[string, UpgradePolicySpec, string, string, string]>([
   async (_name, spec, pool, state, ofLast) => {
     await admin.create(upgradePolicies, buildUpgradePolicy(POLICY, spec));
     onTestFinished(async () => await admin.delete(upgradePolicies, POLICY));
-    const [first, lost, last] = [`${pool}-w1`, `${pool}-w2`, `${pool}-w3`] as const;
+    const first = `${pool}-w1`;
+    const lost = `${pool}-w2`;
+    const last = `${pool}-w3`;
     await using puppets = await joining(pool, first, lost, last);
     await puppets.plan(1, { targets: { workers: listed(first, lost, last) } });
     await puppets.until(async () => expect(await puppets.signal(first)).toBeDefined());
