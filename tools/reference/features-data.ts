@@ -91,8 +91,8 @@ export const FEATURES: readonly FeatureGroup[] = [
     features: [
       yes(
         'Control plane before workers',
-        [`${T}/plan.test.ts`, `${T}/cattle-suite-policy.test.ts`],
-        'Plans of Rancher: with a policy',
+        [`${T}/plan.test.ts`, `${T}/cattle-versions.test.ts`, `${T}/cattle-suite-policy.test.ts`],
+        'Plans of Rancher: if they install K3s or RKE2; other images with a policy',
       ),
       yes('Control plane one at a time, with quorum', [
         `${T}/autopilot/quorum.test.ts`,
@@ -140,8 +140,8 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('All API servers are ready', [`${T}/autopilot/quorum.test.ts`]),
       yes(
         'Node is Ready at the right version before the next starts',
-        [`${T}/autopilot/silent-kubelet.test.ts`],
-        'Plans of Rancher: Ready only',
+        [`${T}/autopilot/silent-kubelet.test.ts`, `${T}/cattle-versions.test.ts`],
+        'Plans of Rancher: if they install K3s or RKE2; other images: Ready only',
       ),
       yes(
         'Evictions respect disruption budgets',
