@@ -1,6 +1,11 @@
 /** Sequences with a Plan of Rancher for two servers, whose Jobs may never end or fail. */
 import { cattlePlans } from '../../../src/api/kinds.ts';
-import { ROLLS_BACK_ANNOTATION } from '../../../src/engine/model/earlier-versions.ts';
+import { CONTROL_PREFIX } from '../../../src/dialects/cattle/plan/names.ts';
+import { controlKey } from '../../../src/engine/model/controls.ts';
+import {
+  ROLLS_BACK_ANNOTATION,
+  ROLLS_BACK_TO_ANNOTATION,
+} from '../../../src/engine/model/earlier-versions.ts';
 import { ifFound } from '../../../src/kube/status-error.ts';
 import {
   createRancherCluster,
@@ -39,24 +44,29 @@ async function open(scenery: Scenery): Promise<void> {
   await stage.create(cattlePlans, k3sPlan('server'));
 }
 
-/** The hashes with which each plan was resolved. Each of them is a run. */
-const HASHES = new WeakMap<Scenery, Map<string, Set<string>>>();
+/** Annotations of a Plan of Rancher that other software reads, too, have the prefix of its own. */
+const ROLLS_BACK = controlKey(ROLLS_BACK_ANNOTATION, CONTROL_PREFIX);
+const ROLLS_BACK_TO = controlKey(ROLLS_BACK_TO_ANNOTATION, CONTROL_PREFIX);
+
+/** The last hash with which each plan was resolved. Each new hash begins a run, also one that the plan had before. */
+const HASHES = new WeakMap<Scenery, Map<string, string>>();
 
 async function witness(scenery: Scenery): Promise<void> {
   const { stage, truth } = scenery;
   const now = stage.clock.now();
   truth.noticeUpgrades(now);
-  const hashes = HASHES.get(scenery) ?? new Map<string, Set<string>>();
+  const hashes = HASHES.get(scenery) ?? new Map<string, string>();
   HASHES.set(scenery, hashes);
-  for (const { metadata, status } of (await stage.client.listAll(cattlePlans)).items) {
+  for (const { metadata, spec, status } of (await stage.client.listAll(cattlePlans)).items) {
     const { uid = '', annotations = {} } = metadata;
-    if (annotations[ROLLS_BACK_ANNOTATION] !== undefined && !truth.rollBacks.has(uid))
+    if (annotations[ROLLS_BACK] !== undefined && !truth.rollBacks.has(uid))
       truth.rollBacks.set(uid, now);
+    // An edit to another version ends the roll-back.
+    if (spec?.version !== annotations[ROLLS_BACK_TO]) truth.rollBacks.delete(uid);
     const hash = status?.latestHash;
-    if (!hash) continue;
-    const known = (hashes.get(uid) ?? new Set<string>()).add(hash);
-    hashes.set(uid, known);
-    truth.admitted.set(uid, known.size);
+    if (!hash || hashes.get(uid) === hash) continue;
+    hashes.set(uid, hash);
+    truth.admitted.set(uid, (truth.admitted.get(uid) ?? 0) + 1);
   }
 }
 
@@ -72,6 +82,8 @@ function edit(name: string, spec: Parameters<typeof k3sPlan>[1]): Operation {
 }
 
 const BY_HAND = 'v1.36.4+k3s1';
+/** An image that can install an older version, which the image of a K3s Plan refuses. */
+const ANY_K3S = 'registry.example.com/any-k3s';
 
 const OPERATIONS: readonly Operation[] = [
   command('pause', 'pause', '--plan', PLAN),
@@ -83,7 +95,7 @@ const OPERATIONS: readonly Operation[] = [
   command('retry the skipped', 'retry', '--skipped', '--plan', PLAN),
   command('approve wave 2', 'approve', PLAN, '--wave', '2'),
   command('accept the check', 'accept', '--plan', PLAN, '--check', 'shop', '--reason', 'known'),
-  command('roll back', 'rollback', PLAN, '--reason', 'bad', '--yes'),
+  command('roll back', 'rollback', PLAN, '--image', ANY_K3S, '--reason', 'bad', '--yes'),
   ...crewOperations(SERVERS),
   ...policyOperations('s1'),
   edit('the version is edited', { version: 'v1.36.4+k3s1' }),
@@ -109,10 +121,11 @@ const OPERATIONS: readonly Operation[] = [
 
 export const RANCHER_LAB: Lab = {
   dialect: 'cattle',
-  seeds: [1],
+  hasRollBacks: true,
+  seeds: [1, 25],
   open,
   witness,
-  meanings: { IMAGE: 'registry.example.com/any-k3s' },
+  meanings: { IMAGE: ANY_K3S },
   annotate: async ({ stage }, annotations) => {
     const options = { ...FLAGS, type: 'merge' } as const;
     await stage.client.patch(cattlePlans, NAME, { metadata: { annotations } }, options);
