@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { WHOLE } from '../support/whole.ts';
 import { ALL_LABS } from './labs/all.ts';
+import { readTruthPage } from './model-page.ts';
 import { PLANTED } from './planted-untruths.ts';
 import { type Played, play, printUntruth, sequenceOf, shorten } from './sequence.ts';
 
@@ -35,4 +36,14 @@ describe.each(ALL_LABS)('$dialect', (lab) => {
     const found = new Set([...played.values()].flatMap((each) => [...each.found]));
     expect(found).toContain(name);
   });
+});
+
+test('docs/internals/truth.md tells how many seeds, operations and renderings npm test plays', () => {
+  const lengths = ALL_LABS.flatMap((lab) => lab.seeds.map((seed) => sequenceOf(lab, seed).length));
+  const operations = lengths.reduce((sum, length) => sum + length, 0);
+  // The surfaces are also read when the plan begins and when the world is at rest.
+  const renderings = operations + 2 * lengths.length;
+  expect(readTruthPage()).toContain(
+    `${lengths.length} seeds with ${operations} operations and ${renderings} renderings`,
+  );
 });
