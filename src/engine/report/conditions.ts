@@ -1,4 +1,5 @@
 /** Writes the conditions of plans whose status has no field for them. These conditions are kept in an annotation. */
+
 import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
@@ -11,6 +12,7 @@ import type { Wait } from '../model/decision.ts';
 import type { ReasonCode, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { runIdOn, withRunId } from '../model/runs.ts';
+import { isOpenPlan } from '../model/shown-phases.ts';
 import {
   CONDITIONS_ANNOTATION,
   conditionsIn,
@@ -41,7 +43,7 @@ export function conditionsOf(
   known: Conditions,
   now: number,
 ): Conditions {
-  const over = phase !== 'new' && phase !== 'running';
+  const over = !isOpenPlan({ phase });
   // A rollout that is over has no waits any more.
   const wait = over ? undefined : holdingOf(waits, now);
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
@@ -75,7 +77,7 @@ function messageOf(
   waits: readonly Wait[],
   now: number,
 ): string | undefined {
-  const isOver = phase !== 'new' && phase !== 'running';
+  const isOver = !isOpenPlan({ phase });
   const message = isOver ? reason?.message : (holdingOf(waits, now)?.reason ?? reason)?.message;
   return message && `${printable(message)} (refit why)`;
 }
@@ -117,7 +119,7 @@ export async function writeConditions(
 ) {
   const { dialect, client, ownWrites, abort, onEvent, writtenAt, now } = writing;
   const known = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
-  const isOver = rollout.phase !== 'new' && rollout.phase !== 'running';
+  const isOver = !isOpenPlan(rollout);
   const { generation: present } = plan.metadata;
   const ofEnd = rollout.generation ?? generationOfEnd(plan) ?? present;
   const generation = isOver ? ofEnd : present;

@@ -170,7 +170,7 @@ function ownConditions(
   const cause = FAILURE_REASONS.has(why) ? why : known;
   if (failed.length > 0) add(FAILED_TYPE, cause, failuresText(failed, plan));
   // When a rollout has ended, it does not wait for anything any more.
-  const isOver = phase !== 'new' && phase !== 'running';
+  const isOver = !isOpenPlan({ phase });
   if (blocked && !isOver) add(WAITING_TYPE, gate, waits);
   if (isAborted) add(ABORTED_TYPE, 'Aborted', reason.message);
   const told = versionCondition(plan, rollout.stages[0]?.version ?? '', versions);
