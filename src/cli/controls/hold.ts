@@ -48,7 +48,7 @@ interface Holdable {
  * node does not exist.
  */
 export async function hold(named: string, flags: HoldFlags, parts: SessionParts): Promise<void> {
-  const { abort, clock, output, modules } = parts;
+  const { abort, clock, output } = parts;
   const now = clock.now();
   const until = endOf(flags, now);
   using client = await connect(flags, 'refit-control');
@@ -71,8 +71,7 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
     before !== undefined && isHeld(before, now)
       ? [`This replaces the hold ${holdText(named, before)}.`]
       : [];
-  const lease = leaseOf(modules);
-  const notes = otherLeaderLines(await askLeader({ client, abort, lease }, now), now);
+  const notes = await otherLeader(client, parts, now);
   write(output, [...notes, heldLine(named, value), ...replaced, ...dryRunLines(flags)]);
 }
 
@@ -82,7 +81,7 @@ export async function unhold(
   flags: ControlFlags,
   parts: SessionParts,
 ): Promise<void> {
-  const { abort, clock, output, modules } = parts;
+  const { abort, clock, output } = parts;
   const now = clock.now();
   using client = await connect(flags, 'refit-control');
   const found = await findHoldables(client, named, abort);
@@ -96,9 +95,18 @@ export async function unhold(
   const said = wasHeld
     ? `${named} is not held any more: plans may start on it.`
     : `${named} was not held.`;
-  const lease = leaseOf(modules);
-  const notes = otherLeaderLines(await askLeader({ client, abort, lease }, now), now);
+  const notes = await otherLeader(client, parts, now);
   write(output, [...notes, said, ...dryRunLines(flags)]);
+}
+
+/** Resolves with what the user must know about a leader that ignores holds. */
+async function otherLeader(
+  client: KubeClient,
+  { abort, modules }: SessionParts,
+  now: number,
+): Promise<string[]> {
+  const leader = await askLeader({ client, abort, lease: leaseOf(modules) }, now);
+  return otherLeaderLines(leader, now);
 }
 
 function hasHold({ metadata: { annotations = {} } }: KubeObject): boolean {

@@ -79,10 +79,10 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const held = heldLines(heldTargets({ stages })).map((line) => `${line}.`);
   const missing = missingLines(shown).map((line) => `${line}.`);
   // If the plan is about to end, its reason says why no node starts, such as a node that was deleted.
-  const ending = advice.length === 0 && shown.reason !== undefined ? `: ${shown.reason}` : '';
-  const noneNow = ending === '' ? `Now ${none}.` : `Now no node starts${ending}.`;
+  const isEnding = advice.length === 0 && shown.reason !== undefined;
+  const noneNow = isEnding ? `Now no node starts: ${shown.reason}.` : `Now ${none}.`;
   const kept = [...held, ...missing];
-  const nobody = kept.length === 0 ? [noneNow, ...advice] : [...kept, ...advice];
+  const nobody = [...(kept.length === 0 ? [noneNow] : kept), ...advice];
   const then = next.length === 0 ? nobody : [`Next: ${listed(next)}${when}`];
   return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, ...then] };
 }

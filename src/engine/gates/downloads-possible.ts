@@ -4,7 +4,6 @@
  */
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listedSentences } from '../../util/phrases.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /**
@@ -13,17 +12,10 @@ import { type Gate, PASS, wait } from './types.ts';
  */
 const PATIENCE_MS = 10_000;
 /**
- * Milliseconds for which a reported problem delays the plan, so that people can fix it. After this time the nodes start nevertheless, and
- * each node succeeds or fails by itself.
+ * Milliseconds for which a reported problem delays the plan unless its policy says otherwise, so that people can fix it.
+ * After this time the nodes start nevertheless, and each node succeeds or fails by itself.
  */
 const DELAY_MS = 300_000;
-
-/** Returns for how many milliseconds a reported problem delays the plan. */
-function delayOf({
-  downloadProblemMs = DELAY_MS,
-}: Pick<RolloutPolicy, 'downloadProblemMs'>): number {
-  return downloadProblemMs;
-}
 
 export const downloadsPossible: Gate = {
   name: 'downloads-possible',
@@ -32,9 +24,10 @@ export const downloadsPossible: Gate = {
     const texts = checked.flatMap(({ target, downloads: { answer, problem } }) =>
       answer === 'impossible' ? [`${target.name} cannot download ${problem}`] : [],
     );
-    const delayMs = delayOf(policy) - (payloadsWatchedMs ?? 0);
+    const { downloadProblemMs = DELAY_MS } = policy;
+    const delayMs = downloadProblemMs - (payloadsWatchedMs ?? 0);
     if (texts.length > 0 && delayMs > 0) {
-      const until = formatDuration(delayOf(policy));
+      const until = formatDuration(downloadProblemMs);
       const ends = `every agent that was asked can download the files; after ${until} (payloads.problemTimeout of an UpgradePolicy), the nodes start anyway. Fix the server, the network path to it, or the plan; agents check again every minute`;
       return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: delayMs });
     }
