@@ -96,7 +96,7 @@ export function presenceOf(
   };
 }
 
-function nodeLease(name: string) {
+export function nodeLease(name: string) {
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',

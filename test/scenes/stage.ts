@@ -50,6 +50,17 @@ export interface RunningActor {
   readonly stop?: () => Promise<void>;
 }
 
+interface StageParts {
+  readonly directory: string;
+  readonly commands: readonly CommandSpec[];
+  /** The number of the last uid. */
+  readonly uids: { readonly last: number };
+}
+
+function uidNumber(number: number): string {
+  return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+}
+
 export class Stage implements AsyncDisposable {
   readonly clock = new FakeClock(T0);
   readonly client: KubeClient;
@@ -60,6 +71,7 @@ export class Stage implements AsyncDisposable {
   readonly #server: ApiServer;
   readonly #directory: string;
   readonly #commands: readonly CommandSpec[];
+  readonly #uids: { readonly last: number };
   readonly #actors: RunningActor[] = [];
   /** What the scene has shown, in this order. */
   readonly #shown: string[] = [];
@@ -67,12 +79,13 @@ export class Stage implements AsyncDisposable {
   private constructor(
     server: ApiServer,
     clock: FakeClock,
-    { directory, commands }: { directory: string; commands: readonly CommandSpec[] },
+    { directory, commands, uids }: StageParts,
   ) {
     this.#server = server;
     this.clock = clock;
     this.#directory = directory;
     this.#commands = commands;
+    this.#uids = uids;
     this.client = clientOver(server.caller);
   }
 
@@ -85,13 +98,13 @@ export class Stage implements AsyncDisposable {
     commands: readonly CommandSpec[] = COMMANDS,
   ): Promise<Stage> {
     const clock = new FakeClock(T0);
-    let uids = 0;
+    const uids = { last: 0 };
     const server = await startApiServer({
       clock,
       addresses: Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1)),
-      newUid: () => `00000000-0000-4000-8000-${String(++uids).padStart(12, '0')}`,
+      newUid: () => uidNumber(++uids.last),
     });
-    const stage = new Stage(server, clock, { directory, commands });
+    const stage = new Stage(server, clock, { directory, commands, uids });
     const kubeconfig = {
       apiVersion: 'v1',
       kind: 'Config',
@@ -103,6 +116,11 @@ export class Stage implements AsyncDisposable {
     await writeFile(stage.kubeconfig, JSON.stringify(kubeconfig));
     await installDefinitions(stage.client, clock);
     return stage;
+  }
+
+  /** The uid of the object that is created next. */
+  get nextUid(): string {
+    return uidNumber(this.#uids.last + 1);
   }
 
   /** The path of the kubeconfig of a person who may do everything. */

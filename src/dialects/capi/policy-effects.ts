@@ -57,7 +57,7 @@ export const policyEffects: PolicyEffects = {
   soak: WORKS,
   keepPrevious: noEffect('only k0s Plans say when the previous binary is removed'),
   etcdSnapshot: inPart('it applies to Machines with k0s, and not to those with kubeadm'),
-  settle: WORKS,
+  settle: OWN_PLAN,
   'versions.allow': noEffect('the setting `allowedVersionRules` of the updater counts'),
   'versions.pin': WORKS,
   'versions.verify': noEffect('Refit always waits for the version of the kubelet'),

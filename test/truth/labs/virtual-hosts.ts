@@ -33,9 +33,12 @@ interface Work {
 export class VirtualHosts implements HostUpgrades {
   readonly #work = new Map<string, Work>();
   readonly #scenery: Scenery;
+  readonly #stuck: ReadonlySet<string>;
 
-  constructor(scenery: Scenery) {
+  /** The kubelets of the hosts in `stuck` still run the earlier version after their restart. */
+  constructor(scenery: Scenery, stuck: ReadonlySet<string> = new Set()) {
     this.#scenery = scenery;
+    this.#stuck = stuck;
   }
 
   stateOf({ key, since }: Target): ReturnType<HostUpgrades['stateOf']> {
@@ -111,7 +114,11 @@ export class VirtualHosts implements HostUpgrades {
       work.state = 'failed';
       return await this.#report(work, why);
     }
-    if (work.step === STEPS.kubelet) {
+    if (work.step === STEPS.verify && this.#stuck.has(target.name)) {
+      work.state = 'failed';
+      return await this.#report(work, `kubelet: the Node reports ${work.from}`);
+    }
+    if (work.step === STEPS.kubelet && !this.#stuck.has(target.name)) {
       truth.runs.set(target.name, version);
       const status = { nodeInfo: { kubeletVersion: version } };
       const options = { type: 'merge', subresource: 'status' } as const;
