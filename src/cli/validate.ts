@@ -10,6 +10,7 @@ import { parseYaml } from '../util/yaml.ts';
 import type { DialectModule } from './contract/dialect-module.ts';
 import type { DocumentFile, Judgement, ObjectFile } from './contract/file-kind.ts';
 import { type InputFile, readInputs } from './input-files.ts';
+import { type PlacedPlan, warningsUnderPolicies } from './plans-under-policies.ts';
 import { type PolicyDialect, policyWarnings } from './policy-warnings.ts';
 
 /** What `refit validate` needs to know about a dialect. */
@@ -21,6 +22,10 @@ export type ValidatedDialect = Pick<DialectModule, 'files' | 'policyEffects' | '
 interface Accepted {
   readonly objects: readonly [ObjectFile, ...ObjectFile[]];
   readonly documents: readonly DocumentFile[];
+  /** The policies, which belong to no dialect. */
+  readonly policies: ObjectFile;
+  /** The name of the dialect to which each kind of objects belongs. */
+  readonly dialects: ReadonlyMap<ObjectFile, string>;
   /** Names the kinds of objects, for messages. */
   readonly expected: string;
 }
@@ -37,6 +42,8 @@ export async function validate(
   const accepted = await acceptedBy(modules);
   const wrong: string[] = [];
   const earlier = new Map<ObjectFile, KubeObject[]>();
+  const plans: PlacedPlan[] = [];
+  const policies: UpgradePolicy[] = [];
   let judged = 0;
   const files = await readInputs(paths);
   for (const file of files) {
@@ -50,11 +57,18 @@ export async function validate(
       const warnings = [...found, ...(of === undefined ? [] : conflictsOf(of, earlier))];
       if (own.length > 0) {
         wrong.push(...own.map((problem) => `${place}: ${problem}`));
-      } else
-        for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)])
-          write(`${place}: ${line}\n`);
+        continue;
+      }
+      for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)])
+        write(`${place}: ${line}\n`);
+      if (of === undefined) continue;
+      const dialect = accepted.dialects.get(of.file);
+      if (of.file === accepted.policies) policies.push(of.object as UpgradePolicy);
+      else if (dialect !== undefined) plans.push({ ...of, place, dialect });
     }
   }
+  // A policy may come after the plans that it covers, also in another file.
+  for (const line of warningsUnderPolicies(plans, policies)) write(`${line}\n`);
   if (judged === 0 && wrong.length === 0)
     wrong.push(`${paths.join(', ')}: found nothing to check, expected ${accepted.expected}`);
   if (wrong.length > 0)
@@ -66,9 +80,13 @@ export async function validate(
 
 /** Collects what the dialects accept. Policies belong to all dialects. */
 async function acceptedBy(modules: readonly ValidatedDialect[]): Promise<Accepted> {
-  const files = await Promise.all(modules.map(async (each) => await each.files()));
+  const files = await Promise.all(
+    modules.map(async ({ name, files: ofDialect }) =>
+      (await ofDialect()).map((each) => ({ each, name })),
+    ),
+  );
   const dialects: readonly PolicyDialect[] = modules;
-  const kinds = files.flat();
+  const kinds = files.flat().map(({ each }) => each);
   const objects = kinds.filter((each) => each.form === 'object');
   const policies: ObjectFile = {
     form: 'object',
@@ -83,6 +101,10 @@ async function acceptedBy(modules: readonly ValidatedDialect[]): Promise<Accepte
   return {
     objects: [first, ...others],
     documents: kinds.filter((each) => each.form === 'document'),
+    policies,
+    dialects: new Map(
+      files.flat().flatMap(({ each, name }) => (each.form === 'object' ? [[each, name]] : [])),
+    ),
     expected: [first, ...others].map(({ kind }) => nameOf(kind)).join(' or '),
   };
 }

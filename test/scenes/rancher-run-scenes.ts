@@ -136,6 +136,10 @@ export const RANCHER_RUN_SCENES: readonly Scene[] = [
     policy: { paused: true },
     play: async (stage) => await stage.wait(30),
   }),
+  scene('the policy requires a digest of the image', {
+    policy: { payloads: { requireImageDigest: true } },
+    play: async (stage) => await stage.wait(30),
+  }),
   scene('the window of the Plan is closed', {
     server: {
       window: { days: ['saturday'], startTime: '22:00', endTime: '23:00', timeZone: 'UTC' },

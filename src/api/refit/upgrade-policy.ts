@@ -326,6 +326,9 @@ export const upgradePolicySpecSchema = object(
     payloads: object('Rules for downloads.', {
       requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
       requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),
+      requireImageDigest: flag(
+        'No node starts while an image that the plan runs on its nodes is named without its digest (`@sha256:…`). It applies to Plans of Rancher.',
+      ),
       diskReserveMiB: whole(
         'MiB that a download leaves free on the disk of its node; the default is `--disk-reserve` of the agent.',
         1_048_576,

@@ -1,5 +1,6 @@
 /** The contract of a kind of files that `refit validate` accepts: what belongs to the kind, and who judges it. */
 import type { CustomKind } from '../../api/crd.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
 export interface Judgement {
@@ -19,6 +20,11 @@ export interface ObjectFile {
   judge(object: KubeObject): Judgement;
   /** Returns a warning for each earlier object of the same kind in the files that conflicts with the object. */
   conflicts(object: KubeObject, earlier: readonly KubeObject[]): readonly string[];
+  /**
+   * Returns a warning for each rule of the policy because of which the plan would never start. Kinds without such rules
+   * lack this member.
+   */
+  refusedBy?(plan: KubeObject, policy: RolloutPolicy): readonly string[];
 }
 
 /** Whole files that contain no objects of the Kubernetes API, such as the manifest of a command. */

@@ -53,6 +53,9 @@ export const policyEffects: PolicyEffects = {
   virtualNodes: WORKS,
   'payloads.requireSha256': WORKS,
   'payloads.requireHttps': WORKS,
+  'payloads.requireImageDigest': noEffect(
+    'its plans name no image: the agent downloads files, so `payloads.requireSha256` counts',
+  ),
   'payloads.diskReserveMiB': WORKS,
   'payloads.problemTimeout': WORKS,
   prefetch: WORKS,

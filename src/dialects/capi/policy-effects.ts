@@ -64,6 +64,9 @@ export const policyEffects: PolicyEffects = {
   virtualNodes: WORKS,
   'payloads.requireSha256': WORKS,
   'payloads.requireHttps': WORKS,
+  'payloads.requireImageDigest': noEffect(
+    'its agents run no image: they download files, so `payloads.requireSha256` counts',
+  ),
   'payloads.diskReserveMiB': WORKS,
   'payloads.problemTimeout': WORKS,
   prefetch: OWN_PLAN,

@@ -68,6 +68,7 @@ export const policyEffects: PolicyEffects = {
   virtualNodes: WORKS,
   'payloads.requireSha256': IMAGE,
   'payloads.requireHttps': IMAGE,
+  'payloads.requireImageDigest': WORKS,
   'payloads.diskReserveMiB': IMAGE,
   'payloads.problemTimeout': IMAGE,
   prefetch: IMAGE,

@@ -58,6 +58,9 @@ export const policyEffects: PolicyEffects = {
   virtualNodes: WORKS,
   'payloads.requireSha256': NOTHING_DOWNLOADED,
   'payloads.requireHttps': NOTHING_DOWNLOADED,
+  'payloads.requireImageDigest': noEffect(
+    'Refit copies binaries to its hosts, and kubeadm chooses the images of the components',
+  ),
   'payloads.diskReserveMiB': NOTHING_DOWNLOADED,
   'payloads.problemTimeout': NOTHING_DOWNLOADED,
   prefetch: noEffect('Refit places the files on all hosts before the first one is upgraded'),

@@ -326,6 +326,19 @@ const rows: [Gate, string, GateInput, string][] = [
     },
     'wait Unverified: the download for linux-amd64 comes over plain http, and UpgradePolicy strict requires https; to allow this, set spec.payloads.requireHttps: false in the policy',
   ],
+  [
+    downloadsAllowed,
+    'a policy that asks for digests, and an image with a tag',
+    {
+      ...input('worker'),
+      stage: {
+        ...input('worker').stage,
+        images: [{ field: 'spec.upgrade.image', image: 'a/b:v1' }],
+      },
+      policy: buildPolicy({ name: 'strict', requireImageDigest: true }),
+    },
+    'wait Unverified: the image "a/b:v1" of spec.upgrade.image has no digest (@sha256: and 64 hexadecimal digits), and UpgradePolicy strict requires one; to allow this, set spec.payloads.requireImageDigest: false in the policy',
+  ],
   [policyReadable, 'nobody said anything', input('worker'), 'pass'],
   [notPaused, 'nobody said anything', input('worker'), 'pass'],
   [windowOpen, 'nobody said anything', input('worker'), 'pass'],

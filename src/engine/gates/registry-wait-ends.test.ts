@@ -117,6 +117,19 @@ test.each<[Gate, string, GateInput, object]>([
     },
   ],
   [
+    downloadsAllowed,
+    'an image without a digest',
+    {
+      ...input('worker'),
+      stage: { ...input('worker').stage, images: [{ field: 'spec.upgrade.image', image: 'a' }] },
+      policy: buildPolicy({ requireImageDigest: true }),
+    },
+    {
+      ends: 'the images of the plan meet the rules of the UpgradePolicy, or the rules are relaxed',
+      reason: { code: 'Unverified' },
+    },
+  ],
+  [
     drainPossible,
     'nobody looked yet',
     input('worker', { node: NODE, drainPreview: UNASKED }),

@@ -113,7 +113,7 @@ export const REASONS = {
     'a node cannot download what the plan names, or has no room for it, and no node has started',
   HostUnfit: 'a host cannot run the version that the plan names, and no node has started',
   Unverified:
-    'a download has no sha256, or comes over plain http, although the policy requires them',
+    'a download has no sha256 or comes over plain http, or an image has no digest, although the policy forbids that',
   VersionUnchecked:
     'version checks were skipped: a version is unknown or unreadable, or a Node is virtual',
   SkippedMinor: 'the plan would skip a minor version',
@@ -334,7 +334,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   HostUnfit: { act: 'repair the hosts as the message says, or take them out of the plan' },
   Unverified: {
-    act: 'add the sha256 and use https, or set the field of the policy that the message names',
+    act: 'add the sha256 or the digest and use https, or set the field of the policy that the message names',
   },
   VersionUnchecked: null,
   SkippedMinor: {

@@ -25,6 +25,14 @@ export interface Payload {
   readonly sha256?: string;
 }
 
+/** A container image that a plan names. */
+export interface PlanImage {
+  /** The field of the plan that names the image, such as `spec.upgrade.image`. */
+  readonly field: string;
+  /** The name of the image, as it is written in that field. */
+  readonly image: string;
+}
+
 /**
  * The states of a target that are recorded. All other details are read from the node when they are needed. skipped: the
  * rollout continued without the target. The target keeps its version and does not count as a failure.
@@ -104,6 +112,8 @@ export interface Stage {
   readonly kubernetesVersion?: string;
   /** The downloads by platform, `<os>-<architecture>`; undefined if the targets need no download. */
   readonly payloads?: Readonly<Record<string, Payload>>;
+  /** The container images that the plan runs on each target; undefined if it names none. */
+  readonly images?: readonly PlanImage[];
   /** The selector of the targets, in words for people; undefined if the plan lists its targets. */
   readonly selection?: string | undefined;
   /** What the target must do with the payload. Only the dialect reads it. */

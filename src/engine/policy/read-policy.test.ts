@@ -47,7 +47,12 @@ test('a policy with every field is read with the value of each field', () => {
     newNodes: 'Include',
     versions: { allow: ['Downgrade'] },
     virtualNodes: 'Count',
-    payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
+    payloads: {
+      requireSha256: true,
+      requireHttps: true,
+      requireImageDigest: true,
+      diskReserveMiB: 512,
+    },
     windows: [
       { days: ['Monday', 'Sunday'], start: '22:05', length: '4h', timeZone: 'Europe/Berlin' },
     ],
@@ -84,6 +89,7 @@ test('a policy with every field is read with the value of each field', () => {
       { from: Date.parse('2026-12-19T23:00:00Z'), to: Date.parse('2026-12-21T23:00:00Z') },
     ],
     allow: new Set(['Downgrade']),
+    requireImageDigest: true,
     requireSha256: true,
     requireHttps: true,
     prefetch: 'next',

@@ -278,7 +278,9 @@ function payloadRulesOf({ payloads = {} }: UpgradePolicySpec, complain: Complain
     payloads.problemTimeout,
     complain,
   );
-  return { requireSha256, requireHttps, agent, ...defined({ downloadProblemMs }) };
+  const requireImageDigest = payloads.requireImageDigest === true || undefined;
+  const optional = defined({ downloadProblemMs, requireImageDigest });
+  return { requireSha256, requireHttps, agent, ...optional };
 }
 
 function limitOf(value: number | string): NodeLimit {

@@ -178,6 +178,8 @@ export interface RolloutPolicy extends Timetable {
   readonly countsVirtual?: boolean;
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
+  /** True if no target starts while an image of its stage is named without its digest. */
+  readonly requireImageDigest?: boolean;
   /**
    * Milliseconds for which a plan waits before its first node if agents report that they cannot download its files;
    * undefined for the default.

@@ -2,8 +2,11 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlanKind } from '../../../api/schemas.ts';
 import type { FileKind, Judgement } from '../../../cli/contract/file-kind.ts';
+import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { imageProblems } from '../../../engine/reasons/images.ts';
 import { fieldFindings } from '../plan/field-problems.ts';
 import { resolveLatest, unknownDigestPaths } from '../plan/latest.ts';
+import { imagesOf } from '../plan/resolve-cattle-plan.ts';
 import { rivalsAmong } from '../plan/rivals.ts';
 
 export const rancherFiles: readonly FileKind[] = [
@@ -13,6 +16,7 @@ export const rancherFiles: readonly FileKind[] = [
     kind: cattlePlanKind,
     judge: judgeCattlePlan,
     conflicts: rivalsAmong,
+    refusedBy: undigestedImages,
   },
 ];
 
@@ -40,4 +44,23 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
     ),
   ];
   return { title, problems: [...own, ...fields.problems], warnings };
+}
+
+/**
+ * Returns what a policy that requires digests refuses about the Plan. A channel answers with a version, which becomes the
+ * tag of the image, so the Plan of a channel never gets a digest.
+ */
+function undigestedImages(plan: CattlePlan, policy: RolloutPolicy): string[] {
+  if (policy.requireImageDigest !== true) return [];
+  const { channel = '', version = '' } = plan.spec ?? {};
+  const problems = imageProblems({ images: imagesOf(plan) }, policy);
+  if (channel === '' || version !== '')
+    return problems.map(({ message }) => `no node would start: ${message}`);
+  const why =
+    problems.length > 0
+      ? 'a channel gives the image a tag and no digest, so no node would start'
+      : 'the digest says what is installed, so each new version of the channel would install the same image again';
+  return [
+    `spec.channel and spec.payloads.requireImageDigest of UpgradePolicy ${policy.name} exclude each other: ${why}; instead of the channel, set spec.version, and name the image with its digest`,
+  ];
 }

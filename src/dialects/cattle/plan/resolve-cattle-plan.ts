@@ -11,6 +11,7 @@ import { because, type Reason } from '../../../engine/model/reasons.ts';
 import {
   inState,
   newTarget,
+  type PlanImage,
   type RecordedState,
   type Rollout,
   type RolloutPhase,
@@ -86,6 +87,7 @@ export function resolve(
         lacksRoles: true,
         maxInFlight: plan.spec?.concurrency ?? 0,
         version: judgement.version,
+        images: imagesOf(plan),
         ...versions,
         forced: false,
         failedHoldSlots: true,
@@ -95,6 +97,17 @@ export function resolve(
     ],
     problems: judgement.problems,
   };
+}
+
+/**
+ * Returns the images that the Plan runs on its nodes. The image in which kubectl drains is a setting of the controller,
+ * so it is not an image of the Plan.
+ */
+export function imagesOf({ spec }: CattlePlan): PlanImage[] {
+  return (['prepare', 'upgrade'] as const).flatMap((part) => {
+    const image = spec?.[part]?.image ?? '';
+    return image === '' ? [] : { field: `spec.${part}.image`, image };
+  });
 }
 
 /**
