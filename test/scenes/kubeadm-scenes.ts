@@ -190,6 +190,16 @@ export const KUBEADM_SCENES: readonly Scene[] = [
     },
     play: async (stage) => await stage.refit('retry', 'w1'),
   }),
+  scene('a failed worker waits for its next attempt', {
+    policy: { retry: { attempts: 3, backoff: '5m' } },
+    at: BEGIN + 200,
+    states: { cp1: ['done', 150], w1: ['failed', 60] },
+    reports: {
+      cp1: DONE,
+      w1: { state: 'failed', step: 'Kubeadm', touched: true, message: WHY },
+    },
+    about: ['w1', 'w2'],
+  }),
   scene('rolled back after its end', {
     phase: 'done',
     at: BEGIN + 300,

@@ -112,6 +112,25 @@ export const MACHINE_SCENES: readonly Scene[] = [
       await stage.wait(8);
     },
   }),
+  scene('a failed Machine waits for its next attempt', {
+    next: failingAfter('w1', 'Downloading', 'FailedDownload', NOT_FOUND),
+    policy: { retry: { attempts: 2, backoff: '5m' } },
+    play: async (stage) => await stage.wait(60),
+  }),
+  scene('a failed Machine is tried sooner than its policy says', {
+    next: failingAfter('w1', 'Downloading', 'FailedDownload', NOT_FOUND),
+    policy: { retry: { attempts: 2, backoff: '5m' } },
+    play: async (stage) => {
+      await stage.wait(60);
+      await stage.refit('retry', 'w1');
+      await stage.wait(3);
+    },
+  }),
+  scene('a failed Machine is tried again by its policy', {
+    next: failingAfter('w1', 'Downloading', 'FailedDownload', NOT_FOUND),
+    policy: { retry: { attempts: 2, backoff: '30s' } },
+    play: async (stage) => await stage.wait(120),
+  }),
   scene('the window is closed', {
     policy: { windows: [{ days: ['Friday'], start: '22:00', length: '4h', timeZone: 'UTC' }] },
     play: async (stage) => await stage.wait(30),

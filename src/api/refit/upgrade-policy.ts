@@ -210,7 +210,7 @@ export const upgradePolicySpecSchema = object(
       'RollBack',
     ),
     retry: object(
-      'Retries failed nodes of k0s Plans automatically; never by default. A worker counts against the budgets once its attempts are used up.',
+      'Retries failed nodes of k0s Plans, kubeadm hosts and Machines automatically; never by default. A worker counts against the budgets once its attempts are used up.',
       {
         attempts: z
           .int()

@@ -122,9 +122,13 @@ const TABLE: Table = {
     const when = at === undefined ? '' : `, ${isOne ? '' : 'the first '}at ${at}`;
     const cause =
       repairOf(situation) ?? `Fix the cause (${plan.texts.advice.retry?.causes ?? 'the node'})`;
+    const clause = `Refit tries ${listed(nodes)} again by itself${when}. ${cause} before that.`;
+    // Without `refit retry`, only a new run tries them again, and a new run cannot begin before the end of this one.
+    if (plan.texts.advice.retry === undefined)
+      return { clause, commands: [], outcome: triedAgain(nodes) };
     const retried = retryOf(plan, nodes);
     return {
-      clause: `Refit tries ${listed(nodes)} again by itself${when}. ${cause} before that. To try ${isOne ? 'it' : 'them'} sooner, ${retried.clause}`,
+      clause: `${clause} To try ${isOne ? 'it' : 'them'} sooner, ${retried.clause}`,
       commands: retried.commands,
       outcome: triedAgain(nodes),
     };

@@ -12,7 +12,9 @@ export const policyEffects: PolicyEffects = {
   failureBudget: OWN_PLAN,
   maxConsecutiveFailures: OWN_PLAN,
   onFailure: OWN_PLAN,
-  retry: noEffect('run refit retry to try a failed Machine again'),
+  retry: inPart(
+    'a Machine that missed `deadlines.target` is not tried again, because its agent may be gone; run refit retry then',
+  ),
   waves: inPart(
     'each Machine is a plan of its own, so `percent` puts every Machine into the first wave, and a wave does not wait for other Machines',
   ),

@@ -12,7 +12,7 @@ export const policyEffects: PolicyEffects = {
   failureBudget: WORKS,
   maxConsecutiveFailures: WORKS,
   onFailure: inPart('`RollBack` acts as `Stop`; run refit kubeadm apply --back to go back'),
-  retry: noEffect('run refit kubeadm apply again to try a failed host again'),
+  retry: WORKS,
   waves: WORKS,
   'waves[].settle': WORKS,
   'waves[].failureBudget': WORKS,

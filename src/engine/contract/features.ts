@@ -43,10 +43,11 @@ export interface Features<P extends KubeObject> {
    */
   readonly hasComponentLeases?: true;
   /**
-   * True if the leader may retry failed targets by itself, if a policy requests that. Without this feature, only people
-   * can retry targets.
+   * Present if the leader may retry failed targets by itself, if a policy requests that. With `unless-late`, it does not
+   * retry a target that missed the deadline of the whole target, because its work may never end. Each plan of such a
+   * dialect has one target. Without this feature, only people can retry targets.
    */
-  readonly ordersRetries?: true;
+  readonly ordersRetries?: 'always' | 'unless-late';
   /**
    * Returns what a person does to try failed and skipped targets of the plan again, as an instruction, if `refit retry`
    * cannot do it. Without this feature, `refit retry` can.

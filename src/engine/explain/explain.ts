@@ -126,11 +126,15 @@ function retryWaits({ snapshot, policy }: Assessment): Wait[] {
     const { target, dueMs, isOrdered } = each;
     const { name, since } = target;
     const reason = retryReason(each);
-    const sooner = `to try it sooner, ${nodeRetriedBy(snapshot.abilities, name)}`;
+    // If `refit retry` cannot try the target again, nothing else can before the plan has ended.
+    const isByPeople = snapshot.abilities.retriedBy === undefined;
+    const sooner = isByPeople
+      ? `; to try it sooner, ${nodeRetriedBy(snapshot.abilities, name)}`
+      : '';
     const wait = { target: name, gate: 'retry', reason, since };
     if (isOrdered) return { ...wait, ends: 'the work of the failed attempt has ended' };
     const until = rfc3339(dueMs);
-    return { ...wait, ends: `the pause is over, at ${until}; ${sooner}`, until };
+    return { ...wait, ends: `the pause is over, at ${until}${sooner}`, until };
   });
 }
 

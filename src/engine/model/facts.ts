@@ -28,6 +28,8 @@ export type Observation =
       readonly message: string;
       readonly late?: 'drain' | undefined;
       readonly refused?: boolean | undefined;
+      /** True if the failed work has left its node changed, so that only a later attempt may remove the cordon. */
+      readonly isHalfDone?: boolean | undefined;
     });
 
 interface Attempted {

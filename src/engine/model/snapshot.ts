@@ -94,6 +94,8 @@ export interface Abilities {
   readonly canSkip: boolean;
   /** True if the leader may order retries of failed targets by itself. */
   readonly canRetry: boolean;
+  /** True if the leader orders no retry of a target that missed the deadline of the whole target. */
+  readonly leavesLate: boolean;
   /** What a person does to try failed and skipped targets again, as an instruction, if `refit retry` cannot do it. */
   readonly retriedBy: string | undefined;
   /**

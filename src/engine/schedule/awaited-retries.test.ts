@@ -66,12 +66,27 @@ test('the pause before a retry is a day at most', () => {
 
 test.each<[string, Snapshot]>([
   ['the dialect does not support it', snapshotOf([w1], { canRetry: false })],
+  [
+    'the dialect leaves a target that missed its deadline',
+    withParts(
+      snapshotOf([w1], { rollout: { reason: because('DeadlineExceeded', 'w1 took too long') } }),
+      { abilities: { leavesLate: true } },
+    ),
+  ],
   ['the rollout is aborted', snapshotOf([w1], { controls: { abort: 'wrong' } })],
   ['the rollout has ended', snapshotOf([w1], { rollout: { phase: 'failed' } })],
   ['the target was refused', snapshotOf([buildTarget('w1', 'unsupported')])],
   ['its node is gone', { ...snapshotOf([w1]), targets: buildTargets({}) }],
 ])('nothing is tried again where %s', (_name, snapshot) => {
   expect(awaitedRetries(snapshot, POLICY)).toEqual([]);
+});
+
+test('a dialect that leaves late targets tries others again', () => {
+  const reason = because('TargetFailed', 'w1: 404');
+  const snapshot = withParts(snapshotOf([w1], { rollout: { reason } }), {
+    abilities: { leavesLate: true },
+  });
+  expect(awaitedRetries(snapshot, POLICY)).toMatchObject([{ attempt: 2 }]);
 });
 
 test('the attempts of another run do not count', () => {

@@ -47,7 +47,9 @@ export function awaitedRetries(
 ): readonly AwaitedRetry[] {
   const { rollout } = snapshot;
   const { controls } = snapshot.plan;
-  const { canRetry } = snapshot.abilities;
+  const { canRetry, leavesLate } = snapshot.abilities;
+  // The reason of a rollout with one target is the reason of this target.
+  if (leavesLate && rollout.reason?.code === 'DeadlineExceeded') return [];
   const isOpen = rollout.phase === 'running' && controls.abort === undefined;
   return retry !== undefined && canRetry && isOpen ? awaited(snapshot)(retry) : [];
 }

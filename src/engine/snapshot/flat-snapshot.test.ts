@@ -14,7 +14,15 @@ const FLAT: FlatSnapshot = { rollout, facts: new Map() };
 test('a field that the file lacks is unknown, never asked, or false', () => {
   const { plan, abilities, cluster, outside, term } = fromFlat(FLAT);
   expect(plan).toMatchObject({ controls: NO_CONTROLS, edits: undefined, decisions: NEVER });
-  expect(Object.values(abilities)).toEqual([false, false, false, undefined, false, undefined]);
+  expect(Object.values(abilities)).toEqual([
+    false,
+    false,
+    false,
+    false,
+    undefined,
+    false,
+    undefined,
+  ]);
   expect(cluster).toMatchObject({ controlPlane: UNASKED, components: NEVER, fleet: undefined });
   expect(outside).toMatchObject({ hooks: undefined, budgetPods: NEVER, foreignWork: [] });
   expect(term).toEqual({ failures: undefined, payloadsWatchedMs: undefined, hasRecorded: false });

@@ -56,6 +56,7 @@ export function fromFlat(flat: FlatSnapshot): Parts {
       canIgnoreEdits: flat.canIgnoreEdits === true,
       canSkip: flat.canSkip === true,
       canRetry: flat.canRetry === true,
+      leavesLate: flat.leavesLate === true,
       retriedBy: flat.retriedBy,
       waitsForVersions: flat.waitsForVersions === true,
       mostBehind: flat.mostBehind,

@@ -197,7 +197,8 @@ export function gatherOrphaned(given: Scene, now: number): Snapshot {
     abilities: {
       canIgnoreEdits: dialect.reruns !== undefined,
       canSkip: dialect.recordsSkips === true,
-      canRetry: dialect.ordersRetries === true,
+      canRetry: dialect.ordersRetries !== undefined,
+      leavesLate: dialect.ordersRetries === 'unless-late',
       retriedBy: dialect.retriedBy?.(plan),
       waitsForVersions: skewRules?.isWait === true,
       mostBehind: skewRules?.mostBehind,

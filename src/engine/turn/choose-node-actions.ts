@@ -150,11 +150,18 @@ function cleanUp(
   const { rollout } = snapshot;
   const { node } = facts;
   if (node?.cordonOwner === undefined && node?.taintOwner === undefined) return undefined;
-  const { kind } = facts.observation;
+  const { observation } = facts;
+  const { kind } = observation;
+  // The target waits for its next attempt. Until then, its node gets no pods.
+  const isHalfDone =
+    target.state === 'pending' &&
+    ((observation.kind === 'failed' && observation.isHalfDone === true) ||
+      (observation.kind === 'none' && observation.begun === true));
   // The work of a failed target may still run. The node stays cordoned until this work has ended. A node that is not Ready is uncordoned
   // at once, because it gets no pods anyway.
   const isAtWork = (kind === 'sent' || kind === 'working') && facts.ready !== false;
-  const isNeeded = (): boolean => isAtWork || hasOnNode(snapshot, rollout.stages, node, 'intended');
+  const isNeeded = (): boolean =>
+    isAtWork || isHalfDone || hasOnNode(snapshot, rollout.stages, node, 'intended');
   const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();
   const taint =
     isPendingFor(node.taintOwner, pendingOwnerOf(rollout.source)) &&

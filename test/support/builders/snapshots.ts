@@ -54,6 +54,7 @@ export const NOTHING_KNOWN: Omit<Snapshot, 'rollout' | 'targets'> = {
     canIgnoreEdits: false,
     canSkip: false,
     canRetry: false,
+    leavesLate: false,
     retriedBy: undefined,
     waitsForVersions: false,
     mostBehind: undefined,

@@ -54,7 +54,7 @@ export const autopilot: Dialect<Plan> = {
   joinedTargets,
   recordsSkips: true,
   hasComponentLeases: true,
-  ordersRetries: true,
+  ordersRetries: 'always',
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
   endpoints: (world) =>
     world

@@ -26,6 +26,8 @@ export const capi: Dialect<Node> = {
     clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],
   },
   planRules: { apply: withRules },
+  // The agent of a target that missed its deadline may be gone. Then the update must end, so that Cluster API learns of it.
+  ordersRetries: 'unless-late',
   resolve: (node, _world, now) => resolve(node, now),
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),

@@ -79,19 +79,29 @@ export async function progressOf(parts: ProgressParts, node: Node): Promise<Prog
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
   const snapshot = await look(parts, node, policy);
   const { rollout, targets } = snapshot;
+  const { reason } = rollout;
   const { name } = node.metadata;
   const wait = await waitOf(parts, snapshot, policy);
   const idle = parts.whyIdle();
   const next = wait?.reason.message ?? `node ${name} is about to start`;
   const message = idle === undefined ? next : `${next}; ${idle}`;
-  const isSent = targets.get(name)?.observation.kind !== 'none';
+  const observed = targets.get(name)?.observation.kind;
+  const isSent = observed !== 'none';
+  const state = rollout.stages[0]?.targets[0]?.state;
+  // The policy tries the update again after a pause. Until then, no work runs on the node.
+  const isResting =
+    !isFinal(rollout) && state === 'failed' && observed !== 'sent' && observed !== 'working';
   return {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
-    message: rollout.reason?.message ?? message,
+    message:
+      reason === undefined ? message : isResting ? `${reason.message}; ${message}` : reason.message,
     waitsForOthers:
-      idle !== undefined || wait?.reason.code === 'DrainBlocked' || (!isSent && isGate(wait)),
-    isBegun: isSent || rollout.stages[0]?.targets[0]?.state !== 'pending',
+      idle !== undefined ||
+      wait?.reason.code === 'DrainBlocked' ||
+      isResting ||
+      (!isSent && isGate(wait)),
+    isBegun: !isResting && (isSent || state !== 'pending'),
     ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
   };
 }

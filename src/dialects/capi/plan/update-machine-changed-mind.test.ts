@@ -26,7 +26,7 @@ describe('another version before anything has begun', () => {
     const scene = await waitingScene();
     scene.want('w1', 'v1.35.0');
     expect((await scene.ask('w1', 'v1.35.0')).message).toBe(
-      'the update to v1.35.1 has not started; its request is withdrawn',
+      'the update to v1.35.1 is not in progress; its request is withdrawn',
     );
     expect(updateOn(scene.node('w1'))).toBeUndefined();
     expect(await scene.ask('w1', 'v1.35.0')).toMatchObject({

@@ -98,7 +98,7 @@ async function follow(parts: CallParts, wanted: Wanted, found: MachineWithNode) 
   const isSame = isFor(wanted, update);
   if (progress && !progress.isOver && !isSame && !progress.isBegun) {
     await ifUnchanged(parts.workload.replace(nodes, withoutUpdate(node), { abort: parts.abort }));
-    return underWay(`the update to ${update.version} has not started; its request is withdrawn`);
+    return underWay(`the update to ${update.version} is not in progress; its request is withdrawn`);
   }
   if (progress && !progress.isOver) {
     // An earlier update must end first, because a node must not stay half upgraded.

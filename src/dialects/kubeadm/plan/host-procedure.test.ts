@@ -418,3 +418,16 @@ test('a connection that is cut while etcd moves its leader away does not fail th
   expect(moves).toBe(1);
   expect(await reported()).toMatchObject({ state: 'finished', step: 'Verify' });
 });
+
+test('a failed host is tried again in the same run, and its report still says what the first attempt changed', async () => {
+  const { upgrades, target, work } = await hostWith(() => false);
+  await setReady('kube-scheduler', 'False');
+  await untilOver();
+  expect(await reported()).toMatchObject({ state: 'failed', touched: true });
+  await setReady('kube-scheduler', 'True');
+  const since = '2026-11-21T09:00:00Z';
+  await upgrades.begin({ ...work, target: { ...target, since } });
+  await expect.poll(async () => (await reported())?.attempt).toBe(since);
+  await untilOver();
+  expect(await reported()).toMatchObject({ state: 'finished', attempt: since, touched: true });
+});

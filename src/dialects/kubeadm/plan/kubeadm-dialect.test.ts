@@ -251,6 +251,21 @@ test.each<[string, Partial<Report> | undefined, boolean]>([
   expect(found !== undefined).toBe(may);
 });
 
+test.each<[string, boolean | undefined]>([
+  ['that was changed', true],
+  ['that was not changed', undefined],
+])(
+  'a failed host %s says so, because its cordon stays until its next attempt',
+  (_name, touched) => {
+    const failed = node({ state: 'failed', ...(touched === undefined ? {} : { touched }) });
+    const { dialect, world, rollout, stage, target } = placeOf(atWork(false), failed);
+    expect(dialect.signal.read(world, rollout, stage, target, plan)).toMatchObject({
+      kind: 'failed',
+      isHalfDone: touched,
+    });
+  },
+);
+
 test.each<[string, Partial<Node['spec']>, boolean]>([
   ['whoever of ours made it', { unschedulable: true }, true],
   ['nobody of ours', { unschedulable: true }, false],

@@ -46,6 +46,7 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
     watched: [{ resource: nodes, isRelevant }],
     resolve,
     recordsSkips: true,
+    ordersRetries: 'always',
     retriedBy: (plan) => {
       const back = planObject.requestOf(plan)?.back === true ? ' --back' : '';
       return `run refit kubeadm apply${back} again after its end`;

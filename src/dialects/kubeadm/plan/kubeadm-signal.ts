@@ -152,7 +152,7 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
     const state = work === 'open' || work === 'busy' ? 'working' : report.state;
     const seen = { attempt, since, report: { from, spent } };
     const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
-    if (state === 'failed') return { kind: 'failed', message, ...seen };
+    if (state === 'failed') return { kind: 'failed', message, isHalfDone: touched, ...seen };
     if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
     if (state === 'working' && upgrades && !work)
       return { kind: 'none', ...(touched && { begun: true }) };
