@@ -73,7 +73,9 @@ export const policyEffects: PolicyEffects = {
   'payloads.problemTimeout': IMAGE,
   prefetch: IMAGE,
   'agents.require': NO_AGENT,
-  controllersNotReady: noEffect('a Plan of Rancher asks no API server before a node starts'),
+  controllersNotReady: inPart(
+    'a Plan of K3s or RKE2 always waits until every API server is ready, so `End` acts as `Wait`; other Plans ask no API server',
+  ),
   holds: noEffect('a Plan of Rancher waits for a held node, and does not end without it'),
   goneNodes: noEffect('a Plan of Rancher upgrades the nodes that exist'),
   newNodes: noEffect('a Plan of Rancher upgrades all joining nodes that it selects'),

@@ -49,3 +49,27 @@ test('the gate is asked before a target starts, and not after its upgrade', () =
   expect(BEFORE_TARGET).toContain(apiServersReadyAtStart);
   expect(AFTER_TARGET).not.toContain(apiServersReadyAtStart);
 });
+
+const ESCAPE = 'the checks are switched off';
+const ofServer = (label: string | undefined): GateInput => {
+  const given = input('worker', label === undefined ? {} : { labels: { [label]: '' } }, [DOWN]);
+  return { ...given, stage: { ...given.stage, serverChecks: { escape: ESCAPE } } };
+};
+const ROLE = 'node-role.kubernetes.io';
+
+test.each<[string, string | undefined, object]>([
+  ['of the control plane', `${ROLE}/control-plane`, { kind: 'wait', reason: NOT_READY }],
+  ['of etcd', `${ROLE}/etcd`, { kind: 'wait', reason: NOT_READY }],
+  ['of neither', undefined, { kind: 'pass' }],
+])(
+  'in a stage that checks servers by their labels, a node with the label %s',
+  (_name, label, expected) => {
+    expect(apiServersReadyAtStart.evaluate(ofServer(label))).toMatchObject(expected);
+  },
+);
+
+test('the wait of such a node says how the checks are switched off', () => {
+  expect(apiServersReadyAtStart.evaluate(ofServer(`${ROLE}/control-plane`))).toMatchObject({
+    ends: `every API server answers that it is ready, or ${ESCAPE}`,
+  });
+});

@@ -129,6 +129,11 @@ export interface Stage {
    * policy that orders the targets.
    */
   readonly controlPlaneFirst?: boolean;
+  /**
+   * Present if the API servers are asked before and after each target with the label of control-plane Nodes or of etcd,
+   * although the stage has no controllers. `escape` is a clause that says how people switch this off.
+   */
+  readonly serverChecks?: { readonly escape: string };
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
   /**

@@ -5,10 +5,10 @@
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
+import { isOfControlPlane } from '../model/control-plane.ts';
 import { isFinal, type Stage, type Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { isOfControlPlane } from './control-plane.ts';
 
 type Context = Pick<DecisionContext, 'snapshot' | 'policy'>;
 

@@ -8,11 +8,11 @@ import { listed } from '../../util/phrases.ts';
 import { isTargetHeld } from '../gates/held-targets.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, labelsOf, wait } from '../gates/types.ts';
+import { isOfControlPlane } from '../model/control-plane.ts';
 import { isSettled, type Stage, type Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import { nodeRetriedBy } from '../model/tried-again.ts';
 import { awaitedRetries } from './awaited-retries.ts';
-import { isOfControlPlane } from './control-plane.ts';
 import { fewestFirst, uncountedWait } from './fewest-first.ts';
 import { wavesOf } from './waves.ts';
 

@@ -9,10 +9,10 @@ import { formatDuration } from '../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, labelsOf, type Waiting, wait } from '../gates/types.ts';
+import { isOfControlPlane } from '../model/control-plane.ts';
 import type { Stage, Target } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import { failuresAllowed, type WaveRule } from '../policy/rollout-policy.ts';
-import { isOfControlPlane } from './control-plane.ts';
 import { approvalWait } from './wave-approval.ts';
 
 type Rules = readonly WaveRule[];

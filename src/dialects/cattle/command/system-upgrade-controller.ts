@@ -51,7 +51,7 @@ export async function runSystemUpgradeController(
   env: Environment,
   abort: AbortSignal,
 ): Promise<void> {
-  const { name, namespace, server, healthAddress } = controllerSettings(env);
+  const { name, namespace, server, healthAddress, apiPort } = controllerSettings(env);
   keepHeapSmall();
   const isDebug = isSet(env, 'DEBUG', stderrLogger('info'));
   const log = stderrLogger(isDebug ? 'debug' : 'info');
@@ -102,6 +102,7 @@ export async function runSystemUpgradeController(
         }),
       ],
       healthAddress,
+      apiPort,
       metrics,
       log,
     },

@@ -42,7 +42,7 @@ import { resolve } from './resolve-cattle-plan.ts';
 import { rivalsInCluster } from './rivals.ts';
 import { createTargetMemory } from './target-memory.ts';
 import { unfitNodes } from './unfit-nodes.ts';
-import { judgedInstallation, skewRulesOf, versionGapOf } from './version-rules.ts';
+import { judgedInstallation, serverEndpoints, skewRulesOf, versionGapOf } from './version-rules.ts';
 import { windowsOf } from './window.ts';
 import { GATE_BEFORE_DRAIN, hostOf, NOT_REACHED, project, WAITING_TYPE } from './write-status.ts';
 
@@ -173,8 +173,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     nodeSharing: { occupantOf, awaits: awaitedBy },
     // If the Node was deleted, its Job represents the target.
     objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],
-    // A Plan does not say which nodes are controllers, so API server health is not checked.
-    endpoints: () => [],
+    endpoints: serverEndpoints,
     signal: jobSignal(config),
   };
 }
@@ -206,7 +205,9 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, config: CattleConfig)
     targetDeadlineMs,
     stepDeadlines: { ...stepDeadlines, ...readyOf(plan, policy, config) },
   };
-  return withDrainOf(plan, { ...policy, ...deadlines, ...planWindows }, config.job);
+  // No phase of a Plan is final, so a Plan also waits with a policy that would end it.
+  const waiting = { ...policy, endsNotReady: false };
+  return withDrainOf(plan, { ...waiting, ...deadlines, ...planWindows }, config.job);
 }
 
 /**

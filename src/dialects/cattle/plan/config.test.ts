@@ -166,15 +166,17 @@ const NAMED = {
 
 test('the controller has a name and a namespace, and may have addresses', () => {
   const names = { name: 'suc', namespace: 'system-upgrade' };
-  expect(controllerSettings(NAMED)).toEqual(names);
+  expect(controllerSettings(NAMED)).toEqual({ ...names, apiPort: 6443 });
   const addresses = {
     SYSTEM_UPGRADE_CONTROLLER_MASTER_URL: 'https://10.0.0.1:6443/',
     SYSTEM_UPGRADE_CONTROLLER_HEALTH_ADDRESS: ':8080',
+    SYSTEM_UPGRADE_CONTROLLER_API_PORT: '7443',
   };
   expect(controllerSettings({ ...NAMED, ...addresses })).toEqual({
     ...names,
     server: 'https://10.0.0.1:6443',
     healthAddress: ':8080',
+    apiPort: 7443,
   });
 });
 
@@ -183,6 +185,8 @@ test.each([
   ['NAME', ' ', 'is " ", expected the value of a label'],
   ['NAME', 'my controller', 'is "my controller", expected the value of a label'],
   ['NAMESPACE', '', 'is not set'],
+  ['API_PORT', '0', 'is "0", expected a port from 1 to 65535'],
+  ['API_PORT', '6443/tcp', 'is "6443/tcp", expected a port from 1 to 65535'],
   ['NAMESPACE', 'My NS', 'is "My NS", but must consist of lower-case letters'],
   ['MASTER_URL', 'banana', 'is not an http or https URL: banana'],
   ['MASTER_URL', '10.0.0.1:6443', 'is not an http or https URL: 10.0.0.1:6443'],

@@ -89,6 +89,7 @@ export function controllerSettings(env: Environment) {
     namespace: required('NAMESPACE'),
     server: value('MASTER_URL')?.replace(/(?<!\/)\/+$/, ''),
     healthAddress: value('HEALTH_ADDRESS'),
+    apiPort: portIn(value('API_PORT')),
   };
   const { name, namespace, server, healthAddress } = settings;
   if (name.trim() === '' || selectorFault({ matchLabels: { name } }) !== undefined)
@@ -103,6 +104,17 @@ export function controllerSettings(env: Environment) {
   if (healthAddress !== undefined && partsOfAddress(healthAddress) === undefined)
     refuse('HEALTH_ADDRESS', `is ${JSON.stringify(healthAddress)}: ${ADDRESS_ADVICE}`);
   return settings;
+}
+
+/** The port of the API server on each server of K3s and RKE2. A controller in a pod only knows the port of the Service. */
+const SERVER_PORT = 6443;
+
+function portIn(text: string | undefined): number {
+  if (text === undefined) return SERVER_PORT;
+  const port = Number(text);
+  return /^\d+$/.test(text) && port >= 1 && port <= 65_535
+    ? port
+    : refuse('API_PORT', `is ${JSON.stringify(text)}, expected a port from 1 to 65535`);
 }
 
 /**

@@ -35,7 +35,12 @@ import { twinOf } from './node-occupant.ts';
 import { attemptOn, upgradeOn } from './node-records.ts';
 import { jobFor, jobsByNode, nodesAtWork, openJobs } from './plan-jobs.ts';
 import { createPlanMemory, type TargetMemory } from './target-memory.ts';
-import { rollBackOn, type VersionConfig, versionFieldsOf } from './version-rules.ts';
+import {
+  rollBackOn,
+  serverChecksOf,
+  type VersionConfig,
+  versionFieldsOf,
+} from './version-rules.ts';
 import { ABORTED_TYPE, hostOf, NOT_REACHED, WAITING_TYPE } from './write-status.ts';
 
 /** The parts that `resolve` uses besides the Plan and the world. */
@@ -89,6 +94,7 @@ export function resolve(
         version: judgement.version,
         images: imagesOf(plan),
         ...versions,
+        ...serverChecksOf(plan, judgement.version, world, config),
         forced: false,
         failedHoldSlots: true,
         restMs: (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e6,

@@ -4,7 +4,7 @@
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { SkewRules } from '../../../engine/contract/features.ts';
-import type { World } from '../../../engine/contract/world.ts';
+import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { controlKey } from '../../../engine/model/controls.ts';
 import {
   ROLLS_BACK_ANNOTATION,
@@ -22,11 +22,13 @@ import { onceForEach } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import type { ApiServer } from '../../../versions/plan-rules.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
+import { endpointsOf } from '../../shared/node-endpoints.ts';
 import type { CattleConfig } from './config.ts';
 import {
   doubtAbout,
   type Installed,
   installedBy,
+  isInstaller,
   isReported,
   reportedVersion,
 } from './installed-version.ts';
@@ -91,6 +93,33 @@ const serversAmong = onceForEach((all: readonly Node[]): readonly ApiServer[] =>
     isOfKubelet: true,
   })),
 );
+
+const SERVER_CHECKS: NonNullable<Stage['serverChecks']> = {
+  escape: 'the controller runs with SYSTEM_UPGRADE_REFIT_CHECKS=false',
+};
+
+/**
+ * Returns the API servers of K3s and RKE2, which answer at the InternalIP of each server. A Node without such an address
+ * is left out. A Node with the label of etcd alone runs no API server.
+ */
+export function serverEndpoints(world: World): Endpoint[] {
+  return endpointsOf(world).filter(({ host }) => host !== undefined);
+}
+
+/** Returns the field of a stage that makes Refit ask the API servers; empty if the Plan or the settings ask for no such check. */
+export function serverChecksOf(
+  plan: CattlePlan,
+  latest: string,
+  world: World,
+  config: VersionConfig,
+): Pick<Stage, 'serverChecks'> {
+  // A Plan may say that another image installs Kubernetes, but then nobody knows how its API servers can be reached.
+  const isKnown = isInstaller(plan.spec?.upgrade?.image ?? '', config.installers);
+  const isJudged = judgedInstallation(plan, latest, config).kind !== 'other';
+  return isKnown && isJudged && serverEndpoints(world).length > 0
+    ? { serverChecks: SERVER_CHECKS }
+    : {};
+}
 
 /** Returns the fields of a stage that make the rules apply to it; empty if the Plan does not install Kubernetes. */
 export function versionFieldsOf(
