@@ -94,8 +94,9 @@ export async function progressOf(parts: ProgressParts, node: Node): Promise<Prog
   return {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
-    message:
-      reason === undefined ? message : isResting ? `${reason.message}; ${message}` : reason.message,
+    message: [reason?.message, ...(reason === undefined || isResting ? [message] : [])]
+      .filter((part) => part !== undefined)
+      .join('; '),
     waitsForOthers:
       idle !== undefined ||
       wait?.reason.code === 'DrainBlocked' ||
