@@ -44,6 +44,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { annotationDownloads } from './annotation-downloads.ts';
+import { LONGEST_UPGRADE_MS } from './longest-upgrade.ts';
 import { type ResourceOf, signalObjects } from './signal-objects.ts';
 import { belongs, originOf, originText } from './signal-owner.ts';
 import { commandOf, kindOf } from './stage-command.ts';
@@ -126,12 +127,6 @@ function agentFor({ stage, agent }: Signalling, isFirst: () => boolean): AgentPo
     isFirst();
   return { ...others, ...(isWanted && { etcdSnapshot }) };
 }
-
-/**
- * The maximum duration of an earlier upgrade, in milliseconds, from which the next duration is predicted. A longer
- * duration is wrong, or the upgrade waited for people.
- */
-const LONGEST_UPGRADE_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Returns how many milliseconds the last upgrade of the object took, as its agent reported. Also returns whether the

@@ -93,11 +93,29 @@ export interface Signal<P extends KubeObject = KubeObject> {
     plan: P,
   ): Instruction | undefined;
   /**
+   * Returns how many milliseconds the upgrade of a target that is done took in this rollout; undefined if no trustworthy
+   * data show it. Without this member, the times that the target reports count. A dialect with `observable` has no
+   * reports of targets that are done, so only this member can say their times.
+   */
+  tookMs?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): number | undefined;
+  /**
    * Returns how many milliseconds the last successful attempt of the target took, if that attempt belongs to an earlier
    * stage or rollout; undefined if no trustworthy data show it. Without this member, the duration is estimated only
    * from other targets of the same stage.
    */
-  earlierMs?(world: World, rollout: Rollout, stage: Stage, target: Target): number | undefined;
+  earlierMs?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): number | undefined;
   /** Lets targets download before they are signalled. Without this member, targets download only after their signal. */
   readonly downloads?: DownloadRequests;
 }

@@ -379,19 +379,21 @@ const viewOf = onceForEach(
 );
 
 /**
- * Returns the 90th, the 50th and the 10th percentile of the milliseconds that finished targets took, as their agents report. Before
- * two targets are done, returns what is known of earlier upgrades instead.
+ * Returns the 90th, the 50th and the 10th percentile of the milliseconds that finished targets took. Before two targets are
+ * done, returns what is known of earlier upgrades instead.
  */
 function paceOf(scene: Scene): Pace {
   const { dialect, plan, world, rollout } = scene;
+  const { signal } = dialect;
   // If the signal of a dialect is observable, its targets report no times.
-  if (dialect.signal.observable) return { kind: 'unknown' };
-  const spent = withStages(rollout).flatMap(({ stage, target }) => {
-    if (target.state !== 'done') return [];
-    const observation = dialect.signal.read(world, rollout, stage, target, plan);
-    const times = observation.kind === 'none' ? undefined : observation.report?.spent;
-    return times ? Object.values(times).reduce((sum, ms) => sum + ms, 0) : [];
-  });
+  const hasTimes = signal.tookMs !== undefined || signal.observable === undefined;
+  const tookMs = (stage: Stage, target: Target): number | undefined =>
+    signal.tookMs
+      ? signal.tookMs(world, rollout, stage, target, plan)
+      : reportedMs(signal.read(world, rollout, stage, target, plan));
+  const spent = (hasTimes ? withStages(rollout) : []).flatMap(({ stage, target }) =>
+    target.state === 'done' ? (tookMs(stage, target) ?? []) : [],
+  );
   const mostMs = within(spent, 0.9);
   const usualMs = within(spent, 0.5);
   const fastMs = within(spent, 0.1);
@@ -400,13 +402,19 @@ function paceOf(scene: Scene): Pace {
   return { kind: 'measured', mostMs, usualMs, fastMs };
 }
 
+/** Returns the sum of the times of all steps that the target reports; undefined if it reports none. */
+function reportedMs(observation: Observation): number | undefined {
+  const times = observation.kind === 'none' ? undefined : observation.report?.spent;
+  return times && Object.values(times).reduce((sum, ms) => sum + ms, 0);
+}
+
 /** Returns the 90th percentile of the earlier times of each stage, as far as the dialect knows them and the rollout is not over. */
-function earlierPaces({ dialect, world, rollout }: Scene): Pace {
+function earlierPaces({ dialect, plan, world, rollout }: Scene): Pace {
   const { signal } = dialect;
   if (signal.earlierMs === undefined || isFinal(rollout)) return { kind: 'unknown' };
   const paces = rollout.stages.flatMap((stage) => {
     const times = stage.targets.flatMap(
-      (target) => signal.earlierMs?.(world, rollout, stage, target) ?? [],
+      (target) => signal.earlierMs?.(world, rollout, stage, target, plan) ?? [],
     );
     const pace = within(times, 0.9);
     return pace === undefined ? [] : [[stage.id, pace] as const];

@@ -69,7 +69,7 @@ export function targetLookup(parts: Parts): TargetLookup {
     },
     earlierMsOf(key) {
       const found = find(key);
-      return found && dialect.signal.earlierMs?.(world, rollout, found.stage, found.target);
+      return found && dialect.signal.earlierMs?.(world, rollout, found.stage, found.target, plan);
     },
     observable: dialect.signal.observable?.(world),
   };

@@ -44,7 +44,8 @@ function earlierMs(scene: Scene): number | undefined {
       : buildWorld([buildControlNode('n1', metadata)], []);
   const more: Partial<Stage> = scene.procedure === undefined ? {} : { procedure: scene.procedure };
   const rollout = buildRollout([], { id: 'id1' });
-  return signal.earlierMs?.(world, rollout, buildStage(role, [], more), buildTarget('n1'));
+  const stage = buildStage(role, [], more);
+  return signal.earlierMs?.(world, rollout, stage, buildTarget('n1'), { metadata: { name: 'p' } });
 }
 
 test.each<[string, Scene, number | undefined]>([

@@ -20,10 +20,12 @@ import {
   withJobCordonMark,
   withoutCordonMark,
 } from './job-cordons.ts';
-import { isLeftOut, observationOf, openOn, ownJob } from './job-observation.ts';
+import { isLeftOut, type JobQuestion, observationOf, openOn, ownJob } from './job-observation.ts';
 import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
 import {
+  earlierOn,
+  tookOn,
   withAttempt,
   withoutAttempt,
   withoutOldRecords,
@@ -100,21 +102,43 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return job && { kind: 'delete', resource: jobs, object: job };
     },
 
-    finish(world, rollout, { version }, { name, since: ended }, plan) {
-      const node = world.get(nodes, name);
-      if (!node) return undefined;
-      const own = ownJob(world, rollout, name, plan, attempts);
-      const free = freed(node, plan, openOn(node, plan, world, own));
-      const isLeft = isLeftOut(world, rollout, node, plan);
-      const end = { hash: rollout.id, version, ended, began: own?.metadata.creationTimestamp };
-      const over = isLeft
-        ? withoutAttempt(free, plan)
-        : withUpgrade(finished(free, plan, rollout.id, version), plan, end);
-      const object = withoutOldRecords(over, plan, world);
-      return { kind: 'replace', resource: nodes, object };
+    finish(world, rollout, stage, target, plan) {
+      const node = world.get(nodes, target.name);
+      const own = ownJob(world, rollout, target.name, plan, attempts);
+      return node && ended({ world, rollout, stage, target, plan }, node, own);
     },
+
+    ...(config.checksVersions !== false && { tookMs, earlierMs }),
   };
 }
+
+type Times = Required<Pick<Signal<CattlePlan>, 'tookMs' | 'earlierMs'>>;
+
+const tookMs: Times['tookMs'] = (world, { id }, _stage, { name }, plan) => {
+  const node = world.get(nodes, name);
+  return node && tookOn(node, plan, id);
+};
+
+const earlierMs: Times['earlierMs'] = (world, { id }, _stage, { name }, plan) => {
+  const node = world.get(nodes, name);
+  return node && earlierOn(node, plan, id);
+};
+
+/** Returns the write after the target is done: it frees the Node, labels it, and records the upgrade. */
+function ended(
+  { world, rollout, stage: { version }, target: { since }, plan }: Ended,
+  node: Node,
+  own: Job | undefined,
+): Instruction {
+  const free = freed(node, plan, openOn(node, plan, world, own));
+  const end = { hash: rollout.id, version, ended: since, began: own?.metadata.creationTimestamp };
+  const over = isLeftOut(world, rollout, node, plan)
+    ? withoutAttempt(free, plan)
+    : withUpgrade(finished(free, plan, rollout.id, version), plan, end);
+  return { kind: 'replace', resource: nodes, object: withoutOldRecords(over, plan, world) };
+}
+
+type Ended = Pick<JobQuestion, 'world' | 'rollout' | 'stage' | 'target' | 'plan'>;
 
 /** Returns the Node with a record that the Job succeeded; the same Node if the Job did not succeed. */
 function withSuccessOf(job: Job | undefined, node: Node, plan: CattlePlan, target: Target): Node {

@@ -18,6 +18,7 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { defined, parseJson } from '../../../util/json.ts';
 import { onceForEachWith } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { LONGEST_UPGRADE_MS } from '../../shared/longest-upgrade.ts';
 import * as names from './names.ts';
 
 /** The most characters of a record that Refit reads. */
@@ -102,6 +103,30 @@ export function upgradeOn(
     .map((key) => upgradeIn(node, key))
     .find((each) => each && isAbout(each, subject));
   return found && Date.parse(found.ended) <= now + SKEW_MS ? found : undefined;
+}
+
+/**
+ * Returns how many milliseconds the recorded upgrade of the Node to this hash took; undefined if no record says it. The time
+ * contains the drain, and the pause of the Plan after each Job, because the node keeps its slot during both.
+ */
+export function tookOn(node: Node, plan: CattlePlan, hash: string): number | undefined {
+  return durationOf(upgradeOn(node, plan, hash));
+}
+
+/**
+ * Returns how many milliseconds the last upgrade of the Node by this Plan took, if it was an upgrade to another hash;
+ * undefined if no record says it.
+ */
+export function earlierOn(node: Node, plan: CattlePlan, hash: string): number | undefined {
+  const found = keysOf(names.upgradeKeyOf, plan)
+    .map((key) => upgradeIn(node, key))
+    .find((each) => each && isAbout(each, subjectOf(node, plan, each.hash)));
+  return found?.hash === hash ? undefined : durationOf(found);
+}
+
+function durationOf({ begun = '', ended = '' }: Partial<Upgrade> = {}): number | undefined {
+  const ms = Date.parse(ended) - Date.parse(begun);
+  return ms > 0 && ms <= LONGEST_UPGRADE_MS ? ms : undefined;
 }
 
 /** Returns the version that the kubelet had before the Plan upgraded the Node to this hash; undefined if no record says it. */
