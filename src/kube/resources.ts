@@ -12,6 +12,8 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
+  /** The name of a part of the objects of this kind, if this part is watched with a selection of its own. */
+  readonly part?: string;
   /** This member exists only for the compiler, which reads the type of the objects from it. No value ever has it. */
   readonly object?: T;
 }

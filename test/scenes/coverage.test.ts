@@ -172,11 +172,8 @@ const NODE_FIELDS = {
 
 /** These fields need a channel that does not answer, and an UpdateConfig. */
 const NO_CHANNELS = ['goesOn', 'updateConfig'];
-/**
- * No scene shows a page while the time at which a plan probably ends is known. No scene sends a trace, and only a report
- * has the field `report`.
- */
-const NEVER_ON_PAGES = ['expected', 'traceId', 'report'];
+/** No scene sends a trace, and only a report has the field `report`. */
+const NEVER_ON_PAGES = ['traceId', 'report'];
 
 test.each([
   { kind: 'PlanJson', fields: PLAN_FIELDS, shown: PLANS, missing: NO_CHANNELS },

@@ -1,6 +1,7 @@
 /** Scenes with Plans of Rancher: policies, controls, roll-backs, and nodes and Jobs that change while a Plan runs. */
 import { cattlePlans } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
+import { PULL_LABEL } from '../../src/dialects/cattle/plan/pull-job.ts';
 import { jobs, nodes, pods } from '../../src/kube/resources.ts';
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';
 import { CHECKED, setHealth } from './k0s-scene.ts';
@@ -38,11 +39,13 @@ function rolledBack(name: string, seconds: number): Scene {
   });
 }
 
-/** The kubelet cannot pull the image of the Job of s1. */
-async function blockImage(stage: Stage): Promise<void> {
-  const labelSelector = 'upgrade.cattle.io/node=s1';
+/** The kubelet cannot pull the image of the first Job that the selector selects. */
+async function blockImage(
+  stage: Stage,
+  labelSelector = 'upgrade.cattle.io/node=s1',
+): Promise<void> {
   const [job] = (await stage.client.list(jobs, { labelSelector })).items;
-  if (job === undefined) throw new Error('s1 has no Job');
+  if (job === undefined) throw new Error('there is no such Job');
   const { name, uid = '', labels = {} } = job.metadata;
   const message = 'Back-off pulling image "rancher/k3s-upgrade:v1.36.3-k3s1"';
   const waiting = { waiting: { reason: 'ImagePullBackOff', message } };
@@ -101,6 +104,20 @@ export const RANCHER_RUN_SCENES: readonly Scene[] = [
     play: async (stage) => {
       await stage.wait(10);
       await blockImage(stage);
+      await stage.wait(30);
+    },
+    about: ['s1', 's2'],
+  }),
+  scene('a node waits until its image is pulled', {
+    canPull: false,
+    play: async (stage) => await stage.wait(5),
+    about: ['s1'],
+  }),
+  scene('an image cannot be pulled before the cordon', {
+    canPull: false,
+    play: async (stage) => {
+      await stage.wait(10);
+      await blockImage(stage, PULL_LABEL);
       await stage.wait(30);
     },
     about: ['s1', 's2'],

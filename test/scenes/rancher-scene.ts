@@ -25,6 +25,8 @@ interface Given {
   /** The Plan for the agents; absent if the scene has none. */
   readonly agent?: Partial<CattleSpec>;
   readonly end?: JobEnd;
+  /** False if no node can pull an image before its turn. */
+  readonly canPull?: boolean;
   readonly policy?: UpgradePolicySpec;
   readonly before?: (stage: Stage) => Promise<void>;
   readonly play: (stage: Stage) => Promise<void>;
@@ -41,7 +43,7 @@ export function rancherScene(name: string, given: Given): Scene {
       if (given.policy) await stage.create(upgradePolicies, policyWith(given.policy));
       await given.before?.(stage);
       if (given.isLed !== false) await stage.start(rancherController);
-      await stage.start(jobRunner(given.end));
+      await stage.start(jobRunner(given.end, new Map(), given.canPull));
       await stage.waitUntil(BEGIN);
       await stage.create(cattlePlans, k3sPlan('server', given.server));
       if (given.agent) await stage.create(cattlePlans, k3sPlan('agent', given.agent));

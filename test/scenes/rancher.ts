@@ -3,6 +3,7 @@ import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
+import { PULL_LABEL } from '../../src/dialects/cattle/plan/pull-job.ts';
 import { apiVersionOf, type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';
@@ -88,15 +89,26 @@ const inTenSeconds: JobEnd = () => ({ seconds: 10, result: 'installed' });
 
 /**
  * The Job controller and the images of the Plans. `installed` means that the kubelet reports the version of the Plan.
- * `runs` gets the version that each node runs since its Job.
+ * `runs` gets the version that each node runs since its Job. If `canPull` is false, the registry does not answer.
  */
 export function jobRunner(
   end: JobEnd = inTenSeconds,
   runs: Map<string, string> = new Map<string, string>(),
+  canPull = true,
 ): Actor {
   return async ({ client, clock }) => {
+    /** A kubelet pulls the image of a Plan within a second. */
+    const completePull = async ({ metadata, status }: Job): Promise<void> => {
+      if (!canPull || (status?.conditions ?? []).length > 0) return;
+      const at = rfc3339(clock.now());
+      const condition = { type: 'Complete', status: 'True', lastTransitionTime: at };
+      const done = { status: { succeeded: 1, completionTime: at, conditions: [condition] } };
+      const { name, namespace } = metadata;
+      await client.patch(jobs, name, done, { namespace, type: 'merge', subresource: 'status' });
+    };
     const look = async (job: Job): Promise<void> => {
       const { name, namespace, labels = {}, creationTimestamp = '' } = job.metadata;
+      if (PULL_LABEL in labels) return await completePull(job);
       const node = labels['upgrade.cattle.io/node'];
       if (node === undefined || (job.status?.conditions ?? []).length > 0) return;
       const planned = end(node);

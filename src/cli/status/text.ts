@@ -72,10 +72,7 @@ export function renderPlan(
     { heading: 'agents', lines: agentLines(plan) },
     {
       heading: 'ahead',
-      lines:
-        ahead.length === 0
-          ? []
-          : [`downloading and testing the new version: ${listed(ahead, FEW)}`],
+      lines: ahead.length === 0 ? [] : [`downloading the new version: ${listed(ahead, FEW)}`],
     },
     { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
   ];

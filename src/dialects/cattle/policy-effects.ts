@@ -70,8 +70,12 @@ export const policyEffects: PolicyEffects = {
   'payloads.requireHttps': IMAGE,
   'payloads.requireImageDigest': WORKS,
   'payloads.diskReserveMiB': IMAGE,
-  'payloads.problemTimeout': IMAGE,
-  prefetch: IMAGE,
+  'payloads.problemTimeout': noEffect(
+    'a node whose image of K3s or RKE2 cannot be pulled waits until it can, and other nodes start',
+  ),
+  prefetch: inPart(
+    'only the images that install K3s and RKE2 are pulled before the turn of a node',
+  ),
   'agents.require': NO_AGENT,
   controllersNotReady: inPart(
     'a Plan of K3s or RKE2 always waits until every API server is ready, so `End` acts as `Wait`; other Plans ask no API server',

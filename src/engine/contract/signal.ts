@@ -2,7 +2,7 @@
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { Signalling } from '../model/decision.ts';
-import type { DownloadState, PrefetchState } from '../model/downloads.ts';
+import type { DownloadState, PrefetchState, RequiredDownload } from '../model/downloads.ts';
 import type { Observation } from '../model/facts.ts';
 import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/rollout.ts';
@@ -117,19 +117,30 @@ export interface Signal<P extends KubeObject = KubeObject> {
     plan: P,
   ): number | undefined;
   /** Lets targets download before they are signalled. Without this member, targets download only after their signal. */
-  readonly downloads?: DownloadRequests;
+  readonly downloads?: DownloadRequests<P>;
 }
 
 /**
  * Asks targets to download before their signal, or to check whether they could download. A signal replaces both
- * requests.
+ * requests. A target downloads either if it can (`prefetchOf`), or because it must (`requiredOf`).
  */
-export interface DownloadRequests {
+export interface DownloadRequests<P extends KubeObject = KubeObject> {
+  /**
+   * Returns the state of the download that the target must complete before its node is cordoned; undefined if the target may
+   * start without it. Without this member, no target must download before it starts.
+   */
+  requiredOf?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): RequiredDownload | undefined;
   /**
    * Returns whether the target can be asked to download its payload in advance, or was already asked; undefined if the
    * target cannot download in advance.
    */
-  prefetchOf(
+  prefetchOf?(
     world: World,
     rollout: Rollout,
     stage: Stage,
@@ -144,9 +155,9 @@ export interface DownloadRequests {
     agent: AgentPolicy,
   ): Instruction | undefined;
   /** Returns the target's answer about all of its downloads; undefined if it cannot answer. */
-  checkOf(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
+  checkOf?(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
   /** Returns the write that asks the target whether it could download everything that this rollout needs. */
-  check(
+  check?(
     world: World,
     rollout: Rollout,
     stage: Stage,
@@ -154,7 +165,7 @@ export interface DownloadRequests {
     agent: AgentPolicy,
   ): Instruction | undefined;
   /** Returns the write that ends the requests of `prefetch` and `check`; undefined if the target has neither request. */
-  end(world: World, stage: Stage, target: Target): Instruction | undefined;
+  end(world: World, stage: Stage, target: Target, rollout: Rollout): Instruction | undefined;
 }
 
 /** A write or another effect, as data. The engine may repeat it without harm. */

@@ -349,7 +349,7 @@ test('what the dialect asks of a target is written with the stage, the target an
   expect(told).toEqual([
     ['prefetch', rollout, stage, target, agent],
     ['check', rollout, stage, target, agent],
-    ['end', stage, target],
+    ['end', stage, target, rollout],
     ['cancel', rollout, stage, target, reason, NOW],
     ['acknowledge', rollout, stage, target, NOW],
   ]);

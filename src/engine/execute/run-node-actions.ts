@@ -185,9 +185,9 @@ function instructionsFor(
     case 'prefetch':
       return [signal.downloads?.prefetch(world, rollout, stage, target, nodeAction.agent)];
     case 'check-downloads':
-      return [signal.downloads?.check(world, rollout, stage, target, nodeAction.agent)];
+      return [signal.downloads?.check?.(world, rollout, stage, target, nodeAction.agent)];
     case 'end-prefetch':
-      return [signal.downloads?.end(world, stage, target)];
+      return [signal.downloads?.end(world, stage, target, rollout)];
     case 'cancel':
       return [signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now)];
     case 'acknowledge': {

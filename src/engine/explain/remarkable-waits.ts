@@ -9,9 +9,9 @@ export const SETTLE_MS = 10_000;
 /** The gates and phases that every rollout waits for at some time. Conditions and Events do not report waits for them. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
-/** Returns true if the target waits for something else than a slot, a stage or a node in progress. */
+/** Returns true if the target waits for something else than a slot, a stage, a node in progress or its own download. */
 export function isRemarkable({ gate, reason }: Wait): boolean {
-  return !ORDINARY.has(gate) && !isUnasked(reason);
+  return !ORDINARY.has(gate) && reason.code !== 'DownloadPending' && !isUnasked(reason);
 }
 
 /** Returns the first wait that is remarkable (see `isRemarkable`) and has lasted for SETTLE_MS; undefined if there is none. */

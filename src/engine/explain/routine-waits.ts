@@ -10,6 +10,7 @@ const ROUTINE: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
   'Signalled',
   'NoFreeSlot',
   'EarlierStage',
+  'DownloadPending',
 ]);
 
 /** Returns true if the target of the wait is in progress, or if it waits only for other targets. */

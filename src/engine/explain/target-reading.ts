@@ -196,7 +196,9 @@ function readTarget(
     refusal: refusals.get(target),
     work,
     agent: facts.agent,
-    fetchesAhead: phase === 'pending' && facts.prefetch === 'asked',
+    fetchesAhead:
+      phase === 'pending' &&
+      (facts.prefetch === 'asked' || facts.requiredDownload?.kind === 'asked'),
     exists: facts.exists,
     held: isLeft ? holdNow(facts, now) : undefined,
     pinned: isLeft ? pinOf(policy, stage, target, facts) : undefined,

@@ -26,6 +26,7 @@ import { notHeld } from './not-held.ts';
 import { notPaused } from './not-paused.ts';
 import { notPinned } from './not-pinned.ts';
 import { othersAtWork } from './others-at-work.ts';
+import { payloadPresent } from './payload-present.ts';
 import { planHooksBefore } from './plan-hooks.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
@@ -42,8 +43,8 @@ import { writeAllowed } from './write-allowed.ts';
 export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported, notExcluded];
 
 /**
- * These gates are asked before a target is recorded as intended. The hooks of the whole plan come last, so that they run only if a target
- * could start at once.
+ * These gates are asked before a target is recorded as intended. The download and the hooks of the whole plan come last, so that
+ * nothing is done for a target that could not start then.
  */
 export const BEFORE_TARGET: readonly Gate[] = [
   policyReadable,
@@ -74,6 +75,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   domainAvailable,
   hooksPossible,
   drainPossible,
+  payloadPresent,
   planHooksBefore,
 ];
 

@@ -77,6 +77,8 @@ export interface Waiting {
   readonly keepsIntent?: true;
   /** True for a wait that ends by itself within seconds. No Event or condition reports such a wait. */
   readonly isPassing?: true;
+  /** True if the target starts as soon as the wait ends, so no later target takes its slot meanwhile. */
+  readonly holdsSlot?: true;
   /** The time since which the reason holds, in RFC 3339; undefined if it is unknown. */
   readonly since?: string | undefined;
   /** The time at which the wait ends by itself, in RFC 3339; undefined if it is unknown. */
@@ -175,6 +177,7 @@ export const ABSENT: TargetFacts = {
   unfit: undefined,
   prefetch: undefined,
   downloads: undefined,
+  requiredDownload: undefined,
   hold: undefined,
   refusal: undefined,
   announcementRefusal: undefined,

@@ -8,6 +8,22 @@ import type { AgentPolicy } from '../../signal/annotations.ts';
  */
 export type PrefetchState = 'possible' | 'asked' | 'outdated';
 
+/**
+ * What is known about a download that a target must complete before its node is cordoned. unasked: the target must be asked ·
+ * asked: the download runs, or waits because of the `problem` · outdated: the target has a request for another payload ·
+ * failed: the last download failed at `since`, in RFC 3339 · done: the payload is on the node.
+ */
+export type RequiredDownload =
+  | { readonly kind: 'unasked' | 'outdated' | 'done' }
+  | {
+      readonly kind: 'asked';
+      /** A clause that says why the download makes no progress; undefined if nothing is known to be wrong. */
+      readonly problem?: string | undefined;
+      /** True if an earlier download of the same payload has failed. */
+      readonly isRetry?: boolean | undefined;
+    }
+  | { readonly kind: 'failed'; readonly problem: string; readonly since: string };
+
 /** The answer of the agent to the question whether the target can download the files that it needs. */
 export interface DownloadState {
   readonly answer: 'unasked' | 'asked' | 'possible' | 'impossible';

@@ -9,7 +9,7 @@ import type { EtcdSnapshot } from '../../signal/annotations.ts';
 import type { Hold } from '../../signal/holds.ts';
 import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Asked, FailedRequest } from './asked.ts';
-import type { DownloadState, PrefetchState } from './downloads.ts';
+import type { DownloadState, PrefetchState, RequiredDownload } from './downloads.ts';
 import type { VersionGap } from './version-gap.ts';
 
 /** What the node itself reports about the signal of this rollout. `attempt` and `since` are in RFC 3339. */
@@ -155,6 +155,8 @@ export interface TargetFacts {
   readonly unfit: string | undefined;
   readonly prefetch: PrefetchState | undefined;
   readonly downloads: DownloadState | undefined;
+  /** The download that the target must complete before its node is cordoned; undefined if it may start without one. */
+  readonly requiredDownload: RequiredDownload | undefined;
   /** The hold by which a person keeps plans from starting on the target; undefined if there is none. The hold may be over already. */
   readonly hold: Hold | undefined;
   /** The answer of the API server that refused to change the target's object. Nothing is written for the target before the next try. */

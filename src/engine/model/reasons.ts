@@ -111,6 +111,9 @@ export const REASONS = {
   DownloadsUnchecked: 'agents have not said yet whether they can download what the plan names',
   DownloadImpossible:
     'a node cannot download what the plan names, or has no room for it, and no node has started',
+  DownloadPending:
+    'a node downloads what the plan installs before it is cordoned, so that it is unavailable for a shorter time',
+  DownloadFailed: 'a node cannot download what the plan installs, so it is not cordoned',
   HostUnfit: 'a host cannot run the version that the plan names, and no node has started',
   Unverified:
     'a download has no sha256 or comes over plain http, or an image has no digest, although the policy forbids that',
@@ -331,6 +334,10 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   DownloadsUnchecked: { ends: 'the agents have answered, or after 10 s' },
   DownloadImpossible: {
     act: 'correct the URL in the plan, or repair the server or the network path to it; after `payloads.problemTimeout` of the policy (5m by default) the nodes start anyway',
+  },
+  DownloadPending: { ends: 'the download is complete' },
+  DownloadFailed: {
+    act: 'correct the plan, or repair the server or the network path to it; the download is repeated until it succeeds. With `prefetch: None` in the policy, nodes start without it',
   },
   HostUnfit: { act: 'repair the hosts as the message says, or take them out of the plan' },
   Unverified: {

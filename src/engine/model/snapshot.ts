@@ -108,6 +108,8 @@ export interface Abilities {
    * only the policy of Kubernetes limits that.
    */
   readonly mostBehind: number | undefined;
+  /** True if targets of the dialect may have to download before they start. */
+  readonly mustDownload: boolean;
 }
 
 /** What this process sees of the cluster. */

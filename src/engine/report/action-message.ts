@@ -10,9 +10,9 @@ const MESSAGES = {
   'keep-report': 'success of the attempt kept on the node',
   protect: 'node marked, so that other tools leave it alone',
   announce: 'lifecycle conditions of the node written',
-  prefetch: 'agent asked to download ahead of its turn',
+  prefetch: 'asked to download ahead of its turn',
   'check-downloads': 'agent asked whether it can download',
-  'end-prefetch': 'agent told not to download ahead',
+  'end-prefetch': 'request to download ahead of its turn ended',
   cancel: 'signal cancelled',
 };
 

@@ -124,8 +124,9 @@ export function chooseTargets(
   let census = gating.censusFor(snapshot, policy);
   let probes = 0;
   let blocked = 0;
+  let held = 0;
   for (const target of groupsOf(context, stage, candidates).flat()) {
-    if (chosen.length >= slots) break;
+    if (chosen.length + held >= slots) break;
     const verdict =
       orderWaitOf(target) ??
       waveWaitOf(target) ??
@@ -139,6 +140,7 @@ export function chooseTargets(
       if (census?.all.has(node)) census = { ...census, busy: census.busy.union(new Set([node])) };
     }
     if (verdict.kind === 'wait') waiting.push({ target, ...verdict });
+    if (verdict.kind === 'wait' && verdict.holdsSlot === true) held++;
     if (verdict.kind === 'stop' && verdict.ofPlan) return refused(target, verdict, stopped);
     if (verdict.kind === 'stop') stopped.push({ target, ...verdict });
     if (verdict.kind === 'wait' && verdict.isOfTargetAlone === true) continue;

@@ -22,6 +22,7 @@ test('a field that the file lacks is unknown, never asked, or false', () => {
     undefined,
     false,
     undefined,
+    false,
   ]);
   expect(cluster).toMatchObject({ controlPlane: UNASKED, components: NEVER, fleet: undefined });
   expect(outside).toMatchObject({ hooks: undefined, budgetPods: NEVER, foreignWork: [] });

@@ -60,6 +60,7 @@ export function fromFlat(flat: FlatSnapshot): Parts {
       retriedBy: flat.retriedBy,
       waitsForVersions: flat.waitsForVersions === true,
       mostBehind: flat.mostBehind,
+      mustDownload: flat.mustDownload === true,
     },
     cluster: {
       controlPlane: flat.controlPlane ?? UNASKED,

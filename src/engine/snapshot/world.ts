@@ -22,6 +22,8 @@ export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>
   const views = new Map([...entries].map(([resource, view]) => [kindOf(resource), view]));
   return <T extends KubeObject>(resource: Resource<T>) => {
     const view = views.get(kindOf(resource)) as View<T> | undefined;
+    // A part of a kind is watched only by the processes that need it. For all others it has no objects.
+    if (!view && resource.part !== undefined) return NOTHING as View<T>;
     if (!view) throw new Error(`${resource.plural} are not watched`);
     return view;
   };
@@ -171,5 +173,8 @@ export class OwnWrites {
   }
 }
 
-/** Returns a text that is the same for all descriptions of one kind, for use as a key. */
-export const kindOf = onceForEach((resource: Resource) => pathOf(resource));
+/** Returns a text that is the same for all descriptions of one kind, or of one part of it, for use as a key. */
+export const kindOf = onceForEach(
+  (resource: Resource) =>
+    `${pathOf(resource)}${resource.part === undefined ? '' : `#${resource.part}`}`,
+);

@@ -26,6 +26,7 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { announcementsOf } from './lifecycle-conditions.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 import { protectionsOf } from './protect-nodes.ts';
+import { requiredDownloadsOf } from './required-downloads.ts';
 
 /** The most Nodes that one decision taints. The Nodes of targets later in the list are tainted by later decisions. */
 const TAINTS_AT_ONCE = 20;
@@ -54,6 +55,7 @@ export function nodeActionsOf(assessment: Assessment): NodeAction[] {
     ...taints(snapshot, policy).filter(isFree),
     ...downloadChecksOf(assessment),
     ...prefetchesOf(assessment),
+    ...requiredDownloadsOf(assessment),
   ];
 }
 

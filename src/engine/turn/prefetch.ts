@@ -13,7 +13,7 @@ import { isFinal, type Stage, type Target } from '../model/rollout.ts';
 import { groupsOf } from '../schedule/order.ts';
 
 /** At most this many targets hold a payload before they start. */
-const MOST_AHEAD = 20;
+export const MOST_AHEAD = 20;
 /**
  * In the lead time of a plan, the downloads of all nodes start at different times. All of them start within this
  * fraction of the time until the window.
@@ -72,7 +72,8 @@ export function downloadChecksOf({ snapshot, policy, isStopping }: Assessment): 
     .map(({ stage, target }) => ({ kind: 'check-downloads', stage, target, agent: policy.agent }));
 }
 
-function mayPrefetch({ snapshot, policy, isStopping }: Assessment): boolean {
+/** Returns true if the plan and its policy let targets download before they start. */
+export function mayPrefetch({ snapshot, policy, isStopping }: Assessment): boolean {
   const isOpen = !isFinal(snapshot.rollout) && !isStopping && policy.problems.length === 0;
   const isPaused = policy.paused || snapshot.plan.controls.paused;
   return policy.prefetch !== 'none' && isOpen && !isPaused;

@@ -26,7 +26,7 @@ import { addNode, addPod, installKinds } from '../lab/lab-objects.ts';
 import { LabProcesses } from '../lab/lab-processes.ts';
 import { seededRandom } from '../random.ts';
 import { JobObserver } from './job-observer.ts';
-import { FAILING, JobWorld, labelsFor, NAMESPACE } from './job-world.ts';
+import { FAILING, isPull, JobWorld, labelsFor, NAMESPACE } from './job-world.ts';
 
 export interface JobScene {
   readonly nodes: readonly string[];
@@ -121,9 +121,9 @@ class Run implements JobLab {
     const { everySecond } = this.#options;
     await this.#clock.runUntil(this.#setUp());
     this.#watch(jobs, {
-      added: (job) => this.#observer.lookAtJob(job),
-      updated: (job) => this.#observer.lookAtJob(job),
-      deleted: (job) => this.#observer.lookAtLostJob(job),
+      added: (job) => isPull(job) || this.#observer.lookAtJob(job),
+      updated: (job) => isPull(job) || this.#observer.lookAtJob(job),
+      deleted: (job) => isPull(job) || this.#observer.lookAtLostJob(job),
     });
     this.#watch(nodes, {
       added: (node) => this.#observer.lookAtNode(node, undefined),
@@ -190,7 +190,10 @@ class Run implements JobLab {
       ttlSecondsAfterFinish,
       drainInJob,
     };
-    const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job };
+    // The image of the Plans counts as an installer, so that nodes pull it before they start. Its version is no version of Kubernetes,
+    // so no kubelet must report it.
+    const installers = ['img'];
+    const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job, installers };
     const ask = async (): Promise<string> => await Promise.resolve(this.world.version);
     let terms = 0;
     for (const actor of hasStandby === true ? ['controller', 'standby'] : ['controller']) {

@@ -6,6 +6,7 @@ import { holds } from '../../../src/dialects/cattle/plan/conditions.ts';
 import { isHeld } from '../../../src/dialects/cattle/plan/leader-drain.ts';
 import { hashLabelOf, NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
 import { isPaused } from '../../../src/dialects/cattle/plan/plan-jobs.ts';
+import { PULL_LABEL } from '../../../src/dialects/cattle/plan/pull-job.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import {
   type Condition,
@@ -90,8 +91,14 @@ export class JobWorld {
     this.#parts = parts;
   }
 
+  /** The Jobs of Plans. */
   get jobs(): readonly Job[] {
-    return this.#objects('batch', 'jobs');
+    return this.#objects('batch', 'jobs').filter((job) => !isPull(job));
+  }
+
+  /** The Jobs that pull images, each of which is complete within a second. */
+  get #pulls(): readonly Job[] {
+    return this.#objects('batch', 'jobs').filter(isPull);
   }
 
   get nodes(): readonly Node[] {
@@ -127,10 +134,11 @@ export class JobWorld {
       await due.act();
     }
     const owners = new Set(this.plans.map(({ metadata }) => metadata.uid));
-    for (const job of this.jobs) {
+    for (const job of this.#pulls) if (!isOver(job)) await this.#finish(job, 'Complete', '');
+    for (const job of [...this.jobs, ...this.#pulls]) {
       const isOwned = owners.has(job.metadata.ownerReferences?.[0]?.uid);
       if (!isOwned || this.#isExpired(job)) await this.#remove(job);
-      else if (isAtWork(job)) await this.#moveOn(job);
+      else if (isAtWork(job) && !isPull(job)) await this.#moveOn(job);
     }
   }
 
@@ -325,6 +333,10 @@ export const labelsFor = (name: string): Record<string, string> => ({
 
 /** A template whose payload fails on the nodes in `failsOn` until the template changes. */
 export const FAILING: Pick<CattleSpec, 'upgrade'> = { upgrade: { image: 'img', args: [FAILURE] } };
+
+/** Returns true for a Job that pulls the image of a Plan. */
+export const isPull = ({ metadata }: KubeObject): boolean =>
+  metadata.labels?.[PULL_LABEL] !== undefined;
 
 function cordonsItself(job: Job): boolean {
   return /"name":"(?:cordon|drain)"/.test(JSON.stringify(job.spec?.['template'] ?? {}));

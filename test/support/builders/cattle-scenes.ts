@@ -89,7 +89,8 @@ export function buildCattleScene(
   const newDialect = () => dialectWith(options);
   const client = { ...api.client, create, replace };
   const policyFor = (plan: CattlePlan): RolloutPolicy => {
-    const policy = buildPolicy(policyOf(plan));
+    // The scene has no kubelets, so no image can be pulled before a node starts.
+    const policy = buildPolicy({ prefetch: 'none', ...policyOf(plan) });
     return newDialect().planRules?.apply(plan, policy) ?? policy;
   };
   const hooks = options.hooks?.(clock);

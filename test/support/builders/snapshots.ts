@@ -58,6 +58,7 @@ export const NOTHING_KNOWN: Omit<Snapshot, 'rollout' | 'targets'> = {
     retriedBy: undefined,
     waitsForVersions: false,
     mostBehind: undefined,
+    mustDownload: false,
   },
   cluster: { controlPlane: UNASKED, components: NEVER, apiServers: undefined, fleet: undefined },
   outside: {

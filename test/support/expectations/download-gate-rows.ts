@@ -1,10 +1,21 @@
 /**
- * The expected answers of the gate `downloads-possible`. Each row has the gate, the situation, its input and the
+ * The expected answers of the gates `downloads-possible` and `payload-present`. Each row has the gate, the situation, its input and the
  * answer.
  */
 import { downloadsPossible } from '../../../src/engine/gates/downloads-possible.ts';
+import { payloadPresent } from '../../../src/engine/gates/payload-present.ts';
 import type { Gate, GateInput } from '../../../src/engine/gates/types.ts';
-import { saying } from '../builders/gate-inputs.ts';
+import type { RequiredDownload } from '../../../src/engine/model/downloads.ts';
+import { input, saying } from '../builders/gate-inputs.ts';
+import { buildPolicy } from '../builders/rollout-policies.ts';
+import { later } from '../clock/times.ts';
+
+const needing = (requiredDownload: RequiredDownload | undefined): GateInput =>
+  input('worker', { requiredDownload });
+const FAILED: RequiredDownload = { kind: 'failed', problem: 'its Job failed', since: later(0) };
+const PENDING =
+  'wait DownloadPending: n1 downloads what the plan installs, before its node is cordoned';
+const ALONE = 'wait DownloadFailed: n1 cannot download what the plan installs: its Job failed';
 
 export const DOWNLOAD_ROWS: readonly [Gate, string, GateInput, string][] = [
   [downloadsPossible, 'nobody to ask, or a target has started', saying({}), 'pass'],
@@ -37,4 +48,31 @@ export const DOWNLOAD_ROWS: readonly [Gate, string, GateInput, string][] = [
     'pass',
   ],
   [downloadsPossible, 'a command that only reads', saying({ w1: 'unasked' }), 'pass'],
+  [payloadPresent, 'nothing must be downloaded', needing(undefined), 'pass'],
+  [payloadPresent, 'the payload is there', needing({ kind: 'done' }), 'pass'],
+  [payloadPresent, 'the target was not asked yet', needing({ kind: 'unasked' }), PENDING],
+  [payloadPresent, 'the target downloads', needing({ kind: 'asked' }), PENDING],
+  [payloadPresent, 'it has another payload', needing({ kind: 'outdated' }), PENDING],
+  [
+    payloadPresent,
+    'the download makes no progress',
+    needing({ kind: 'asked', problem: 'its Job failed' }),
+    ALONE,
+  ],
+  [payloadPresent, 'the download failed', needing(FAILED), ALONE],
+  [
+    payloadPresent,
+    'the policy wants no download before',
+    { ...needing(FAILED), policy: buildPolicy({ prefetch: 'none' }) },
+    'pass',
+  ],
+  [
+    payloadPresent,
+    'the intent was recorded after the download',
+    {
+      ...needing({ kind: 'unasked' }),
+      target: { ...needing(undefined).target, state: 'intended' },
+    },
+    'pass',
+  ],
 ];

@@ -90,10 +90,10 @@ test('a node with more downloads than a check can have was asked once it was ask
   const agent = JSON.stringify({ version: '1', since: later(0), checked: { id: '', room: 1 } });
   const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
   const answerOf = (node: KubeObject) =>
-    signal.downloads?.checkOf(buildWorld([], [node]), by, first, target('pending'))?.answer;
+    signal.downloads?.checkOf?.(buildWorld([], [node]), by, first, target('pending'))?.answer;
   const node = buildNode('w1', { labels, annotations: { [AGENT_ANNOTATION]: agent } });
   expect(answerOf(node)).toBe('unasked');
-  const asked = signal.downloads?.check(buildWorld([], [node]), by, first, target('pending'), {});
+  const asked = signal.downloads?.check?.(buildWorld([], [node]), by, first, target('pending'), {});
   expect(asked?.kind === 'replace' && answerOf(asked.object)).toBe('asked');
 });
 

@@ -62,7 +62,7 @@ function lookAt(scene: Scene): Outcome {
     upgrade: { image: 'rancher/k3s-upgrade', ...scene.spec?.upgrade },
   });
   const plan: CattlePlan = { ...draft, metadata: { ...draft.metadata, annotations } };
-  const policy = buildPolicy({ allow: new Set(scene.allow), ...scene.policy });
+  const policy = buildPolicy({ prefetch: 'none', allow: new Set(scene.allow), ...scene.policy });
   const worldOf = (seen: readonly Node[]) =>
     buildWorldOf([nodes, seen], [jobs, []], [pods, []], [secrets, []]);
   const first = gather(dialect, plan, worldOf(all), NOW, known);

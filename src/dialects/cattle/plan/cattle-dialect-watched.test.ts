@@ -42,6 +42,8 @@ test('commands that only read see all namespaces, and need no Secrets', () => {
     [jobs, undefined],
     [cattlePlans, undefined],
     [pods, undefined],
+    [{ ...jobs, part: 'image pulls' }, undefined],
+    [{ ...pods, part: 'image pulls' }, undefined],
   ]);
 });
 

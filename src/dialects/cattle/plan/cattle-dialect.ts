@@ -30,6 +30,7 @@ import { orphanedPlans } from './cattle-orphaned-work.ts';
 import { jobSignal, unnamedCordon } from './cattle-signal.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
+import { watchedPulls } from './image-pull.ts';
 import { reportedVersion } from './installed-version.ts';
 import { hashedSecrets, resolveLatest } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
@@ -87,6 +88,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
       watchedJobs,
       { ...watchedPlans, namespace },
       { ...watchedPods, namespace },
+      ...(config.checksVersions === false ? [] : watchedPulls(namespace)),
       { resource: secrets, namespace, isRelevant: isSecretChange, namesIn: hashedSecrets },
     ],
     resolve: (plan, world, now) =>
@@ -136,7 +138,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     plans: cattlePlans,
     statusRecord: { hasConditions: true },
     planObjects: PLAN_OBJECTS,
-    watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods],
+    watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods, ...watchedPulls()],
     resolve: (plan, world, now) => resolve(plan, world, now, { memory, config }),
     project: (rollout, plan, now) => project(rollout, plan, now, { ...config, gate }),
     reporting: {

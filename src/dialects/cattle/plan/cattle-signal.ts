@@ -11,6 +11,7 @@ import { ownMember } from '../../../util/own-member.ts';
 import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
+import { imagePulls } from './image-pull.ts';
 import { jobNamesOf, jobOf } from './job.ts';
 import {
   isCordonedBy,
@@ -33,6 +34,7 @@ import {
   withUpgrade,
 } from './node-records.ts';
 import { isPaused, jobFor, jobsByNode, latestJobsOn, nodeOf } from './plan-jobs.ts';
+import { createPullMemory } from './pull-memory.ts';
 
 /**
  * Returns the signal of the dialect. `config` has the Job settings of one controller. Read-only
@@ -108,7 +110,11 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return node && ended({ world, rollout, stage, target, plan }, node, own);
     },
 
-    ...(config.checksVersions !== false && { tookMs, earlierMs }),
+    ...(config.checksVersions !== false && {
+      tookMs,
+      earlierMs,
+      downloads: imagePulls(config, attempts && createPullMemory()),
+    }),
   };
 }
 

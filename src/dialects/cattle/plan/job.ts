@@ -112,14 +112,15 @@ export function ttlOf({ plan, settings }: Pick<Rendering, 'plan' | 'settings'>):
     : settings.ttlSecondsAfterFinish;
 }
 
-const CORDONED = {
+/** The toleration of a cordon. */
+export const CORDONED = {
   key: 'node.kubernetes.io/unschedulable',
   operator: 'Exists',
   effect: 'NoSchedule',
 };
 
 function podSpecOf(rendering: Rendering): Record<string, unknown> {
-  const { plan, node } = rendering;
+  const { plan } = rendering;
   const {
     serviceAccountName,
     priorityClassName,
@@ -136,27 +137,32 @@ function podSpecOf(rendering: Rendering): Record<string, unknown> {
     restartPolicy: 'Never',
     ...defined({ serviceAccountName, priorityClassName, imagePullSecrets }),
     tolerations: [CORDONED, ...tolerations],
-    affinity: affinityOf(rendering, hostnameOf(node)),
+    affinity: affinityOf(rendering),
     volumes: volumesOf(rendering),
     ...(init.length === 0 ? {} : { initContainers: init }),
     containers: upgrade ? [upgradeContainer(upgrade, rendering)] : [],
   };
 }
 
-function affinityOf({ plan }: Rendering, hostname: string): unknown {
-  const node = { key: names.HOSTNAME_LABEL, operator: 'In', values: [hostname] };
+function affinityOf({ plan, node }: Rendering): unknown {
   const others = plan.spec?.exclusive
     ? { key: names.EXCLUSIVE_LABEL, operator: 'In', values: ['true'] }
     : { key: names.PLAN_LABEL, operator: 'In', values: [plan.metadata.name] };
-  const nodeSelectorTerms = [{ matchExpressions: [node] }];
   const apart = {
     labelSelector: { matchExpressions: [others] },
     topologyKey: names.HOSTNAME_LABEL,
   };
   return {
-    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    nodeAffinity: onHost(node),
     podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] },
   };
+}
+
+/** Returns the affinity that lets a pod run only on this node. */
+export function onHost(node: Node): unknown {
+  const host = { key: names.HOSTNAME_LABEL, operator: 'In', values: [hostnameOf(node)] };
+  const nodeSelectorTerms = [{ matchExpressions: [host] }];
+  return { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
 }
 
 /** The mount of the root of the node in each container of a Job. `name` is the name of the volume. */

@@ -1,6 +1,12 @@
 /** Explains why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
 import type { World } from '../../../engine/contract/world.ts';
-import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/resources.ts';
+import {
+  type ContainerStatus,
+  type Job,
+  type Pod,
+  pods,
+  type Resource,
+} from '../../../kube/resources.ts';
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 
@@ -29,10 +35,11 @@ export function waitsLong(
 export function stallOf(
   { metadata, status: { ready = 0, active = 0 } = {} }: Job,
   world: World,
+  resource: Resource<Pod> = pods,
 ): string | undefined {
   // If a Job has a ready pod, the pods are not searched. This saves time if many nodes are in progress.
   if (ready > 0) return undefined;
-  const last = lastByOwner(world.list(pods)).get(metadata.uid);
+  const last = lastByOwner(world.list(resource)).get(metadata.uid);
   return last?.status?.phase === 'Failed' && active > 0 ? undefined : last && stallIn(last);
 }
 
