@@ -65,20 +65,17 @@ export function k3sPlan(role: 'server' | 'agent', spec: Partial<CattleSpec> = {}
   };
 }
 
-/** The controller as `refit system-upgrade-controller` starts it, with the settings of the original. */
-export const rancherController: Actor = controllerOf({
-  component: NAME,
-  dialects: [
-    cattle({
-      name: NAME,
-      namespace: NAMESPACE,
-      job: DEFAULT_JOB_SETTINGS,
-      apiServerVersion: () => FROM,
-    }),
-  ],
-  lease: { namespace: NAMESPACE, name: NAME },
-  policies: 'if-allowed',
-});
+/** The controller as `refit system-upgrade-controller` starts it, with the settings of the original. Each scene has its own process. */
+export const rancherController: Actor = async (parts) => {
+  const job = DEFAULT_JOB_SETTINGS;
+  const start = controllerOf({
+    component: NAME,
+    dialects: [cattle({ name: NAME, namespace: NAMESPACE, job, apiServerVersion: () => FROM })],
+    lease: { namespace: NAMESPACE, name: NAME },
+    policies: 'if-allowed',
+  });
+  return await start(parts);
+};
 
 /** How the Job of a node ends: after how many seconds, and with what result. `forever` means that it never ends. */
 export type JobEnd = (
