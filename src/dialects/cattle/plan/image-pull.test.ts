@@ -92,7 +92,7 @@ function leaderOf(plan: CattlePlan, names: readonly string[], more: Partial<Catt
           target,
           {},
         );
-        return write?.kind === 'create' ? [write.object as Job] : [];
+        return write?.kind === 'create' ? [write.object] : [];
       });
       const told = waits.map(({ reason }) => `${reason.code}: ${reason.message}`);
       return { started, asked: doneFor('prefetch'), ended: doneFor('end-prefetch'), told, written };
