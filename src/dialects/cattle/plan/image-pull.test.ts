@@ -83,7 +83,7 @@ function leaderOf(plan: CattlePlan, names: readonly string[], more: Partial<Catt
       const { nodeActions, waits } = decide(snapshot, policy, now);
       const doneFor = (kind: NodeAction['kind']): string[] =>
         nodeActions.flatMap((each) => (each.kind === kind ? each.target.name : []));
-      const written = nodeActions.flatMap(({ kind, stage, target }) => {
+      const written = nodeActions.flatMap(({ kind, stage, target }): Job[] => {
         if (kind !== 'prefetch') return [];
         const write = dialect.signal.downloads?.prefetch(
           world,
