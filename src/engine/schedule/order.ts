@@ -42,32 +42,47 @@ export function groupsOf(
   const { spread } = context.policy;
   // Returns before the waves are computed if there are no targets, because waves read every target of the stage.
   if (targets.length === 0) return [];
-  const within = (group: readonly Target[]): readonly Target[] => {
+  const within = (group: readonly Target[], peers: () => readonly Target[]): readonly Target[] => {
     const ordered = fewestFirst(context, stage, group);
-    return spread === undefined ? ordered : spreadOver(context, spread, ordered);
+    return spread === undefined ? ordered : spreadOver(context, spread, ordered, peers());
   };
-  if (!isOrdered(context, stage)) return [within(targets)];
-  const groups = [...Map.groupBy(targets, groupIn(context, stage))];
-  const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
-  return sorted.map(within);
+  if (!isOrdered(context, stage)) return [within(targets, () => stage.targets)];
+  const groupOf = groupIn(context, stage);
+  const groups = [...Map.groupBy(targets, groupOf)];
+  const sorted = groups.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.map(([key, group]) =>
+    within(group, () => stage.targets.filter((target) => groupOf(target) === key)),
+  );
 }
 
 /**
  * Returns the targets in an order that alternates between the domains: first one target of each domain, then the second
  * target of each domain, and so on. A domain consists of all targets with the same value of the label. Targets without
- * the label form a domain, too.
+ * the label form a domain, too. The targets among `peers` that have started are counted, so that the next target comes
+ * from another domain than the last one, also if only one target starts at a time.
  */
 function spreadOver(
   { snapshot }: Context,
   label: string,
   targets: readonly Target[],
+  peers: readonly Target[],
 ): readonly Target[] {
   const domainOf = (target: Target): string => ownMember(labelsOf(snapshot, target), label) ?? '';
-  const domains = [...Map.groupBy(targets, domainOf).values()];
-  const rounds = Math.max(0, ...domains.map(({ length }) => length));
-  return Array.from({ length: rounds }, (_, round) =>
-    domains.flatMap((domain) => domain[round] ?? []),
-  ).flat();
+  const started = peers.filter(({ state }) => state !== 'pending');
+  const places = new Map<string, number>();
+  for (const target of started) countIn(places, domainOf(target));
+  const rounds = targets.map((target) => ({
+    target,
+    round: countIn(places, domainOf(target)),
+  }));
+  return rounds.toSorted((a, b) => a.round - b.round).map(({ target }) => target);
+}
+
+/** Counts one more target of the domain, and returns how many there were before. */
+function countIn(places: Map<string, number>, domain: string): number {
+  const before = places.get(domain) ?? 0;
+  places.set(domain, before + 1);
+  return before;
 }
 
 /**

@@ -197,3 +197,17 @@ test('spread takes the nodes of each zone in turn', () => {
   const snapshot = buildSnapshot(buildRollout([stageOf(names(4), 2)]), facts);
   expect(started(snapshot, buildPolicy({ name: 'slow', spread: 'zone' }))).toEqual(['w0', 'w2']);
 });
+
+test('spread takes the next node of another zone, also if one node starts at a time', () => {
+  const zone = (value: string) => ({ labels: { zone: value } });
+  const facts = { w0: zone('a'), w1: zone('a'), w2: zone('b'), w3: zone('b') };
+  const policy = buildPolicy({ name: 'slow', spread: 'zone' });
+  const after = (...done: readonly string[]) => {
+    const isDone = Object.fromEntries(done.map((name) => [name, 'done' as const]));
+    const stage = stageOf({ ...names(4), ...isDone }, 1);
+    return started(buildSnapshot(buildRollout([stage]), facts), policy);
+  };
+  expect(after('w0')).toEqual(['w2']);
+  expect(after('w0', 'w2')).toEqual(['w1']);
+  expect(after('w0', 'w1')).toEqual(['w2']);
+});
