@@ -46,7 +46,7 @@ export const policyEffects: PolicyEffects = {
   ),
   'drain.zeroDisruptionBudgets': WORKS,
   'drain.softTaint': noEffect('Refit sets no soft taint on the nodes of a Plan of Rancher'),
-  'drain.uncordon': inPart('it applies only where the leader cordons or uncordons the node'),
+  'drain.uncordon': noEffect('only the cordon of a Job of the Plan, or of the leader, is removed'),
   'drain.startWith': WORKS,
   'drain.order': WORKS,
   'drain.pods': WORKS,

@@ -36,7 +36,7 @@ export const policyEffects: PolicyEffects = {
   'drain.onDeadline': WORKS,
   'drain.zeroDisruptionBudgets': WORKS,
   'drain.softTaint': WORKS,
-  'drain.uncordon': WORKS,
+  'drain.uncordon': noEffect('Refit uncordons only the hosts that it cordoned itself'),
   'drain.startWith': WORKS,
   'drain.order': WORKS,
   'drain.pods': WORKS,

@@ -37,20 +37,31 @@ export function inPart(why: string): FieldEffect {
 
 export type PolicyEffects = Readonly<Record<PolicyField, FieldEffect>>;
 
-/** Returns the fields that the policy sets. A field that is `false` counts as absent, because that is its default. */
+/** The fields whose default is `true`. A policy sets such a field if it is `false`. */
+const TRUE_BY_DEFAULT: readonly string[] = [
+  'drain.enabled',
+  'drain.deleteEmptyDirData',
+  'drain.force',
+  'drain.softTaint',
+] satisfies readonly PolicyField[];
+
+/** Returns the fields that the policy sets. A field with its default, which is `false` or `true`, counts as absent. */
 export function fieldsSetIn(spec: UpgradePolicySpec): PolicyField[] {
   const { waves = [], ...others } = spec;
-  const isSet = (value: unknown): boolean => value !== undefined && value !== false;
+  const isSet = (field: string, value: unknown): boolean =>
+    value !== undefined && value !== TRUE_BY_DEFAULT.includes(field);
   const ofOthers = Object.entries(others).flatMap(([field, value]): string[] => {
-    if (!isSet(value)) return [];
+    if (!isSet(field, value)) return [];
     if (!PARTED.some((parted) => parted === field)) return [field];
-    return Object.entries(value as object).flatMap(([part, set]) =>
-      isSet(set) ? [`${field}.${part}`] : [],
-    );
+    return Object.entries(value as object)
+      .filter(([part, set]) => isSet(`${field}.${part}`, set))
+      .map(([part]) => `${field}.${part}`);
   });
   const ofWaves = new Set(
     waves.flatMap(({ selector: _selector, count: _count, percent: _percent, ...rest }) =>
-      Object.entries(rest).flatMap(([part, set]) => (isSet(set) ? [`waves[].${part}`] : [])),
+      Object.entries(rest)
+        .map(([part, set]) => [`waves[].${part}`, set] as const)
+        .flatMap(([field, set]) => (isSet(field, set) ? [field] : [])),
     ),
   );
   const all = [...ofOthers, ...(waves.length === 0 ? [] : ['waves']), ...ofWaves];
