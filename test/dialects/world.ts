@@ -16,6 +16,7 @@ import { GroundTruth } from '../truth/ground-truth.ts';
 import type { Crew } from '../truth/labs/crew.ts';
 import type { Scenery } from '../truth/labs/lab.ts';
 import { HookJobs } from './hook-jobs.ts';
+import { kubelets } from './kubelets.ts';
 
 /** The names of the dialects in the table of features. */
 export type DialectName = 'k0s' | 'system-upgrade-controller' | 'kubeadm' | 'Cluster API';
@@ -112,6 +113,7 @@ export class World implements AsyncDisposable {
     if (policy) await this.setPolicy(policy);
     this.#crew = await this.dialect.open(this);
     await this.stage.start(async () => await Promise.resolve(this.hooks));
+    await this.stage.start(kubelets);
     await this.stage.waitUntil(BEGIN);
   }
 

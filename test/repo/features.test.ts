@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { allFeatures, featureReference } from '../../tools/reference/features.ts';
+import { EXCEPTIONS } from '../../tools/reference/features-by-dialect.ts';
 import type { Feature } from '../../tools/reference/features-data.ts';
 import { COMMANDS } from '../support/commands.ts';
 import { ROOT } from './tree.ts';
@@ -44,4 +45,9 @@ test('no row is missing, and none is there twice', () => {
   );
   expect(numbers).toEqual(Array.from({ length: ROWS }, (_, index) => index + 1));
   expect(new Set(allFeatures().map(({ name }) => name)).size).toBe(ROWS);
+});
+
+test('every exception for a dialect is about a feature that exists', () => {
+  const known = allFeatures().flatMap(({ name, state }) => (state === 'no' ? [] : [name]));
+  expect(Object.keys(EXCEPTIONS).filter((name) => !known.includes(name))).toEqual([]);
 });

@@ -108,6 +108,8 @@ export function jobRunner(
       if (PULL_LABEL in labels) return await completePull(job);
       const node = labels['upgrade.cattle.io/node'];
       if (node === undefined || (job.status?.conditions ?? []).length > 0) return;
+      // Kubernetes creates no pods for a Job that is suspended or paused, such as one that waits for the leader's drain.
+      if (job.spec?.['suspend'] === true || job.spec?.['parallelism'] === 0) return;
       const planned = end(node);
       const age = (clock.now() - Date.parse(creationTimestamp)) / 1000;
       if (planned === 'forever' || age < planned.seconds) return;

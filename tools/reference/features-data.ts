@@ -19,6 +19,8 @@ export interface FeatureGroup {
 }
 
 const T = 'test/testenv';
+/** The scenes that are played in every dialect. */
+const SCENES = 'test/dialects/dialects.test.ts';
 
 function yes(name: string, evidence: readonly string[], remark?: string): Feature {
   return { name, state: 'yes', evidence, ...(remark === undefined ? {} : { remark }) };
@@ -39,7 +41,7 @@ export const FEATURES: readonly FeatureGroup[] = [
     features: [
       yes(
         'An object that declares the upgrade',
-        [`${T}/plan.test.ts`, `${T}/crds.test.ts`],
+        [SCENES, `${T}/plan.test.ts`, `${T}/crds.test.ts`],
         'kubeadm: a manifest file',
       ),
       yes('New versions found in a channel', [
@@ -61,7 +63,11 @@ export const FEATURES: readonly FeatureGroup[] = [
         `${T}/version-change.test.ts`,
         'src/engine/gates/registry-version-gates.test.ts',
       ]),
-      yes('Downloads before the turn of a node', [`${T}/autopilot/prefetch.test.ts`]),
+      yes(
+        'Downloads before the turn of a node',
+        [`${T}/autopilot/prefetch.test.ts`, 'src/dialects/cattle/plan/image-pull.test.ts'],
+        'Plans of Rancher: the image, if it installs K3s or RKE2',
+      ),
     ],
   },
   {
@@ -69,10 +75,11 @@ export const FEATURES: readonly FeatureGroup[] = [
     features: [
       yes('Selection by labels', [`${T}/autopilot/quorum.test.ts`]),
       yes('The order of a list of nodes is kept', ['src/engine/schedule/slots.test.ts']),
-      yes('Per-node hold', [`${T}/holds.test.ts`, 'src/cli/status/render-held.test.ts']),
+      yes('Per-node hold', [SCENES, `${T}/holds.test.ts`, 'src/cli/status/render-held.test.ts']),
       yes(
         'Nodes that join during a rollout',
         [
+          SCENES,
           `${T}/cattle-suite.test.ts`,
           `${T}/new-nodes.test.ts`,
           'src/engine/assess/joined-targets.test.ts',
@@ -81,7 +88,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes(
         'Another version for single nodes',
-        [`${T}/pins.test.ts`, 'src/engine/assess/pinned-targets.test.ts'],
+        [SCENES, `${T}/pins.test.ts`, 'src/engine/assess/pinned-targets.test.ts'],
         '`versions.pin` of a policy',
       ),
     ],
@@ -98,19 +105,21 @@ export const FEATURES: readonly FeatureGroup[] = [
         `${T}/autopilot/quorum.test.ts`,
         `${T}/kubeadm-etcd.test.ts`,
       ]),
-      yes('Concurrency as a number', ['src/engine/schedule/slots.test.ts']),
+      yes('Concurrency as a number', [SCENES, 'src/engine/schedule/slots.test.ts']),
       yes(
         'Concurrency as a percentage',
-        ['src/engine/schedule/slots.test.ts', `${T}/crds.test.ts`],
+        [SCENES, 'src/engine/schedule/slots.test.ts', `${T}/crds.test.ts`],
         '`maxUnavailable` of a policy, in addition to the number in the plan',
       ),
       yes('Nodes that are unavailable already count', [
+        SCENES,
         'src/cli/preview/preview-command-batches.test.ts',
         `${T}/cattle-suite-policy.test.ts`,
       ]),
       yes(
         'Order and limits by failure domain',
         [
+          SCENES,
           'src/engine/gates/registry-sentences.test.ts',
           'src/engine/schedule/waves.test.ts',
           `${T}/budget-order.test.ts`,
@@ -119,17 +128,17 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes(
         'Canaries and waves',
-        [`${T}/waves.test.ts`, 'src/engine/schedule/waves.test.ts'],
+        [SCENES, `${T}/waves.test.ts`, 'src/engine/schedule/waves.test.ts'],
         'by labels, number or share, each with a failure budget',
       ),
       yes(
         'Time for a node to settle before the next',
-        ['src/engine/gates/rest-over.test.ts', 'src/engine/schedule/waves.test.ts'],
+        [SCENES, 'src/engine/gates/rest-over.test.ts', 'src/engine/schedule/waves.test.ts'],
         '`settle` of a policy and of a wave',
       ),
       yes(
         'Exclusion across plans and other tools',
-        [`${T}/both-dialects.test.ts`, `${T}/coordinate.test.ts`],
+        [SCENES, `${T}/both-dialects.test.ts`, `${T}/coordinate.test.ts`],
         'plans of all dialects; cluster autoscaler, Karpenter, GPU Operator; the lock of Kured and a Lease, which Refit and other tools take in turn',
       ),
     ],
@@ -140,22 +149,23 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes('All API servers are ready', [`${T}/autopilot/quorum.test.ts`]),
       yes(
         'Node is Ready at the right version before the next starts',
-        [`${T}/autopilot/silent-kubelet.test.ts`, `${T}/cattle-versions.test.ts`],
+        [SCENES, `${T}/autopilot/silent-kubelet.test.ts`, `${T}/cattle-versions.test.ts`],
         'Plans of Rancher: if they install K3s or RKE2; other images: Ready only',
       ),
       yes(
         'Evictions respect disruption budgets',
-        [`${T}/drain.test.ts`, `${T}/eviction-requests.test.ts`],
+        [SCENES, `${T}/drain.test.ts`, `${T}/eviction-requests.test.ts`],
         'the eviction subresource, or EvictionRequests (alpha) with `drain.evictionRequests`',
       ),
       yes(
         'Warns before the drain about budgets that allow no disruption',
-        [`${T}/drain.test.ts`, `${T}/lifted-budgets.test.ts`],
+        [SCENES, `${T}/drain.test.ts`, `${T}/lifted-budgets.test.ts`],
         'an operator may change the budget when it sees the cordon; `drain.zeroDisruptionBudgets: Wait` prevents the cordon',
       ),
       yes(
         'Health checks of the user',
         [
+          SCENES,
           `${T}/health-resources.test.ts`,
           `${T}/health-daemon-sets.test.ts`,
           `${T}/health-gates.test.ts`,
@@ -188,7 +198,7 @@ export const FEATURES: readonly FeatureGroup[] = [
   {
     title: 'What happens on a node',
     features: [
-      yes('In place, the machine keeps its identity', [`${T}/agent.test.ts`]),
+      yes('In place, the machine keeps its identity', [SCENES, `${T}/agent.test.ts`]),
       yes('No reboot', [`${T}/agent.test.ts`, `${T}/kubeadm-drain.test.ts`]),
       yes(
         'Without a drain',
@@ -198,6 +208,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes(
         'Hooks before and after',
         [
+          SCENES,
           `${T}/hooks.test.ts`,
           `${T}/hooks-plan.test.ts`,
           `${T}/hooks-webhook.test.ts`,
@@ -208,7 +219,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes(
         'Waits for jobs and critical pods',
-        [`${T}/drain-rules.test.ts`, `${T}/capi-rules.test.ts`],
+        [SCENES, `${T}/drain-rules.test.ts`, `${T}/capi-rules.test.ts`],
         '`drain.pods`, `waitForJobs`',
       ),
       yes(
@@ -218,10 +229,14 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes(
         'Takes a node out of load balancers first',
-        [`${T}/drain-production.test.ts`],
+        [SCENES, `${T}/drain-production.test.ts`],
         '`drain.loadBalancers`',
       ),
-      yes('A cordon of somebody else stays', [`${T}/drain.test.ts`, `${T}/capi-drain.test.ts`]),
+      yes('A cordon of somebody else stays', [
+        SCENES,
+        `${T}/drain.test.ts`,
+        `${T}/capi-drain.test.ts`,
+      ]),
       yes('Single-node clusters, and controllers that run pods', [
         `${T}/autopilot/single.test.ts`,
         `${T}/autopilot/controller-worker.test.ts`,
@@ -231,28 +246,32 @@ export const FEATURES: readonly FeatureGroup[] = [
   {
     title: 'Failures',
     features: [
-      yes('Time limit for each node', ['src/engine/assess/evaluate-target-deadlines.test.ts']),
+      yes('Time limit for each node', [
+        SCENES,
+        'src/engine/assess/evaluate-target-deadlines.test.ts',
+      ]),
       yes(
         'Automatic retries',
-        [`${T}/retry-policy.test.ts`, 'src/agent/download/fetch.test.ts'],
-        '`retry` of a policy for k0s Plans; downloads, writes and evictions everywhere',
+        [SCENES, `${T}/retry-policy.test.ts`, 'src/agent/download/fetch.test.ts'],
+        '`retry` of a policy for nodes; downloads, writes and evictions everywhere',
       ),
       yes(
         'Failure budget',
-        [`${T}/failure-budget.test.ts`, 'src/engine/assess/budget.test.ts'],
+        [SCENES, `${T}/failure-budget.test.ts`, 'src/engine/assess/budget.test.ts'],
         'number or share, of the plan or a wave; consecutive failures',
       ),
       yes(
         'Leaves out a node that cannot be drained',
-        ['src/engine/assess/skipped-nodes.test.ts', 'src/cli/status/render-held.test.ts'],
+        [SCENES, 'src/engine/assess/skipped-nodes.test.ts', 'src/cli/status/render-held.test.ts'],
         '`drain.onDeadline: SkipNode`; Plans of Rancher and Machines cannot record it',
       ),
       yes('Pause and resume', [
+        SCENES,
         `${T}/controls.test.ts`,
         `${T}/kubeadm-controls.test.ts`,
         `${T}/capi-controls.test.ts`,
       ]),
-      yes('Abort that cleans up', [`${T}/controls.test.ts`]),
+      yes('Abort that cleans up', [SCENES, `${T}/controls.test.ts`]),
       yes(
         'A node goes back by itself',
         [
@@ -266,6 +285,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       yes(
         'The fleet goes back with a plan',
         [
+          SCENES,
           `${T}/rollback.test.ts`,
           `${T}/cattle-rollback.test.ts`,
           `${T}/kubeadm-back.test.ts`,
@@ -275,6 +295,7 @@ export const FEATURES: readonly FeatureGroup[] = [
         '`refit rollback` for Plans of k0s and Rancher, `onFailure: RollBack` of a policy for Plans of k0s, `refit kubeadm apply --back` within a minor version. For Machines of Cluster API, `refit rollback` prints the change of their owner, which decides their version; it writes nothing',
       ),
       yes('A restarted controller continues', [
+        SCENES,
         `${T}/leader-gone.test.ts`,
         `${T}/leader-loss.test.ts`,
       ]),
@@ -284,10 +305,13 @@ export const FEATURES: readonly FeatureGroup[] = [
   {
     title: 'Windows',
     features: [
-      yes('Recurring windows', [`${T}/why.test.ts`, `${T}/updates.test.ts`]),
+      yes('Recurring windows', [SCENES, `${T}/why.test.ts`, `${T}/updates.test.ts`]),
       yes('Named time zones', ['src/util/maintenance-windows.test.ts']),
       yes('Windows across midnight', ['src/util/maintenance-windows.test.ts']),
-      yes('A closed window stops a rollout between nodes', [`${T}/cattle-suite-policy.test.ts`]),
+      yes('A closed window stops a rollout between nodes', [
+        SCENES,
+        `${T}/cattle-suite-policy.test.ts`,
+      ]),
       yes(
         'Nothing starts that cannot finish in the window',
         [
@@ -295,11 +319,11 @@ export const FEATURES: readonly FeatureGroup[] = [
           'src/engine/gates/registry-policy-gates.test.ts',
           'src/dialects/autopilot/plan/autopilot-signal-earlier.test.ts',
         ],
-        'the expected time comes from earlier nodes, and for the first nodes from earlier plans; Plans of Rancher measure no times',
+        'the expected time comes from earlier nodes, and for the first nodes from earlier plans',
       ),
       yes(
         'Blackouts, and opening a closed window once',
-        [`${T}/holds.test.ts`, `${T}/crds.test.ts`],
+        [SCENES, `${T}/holds.test.ts`, `${T}/crds.test.ts`],
         '`refit start --now --for 2h`',
       ),
     ],
@@ -327,7 +351,7 @@ export const FEATURES: readonly FeatureGroup[] = [
     features: [
       yes(
         'Standard conditions',
-        [`${T}/node-rollout.test.ts`],
+        [SCENES, `${T}/node-rollout.test.ts`],
         'NodeRollout, for plans of every dialect',
       ),
       yes('Events', [`${T}/plan.test.ts`]),
@@ -344,17 +368,18 @@ export const FEATURES: readonly FeatureGroup[] = [
       ),
       yes(
         'Notifications',
-        [`${T}/notify.test.ts`, `${T}/email.test.ts`],
+        [SCENES, `${T}/notify.test.ts`, `${T}/email.test.ts`],
         'Slack, Teams, Matrix, e-mail and webhooks',
       ),
       yes('Silences its own alerts', [`${T}/silences.test.ts`], 'for each node, as a lease'),
-      yes('History', [`${T}/node-rollout.test.ts`], 'the last ten runs of a plan'),
+      yes('History', [SCENES, `${T}/node-rollout.test.ts`], 'the last ten runs of a plan'),
     ],
   },
   {
     title: 'How people use it',
     features: [
       yes('Preview of order and impact', [
+        SCENES,
         'src/cli/preview/preview-command-batches.test.ts',
         `${T}/why.test.ts`,
       ]),
@@ -364,7 +389,7 @@ export const FEATURES: readonly FeatureGroup[] = [
       ]),
       yes('Command line', ['test/repo/cli.test.ts']),
       yes('Useful columns of kubectl', [`${T}/node-rollout.test.ts`]),
-      yes('Says why it waits', [`${T}/why.test.ts`, 'test/repo/runbook.test.ts']),
+      yes('Says why it waits', [SCENES, `${T}/why.test.ts`, 'test/repo/runbook.test.ts']),
       yes(
         'Works with GitOps',
         ['test/repo/gitops-page.test.ts', `${T}/node-rollout.test.ts`],

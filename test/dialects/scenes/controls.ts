@@ -5,7 +5,7 @@ import { LONG_ENOUGH, type TableScene } from './scene.ts';
 export const CONTROL_SCENES: readonly TableScene[] = [
   {
     name: 'all nodes are upgraded one at a time, and each of them once',
-    features: [9, 15, 32],
+    features: [15, 32],
     play: async (world) => {
       await world.untilUpgraded(...world.dialect.nodes);
       await world.pass(LONG_ENOUGH);

@@ -30,6 +30,11 @@ interface Work {
   state: Report['state'];
 }
 
+/** Reports whether the work has changed the host. As in the real procedure, a drain changes nothing on the host itself. */
+function isTouched({ step }: Pick<Work, 'step'>): boolean {
+  return step !== STEPS.stage && step !== STEPS.drain;
+}
+
 export class VirtualHosts implements HostUpgrades {
   readonly #work = new Map<string, Work>();
   readonly #scenery: Scenery;
@@ -46,7 +51,7 @@ export class VirtualHosts implements HostUpgrades {
     if (work === undefined) return undefined;
     // As in the real procedure, an attempt that has ended says nothing about a later attempt.
     if (work.state !== 'working') return work.attempt === since ? 'ended' : undefined;
-    return work.step === STEPS.stage ? 'open' : 'busy';
+    return isTouched(work) ? 'busy' : 'open';
   }
 
   isWaiting({ key }: Target): boolean {
@@ -78,7 +83,7 @@ export class VirtualHosts implements HostUpgrades {
 
   async stop({ key }: Target, reason: string): Promise<void> {
     const work = this.#work.get(key);
-    if (work?.state !== 'working' || work.step !== STEPS.stage) return;
+    if (work?.state !== 'working' || isTouched(work)) return;
     work.state = 'failed';
     await this.#report(work, reason);
   }
@@ -105,8 +110,9 @@ export class VirtualHosts implements HostUpgrades {
     const { truth, stage } = this.#scenery;
     const steps: string[] = [
       STEPS.stage,
+      ...(parts.includes('kubelet') ? [STEPS.drain] : []),
       ...(parts.includes('kubeadm') ? [STEPS.kubeadm] : []),
-      ...(parts.includes('kubelet') ? [STEPS.drain, STEPS.kubelet] : []),
+      ...(parts.includes('kubelet') ? [STEPS.kubelet] : []),
       STEPS.verify,
     ];
     const why = failureOn(this.#scenery, crew, target.name);
@@ -143,7 +149,7 @@ export class VirtualHosts implements HostUpgrades {
       step,
       since: rfc3339(since),
       from,
-      touched: step !== STEPS.stage,
+      touched: isTouched(work),
       spent: {},
       ...(message === undefined ? {} : { message }),
     };
