@@ -60,6 +60,18 @@ test('another estimate has its own time', () => {
   });
 });
 
+test('an estimate that differs by a whole minute is written again', () => {
+  expect(etaAt(MINUTE - 1, FIRST)).toEqual(FIRST);
+  expect(etaAt(MINUTE, FIRST)?.asOf).toBe(later(MINUTE));
+});
+
+test.each(['at', 'earliest', 'latest'] as const)(
+  'an estimate is written again if only `%s` differs by more than a minute',
+  (key) => {
+    expect(etaAt(0, { ...FIRST, [key]: later(9 * MINUTE) })).toEqual(FIRST);
+  },
+);
+
 test('an estimate without a time, which an earlier release wrote, stays until it changes', () => {
   const { asOf: _, ...untimed } = FIRST;
   expect(etaAt(30 * SECOND, untimed)).toEqual(untimed);
