@@ -21,7 +21,6 @@ import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { refusedRollBackMemory } from '../report/refused-roll-backs.ts';
 import { commandsFor } from '../turn/commands.ts';
 import { assess } from './assess.ts';
 import { lastEndOf } from './ended.ts';
@@ -135,22 +134,6 @@ test.each([
     expect(commands).toContainEqual({ kind: 'wake', afterMs });
   },
 );
-
-test('an end that nothing records is told once, after a minute', () => {
-  const memory = refusedRollBackMemory();
-  const told = (ms: number, row: Row) => {
-    const { snapshot, policy } = sceneOf(row);
-    return memory.at('plan', assess(snapshot, policy, T0 + ms))?.message;
-  };
-  expect(told(0, { rollBack: 'unrecorded' })).toBeUndefined();
-  expect(told(59_000, { rollBack: 'unrecorded' })).toBeUndefined();
-  expect(told(60_000, { rollBack: 'unrecorded' })).toBe(
-    'onFailure: RollBack of UpgradePolicy safe has the same effect as Stop until the NodeRollout shows that run run-1 has ended, and which versions its nodes ran before',
-  );
-  expect(told(61_000, { rollBack: 'unrecorded' })).toBeUndefined();
-  expect(told(62_000, {})).toBeUndefined();
-  expect(told(63_000, { rollBack: 'unrecorded' })).toBeUndefined();
-});
 
 test('a roll-back that the leader would refuse is refused with the words of the leader', () => {
   const { snapshot, policy } = sceneOf({});
