@@ -8,6 +8,7 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import { answered } from '../model/asked.ts';
+import type { NodeAction } from '../model/decision.ts';
 import type { NodeView, TargetFacts } from '../model/facts.ts';
 import { actionMessage } from './action-message.ts';
 
@@ -52,4 +53,23 @@ test.each([
   ['uncordon', { node: undefined }, 'w1 has no Node to uncordon; its work may continue'],
 ] as const)('the log names an agent only where one acts: %s %j', (waitsFor, facts, message) => {
   expect(messageFor(waitsFor, facts)).toBe(message);
+});
+
+const WORKERS = buildStage('worker', [buildTarget('w1', 'intended')]);
+const [W1 = buildTarget('w1')] = WORKERS.targets;
+const OF = { stage: WORKERS, target: W1, node: 'n1' } as const;
+const LEFT = { kind: 'clean-up', ...OF, taint: true } as const;
+
+test.each<[NodeAction, string]>([
+  [{ kind: 'cordon', ...OF, owner: 'o' }, 'node cordoned'],
+  [
+    { kind: 'drain', ...OF, options: { localData: 'evict', unmanagedPods: 'evict' } },
+    'drain started',
+  ],
+  [{ kind: 'taint', ...OF }, 'node tainted'],
+  [{ ...LEFT, cordon: true }, 'node uncordoned'],
+  [{ ...LEFT, cordon: false }, 'taint removed from node'],
+])('the log has its own words for each kind of action: %j', (nodeAction, message) => {
+  const assessment = assess(buildSnapshot(buildRollout([WORKERS])), buildPolicy(), T0);
+  expect(actionMessage(assessment, nodeAction)).toBe(message);
 });

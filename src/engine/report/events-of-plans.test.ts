@@ -1,10 +1,16 @@
 /** Tests the Events that are recorded for a plan between two records. */
 import { expect, test } from 'vitest';
+import { withParts } from '../../../test/support/builders/parts.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
-import type { Rollout } from '../model/rollout.ts';
-import { planEvents } from './events.ts';
+import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
+import { assess } from '../assess/assess.ts';
+import { NO_CONTROLS, type OpenWindow } from '../model/controls.ts';
+import type { RecordedState, Rollout } from '../model/rollout.ts';
+import { openingEvents, planEvents, restartEvent } from './events.ts';
 
 const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;
 const begun = buildRollout([buildStage('controller', ['c1']), buildStage('worker', ['w1', 'w2'])]);
@@ -77,6 +83,68 @@ test.each<[string, Rollout, Rollout, string[]]>([
     ],
   ],
   [
+    'it has one target, which is done',
+    buildRollout([buildStage('worker', ['w1'])]),
+    buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], { phase: 'done' }),
+    ['Normal Completed: the target is done'],
+  ],
+  [
+    'it ends well, but left a target out',
+    begun,
+    {
+      ...buildRollout([
+        buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'skipped')]),
+      ]),
+      phase: 'done',
+    },
+    ['Normal Completed: 1 of 2 targets are done'],
+  ],
+  [
+    'it ends badly without a reason',
+    begun,
+    { ...half, phase: 'failed' },
+    [
+      'Warning Stopped: the plan ended before all targets were done: 1 of 4 targets done; failed: w1; missing: w3; without a payload: w4',
+    ],
+  ],
+  [
+    'it begins with a download that has no sha256, and with an empty list of nodes',
+    { ...begun, phase: 'new' },
+    buildRollout([
+      buildStage('worker', ['w1'], {
+        payloads: { 'linux-amd64': { url: 'https://example.com/file' } },
+      }),
+      buildStage('controller', [], { command: 1 }),
+    ]),
+    [
+      'Normal Started: 1 target in 1 stage',
+      'Warning Unverified: these files have no sha256, so nodes run them unverified: the download of spec.commands[0] for linux-amd64',
+    ],
+  ],
+  [
+    'nodes that joined are included',
+    buildRollout([buildStage('worker', ['w1'])]),
+    buildRollout([
+      buildStage('worker', ['w1', 'w2', 'w3']),
+      buildStage('worker', ['w1', 'w2'], { command: 1 }),
+    ]),
+    [
+      'Normal NodeIncluded: w2, w3 joined after the plan began and is included, as newNodes of the policy says',
+    ],
+  ],
+  [
+    'it was refused, and later begins with other targets',
+    { ...buildRollout([buildStage('worker', ['w1'])]), phase: 'invalid' },
+    begun,
+    [],
+  ],
+  [
+    'the same reason is recorded in printable words',
+    { ...begun, reason: { ...reason, message: 'a b' } },
+    { ...begun, reason: { ...reason, message: 'a\nb' } },
+    [],
+  ],
+  [
     'it is refused',
     { ...begun, phase: 'new' },
     { ...begun, phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.id' } },
@@ -108,6 +176,76 @@ test.each<[string, Rollout, Rollout, string[]]>([
     ({ type, reason: { code, message } }) => `${type} ${code}: ${message}`,
   );
   expect(told).toEqual(story);
+});
+
+test('a wait of the whole plan or of a target in progress is not what blocks pending targets', () => {
+  const since = '2026-11-20T08:00:00Z';
+  const reason = { code: 'NodeNotReady', message: 'x' } as const;
+  const waits = [
+    { gate: 'paused', reason, since },
+    { gate: 'node-ready', target: 'w9', reason, since },
+  ];
+  expect(planEvents(begun, { ...begun, blocked: true }, waits)).toEqual([]);
+});
+
+test('a plan that starts again after an edit says why', () => {
+  expect(restartEvent('it names v3 now')).toEqual({
+    type: 'Normal',
+    reason: {
+      code: 'RestartedAfterEdit',
+      message:
+        'the plan was edited after it ended (it names v3 now), so it starts again, as edits.afterEnd of its policy says',
+    },
+  });
+});
+
+const HOUR_OPEN = { until: later(HOUR), by: 'anna', reason: 'hotfix' };
+/** A window that is closed at T0, which is a Friday at 8 o'clock. */
+const NIGHT = { days: [], startMinute: 22 * 60, lengthMs: HOUR, timeZone: 'UTC' };
+const pair = (...states: readonly RecordedState[]): Rollout =>
+  buildRollout([
+    buildStage(
+      'worker',
+      states.map((state, index) => buildTarget(`w${index + 1}`, state)),
+    ),
+  ]);
+
+test.each<[string, OpenWindow | undefined, boolean, Rollout, string[]]>([
+  [
+    'says who opened it',
+    HOUR_OPEN,
+    false,
+    pair('intended', 'failed', 'intended'),
+    [
+      'Normal WindowOpened: Starting w1 and 1 more: anna opened the maintenance window until 2026-11-20T09:00:00Z (hotfix)',
+    ],
+  ],
+  ['is not reported if nothing starts', HOUR_OPEN, false, pair('pending', 'failed', 'pending'), []],
+  [
+    'is not reported inside of a window of the policy',
+    HOUR_OPEN,
+    true,
+    pair('intended', 'pending', 'pending'),
+    [],
+  ],
+  [
+    'is not reported if nobody opened it',
+    undefined,
+    false,
+    pair('intended', 'pending', 'pending'),
+    [],
+  ],
+])('a start in an opened window %s', (_title, openWindow, isOpen, after, told) => {
+  const snapshot = withParts(buildSnapshot(pair('pending', 'pending', 'pending')), {
+    plan: { controls: { ...NO_CONTROLS, openWindow } },
+  });
+  const policy = buildPolicy({
+    windows: isOpen ? [{ ...NIGHT, startMinute: 0, lengthMs: 24 * HOUR }] : [NIGHT],
+  });
+  const events = openingEvents(assess(snapshot, policy, T0), after);
+  expect(
+    events.map(({ type, reason: { code, message } }) => `${type} ${code}: ${message}`),
+  ).toEqual(told);
 });
 
 test('a gate that blocks a free slot is reported once, in its own words', () => {

@@ -9,9 +9,16 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import type { Observation } from '../model/facts.ts';
-import { because } from '../model/reasons.ts';
-import type { RecordedState } from '../model/rollout.ts';
-import { nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
+import { because, type Reason } from '../model/reasons.ts';
+import type { RecordedState, Rollout } from '../model/rollout.ts';
+import {
+  cleanUpEvents,
+  nodeActionEvents,
+  retryEvents,
+  signalEvents,
+  type TargetEvent,
+  targetEvents,
+} from './events.ts';
 
 const rolloutOf = (state: RecordedState) =>
   buildRollout([
@@ -36,6 +43,12 @@ test.each<[string, Observation, RecordedState, string[]]>([
     { ...REPORTED, report: { from: 'v2', spent: { Restart: 8000 } } },
     'done',
     ['Normal w1 Completed: Runs v2, as before; the attempt took 8 s'],
+  ],
+  [
+    'done, but the node ran the version already, and nobody knows how long the attempt took',
+    { ...REPORTED, report: { from: 'v2' } },
+    'done',
+    ['Normal w1 Completed: Runs v2, as before'],
   ],
   ['done without a report', succeeded(), 'done', ['Normal w1 Completed: Upgraded to v2']],
   [
@@ -166,5 +179,102 @@ test('Refit writes Events for a signal, a drain and a cancelled upgrade of a nod
     'Normal w1 Signalled: Upgrade to v2 started (Plan plan)',
     'Normal w1 Draining: Draining for Plan plan: evicting pods',
     'Warning w1 Aborted: aborted: wrong version',
+  ]);
+});
+
+test('a large rollout has no Events for its steps, but for failures, removed files and cancelled signals', () => {
+  const names = Array.from({ length: 5_001 }, (_, index) => `w${index + 1}`);
+  const largeOf = (state: RecordedState) =>
+    buildRollout([
+      buildStage(
+        'worker',
+        names.map((name) => buildTarget(name, name === 'w1' ? state : 'pending')),
+        { version: 'v2' },
+      ),
+    ]);
+  const rollout = largeOf('intended');
+  const [stage = buildStage('worker', [])] = rollout.stages;
+  const [target = buildTarget('w1')] = stage.targets;
+  const eventsOf = (state: RecordedState, observation: Observation): string[] => {
+    const snapshot = buildSnapshot(rollout, { w1: { observation } });
+    return said(targetEvents(assess(snapshot, buildPolicy(), T0), largeOf(state)));
+  };
+  expect(signalEvents(buildSnapshot(rollout), [{ stage, target, agent: {} }])).toEqual([]);
+  expect(eventsOf('done', { ...REPORTED, report: { removed: 'v0' } })).toEqual([
+    'Warning w1 KeptBinaryRemoved: The agent removed the kept v0, because the disk had no room for it and the download of v2',
+  ]);
+  expect(eventsOf('failed', failed('404'))).toEqual(['Warning w1 TargetFailed: w1: 404']);
+  const options = { localData: 'evict', unmanagedPods: 'evict' } as const;
+  const of = { stage, target };
+  expect(nodeActionEvents(rollout, { kind: 'drain', ...of, node: 'w1', options })).toEqual([]);
+  const reason = because('Aborted', 'x');
+  expect(said(nodeActionEvents(rollout, { kind: 'cancel', ...of, reason }))).toEqual([
+    'Warning w1 Aborted: x',
+  ]);
+});
+
+type CleanUp =
+  | { readonly kind: 'cancel'; readonly node: string; readonly reason: Reason }
+  | {
+      readonly kind: 'clean-up';
+      readonly node: string;
+      readonly cordon: boolean;
+      readonly taint: boolean;
+    }
+  | { readonly kind: 'acknowledge'; readonly node?: string; readonly uncordon: 'ours' }
+  | { readonly kind: 'taint'; readonly node: string };
+
+const GONE = because('PlanGone', 'Plan plan was deleted');
+const CLEANED = { ...rolloutOf('intended'), reason: GONE };
+
+test.each<[string, Rollout, CleanUp, string[]]>([
+  [
+    'a cancelled signal',
+    CLEANED,
+    { kind: 'cancel', node: 'w1', reason: because('Aborted', 'x') },
+    ['Warning w1 PlanGone: Plan plan was deleted'],
+  ],
+  [
+    'a removed cordon',
+    CLEANED,
+    { kind: 'clean-up', node: 'w1', cordon: true, taint: true },
+    ['Normal w1 PlanGone: Uncordoned: Plan plan was deleted'],
+  ],
+  [
+    'an uncordon for a waiting agent',
+    CLEANED,
+    { kind: 'acknowledge', node: 'w1', uncordon: 'ours' },
+    ['Normal w1 PlanGone: Uncordoned: Plan plan was deleted'],
+  ],
+  [
+    'a removed taint, which has no Event',
+    CLEANED,
+    { kind: 'clean-up', node: 'w1', cordon: false, taint: true },
+    [],
+  ],
+  ['another action, which has no Event', CLEANED, { kind: 'taint', node: 'w1' }, []],
+  ['an object that has no Node', CLEANED, { kind: 'acknowledge', uncordon: 'ours' }, []],
+  [
+    'a plan of which nobody knows why it is over',
+    rolloutOf('intended'),
+    { kind: 'clean-up', node: 'w1', cordon: true, taint: true },
+    [],
+  ],
+])('the Events of the Node of a deleted plan about %s', (_title, rollout, action, told) => {
+  const [stage = buildStage('worker', [])] = rollout.stages;
+  const [target = buildTarget('w1')] = stage.targets;
+  expect(
+    cleanUpEvents(rollout, { stage, target, ...action }).map(
+      ({ type, node, reason }) => `${type} ${node} ${reason.code}: ${reason.message}`,
+    ),
+  ).toEqual(told);
+});
+
+test('a target that is tried again has an Event with the number of the attempt', () => {
+  const stage = buildStage('worker', ['w1']);
+  const [target = buildTarget('w1')] = stage.targets;
+  const retry = { stage, target, attempt: 2, of: 3, dueMs: T0, isOrdered: false };
+  expect(said(retryEvents('careful', [retry]))).toEqual([
+    'Normal w1 Retried: Attempt 2 of 3 after a failure, as retry of UpgradePolicy careful says',
   ]);
 });
