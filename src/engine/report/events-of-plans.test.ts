@@ -33,7 +33,10 @@ test.each<[string, Rollout, Rollout, string[]]>([
     { ...begun, phase: 'new' },
     {
       ...begun,
-      stages: [...begun.stages, { ...buildStage('worker', []), selection: 'labels "zone=mars"' }],
+      stages: [
+        ...begun.stages.map((stage) => ({ ...stage, selection: 'labels "zone=earth"' })),
+        { ...buildStage('worker', []), selection: 'labels "zone=mars"' },
+      ],
     },
     [
       'Normal Started: 3 targets in 2 stages',

@@ -28,7 +28,7 @@ function scene() {
     ...knowledgeOf(viewsOf(watched)),
     log: buildLog([], 'info'),
     metrics: createMetrics(),
-    recordEvent: (_object, { reason }) => events.push(reason.code),
+    recordEvent: (_object, { type, reason }) => events.push(`${type} ${reason.code}`),
   });
   const table = buildTablePlan({ workers: ['w1'] });
   const decided = async (generation: number): Promise<void> => {
@@ -46,7 +46,7 @@ test('a leader writes one Event for each edit of a plan', async () => {
   expect(events).toEqual([]);
   await decided(2);
   await decided(2);
-  expect(events).toEqual(['EditedWhileRunning']);
+  expect(events).toEqual(['Normal EditedWhileRunning']);
 });
 
 test('a plan that is created again under the same name was not edited', async () => {
