@@ -1,10 +1,12 @@
 /** Tests the messages of the conditions of a plan, the sentence for people on it, and the stalls in its status. */
 import { expect, test } from 'vitest';
-import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
+import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTablePlan, tableDialect } from '../../../test/support/builders/table-dialect.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import type { Wait } from '../model/decision.ts';
 import { because, type ReportedEvent } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
@@ -187,4 +189,110 @@ test('a stall is recorded as lasting after ten seconds, and the next one says wh
     ['the pod exits', false],
   ]);
   expect(await writeStalls(effects, plan, new Map(), T0)).toBeUndefined();
+});
+
+/** Returns a leader that writes conditions, with the plan that it writes to. */
+function writer() {
+  const api = new MemoryApi();
+  api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
+  const remembered: string[] = [];
+  const events: string[] = [];
+  const aborts: unknown[] = [];
+  const { client } = api;
+  const { signal: abort } = new AbortController();
+  const ownWrites = new OwnWrites();
+  const parts = {
+    dialect: tableDialect,
+    client: {
+      ...client,
+      replace: async (...args: Parameters<KubeClient['replace']>) => {
+        aborts.push(args[2]?.abort, args[2]?.subresource);
+        return await client.replace(...args);
+      },
+    } as KubeClient,
+    ownWrites: Object.assign(Object.create(ownWrites) as OwnWrites, {
+      remember: (_resource: unknown, { metadata }: KubeObject) => remembered.push(metadata.name),
+    }),
+    abort,
+    onEvent: ({ reason }: ReportedEvent) => void events.push(reason.code),
+    writtenAt: new Map<string, number>(),
+  };
+  const write = async (waits: readonly Wait[], now = T0, rollout = RUNNING) => {
+    const plan = api.read(tableDialect.plans, 'plan');
+    return await writeConditions({ ...parts, now }, plan, rollout, waits);
+  };
+  return { api, abort, aborts, events, remembered, write };
+}
+
+test('a write of conditions is remembered, ends with the term, and is not repeated without a change', async () => {
+  const { api, abort, aborts, remembered, write } = writer();
+  await write([AT_WORK]);
+  await write([AT_WORK], T0 + 120_000);
+  expect(api.calls).toEqual(['replace plans/plan']);
+  expect([aborts, remembered]).toEqual([[abort, undefined], ['plan']]);
+});
+
+test('a change of a reason and a missing sentence are written at once', async () => {
+  const { api, write } = writer();
+  await write([AT_WORK]);
+  await write([wait('DrainBlocked', 'w1 is not Ready')], T0 + 1000);
+  expect(api.calls).toHaveLength(2);
+  api.change(tableDialect.plans, 'plan', (plan) => {
+    const { [MESSAGE_ANNOTATION]: _message, ...annotations } = plan.metadata.annotations ?? {};
+    return { ...plan, metadata: { ...plan.metadata, annotations } };
+  });
+  await write([wait('DrainBlocked', 'w1 is not Ready')], T0 + 2000);
+  expect(api.calls).toHaveLength(3);
+});
+
+test('another message is written at once if the clock was set back', async () => {
+  const { api, write } = writer();
+  await write([AT_WORK]);
+  expect(await write([wait('NodeNotReady', 'w7 is not Ready')], T0)).toBe(60_000);
+  expect(api.calls).toHaveLength(1);
+  await write([wait('NodeNotReady', 'w7 is not Ready')], T0 - 1000);
+  expect(api.calls).toHaveLength(2);
+});
+
+test('a conflict is ignored: nothing is remembered, and no Event is sent', async () => {
+  const { api, events, remembered, write } = writer();
+  api.before('replace', () => {
+    throw refusal(409, 'Conflict');
+  });
+  const young = wait('NodeNotReady', 'w1 is not Ready', 6000);
+  expect(await write([wait('Paused', 'x'), young])).toBe(4000);
+  expect([events, remembered]).toEqual([[], []]);
+});
+
+test('a stall that changes the status of the plan is written there and remembered, and a conflict is ignored', async () => {
+  const api = new MemoryApi();
+  const plan = api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
+  const remembered: string[] = [];
+  const effects = {
+    client: api.client,
+    ownWrites: {
+      remember: (_resource: unknown, { metadata }: KubeObject) => remembered.push(metadata.name),
+    },
+    dialect: {
+      ...tableDialect,
+      reporting: {
+        stalls: { record: (of: typeof plan) => ({ ...of, status: RUNNING }), of: () => [] },
+      },
+    },
+  } as unknown as Parameters<typeof writeStalls>[0];
+  await writeStalls(effects, plan, new Map(), T0);
+  expect([api.calls, remembered]).toEqual([['replace plans/plan/status'], ['plan']]);
+  await writeStalls(effects, plan, new Map(), T0);
+  expect(remembered).toEqual(['plan']);
+});
+
+test('a dialect that shows no stalls has nothing to write', async () => {
+  const api = new MemoryApi();
+  const plan = api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
+  const effects = { client: api.client, ownWrites: new OwnWrites(), dialect: tableDialect };
+  const since = new Map([['no node has room', T0]]);
+  expect(
+    await writeStalls(effects as unknown as Parameters<typeof writeStalls>[0], plan, since, T0),
+  ).toBeUndefined();
+  expect(api.calls).toEqual([]);
 });

@@ -105,3 +105,34 @@ test.each<[string, Rollout, boolean]>([
   edits.at('plan', turnOf(running(), 1, can));
   expect(edits.at('plan', turnOf(after, 2, can))).toBeUndefined();
 });
+
+test('an edit of several stages is described for each of them, and a new stage for nobody', () => {
+  const stageOf = (command: number, version: string): Stage => ({
+    ...buildStage('worker', ['w1'], { command }),
+    version,
+    maxInFlight: 1,
+  });
+  const edits = editMemory();
+  const before = buildRollout([stageOf(0, 'v1'), stageOf(1, 'v1')], { phase: 'running' });
+  const stages = [stageOf(0, 'v2'), stageOf(1, 'v2'), stageOf(2, 'v2')];
+  edits.at('plan', turnOf(before, 1, true));
+  expect(edits.at('plan', turnOf({ ...before, stages }, 2, true))?.message).toBe(
+    'edited while it runs; this takes effect: workers of spec.commands[0]: version v2 instead of v1, for w1; workers of spec.commands[1]: version v2 instead of v1, for w1',
+  );
+});
+
+test('the id of a later run is told only when it is edited', () => {
+  const edits = editMemory();
+  edits.at('plan', turnOf(running({}, { editedId: 'id2' }), 1, true));
+  const after = running({ maxInFlight: 3 }, { editedId: 'id2' });
+  expect(edits.at('plan', turnOf(after, 2, true))?.message).toBe(
+    'edited while it runs; this takes effect: workers of spec.commands[0]: 3 at a time instead of 1',
+  );
+});
+
+test('an edit between two runs of a plan is not an edit of a running plan', () => {
+  const edits = editMemory();
+  edits.at('plan', turnOf(running(), 1, true));
+  edits.at('plan', turnOf(running({}, { phase: 'done' }), 1, true));
+  expect(edits.at('plan', turnOf(running({ maxInFlight: 3 }), 2, true))).toBeUndefined();
+});

@@ -61,3 +61,32 @@ test.each<[string, Partial<CheckResult>, 'kept' | 'written']>([
   const next = checksShown([{ ...FAILING, state: 'passing', ...more }]);
   expect(steadyChecks(next, before)).toEqual(expected === 'kept' ? before : next);
 });
+
+test('at most a hundred checks are shown, each with at most 1024 characters', () => {
+  const many = Array.from({ length: 101 }, (_, at) => ({ ...FAILING, name: `c${at}` }));
+  const shown = checksShown([{ ...FAILING, message: 'x'.repeat(2000) }, ...many]);
+  expect(shown).toHaveLength(100);
+  expect(shown?.[0]?.message).toHaveLength(1024);
+});
+
+test('without results nothing is shown, and nothing is kept of earlier results', () => {
+  expect(checksShown()).toBeUndefined();
+  expect(steadyChecks(undefined, checksShown([FAILING]))).toBeUndefined();
+  expect(steadyChecks(checksShown([FAILING]), undefined)).toEqual(checksShown([FAILING]));
+});
+
+test('a passing check is written anew if it passes since another time, or failed before', () => {
+  const passing = { ...FAILING, state: 'passing' } as const;
+  const next = checksShown([passing]);
+  expect(steadyChecks(next, checksShown([{ ...passing, since: T0 - 1000 }]))).toEqual(next);
+  expect(steadyChecks(next, checksShown([FAILING]))).toEqual(next);
+});
+
+test('results without words and times are read back with an empty message and without a time', () => {
+  const bare = rolloutWith([{ name: 'error-rate', state: 'Unknown' }]);
+  expect(resultsIn(bare, 'u')).toEqual([
+    { name: 'error-rate', state: 'unknown', message: '', since: Number.NaN, at: Number.NaN },
+  ]);
+  const { status: _status, ...unknown } = bare;
+  expect(resultsIn(unknown, 'u')).toBeUndefined();
+});

@@ -79,3 +79,41 @@ test('a hook without a time is shown without one', () => {
   const results = hookResultsIn(rolloutWith([rest]), 'u');
   expect(hooksShown(results)).toEqual([rest]);
 });
+
+test('without results nothing is shown, and nothing is read back', () => {
+  expect(hooksShown()).toBeUndefined();
+  expect(withEarlierFailures(undefined, undefined, () => [])).toBeUndefined();
+  const { status: _status, ...unknown } = rolloutWith([]);
+  expect(hookResultsIn(unknown, 'u')).toBeUndefined();
+  expect(hookResultsIn(undefined, 'u')).toBeUndefined();
+});
+
+test('the targets that have ended are not read if no failure is lost', () => {
+  const settled = (): never => {
+    throw new Error('the targets were read');
+  };
+  expect(withEarlierFailures(hooksShown([FAILED]), hooksShown([FAILED, RUNS]), settled)).toEqual(
+    hooksShown([FAILED]),
+  );
+});
+
+test('hooks of the same state are sorted by their times, and then by their names', () => {
+  const old = result('w5', 'failed', { since: T0 - MINUTE });
+  const untimed = result('w0', 'failed', { since: Number.NaN });
+  const shown = hooksShown([untimed, RUNS, old, result('w4', 'failed'), FAILED]) ?? [];
+  expect(shown.map(({ target }) => target)).toEqual(['w1', 'w4', 'w5', 'w0', 'w2']);
+});
+
+test('a hook without words is read back with an empty message', () => {
+  const bare = rolloutWith([{ hook: 'backup', id: 'refit-backup-1', state: 'Running' }]);
+  expect(hookResultsIn(bare, 'u')).toEqual([
+    {
+      hook: 'backup',
+      target: undefined,
+      id: 'refit-backup-1',
+      state: 'running',
+      message: '',
+      since: Number.NaN,
+    },
+  ]);
+});
