@@ -1,5 +1,6 @@
 /** Decides whether nodes that joined after the start of a plan become targets of its worker stage, or are left out. */
 import { onceForEach } from '../../util/memo.ts';
+import { listed } from '../../util/phrases.ts';
 import { BEFORE_ROLLOUT, evaluate } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, gateInput } from '../gates/types.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
@@ -58,11 +59,12 @@ export function withJoinedNodes(
   return { ...rollout, stages };
 }
 
-/** Returns the reason why nodes are included. `names` is a list for people. */
-export function includedReason(names: string): Reason {
+/** Returns the reason why these nodes are included. */
+export function includedReason(...names: readonly string[]): Reason {
+  const are = names.length === 1 ? 'is' : 'are';
   return because(
     'NodeIncluded',
-    `${names} joined after the plan began and is included, as newNodes of the policy says`,
+    `${listed(names)} joined after the plan began and ${are} included, as newNodes of the policy says`,
   );
 }
 

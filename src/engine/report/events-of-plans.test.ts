@@ -132,7 +132,7 @@ test.each<[string, Rollout, Rollout, string[]]>([
       buildStage('worker', ['w1', 'w2'], { command: 1 }),
     ]),
     [
-      'Normal NodeIncluded: w2, w3 joined after the plan began and is included, as newNodes of the policy says',
+      'Normal NodeIncluded: w2, w3 joined after the plan began and are included, as newNodes of the policy says',
     ],
   ],
   [

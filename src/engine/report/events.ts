@@ -164,7 +164,7 @@ function includedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const known = new Set(withStages(before).map(({ target }) => target.name));
   const names = withStages(after).flatMap(({ target: { name } }) => (known.has(name) ? [] : name));
   if (names.length === 0) return [];
-  return [{ type: 'Normal', reason: includedReason(listed([...new Set(names)])) }];
+  return [{ type: 'Normal', reason: includedReason(...new Set(names)) }];
 }
 
 /**
