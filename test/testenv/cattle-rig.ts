@@ -61,7 +61,8 @@ export async function startController(
   directory: string,
   environment: Record<string, string>,
 ): Promise<Process> {
-  using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  const config = await loadClusterConfig({ path: await kubeconfigFor('admin') });
+  using client = createClient(config);
   return await startProcess({
     name: 'system-upgrade-controller',
     command: process.execPath,
@@ -71,6 +72,8 @@ export async function startController(
       SYSTEM_UPGRADE_CONTROLLER_NAME: 'system-upgrade-controller',
       SYSTEM_UPGRADE_CONTROLLER_NAMESPACE: NAMESPACE,
       SYSTEM_UPGRADE_CONTROLLER_LEADER_ELECT: 'true',
+      // The simulated servers have the address of this machine, where the real API server listens at its own port.
+      SYSTEM_UPGRADE_CONTROLLER_API_PORT: new URL(config.server).port,
       ...environment,
     },
     directory,
