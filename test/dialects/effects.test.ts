@@ -59,7 +59,7 @@ const SAMPLES: Readonly<Record<PolicyField, UpgradePolicySpec>> = {
   hooks: { hooks: [hookJob('BeforeDrain')] },
   notify: {
     notify: [{ name: 'chat', type: 'Webhook', url: 'https://a.example.com', events: ['Failed'] }],
-  } as never,
+  },
   silences: {
     silences: [
       {
@@ -68,14 +68,14 @@ const SAMPLES: Readonly<Record<PolicyField, UpgradePolicySpec>> = {
         matchers: [{ name: 'node', value: '{node}' }],
       },
     ],
-  } as never,
+  },
   soak: { soak: '1m' },
   keepPrevious: { keepPrevious: '1h' },
-  etcdSnapshot: { etcdSnapshot: { mode: 'Require' } } as never,
+  etcdSnapshot: { etcdSnapshot: { mode: 'Require' } },
   settle: { settle: '1m' },
-  'versions.allow': { versions: { allow: ['Downgrade'] } } as never,
+  'versions.allow': { versions: { allow: ['Downgrade'] } },
   'versions.pin': { versions: { pin: [{ selector: only('w1'), version: 'v1.36.3' }] } },
-  'versions.verify': { versions: { verify: 'None' } } as never,
+  'versions.verify': { versions: { verify: 'None' } },
   virtualNodes: { virtualNodes: 'Count' },
   'payloads.requireSha256': { payloads: { requireSha256: true } },
   'payloads.requireHttps': { payloads: { requireHttps: true } },
@@ -83,8 +83,8 @@ const SAMPLES: Readonly<Record<PolicyField, UpgradePolicySpec>> = {
   'payloads.diskReserveMiB': { payloads: { diskReserveMiB: 100 } },
   'payloads.problemTimeout': { payloads: { problemTimeout: '1m' } },
   prefetch: { prefetch: 'None' },
-  'agents.require': { agents: { require: 'Refit' } } as never,
-  controllersNotReady: { controllersNotReady: 'End' } as never,
+  'agents.require': { agents: { require: 'Refit' } },
+  controllersNotReady: { controllersNotReady: 'End' },
   holds: { holds: 'Finish' },
   goneNodes: { goneNodes: 'Skip' },
   newNodes: { newNodes: 'Include' },
