@@ -1,4 +1,4 @@
-/** Warns about plans that would never start under a policy of the same files. */
+/** Warns about plans that would never start because of another object of the same files: a policy or another plan. */
 import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { coveringPolicies } from '../engine/policy/choose-policy.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
@@ -26,6 +26,15 @@ export function warningsUnderPolicies(
     const [first] = coveringPolicies(policies, { dialect, name, namespace });
     if (first === undefined) return [];
     const found = file.refusedBy?.(object, readPolicy(first.policy)) ?? [];
+    return found.map((warning) => `${place}: warning: ${warning}`);
+  });
+}
+
+/** Returns a line for each warning about a plan that only all plans of the files together show, with its place. */
+export function warningsAmong(plans: readonly PlacedPlan[]): string[] {
+  return plans.flatMap(({ place, file, object }) => {
+    const ofKind = plans.filter((other) => other.file === file).map((other) => other.object);
+    const found = file.amongAll?.(object, ofKind) ?? [];
     return found.map((warning) => `${place}: warning: ${warning}`);
   });
 }

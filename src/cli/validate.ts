@@ -10,7 +10,8 @@ import { parseYaml } from '../util/yaml.ts';
 import type { DialectModule } from './contract/dialect-module.ts';
 import type { DocumentFile, Judgement, ObjectFile } from './contract/file-kind.ts';
 import { type InputFile, readInputs } from './input-files.ts';
-import { type PlacedPlan, warningsUnderPolicies } from './plans-under-policies.ts';
+import { placeholdersInUrls, withPlaceholder } from './placeholders.ts';
+import { type PlacedPlan, warningsAmong, warningsUnderPolicies } from './plans-under-policies.ts';
 import { type PolicyDialect, policyWarnings } from './policy-warnings.ts';
 
 /** What `refit validate` needs to know about a dialect. */
@@ -67,13 +68,14 @@ export async function validate(
       else if (dialect !== undefined) plans.push({ ...of, place, dialect });
     }
   }
-  // A policy may come after the plans that it covers, also in another file.
-  for (const line of warningsUnderPolicies(plans, policies)) write(`${line}\n`);
+  // A policy may come after the plans that it covers, also in another file. So may a plan for which another plan waits.
+  for (const line of [...warningsAmong(plans), ...warningsUnderPolicies(plans, policies)])
+    write(`${line}\n`);
   if (judged === 0 && wrong.length === 0)
     wrong.push(`${paths.join(', ')}: found nothing to check, expected ${accepted.expected}`);
   if (wrong.length > 0)
     throw new RefitError('REFIT_FILE', '', {
-      problems: wrong,
+      problems: wrong.map(withPlaceholder),
       hint: 'correct the fields; `kubectl explain` shows every field of a kind',
     });
 }
@@ -165,7 +167,12 @@ function judgeFile({ path, text, isFromFolder }: InputFile, accepted: Accepted):
   const judgements = objects.map((each) => {
     const file = fileOf(each);
     const judgement = file.judge(each.object);
-    const warnings = [...namespaceWarnings(each), ...judgement.warnings, ...repetition(each, seen)];
+    const warnings = [
+      ...namespaceWarnings(each),
+      ...judgement.warnings,
+      ...placeholdersInUrls(each.object),
+      ...repetition(each, seen),
+    ];
     return { ...judgement, warnings, place: each.place, judged: { file, object: each.object } };
   });
   const rules = parts.flatMap((part) =>

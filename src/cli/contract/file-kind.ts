@@ -21,6 +21,11 @@ export interface ObjectFile {
   /** Returns a warning for each earlier object of the same kind in the files that conflicts with the object. */
   conflicts(object: KubeObject, earlier: readonly KubeObject[]): readonly string[];
   /**
+   * Returns a warning for each thing about the object that only all objects of its kind in the files show, such as a wait
+   * for another object. Kinds without such things lack this member.
+   */
+  amongAll?(object: KubeObject, all: readonly KubeObject[]): readonly string[];
+  /**
    * Returns a warning for each rule of the policy because of which the plan would never start. Kinds without such rules
    * lack this member.
    */

@@ -4,6 +4,7 @@ import { cattlePlanKind } from '../../../api/schemas.ts';
 import type { FileKind, Judgement } from '../../../cli/contract/file-kind.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { imageProblems } from '../../../engine/reasons/images.ts';
+import { endlessWaitsAmong } from '../plan/awaited-plan.ts';
 import { fieldFindings } from '../plan/field-problems.ts';
 import { resolveLatest, unknownDigestPaths } from '../plan/latest.ts';
 import { imagesOf } from '../plan/resolve-cattle-plan.ts';
@@ -16,6 +17,7 @@ export const rancherFiles: readonly FileKind[] = [
     kind: cattlePlanKind,
     judge: judgeCattlePlan,
     conflicts: rivalsAmong,
+    amongAll: endlessWaitsAmong,
     refusedBy: undigestedImages,
   },
 ];

@@ -5,7 +5,7 @@ import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { nodes } from '../../../kube/resources.ts';
-import { awaitedBy, endlessWaits } from './awaited-plan.ts';
+import { awaitedBy, endlessWaits, endlessWaitsAmong } from './awaited-plan.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 
@@ -15,6 +15,12 @@ const waitingFor = (name: string, other?: string): CattlePlan =>
     other === undefined ? {} : { prepare: { image: 'img', args: ['prepare', other] } },
   );
 const AGENTS = waitingFor('agents', 'server-plan');
+const withImage = (name: string, image: string): CattlePlan =>
+  buildCattlePlan(name, { upgrade: { image } });
+const elsewhere = (name: string): CattlePlan => {
+  const plan = waitingFor(name);
+  return { ...plan, metadata: { ...plan.metadata, namespace: 'other' } };
+};
 const REMEDY = 'write the name of the right Plan into spec.prepare.args, or create that Plan';
 
 test.each<[string, CattlePlan, readonly CattlePlan[], string | undefined]>([
@@ -55,6 +61,43 @@ test.each<[string, CattlePlan, readonly CattlePlan[], string | undefined]>([
   expect(endlessWaits(plan, inFiles, [plan, ...others])).toEqual(sentences);
   const fault = awaitedBy(plan, inCluster)?.fault;
   expect(fault?.remedy).toBe(wanted === undefined ? undefined : REMEDY);
+});
+
+const MEANT =
+  'server-plan in spec.prepare, which none of the files has, and Plan servers has the same image: ' +
+  'write servers into spec.prepare.args if that Plan is meant, or else check that the cluster has Plan server-plan';
+
+test.each<[string, CattlePlan, readonly CattlePlan[], string | undefined]>([
+  ['a Plan that is in no file', AGENTS, [], undefined],
+  ['a Plan under another name than its file has', AGENTS, [waitingFor('servers')], MEANT],
+  [
+    'the same Plan as another Plan for agents',
+    AGENTS,
+    [waitingFor('more', 'server-plan')],
+    undefined,
+  ],
+  ['a Plan, beside a Plan with another image', AGENTS, [withImage('servers', 'other')], undefined],
+  ['a Plan, beside a Plan of another namespace', AGENTS, [elsewhere('servers')], undefined],
+  ['a Plan that is in a file', AGENTS, [waitingFor('server-plan'), waitingFor('x')], undefined],
+  [
+    'itself',
+    waitingFor('agents', 'agents'),
+    [],
+    `agents in spec.prepare, which is this Plan itself: ${REMEDY}`,
+  ],
+  [
+    'a Plan that waits for it',
+    AGENTS,
+    [waitingFor('server-plan', 'agents')],
+    `server-plan in spec.prepare, which waits for this Plan: ${REMEDY}`,
+  ],
+  ['no Plan', waitingFor('agents'), [waitingFor('servers')], undefined],
+])('in files, a Plan that waits for %s', (_what, plan, others, wanted) => {
+  const sentences =
+    wanted === undefined
+      ? []
+      : [`Plan system-upgrade/agents waits for Plan system-upgrade/${wanted}`];
+  expect(endlessWaitsAmong(plan, [plan, ...others])).toEqual(sentences);
 });
 
 test('status and preview of every Rancher Plan warn about a wait that never ends', () => {

@@ -47,20 +47,62 @@ export function endlessWaits(
   world: World,
   plans: readonly KubeObject[],
 ): string[] {
-  const { name, namespace = 'default' } = plan.metadata;
-  const given = plans as readonly CattlePlan[];
+  const namespace = namespaceOf(plan);
+  const given = neighboursOf(plan, plans);
   const find = (wanted: string): CattlePlan | undefined =>
-    given.findLast(({ metadata, apiVersion }) =>
-      sameJson(
-        [metadata.name, metadata.namespace ?? 'default', apiVersion],
-        [wanted, namespace, plan.apiVersion],
-      ),
-    ) ?? world.get(cattlePlans, wanted, namespace);
+    given.findLast(({ metadata }) => metadata.name === wanted) ??
+    world.get(cattlePlans, wanted, namespace);
   const fault = faultOf(plan, find);
-  const awaited = `${namespace}/${awaitedName(plan)}`;
-  return fault === undefined
-    ? []
-    : [`Plan ${namespace}/${name} waits for Plan ${awaited} in spec.prepare, ${fault}: ${REMEDY}`];
+  return fault === undefined ? [] : [sentenceOf(plan, fault, REMEDY)];
+}
+
+/**
+ * Returns a sentence if the Plan waits for ever, as far as files can show it. The Plan that it waits for may be in the
+ * cluster. So if it is in no file, this counts only if the files have the Plan that is probably meant.
+ */
+export function endlessWaitsAmong(plan: CattlePlan, plans: readonly CattlePlan[]): string[] {
+  const awaited = awaitedName(plan);
+  if (awaited === undefined) return [];
+  const given = neighboursOf(plan, plans);
+  const find = (wanted: string): CattlePlan | undefined =>
+    given.findLast(({ metadata }) => metadata.name === wanted);
+  if (awaited === plan.metadata.name || find(awaited)) {
+    const fault = faultOf(plan, find);
+    return fault === undefined ? [] : [sentenceOf(plan, fault, REMEDY)];
+  }
+  const meant = given.findLast((other) => isFirstOf(plan, other));
+  if (!meant) return [];
+  const { name } = meant.metadata;
+  const remedy = `write ${name} into spec.prepare.args if that Plan is meant, or else check that the cluster has Plan ${awaited}`;
+  return [
+    sentenceOf(plan, `which none of the files has, and Plan ${name} has the same image`, remedy),
+  ];
+}
+
+/** Returns true if `other` runs the same image as the Plan and waits for no Plan, as Plans for servers do. */
+function isFirstOf(plan: CattlePlan, other: CattlePlan): boolean {
+  const image = plan.spec?.upgrade?.image;
+  return (
+    other.metadata.name !== plan.metadata.name &&
+    awaitedName(other) === undefined &&
+    image !== undefined &&
+    other.spec?.upgrade?.image === image
+  );
+}
+
+const namespaceOf = ({ metadata }: CattlePlan): string => metadata.namespace ?? 'default';
+
+/** Returns the Plans in the namespace of the Plan. `plans` may contain plans of other kinds. */
+function neighboursOf(plan: CattlePlan, plans: readonly KubeObject[]): CattlePlan[] {
+  return (plans as readonly CattlePlan[]).filter((other) =>
+    sameJson([namespaceOf(other), other.apiVersion], [namespaceOf(plan), plan.apiVersion]),
+  );
+}
+
+function sentenceOf(plan: CattlePlan, fault: string, remedy: string): string {
+  const namespace = namespaceOf(plan);
+  const { name } = plan.metadata;
+  return `Plan ${namespace}/${name} waits for Plan ${namespace}/${awaitedName(plan)} in spec.prepare, ${fault}: ${remedy}`;
 }
 
 /** Returns the reason why the wait of the Plan never ends, as a relative clause; undefined if it may end. */

@@ -129,6 +129,21 @@ test('a Job reports its state, and the time of its last change', () => {
   });
 });
 
+test.each<[string, Job['status'], string]>([
+  ['runs its second pod', { active: 1, ready: 1, failed: 1 }, 'Running, after 1 failed pod'],
+  ['starts its third pod', { active: 1, failed: 2 }, 'Running, after 2 failed pods'],
+  ['waits before its next pod', { failed: 12 }, 'Starting, after 12 failed pods'],
+  ['lost no pod', { active: 1, failed: 0 }, 'Running'],
+])('a Job that %s says how many of its pods have failed', (_what, status, step) => {
+  const job = { ...jobOn('a'), status: { startTime: later(0), ...status } };
+  expect(reported({ job })).toMatchObject({ kind: 'working', step });
+});
+
+test('a Job of the leader that waits for its drain says nothing about pods', () => {
+  const job = withSpec({ ...jobOn('a'), status: { failed: 1 } }, { suspend: true });
+  expect(reported({ job })).toMatchObject({ step: 'Suspended' });
+});
+
 test('the time of a Job without a status is that of its creation', () => {
   const { status, ...bare } = createdAt(jobOn('a'), later(MINUTE));
   expect(reported({ job: bare })).toMatchObject({ attempt: later(MINUTE), since: later(MINUTE) });

@@ -6,6 +6,7 @@ import { isFinal, type Rollout, type Stage, type Target } from '../../../engine/
 import { lackOfPods } from '../../../kube/podless-jobs.ts';
 import { type Condition, type Job, type Node, nodes } from '../../../kube/resources.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
+import { counted } from '../../../util/phrases.ts';
 import type { Attempts } from './attempts.ts';
 import { holds } from './conditions.ts';
 import { isCordonedBy } from './job-cordons.ts';
@@ -154,9 +155,17 @@ const observe = onceForEachWith((job: Job, stall): Observation => {
   const completion = holds(job, 'Complete');
   if (completion) return { kind: 'succeeded', ...timesOf(job, completion) };
   const begun = (job.status?.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
-  const step = job.spec?.['suspend'] === true ? 'Suspended' : begun;
+  const step = job.spec?.['suspend'] === true ? 'Suspended' : `${begun}${afterFailures(job)}`;
   return { kind: 'working', step, stalled, ...timesOf(job) };
 });
+
+/**
+ * Returns a clause about the pods of the Job that failed; empty if none did. Kubernetes replaces a failed pod without a
+ * word, until the backoff limit of the Job is reached. So without this clause, such a Job would look like a Job that works.
+ */
+function afterFailures({ status: { failed = 0 } = {} }: Job): string {
+  return failed === 0 ? '' : `, after ${counted(failed, 'failed pod')}`;
+}
 
 function timesOf(
   { metadata, status }: Job,

@@ -115,6 +115,17 @@ describe('a problem, with which the recorded version and hash stay', () => {
     expect([version, hash]).toEqual([latestVersion, recordedHash]);
   });
 
+  test('a version with a digest is told where the digest belongs', () => {
+    const version = `v1.6.2@sha256:${'0'.repeat(64)}`;
+    const { problems } = resolveLatest(buildCattlePlan('p', { version }), noSecret);
+    const [{ message } = { message: '' }] = problems;
+    expect(message).toContain('the version is invalid');
+    expect(message).toContain(
+      'write the digest behind the name of the image in spec.upgrade.image',
+    );
+    expect(message).toContain('upgrade.cattle.io/digest: spec.upgrade.image');
+  });
+
   test('nothing is recorded of a new Plan', () => {
     const { version, hash } = resolveLatest(buildCattlePlan('p', { version: '' }), noSecret);
     expect([version, hash]).toEqual(['', '']);

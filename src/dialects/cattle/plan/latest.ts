@@ -159,11 +159,20 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   if (invalid !== undefined)
     return {
       ...recorded,
-      problems: [because('InvalidPlan', `the version is invalid, ${invalid}`)],
+      problems: [
+        because('InvalidPlan', `the version is invalid, ${invalid}${aboutDigest(version)}`),
+      ],
     };
   const found = secrets.flatMap(({ secret }) => secret ?? []);
   const hash = found.length === secrets.length ? latestHash(plan, version, found) : recordedHash;
   return { version, hash, problems: [] };
+}
+
+/** Advises the author of a version with a digest. The version becomes a label of the Jobs, and a digest is too long for a label. */
+function aboutDigest(version: string): string {
+  return version.includes('@')
+    ? `; write the digest behind the name of the image in spec.upgrade.image, and only the tag into the version; with the annotation ${DIGEST_ANNOTATION}: spec.upgrade.image, each new digest starts the Plan again`
+    : '';
 }
 
 /**
