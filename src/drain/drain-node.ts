@@ -89,8 +89,8 @@ export interface DrainParts extends Omit<EvictionParts, 'options' | 'node' | 'on
 export class DrainRefusedError extends Error {
   override readonly name = 'DrainRefusedError';
 
-  constructor(refused: readonly RefusedPod[]) {
-    super(describeRefusedPods(refused));
+  constructor(refused: readonly RefusedPod[], options: Pick<DrainOptions, 'fields'>) {
+    super(describeRefusedPods(refused, options));
   }
 }
 
@@ -214,7 +214,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: OwnParts): R
     const current = { ...options, jobsWaitMs: jobsLeftMs };
     const sorted = sortPods(view.list(), current, { ...daemonSets, ...rules });
     // The drain is refused before it evicts any pod, and also later if such a pod is scheduled to the node.
-    if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
+    if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused, options);
     const returning = tooOften(sorted.evict);
     const evict = sorted.evict.filter((pod) => !returning.has(pod));
     const left = [...evict, ...sorted.ending, ...sorted.awaited];

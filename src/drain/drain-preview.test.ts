@@ -57,6 +57,19 @@ test('what a drain would evict, what would hold it for ever, and what it would r
   expect(api.evictions).toEqual([]);
 });
 
+test('a drain that deletes pods is blocked by no budget', async () => {
+  const api = cluster([['web', { labels: { app: 'web' } }]]);
+  const counts = { expectedPods: 1, desiredHealthy: 1, currentHealthy: 1 };
+  api.budgets = [buildBudget('web', { maxUnavailable: 0 }, counts)];
+  const look = drainPreviewer(api.client, abort);
+  expect((await look.ahead('n1', DEFAULT_DRAIN)).obstacles).toHaveLength(1);
+  expect(await look.ahead('n1', { ...DEFAULT_DRAIN, deletes: true })).toEqual({
+    evictable: 1,
+    obstacles: [],
+    refused: [],
+  });
+});
+
 test('where nothing has to go, no budget is asked about', async () => {
   const api = cluster([['agent', { controller: 'DaemonSet/ds' }]]);
   expect(await drainPreviewer(api.client, abort).ahead('n1', DEFAULT_DRAIN)).toEqual({

@@ -22,7 +22,7 @@ import {
 } from './volumes.ts';
 
 export interface DrainPreview {
-  /** The number of pods that the drain would evict, including terminating pods. */
+  /** The number of pods that the drain would evict or delete, including terminating pods. */
   readonly evictable: number;
   /** The budgets that would block the drain even while all pods that they cover are healthy. */
   readonly obstacles: readonly blocking.BlockingBudget[];
@@ -84,7 +84,7 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPre
       const { evict, ending, refused, budgets } = await look(nodeName, options);
       return {
         evictable: evict.length + ending.length,
-        obstacles: blocking.hopelessBudgets(evict, budgets),
+        obstacles: options.deletes === true ? [] : blocking.hopelessBudgets(evict, budgets),
         refused,
       };
     },

@@ -43,15 +43,18 @@ test('only a pod with an emptyDir among its volumes has local data', () => {
 test('a refusal names every pod, and each field that allows the evictions once', () => {
   const bare = 'has no controller, so nothing would create it again';
   const gone = 'belongs to a DaemonSet that is gone, so nothing would create it again';
-  expect(
-    describeRefusedPods([
-      { pod: 'default/a', reason: bare },
-      { pod: 'default/b', reason: gone },
-      { pod: 'default/c', reason: 'has data in an emptyDir volume, which would be lost' },
-    ]),
-  ).toBe(
-    `default/a ${bare}; default/b ${gone}; default/c has data in an emptyDir volume, which would be lost; ` +
-      'spec.drain.force: true and spec.drain.deleteEmptyDirData: true of an UpgradePolicy allows this',
+  const refused = [
+    { pod: 'default/a', reason: bare },
+    { pod: 'default/b', reason: gone },
+    { pod: 'default/c', reason: 'has data in an emptyDir volume, which would be lost' },
+  ] as const;
+  const pods = `default/a ${bare}; default/b ${gone}; default/c has data in an emptyDir volume, which would be lost`;
+  expect(describeRefusedPods(refused, {})).toBe(
+    `${pods}; spec.drain.force: true and spec.drain.deleteEmptyDirData: true of an UpgradePolicy allows this`,
+  );
+  const fields = { of: 'the Plan', localData: 'a: true', unmanagedPods: 'b: true' };
+  expect(describeRefusedPods(refused, { fields })).toBe(
+    `${pods}; b: true and a: true of the Plan allows this`,
   );
 });
 

@@ -21,14 +21,30 @@ const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
  */
 export type PodVerdict = 'evict' | 'ending' | 'awaited' | 'left' | { readonly refused: PodRefusal };
 
-/** Maps each reason for which a drain refuses to evict a pod to the field of an UpgradePolicy that allows it. */
-const LIFTS = {
-  'has data in an emptyDir volume, which would be lost': 'spec.drain.deleteEmptyDirData: true',
-  'belongs to a DaemonSet that is gone, so nothing would create it again': 'spec.drain.force: true',
-  'has no controller, so nothing would create it again': 'spec.drain.force: true',
-} as const satisfies Readonly<Record<string, string>>;
+/** Where somebody can allow what the options of a drain forbid. */
+export interface DrainFields {
+  /** The object that has the fields, as it is called in a sentence. */
+  readonly of: string;
+  /** The field with the value that lets pods with local data go. */
+  readonly localData: string;
+  /** The field with the value that lets pods without a controller go. */
+  readonly unmanagedPods: string;
+}
 
-type PodRefusal = keyof typeof LIFTS;
+const FIELDS_OF_POLICY: DrainFields = {
+  of: 'an UpgradePolicy',
+  localData: 'spec.drain.deleteEmptyDirData: true',
+  unmanagedPods: 'spec.drain.force: true',
+};
+
+/** Maps each reason for which a drain refuses to evict a pod to the option that allows it. */
+const REFUSED_BY = {
+  'has data in an emptyDir volume, which would be lost': 'localData',
+  'belongs to a DaemonSet that is gone, so nothing would create it again': 'unmanagedPods',
+  'has no controller, so nothing would create it again': 'unmanagedPods',
+} as const satisfies Readonly<Record<string, keyof DrainOptions & keyof DrainFields>>;
+
+type PodRefusal = keyof typeof REFUSED_BY;
 
 export interface RefusedPod {
   /** The name of the pod is `namespace/name`. */
@@ -36,18 +52,24 @@ export interface RefusedPod {
   readonly reason: PodRefusal;
 }
 
-/** Returns the fields, with their values, that let a drain evict all these pods. */
-export function liftsOf(refused: readonly RefusedPod[]): string {
-  return [...new Set(refused.map(({ reason }) => LIFTS[reason]))].join(' and ');
+/** Returns who has to set which fields, so that a drain with these options evicts all these pods: `a Plan has b: true`. */
+export function liftOf(
+  refused: readonly RefusedPod[],
+  { fields = FIELDS_OF_POLICY }: Pick<DrainOptions, 'fields'>,
+): { readonly of: string; readonly settings: string } {
+  const settings = new Set(refused.map(({ reason }) => fields[REFUSED_BY[reason]]));
+  return { of: fields.of, settings: [...settings].join(' and ') };
 }
 
 /** Returns a sentence for each pod, or for the first `most`, and then the fields that would allow the evictions. */
 export function describeRefusedPods(
   refused: readonly RefusedPod[],
+  options: Pick<DrainOptions, 'fields'>,
   most = Number.POSITIVE_INFINITY,
 ): string {
   const sentences = refused.map(({ pod, reason }) => `${pod} ${reason}`);
-  return `${listedOneByOne(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy allows this`;
+  const { of, settings } = liftOf(refused, options);
+  return `${listedOneByOne(sentences, most)}; ${settings} of ${of} allows this`;
 }
 
 /**
@@ -152,10 +174,17 @@ export interface DrainOptions {
   readonly localData: 'evict' | 'refuse';
   /** Says what happens to pods without a controller, which nobody creates again. */
   readonly unmanagedPods: 'evict' | 'refuse';
+  /** The fields that set `localData` and `unmanagedPods`, for messages. If it is absent, an UpgradePolicy sets them. */
+  readonly fields?: DrainFields;
   /** The grace period of each pod in seconds. If it is absent, the pod's own grace period applies. */
   readonly gracePeriodSeconds?: number;
   /** A label selector: pods that do not match it are left. If it is absent, all pods are selected. */
   readonly podSelector?: string;
+  /**
+   * True if pods are deleted instead of evicted, whatever their budgets say. Only the work on a node may do so, and Refit's own
+   * drains never do.
+   */
+  readonly deletes?: boolean;
   /** The first rule that selects a pod applies to it. */
   readonly podRules?: readonly PodRule[];
   /**

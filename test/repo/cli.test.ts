@@ -386,11 +386,13 @@ const EVERY_PREVIEW: Complete<PreviewJson> = {
       drains: {
         nodes: 1,
         evictable: 1,
+        deletes: true,
         blocked: [
           {
             target: '',
             budgets: [{ budget: '', pods: [''], reason: '' }],
             refused: [{ pod: '', reason: 'has no controller, so nothing would create it again' }],
+            refusal: '',
           },
         ],
         warnings: [''],

@@ -1,6 +1,7 @@
 /** Finds what a preview shows in addition to the decision: why the policy applies, and what would block drains. */
 
 import { type DrainPreview, isHeldBack } from '../../drain/drain-preview.ts';
+import { describeRefusedPods } from '../../drain/pods.ts';
 import { budgetWarning } from '../../engine/explain/drain-warnings.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { answerOf } from '../../engine/model/asked.ts';
@@ -52,8 +53,10 @@ export function orderSentence({ snapshot, policy }: Inspection): string | undefi
 export interface PlanDrainPreview {
   /** Number of Nodes that were checked. */
   readonly nodes: number;
-  /** Number of pods that would be evicted. */
+  /** Number of pods that would be evicted, or deleted. */
   readonly evictable: number;
+  /** True if the pods are deleted, whatever their PodDisruptionBudgets say. */
+  readonly deletes?: true;
   /** The Nodes that do not start now, because their drain is prevented. */
   readonly blocked: readonly BlockedDrain[];
   /** Warnings about Nodes whose drain starts, but may not end; absent if there are none. */
@@ -66,6 +69,8 @@ interface BlockedDrain {
   readonly target: string;
   readonly budgets: DrainPreview['obstacles'];
   readonly refused: DrainPreview['refused'];
+  /** What is refused and who can allow it, as a sentence; absent if no pod is refused. */
+  readonly refusal?: string;
 }
 
 /** The maximum number of nodes to check. Each node needs several requests, and nobody reads a longer list. */
@@ -107,19 +112,28 @@ export async function lookAtDrains(
   const rest = byNode.size - some.length;
   const omission = rest > 0 ? `${rest} more nodes were not checked` : undefined;
   const unseen = problem === undefined ? omission : messageOf(problem);
-  const warnings = seen.flatMap(({ target, drainPreview }) =>
-    budgetWarning({ name: target }, drainPreview, policy),
-  );
+  const { options } = policy.drain;
+  const warnings = seen.flatMap(({ target, drainPreview }) => [
+    ...budgetWarning({ name: target }, drainPreview, policy),
+    // Only the leader holds a node back whose drain is refused. The work itself starts, and its drain fails.
+    ...(byWork && drainPreview.refused.length > 0
+      ? [
+          `${target} starts, but its drain fails: ${describeRefusedPods(drainPreview.refused, options)}`,
+        ]
+      : []),
+  ]);
   const waitsForBudgets = policy.drain.waitsForBudgets === true;
   return {
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),
+    ...(policy.drain.options.deletes === true ? { deletes: true } : {}),
     blocked: seen
-      .filter(({ drainPreview }) => isHeldBack(drainPreview, policy.drain))
+      .filter(({ drainPreview }) => enabled && isHeldBack(drainPreview, policy.drain))
       .map(({ target, drainPreview: { obstacles, refused } }) => ({
         target,
         budgets: waitsForBudgets ? obstacles : [],
         refused,
+        ...(refused.length > 0 ? { refusal: describeRefusedPods(refused, options) } : {}),
       })),
     ...(warnings.length === 0 ? {} : { warnings }),
     unseen,

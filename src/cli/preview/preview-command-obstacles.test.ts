@@ -209,12 +209,16 @@ test.each<[string, readonly Job[], readonly string[]]>([
       T0,
     );
     expect(view.waits.map(({ gate }) => gate)).toEqual(gates);
-    expect(view.drains?.blocked.map(({ target }) => target).toSorted()).toEqual(names(2));
-    const asks = made.length > 0 ? 'Refit cordons the node' : 'The Job cordons the node';
-    expect(view.drains?.warnings).toEqual([
-      expect.stringContaining(asks),
-      expect.stringContaining(asks),
-    ]);
+    const isByLeader = made.length > 0;
+    const blocked = view.drains?.blocked.map(({ target }) => target).toSorted();
+    expect(blocked).toEqual(isByLeader ? names(2) : []);
+    const fails = `drain fails: shop/bare ${BARE.reason}; spec.drain.force: true of the Plan allows this`;
+    const ofNode = isByLeader
+      ? [expect.stringContaining('Refit cordons the node')]
+      : [expect.stringContaining('The Job cordons the node'), expect.stringContaining(fails)];
+    expect(view.drains?.warnings).toEqual([...ofNode, ...ofNode]);
+    expect(textOf(view).includes('spec.drain.force: true of the Plan allows this')).toBe(true);
+    expect(textOf(view)).not.toContain('UpgradePolicy allows this');
     const cordons = await previewNew(
       buildCattlePlan('p', { cordon: true }),
       seen,

@@ -1,7 +1,6 @@
 /** The JSON and text forms of `refit preview` (docs/reference/cli.md), made from the JSON form of `refit status`. */
 
 import { describeBlockingBudget } from '../../drain/budgets.ts';
-import { describeRefusedPods } from '../../drain/pods.ts';
 import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { PlanPhase } from '../../engine/model/shown-phases.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -184,16 +183,17 @@ function batchLines(batches: readonly Batch[]): string[] {
 }
 
 function drainLines(drains: PlanDrainPreview): string[] {
-  const { nodes, evictable, blocked, warnings = [], unseen } = drains;
+  const { nodes, evictable, deletes = false, blocked, warnings = [], unseen } = drains;
   const rest = blocked.length - MOST_BLOCKED;
   const unwarned = warnings.length - MOST_BLOCKED;
-  const evictions = `${counted(evictable, 'pod')} would be evicted from ${counted(nodes, 'node')}`;
+  const how = deletes ? 'deleted, whatever PodDisruptionBudgets say,' : 'evicted';
+  const evictions = `${counted(evictable, 'pod')} would be ${how} from ${counted(nodes, 'node')}`;
   return [
     ...(evictable > 0 ? [line('drains', evictions)] : []),
-    ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
+    ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refusal }) => {
       const why = [
         ...budgets.map(describeBlockingBudget),
-        ...(refused.length > 0 ? [describeRefusedPods(refused)] : []),
+        ...(refusal === undefined ? [] : [refusal]),
       ];
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
     }),

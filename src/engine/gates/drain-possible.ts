@@ -4,7 +4,7 @@
  * those of databases change their budgets only after they see the cordon or the eviction.
  */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
-import { describeRefusedPods, liftsOf } from '../../drain/pods.ts';
+import { describeRefusedPods, liftOf } from '../../drain/pods.ts';
 import { untilAsked } from '../model/asked.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
@@ -30,8 +30,10 @@ export const drainPossible: Gate = {
       return wait('DrainBlocked', message, BUDGET_ENDS, { recheckMs: RECHECK_MS });
     }
     if (refused.length === 0) return PASS;
-    const message = `${name} cannot be drained: ${describeRefusedPods(refused, MOST_PODS)}`;
-    const ends = `those pods are gone, or an UpgradePolicy has ${liftsOf(refused)}`;
+    const { options } = policy.drain;
+    const message = `${name} cannot be drained: ${describeRefusedPods(refused, options, MOST_PODS)}`;
+    const { of, settings } = liftOf(refused, options);
+    const ends = `those pods are gone, or ${of} has ${settings}`;
     return wait('DrainRefused', message, ends, { recheckMs: RECHECK_MS });
   },
 };

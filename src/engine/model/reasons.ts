@@ -60,7 +60,7 @@ export const REASONS = {
   Draining: 'pods are being evicted from a node',
   DrainBlocked:
     'a PodDisruptionBudget or a webhook refuses an eviction, or a pod does not terminate',
-  DrainRefused: 'the drain options of the policy forbid the eviction of a pod',
+  DrainRefused: 'the drain options of the policy, or of the plan, forbid the eviction of a pod',
   DrainTooLong: 'a drain did not end within its deadline',
   CannotDecide: 'the API server did not answer a question that the next decision needs',
   DrainPreviewUnknown: 'the drain preview of a node has not been made yet',
@@ -252,7 +252,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   DrainBlocked: {
     act: 'change the PodDisruptionBudget, unless its operator does so, or the webhook or the pod that the message names; or run more replicas',
   },
-  DrainRefused: { act: 'move the pod that the message names, or change `drain` in the policy' },
+  DrainRefused: { act: 'move the pod that the message names, or set the field that it names' },
   DrainTooLong: {
     act: 'remove what blocked the drain, or raise `deadlines.drain` in the policy',
     andThen: 'run `refit retry` for the node',

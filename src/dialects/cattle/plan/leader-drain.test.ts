@@ -24,7 +24,7 @@ import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
-import { isCordonOf, isHeld, markOf } from './leader-drain.ts';
+import { isCordonOf, isHeld, markOf, withDrainOf } from './leader-drain.ts';
 import { CONTROLLER_LABEL } from './names.ts';
 import { trimJob } from './plan-jobs.ts';
 
@@ -34,6 +34,12 @@ const configOf = (drainInJob: boolean) => ({
   job: { ...DEFAULT_JOB_SETTINGS, drainInJob },
 });
 const LEADER = configOf(false);
+/** The fields of a Plan that allow what its drain refuses. */
+const FIELDS = {
+  of: 'the Plan',
+  localData: 'spec.drain.deleteEmptydirData: true',
+  unmanagedPods: 'spec.drain.force: true',
+};
 const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const open = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } }, 'True');
 
@@ -123,6 +129,7 @@ test('the leader drains with the options of the Plan, within its timeout or the 
     unmanagedPods: 'refuse',
     gracePeriodSeconds: 5,
     podSelector: 'app=web,!upgrade.cattle.io/controller',
+    fields: FIELDS,
   });
   expect(stepDeadlines.drain).toBe(90_000);
   expect(
@@ -140,13 +147,16 @@ test('without options a drain evicts pods with local data, refuses unmanaged one
     localData: 'evict',
     unmanagedPods: 'refuse',
     podSelector: `!${CONTROLLER_LABEL}`,
+    fields: FIELDS,
   };
   expect(optionsOf({})).toEqual(usual);
   expect(optionsOf({ gracePeriod: -1, skipWaitForDeleteTimeout: 0 })).toEqual(usual);
   expect(optionsOf({ gracePeriod: 0 })).toEqual({ ...usual, gracePeriodSeconds: 0 });
   expect(optionsOf({ force: true })).toEqual({ ...usual, unmanagedPods: 'evict' });
-  for (const drain of [{ deleteLocalData: false }, { deleteEmptydirData: false }])
-    expect(optionsOf(drain)).toEqual({ ...usual, localData: 'refuse' });
+  expect(optionsOf({ deleteEmptydirData: false })).toEqual({ ...usual, localData: 'refuse' });
+  const fields = { ...FIELDS, localData: 'spec.drain.deleteLocalData: true' };
+  expect(optionsOf({ deleteLocalData: false })).toEqual({ ...usual, localData: 'refuse', fields });
+  expect(optionsOf({ disableEviction: true })).toEqual({ ...usual, deletes: true });
 });
 
 test.each<[string, Partial<CattleSpec>, number]>([
@@ -175,8 +185,22 @@ test('the leader drains, or the Job does, or nobody', () => {
   expect(who({ cordon: true })).toEqual({ ...common, cordonOnly: true });
   const inJob = { enabled: false, byWork: true, softTaint: false };
   expect(who({ drain: {} }, true)).toEqual({ ...inJob, cordonOnly: false });
-  for (const spec of [{}, { cordon: false }, { drain: { disableEviction: true } }])
+  for (const drain of [{ disableEviction: true }, { skipWaitForDeleteTimeout: 60 }])
+    expect(who({ drain })).toEqual({ ...inJob, cordonOnly: false });
+  for (const spec of [{}, { cordon: false }, { drain: { ignoreDaemonSets: false } }])
     expect(who(spec).enabled).toBe(false);
+});
+
+test('a Job that drains does not wait for budgets, whatever the policy says', () => {
+  const waiting: RolloutPolicy = {
+    ...DEFAULT_POLICY,
+    drain: { ...DEFAULT_POLICY.drain, waitsForBudgets: true },
+  };
+  const waits = (drainInJob: boolean) => {
+    const { job } = configOf(drainInJob);
+    return withDrainOf(planOf({ drain: {} }), waiting, job).drain.waitsForBudgets;
+  };
+  expect([waits(true), waits(false)]).toEqual([false, true]);
 });
 
 test('a Job that drains does not wait for its selector of pods to be corrected', () => {

@@ -42,7 +42,8 @@ export function isHeld({ metadata, spec }: Job): boolean {
 }
 
 /**
- * Returns the policy with a drain that works like `kubectl drain` with the options of the Plan. If the Plan has no
+ * Returns the policy with a drain that works like `kubectl drain` with the options of the Plan, whether the leader or the Job
+ * drains. Budgets also block a drain with `skipWaitForDeleteTimeout`, which only shortens the wait for deleted pods. If the Plan has no
  * timeout, the drain has the same deadline as the Job.
  */
 export function withDrainOf(
@@ -52,12 +53,14 @@ export function withDrainOf(
 ): RolloutPolicy {
   const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
   const unheld = unheldBy(plan, settings);
-  if (!leaderDrains(plan, { drainInJob: false }))
+  // If kubectl refuses the pods of DaemonSets, its drain is like no drain of Refit, so nothing is said about it.
+  if (!cordons(plan) || drain?.ignoreDaemonSets === false)
     return { ...policy, drain: { ...policy.drain, enabled: false, ...unheld } };
   // If the pod selector is invalid, the nodes wait until a person corrects it, because a drain without the selector
   // would evict more pods.
   const isInvalid = selectorFault(drain?.podSelector) !== undefined;
-  if (isInvalid && !settings.drainInJob)
+  const isByJob = !leaderDrains(plan, settings);
+  if (isInvalid && !isByJob)
     return {
       ...policy,
       heldBy: `the drain of Plan ${plan.metadata.name}, whose spec.drain.podSelector is invalid,`,
@@ -80,13 +83,28 @@ export function withDrainOf(
     unmanagedPods: force ? 'evict' : 'refuse',
     podSelector: selectorText((!isInvalid && drain?.podSelector) || {}, `!${CONTROLLER_LABEL}`),
     ...(gracePeriod < 0 ? {} : { gracePeriodSeconds: gracePeriod }),
+    ...(drain?.disableEviction === true ? { deletes: true } : {}),
+    fields: {
+      of: 'the Plan',
+      localData: `spec.drain.${deleteLocalData ? 'deleteEmptydirData' : 'deleteLocalData'}: true`,
+      unmanagedPods: 'spec.drain.force: true',
+    },
     ...rulesAmong(policy.drain.options),
   } as const;
-  const who = { enabled: !settings.drainInJob, byWork: settings.drainInJob, ...unheld };
+  const who = { enabled: !isByJob, byWork: isByJob, ...unheld };
+  // A Job does not wait for budgets before it cordons its node, whatever the policy says.
+  const waits = isByJob ? { waitsForBudgets: false } : {};
   return {
     ...policy,
     stepDeadlines: { ...policy.stepDeadlines, drain: drainMs },
-    drain: { ...policy.drain, ...who, cordonOnly: drain === undefined, options, softTaint: false },
+    drain: {
+      ...policy.drain,
+      ...who,
+      ...waits,
+      cordonOnly: drain === undefined,
+      options,
+      softTaint: false,
+    },
   };
 }
 

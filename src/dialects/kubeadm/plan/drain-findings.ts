@@ -23,7 +23,7 @@ export function drainFindings(
     if (!isHeldBack(preview, policy.drain)) return warnings;
     const why = [
       ...(policy.drain.waitsForBudgets === true ? obstacles.map(describeBlockingBudget) : []),
-      ...(refused.length > 0 ? [describeRefusedPods(refused)] : []),
+      ...(refused.length > 0 ? [describeRefusedPods(refused, policy.drain.options)] : []),
     ];
     return [warn('drain', `${name} cannot be drained now: ${why.join('; ')}`), ...warnings];
   });
