@@ -17,6 +17,7 @@ const HEADINGS: readonly (readonly [string, number])[] = [
   ['Cluster API', 10],
   ['Debugging, and reading a record', 5],
   ['What Refit says', 5],
+  ['One policy, four dialects', 5],
 ];
 
 /** Returns the text below this heading, up to the next heading. */
