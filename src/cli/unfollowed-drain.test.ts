@@ -40,6 +40,12 @@ test.each<[string, UpgradePolicySpec, string[]]>([
     [`spec.drain.waitForJobs, spec.drain.volumes: ${RANCHER}`],
   ],
   [
+    'a wait for budgets, which holds every node but one that a Job drains',
+    { drain: { zeroDisruptionBudgets: 'Wait' } },
+    [`spec.drain.zeroDisruptionBudgets: ${RANCHER}`],
+  ],
+  ['no wait for budgets', { drain: { zeroDisruptionBudgets: 'Try' } }, []],
+  [
     'dialects whose leader always drains',
     { plans: [{ dialect: 'kubeadm' }, { dialect: 'capi' }], drain: { pods } },
     [],

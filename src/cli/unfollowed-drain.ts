@@ -17,6 +17,7 @@ export function unfollowedDrain(
     loadBalancers: drain.loadBalancers?.exclude === true,
     volumes: drain.volumes?.waitForDetach === true,
     evictionRequests: drain.evictionRequests === 'Use',
+    zeroDisruptionBudgets: drain.zeroDisruptionBudgets === 'Wait',
   };
   return dialects.flatMap(({ name, selfDrain }) => {
     if (selfDrain === undefined || !isCovered(name, plans)) return [];

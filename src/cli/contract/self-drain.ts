@@ -4,7 +4,13 @@ import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 /** The fields of `spec.drain` that something other than the leader may ignore. */
 export type DrainField = Extract<
   keyof NonNullable<UpgradePolicySpec['drain']>,
-  'pods' | 'order' | 'waitForJobs' | 'loadBalancers' | 'volumes' | 'evictionRequests'
+  | 'pods'
+  | 'order'
+  | 'waitForJobs'
+  | 'loadBalancers'
+  | 'volumes'
+  | 'evictionRequests'
+  | 'zeroDisruptionBudgets'
 >;
 
 /** Something other than the leader that may drain a node of the dialect. */

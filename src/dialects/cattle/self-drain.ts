@@ -5,5 +5,13 @@ export const selfDrain: SelfDrain = {
   drainer: 'a Job of a Rancher Plan that drains its node',
   node: 'a node that the Job of a Rancher Plan drains',
   when: 'These Jobs drain their nodes by default; the leader drains instead if the controller runs with SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB=false',
-  unread: ['pods', 'order', 'waitForJobs', 'loadBalancers', 'volumes', 'evictionRequests'],
+  unread: [
+    'pods',
+    'order',
+    'waitForJobs',
+    'loadBalancers',
+    'volumes',
+    'evictionRequests',
+    'zeroDisruptionBudgets',
+  ],
 };
