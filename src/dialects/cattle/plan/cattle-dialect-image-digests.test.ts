@@ -14,7 +14,8 @@ import { decide } from '../../../../test/support/builders/decisions.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
 
 const DIGEST = `@sha256:${'a'.repeat(64)}`;
-const TAGGED = 'rancher/k3s-upgrade:v1.2.3';
+/** An image that no node pulls before it starts, because it installs neither K3s nor RKE2. */
+const TAGGED = 'example.com/os-upgrade:v1.2.3';
 
 /** Returns how the Plan waits, or `starts`. */
 function outcomeOf(spec: Partial<CattleSpec>, requireImageDigest = true): string {
@@ -48,7 +49,7 @@ test.each<[string, Partial<CattleSpec>, string]>([
   },
 );
 
-test.each([`rancher/k3s-upgrade${DIGEST}`, `${TAGGED}${DIGEST}`])(
+test.each([`example.com/os-upgrade${DIGEST}`, `${TAGGED}${DIGEST}`])(
   'the Job of a Plan with a digest runs exactly the image that the Plan names: %s',
   (image) => {
     const { spec } = job('a', [], 'v1.2.3', { upgrade: { image }, prepare: { image } });
