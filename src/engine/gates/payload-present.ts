@@ -2,12 +2,8 @@
  * Gate: some targets must have their payload before their node is cordoned, so that no node is unavailable while it
  * downloads. A target whose download fails never starts, and is asked again after a pause.
  */
+import { PAYLOAD_PRESENT, pauseAfter } from './payload-pause.ts';
 import { type Gate, PASS, wait } from './types.ts';
-
-/** Milliseconds after a failed download before the target is asked again. */
-export const PAUSE_AFTER_FAILURE_MS = 60_000;
-
-export const PAYLOAD_PRESENT = 'payload-present';
 
 export const payloadPresent: Gate = {
   name: PAYLOAD_PRESENT,
@@ -35,10 +31,3 @@ export const payloadPresent: Gate = {
     );
   },
 };
-
-/** Returns the milliseconds until a target may be asked again, after a download that failed at `since`, in RFC 3339. */
-export function pauseAfter(since: string, now: number): number {
-  const leftMs = Date.parse(since) + PAUSE_AFTER_FAILURE_MS - now;
-  // The time may be unreadable, or in the future because of another clock.
-  return Number.isNaN(leftMs) ? 0 : Math.min(Math.max(0, leftMs), PAUSE_AFTER_FAILURE_MS);
-}

@@ -4,7 +4,7 @@
 
 import { choose } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { PAYLOAD_PRESENT, pauseAfter } from '../gates/payload-present.ts';
+import { PAYLOAD_PRESENT, pauseAfter } from '../gates/payload-pause.ts';
 import { pinAgainst } from '../gates/pins.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
