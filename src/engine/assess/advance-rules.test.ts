@@ -223,6 +223,11 @@ describe('kubelets that a plan leaves behind', () => {
     expect(problem).toMatch(/^old would still have a kubelet of v1\.33\.0 when the API server/);
   });
 
+  test('leave out a controller of the plan that no API server has as its name', () => {
+    const parts = { cluster: { apiServers: [{ name: 'api', version: 'v1.36.0' }] } };
+    expect(problemsOf({}, parts).map((message) => message.split(' ', 1)[0])).toEqual(['old']);
+  });
+
   test('include virtual Nodes if the policy counts them', () => {
     expect(problemsOf({ countsVirtual: true }, {}).join(' ')).toContain('cloud');
   });

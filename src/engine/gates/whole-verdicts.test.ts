@@ -1,6 +1,6 @@
 /** Tests whole verdicts of gates: besides the sentence, what ends a wait, when it is judged again, and what is asked. */
 import { describe, expect, test } from 'vitest';
-import { input, inZones } from '../../../test/support/builders/gate-inputs.ts';
+import { input } from '../../../test/support/builders/gate-inputs.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import type { KnownFacts } from '../../../test/support/builders/snapshots.ts';

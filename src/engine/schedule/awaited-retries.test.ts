@@ -94,6 +94,80 @@ test('the attempts of another run do not count', () => {
   expect(awaitedRetries(snapshotOf([w1], { controls }), POLICY)).toMatchObject([{ attempt: 2 }]);
 });
 
+test('an order at the time of the failure is the order of the next attempt', () => {
+  const at = (time: number) => {
+    const controls = { retries: new Map([['w1', time]]) };
+    return awaitedRetries(snapshotOf([w1], { attempts: 2, controls }), POLICY)[0];
+  };
+  expect(at(T0)).toMatchObject({ attempt: 2, dueMs: T0, isOrdered: true });
+  expect(at(T0 - 1)).toMatchObject({ attempt: 3, isOrdered: false });
+});
+
+test.each<[string, Snapshot]>([
+  ['failed at a time that is none', snapshotOf([buildTarget('w1', 'failed', { since: 'soon' })])],
+  [
+    'keeps its slot',
+    (() => {
+      const stage = buildStage('worker', [w1], { failedHoldSlots: true });
+      const snapshot = buildSnapshot(buildRollout([stage]));
+      return withParts(snapshot, { abilities: { canRetry: true } });
+    })(),
+  ],
+  [
+    'is upgraded by a later stage',
+    (() => {
+      const stages = [
+        buildStage('worker', [w1]),
+        buildStage('worker', [buildTarget('w1', 'done')], { command: 1 }),
+      ];
+      return withParts(buildSnapshot(buildRollout(stages)), { abilities: { canRetry: true } });
+    })(),
+  ],
+])('a target that %s is not tried again', (_title, snapshot) => {
+  expect(awaitedRetries(snapshot, POLICY)).toEqual([]);
+});
+
+test('the attempts of 500 targets are counted, and no other target is tried again', () => {
+  const counting = (others: number, own: Record<string, number> = {}) => {
+    const snapshot = snapshotOf([w1]);
+    const counts = Object.fromEntries(
+      Array.from({ length: others }, (_, index): [string, number] => [`x${index}`, 2]),
+    );
+    const attempts = { run: retriedRunOf(snapshot.rollout), counts: { ...counts, ...own } };
+    const parts = { plan: { controls: { ...NO_CONTROLS, attempts } } };
+    return awaitedRetries(withParts(snapshot, parts), POLICY).length;
+  };
+  expect([counting(499), counting(500), counting(500, { '0/worker/w1': 2 })]).toEqual([1, 0, 1]);
+});
+
+test('an order keeps the counts of targets that are not done, and no others', () => {
+  const open = snapshotOf([w1, buildTarget('w2', 'done'), buildTarget('w3', 'intended')]);
+  const counts = { '0/worker/w2': 2, '0/worker/w3': 2, '0/worker/gone': 2 };
+  const attempts = { run: retriedRunOf(open.rollout), counts };
+  const snapshot = withParts(open, { plan: { controls: { ...NO_CONTROLS, attempts } } });
+  const order = dueRetries(snapshot, POLICY, T0 + HOUR);
+  expect(order?.counts).toEqual({ '0/worker/w1': 2, '0/worker/w3': 2 });
+});
+
+test('the time of an order is at least that of the failed attempt', () => {
+  const momentAt = (since: string, attempt: string, now: number): string | undefined => {
+    const snapshot = snapshotOf([buildTarget('w1', 'failed', { since })]);
+    const [key = ''] = snapshot.rollout.stages.flatMap(({ targets }) =>
+      targets.map((each) => each.key),
+    );
+    const targets = buildTargets({ [key]: { observation: failed('404', attempt) } });
+    const retry = { attempts: 2, backoffMs: 0 };
+    return dueRetries({ ...snapshot, targets }, { retry }, now)?.moments.get('w1');
+  };
+  expect(momentAt(later(0), later(0), T0 + MINUTE)).toBe(later(MINUTE));
+  expect(momentAt(later(0), later(HOUR), T0 + MINUTE)).toBe(later(HOUR));
+  expect(momentAt(later(0), 'soon', T0 + MINUTE)).toBe(later(MINUTE));
+});
+
+test('the identity of a run has the plan and its id', () => {
+  expect(retriedRunOf(buildRollout([]))).toBe('plan-uid/run-1');
+});
+
 test('the order of a retry is written once the pause is over, with the number of the attempt', () => {
   const due = T0 + 5 * MINUTE;
   const open = snapshotOf([w1, buildTarget('w2', 'done')]);

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { NONE, sent, succeeded } from '../../../test/support/builders/observations.ts';
-import { withParts } from '../../../test/support/builders/parts.ts';
+import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -13,9 +13,10 @@ import type { LifecycleCondition } from '../../drain/lifecycle-conditions.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { assess } from '../assess/assess.ts';
 import { answered } from '../model/asked.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/facts.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState } from '../model/rollout.ts';
+import type { RecordedState, Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { nodeActionsOf } from './choose-node-actions.ts';
 import { commandsFor } from './commands.ts';
@@ -67,8 +68,9 @@ function assessmentOf({ state = 'intended', policy = {}, facts = {}, ...at }: Ca
 }
 
 /** Returns the changes of the conditions, for example `+Drained -DrainInProgress`. */
-function changeOf(given: Case): string {
-  return announcementsOf(assessmentOf(given))
+function changeOf(given: Case, snapshot = assessmentOf(given).snapshot): string {
+  const { policy, now } = assessmentOf(given);
+  return announcementsOf(assess(snapshot, policy, now))
     .flatMap(({ change: { set, clear } }) => [
       ...set.map((type) => `+${type}`),
       ...clear.map((type) => `-${type}`),
@@ -257,4 +259,61 @@ test('of a large plan, 20 Nodes are announced in one turn, after those at work',
   const snapshot = withParts(buildSnapshot(rollout, facts), { plan: { markOwner: OWNER } });
   const announced = announcementsOf(assess(snapshot, buildPolicy(ON), T0));
   expect(announced.map(({ node }) => node)).toEqual(['w29', ...names.slice(0, 20)]);
+});
+
+const ABORTED = { plan: { controls: { ...NO_CONTROLS, abort: 'ann' } } };
+
+test.each<[string, Case, SnapshotChanges, string]>([
+  ['a pending node', { state: 'pending' }, {}, ''],
+  ['an intent that is given up', {}, {}, ''],
+  ['a node that is told to stop', { observation: sent() }, {}, '+MaintenanceInProgress'],
+  ['a node that has ended', { observation: succeeded() }, {}, ''],
+  ['an intent without a signal, after a pause', { policy: { paused: true } }, {}, ''],
+])('an aborted plan announces only work in progress: %s', (_title, given, parts, expected) => {
+  expect(changeOf(given, withParts(assessmentOf(given).snapshot, ABORTED, parts))).toBe(expected);
+});
+
+test('an intent that waits for its gates is announced as planned', () => {
+  expect(changeOf({ policy: { paused: true } })).toBe('+MaintenancePlanned');
+});
+
+test('a skipped node at work keeps its condition, and loses it afterwards', () => {
+  const node = nodeWith(false, 'MaintenanceInProgress');
+  expect(changeOf({ state: 'skipped', node, observation: working() })).toBe('');
+  expect(changeOf({ state: 'skipped', node })).toBe('-MaintenanceInProgress');
+});
+
+test.each<[string, Partial<Rollout>]>([
+  ['is new', { phase: 'new' }],
+  ['has ended', { phase: 'done' }],
+  ['has a record that cannot be read', { unread: because('CannotDecide', 'a shard is missing') }],
+])('a plan that %s announces nothing', (_title, more) => {
+  const { snapshot } = assessmentOf({ observation: sent() });
+  const rollout = { ...snapshot.rollout, ...more };
+  expect(changeOf({}, { ...snapshot, rollout })).toBe('');
+});
+
+test('a plan without an owner announces nothing', () => {
+  const { snapshot } = assessmentOf({ observation: sent() });
+  expect(changeOf({}, withParts(snapshot, { plan: { markOwner: undefined } }))).toBe('');
+});
+
+test('a node of two stages is in progress if one of them works on it, and its refusal counts for both', () => {
+  const node = nodeWith(false, 'MaintenanceInProgress');
+  const announcedOf = (facts: Partial<TargetFacts>): number => {
+    const stages = [
+      buildStage('worker', [buildTarget('w1', 'intended')]),
+      buildStage('worker', [buildTarget('w1', 'pending')], { command: 1 }),
+    ];
+    const [first, second] = stages.map(({ targets }) => targets[0]?.key ?? '');
+    const snapshot = buildSnapshot(buildRollout(stages), {
+      [first ?? '']: { observation: sent(), node, ...facts },
+      [second ?? '']: { node },
+    });
+    const owned = withParts(snapshot, { plan: { markOwner: OWNER } });
+    return announcementsOf(assess(owned, buildPolicy(ON), T0)).length;
+  };
+  expect(announcedOf({})).toBe(0);
+  const announcementRefusal = { reason: because('TargetRefused', 'no'), recheckMs: 1000 };
+  expect(announcedOf({ node: nodeWith(false), announcementRefusal })).toBe(0);
 });

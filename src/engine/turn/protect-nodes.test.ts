@@ -101,6 +101,11 @@ describe('the marks of a node', () => {
     expect(toolsOf(marks, observation)).toEqual(expected);
   });
 
+  test('of another plan stay if the plan owns no marks', () => {
+    const parts = { plan: { markOwner: undefined } };
+    expect(toolsOf([set('Karpenter', OTHER)], NONE, { parts })).toEqual([]);
+  });
+
   test.each<[string, Scene]>([
     ['the plan has ended', { rollout: { phase: 'failed' } }],
     ['the policy names no tool', { policy: {} }],

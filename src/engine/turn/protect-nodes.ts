@@ -31,7 +31,7 @@ export function protectionOf(
   const { markOwner } = snapshot.plan;
   const { coordinate = [] } = policy;
   const { node: { name, marks = [] } = {}, observation } = factsOf(snapshot, target);
-  if (coordinate.length === 0 || name === undefined || markOwner === undefined) return undefined;
+  if (name === undefined || markOwner === undefined) return undefined;
   const starts = assessment.of(stage, target).effect === 'signal';
   if (!starts && observation.kind !== 'sent' && observation.kind !== 'working') return undefined;
   const tools = marks.flatMap(({ tool, isSet, owner }) => {
