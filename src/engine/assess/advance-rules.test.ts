@@ -225,7 +225,9 @@ describe('kubelets that a plan leaves behind', () => {
 
   test('leave out a controller of the plan that no API server has as its name', () => {
     const parts = { cluster: { apiServers: [{ name: 'api', version: 'v1.36.0' }] } };
-    expect(problemsOf({}, parts).map((message) => message.split(' ', 1)[0])).toEqual(['old']);
+    const names = problemsOf({}, parts).map((message) => message.split(' ', 1)[0]);
+    expect(names).toContain('old');
+    expect(names).not.toContain('c1');
   });
 
   test('include virtual Nodes if the policy counts them', () => {
