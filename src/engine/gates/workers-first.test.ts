@@ -78,3 +78,38 @@ test('controllers wait for a worker of the plan that has failed, whether the sta
   expect(codeIn({ ...forward, rollsBack: 'plan-1/run-1' })).toBe('wait KubeletAhead');
   expect(codeIn(buildRollout([workers, back]), back)).toBe('wait KubeletAhead');
 });
+
+test('controllers say how many workers did not go back, and what ends the wait', () => {
+  const target = buildTarget('c1');
+  const controllers = buildStage('controller', [target], { version: OLD });
+  const waitWith = (...states: readonly ('pending' | 'failed' | 'done')[]): Verdict => {
+    const workers = states.map((state, index) => buildTarget(`w${index + 1}`, state));
+    const stages = [
+      buildStage('controller', ['c0'], { command: 1 }),
+      buildStage('worker', workers),
+      controllers,
+    ];
+    const snapshot = buildSnapshot({ ...buildRollout(stages), rollsBack: 'plan-1/run-1' });
+    const context = { snapshot, stage: controllers, target, now: T0 };
+    return workersFirst.evaluate(gateInput({ ...context, policy: buildPolicy() }, 1));
+  };
+  const waiting = (message: string): object => ({
+    kind: 'wait',
+    reason: {
+      code: 'KubeletAhead',
+      message: `${message} did not go back, and controllers go back after all workers`,
+      details: { versions: [OLD] },
+    },
+    ends: 'those workers have gone back; for a failed one run refit retry NODE; or the plan is aborted and run again',
+  });
+  expect(waitWith('done', 'failed')).toEqual(waiting('w2'));
+  expect(waitWith('pending', 'failed', 'failed')).toEqual(waiting('w1 and 2 more'));
+  expect(waitWith('done')).toEqual({ kind: 'pass' });
+});
+
+test('only a plan that goes back may be refused for a newer worker', () => {
+  const stages = [buildStage('worker', ['w1'], { goesBack: true }), buildStage('worker', ['w2'])];
+  const mayRefuse = (rollout: Rollout) => workersFirst.mayRefusePlan?.(buildSnapshot(rollout));
+  expect(mayRefuse(buildRollout(stages))).toBe(true);
+  expect(mayRefuse(buildRollout(stages.slice(1)))).toBe(false);
+});
