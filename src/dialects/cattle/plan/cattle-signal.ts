@@ -20,11 +20,13 @@ import {
   withForeignCordonMark,
   withJobCordonMark,
   withoutCordonMark,
+  withUnnamedCordonMark,
 } from './job-cordons.ts';
 import { isLeftOut, type JobQuestion, observationOf, openOn, ownJob } from './job-observation.ts';
-import { isHeld } from './leader-drain.ts';
+import { isHeld, leaderDrains } from './leader-drain.ts';
 import * as names from './names.ts';
 import {
+  attemptOn,
   earlierOn,
   tookOn,
   withAttempt,
@@ -51,7 +53,9 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 
     remember(world, { id }, { version }, target, plan) {
       const node = world.get(nodes, target.name);
-      const object = node && remembered(world, node, target, plan, { hash: id, version });
+      const isDrainedHere = leaderDrains(plan, config.job);
+      const object =
+        node && remembered(world, node, target, plan, { hash: id, version, isDrainedHere });
       return !object || object === node ? undefined : { kind: 'replace', resource: nodes, object };
     },
 
@@ -189,18 +193,33 @@ function keptReport(
   };
 }
 
+interface Begun {
+  readonly hash: string;
+  readonly version: string;
+  /** True if the leader cordons the nodes of the Plan. */
+  readonly isDrainedHere: boolean;
+}
+
 /** Returns the Node with what must be known before the target is recorded; the same Node if nothing changes. */
 function remembered(
   world: World,
   node: Node,
   target: Target,
   plan: CattlePlan,
-  { hash, version }: Record<'hash' | 'version', string>,
+  { hash, version, isDrainedHere }: Begun,
 ): Node {
   const [last] = latestJobsOn(target.name, plan, world);
   if (target.state !== 'intended') return withCordonMark(node, plan, target, last);
   const isAgain = names.hashOn(node, plan) === hash;
-  const marked = withCordonMark(isAgain ? withoutLabel(node, plan) : node, plan, target, last);
+  const start = isAgain ? withoutLabel(node, plan) : node;
+  // If an attempt is recorded already, then Refit began it, so no Job of the original controller cordoned the node.
+  const isBegunHere = [hash, plan.status?.latestHash ?? ''].some((each) =>
+    attemptOn(node, plan, each),
+  );
+  const isOfLeader = isDrainedHere && !last && isBegunHere;
+  const marked = isOfLeader
+    ? withUnnamedCordonMark(start, plan)
+    : withCordonMark(start, plan, target, last);
   const isBegun = last !== undefined && names.hashOn(last, plan) === hash;
   return withAttempt(marked, plan, target, { hash, version, isBegun });
 }

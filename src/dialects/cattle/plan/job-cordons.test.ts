@@ -20,6 +20,7 @@ import {
   isCordonedBy,
   unnamedCordonOn,
   withCordonMark,
+  withJobCordonMark,
   withoutCordonMark,
 } from './job-cordons.ts';
 import { markOf } from './leader-drain.ts';
@@ -55,15 +56,18 @@ const JOB: Job = {
 };
 
 /** Returns the Job that a Plan with this spec creates. */
-const jobFrom = (spec: Partial<CattleSpec>): Job =>
+const jobFrom = (spec: Partial<CattleSpec>, settings = CONFIG.job): Job =>
   jobOf(CONFIG, {
     plan: plan(spec),
     node: open,
     version: 'v1',
     hash: 'hash',
-    settings: CONFIG.job,
+    settings,
   });
 
+const started = (job: Job): Job => ({ ...job, spec: { ...job.spec, suspend: false } });
+
+const markOn = ({ metadata }: Node): string | undefined => metadata.annotations?.[MARK];
 const cordon = (node: Node): Node => ({ ...node, spec: { ...node.spec, unschedulable: true } });
 const uncordon = (node: Node): Node => ({ ...node, spec: {} });
 const start = (node: Node, of = plan(), last?: Job): Node => withCordonMark(node, of, STARTS, last);
@@ -189,11 +193,28 @@ test('a cordon that a person sets after a failed drain by the leader stays', () 
   expect(end(start(cordon(withoutCordon(fail(ours)))))).toBe('cordoned unmarked');
 });
 
+test('a cordon that a person sets before the leader cordons for a held Job stays, and that of the leader goes', () => {
+  const held = jobFrom({ drain: {} }, { ...CONFIG.job, drainInJob: false });
+  const draining = plan({ drain: {} });
+  const ours = withCordon(open, writeOwner(markOf(draining.metadata)));
+  for (const job of [held, trimJob(started(held))]) {
+    expect(end(closed, draining, job)).toBe('cordoned unmarked');
+    expect(end(ours, draining, job)).toBe('schedulable unmarked');
+    expect(unnamedCordonOn(closed, draining, STARTS, [job])).toBe('found');
+    expect(markOn(withCordonMark(closed, draining, FAILS, job))).toBe('found');
+    expect(markOn(start(closed, draining, job))).toBe('found');
+    const kept = withJobCordonMark(closed, draining, 'hash', [job]);
+    expect(end(kept, draining), 'also after Kubernetes has deleted the Job').toBe(
+      'cordoned unmarked',
+    );
+    expect(withJobCordonMark(ours, draining, 'hash', [job])).toBe(ours);
+    expect(withJobCordonMark(open, draining, 'hash', [job])).toBe(open);
+  }
+});
+
 test('a Plan that neither cordons nor drains writes no mark on a cordoned node', () => {
   expect(start(closed, plan({}))).toBe(closed);
 });
-
-const markOn = ({ metadata }: Node): string | undefined => metadata.annotations?.[MARK];
 
 test('a mark without its cordon goes when the node starts, and stays while the node has failed', () => {
   const marked = uncordon(start(closed));

@@ -34,11 +34,22 @@ export function withCordonMark(
   // A cordon by the leader needs no mark, because it names its owner.
   if (isMarked || isCordonOf(node, plan) || !(cordons(plan) || (last && cordonsIn(last))))
     return node;
-  const isTried = (state === 'failed' || wasTried(node, plan, last)) && (!last || cordonsIn(last));
+  const isTried =
+    (state === 'failed' || wasTried(node, plan, last)) && (!last || cordonsItself(last));
   const hash = (last && hashOn(last, plan)) ?? plan.status?.latestHash ?? '';
   return annotated(node, {
     [cordonMarkOf(plan.metadata.name)]: isTried ? `${OURS} ${hash}` : FOUND,
   });
+}
+
+/**
+ * Returns the node with a mark that somebody else cordoned it, if the cordon names no owner. Call it only for a node that
+ * no Job of the plan can have cordoned, because the leader cordons the nodes of the plan and names itself.
+ */
+export function withUnnamedCordonMark(node: Node, plan: CattlePlan): Node {
+  if (node.spec?.unschedulable !== true) return withoutCordonMark(node, plan);
+  const isKnown = markOn(node, plan) === FOUND || isOurs(node, plan) || isCordonOf(node, plan);
+  return isKnown ? node : withForeignCordonMark(node, plan);
 }
 
 /**
@@ -50,8 +61,8 @@ export function withForeignCordonMark(node: Node, { metadata }: CattlePlan): Nod
 }
 
 /**
- * Returns the node with a mark that its cordon is that of the Job with this hash, because Kubernetes may delete the Job
- * before the node is uncordoned. Returns the same node if the cordon is not that of a Job.
+ * Returns the node with a mark that says whether its cordon is that of the Job with this hash, because Kubernetes may
+ * delete the Job before the node is uncordoned. Returns the same node if it is not cordoned, or if the leader cordoned it.
  */
 export function withJobCordonMark(
   node: Node,
@@ -59,7 +70,8 @@ export function withJobCordonMark(
   hash: string,
   all: readonly Job[],
 ): Node {
-  if (isCordonOf(node, plan) || !isCordonedBy(node, plan, all)) return node;
+  if (node.spec?.unschedulable !== true || isCordonOf(node, plan)) return node;
+  if (!isCordonedBy(node, plan, all)) return withForeignCordonMark(node, plan);
   return annotated(node, { [cordonMarkOf(plan.metadata.name)]: `${OURS} ${hash}` });
 }
 
@@ -79,9 +91,13 @@ export function isCordonedBy(
   all: readonly Job[],
 ): boolean {
   if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
+  if (isOurs(node, plan)) return true;
   // The Jobs are checked first. The Plan may have been edited after the Jobs were created, so it is checked only if
   // there are no Jobs.
-  return isOurs(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
+  if (all.length === 0) return cordons(plan);
+  // A cordon by the leader names its owner. So an unnamed cordon on the node of a held Job is that of a person, who set
+  // it before the leader could.
+  return all.some(isCordonOf(node, plan) ? cordonsIn : cordonsItself);
 }
 
 /**
@@ -113,10 +129,14 @@ function isOurs(node: Node, plan: CattlePlan): boolean {
 }
 
 /** Returns true if the Job cordons its node, or if the Job waited until the leader had cordoned the node. */
-export function cordonsIn({ metadata, spec }: Job): boolean {
+export function cordonsIn(job: Job): boolean {
+  return cordonsItself(job) || job.metadata.annotations?.[HELD_ANNOTATION] !== undefined;
+}
+
+/** Returns true if a container of the Job cordons its node. */
+export function cordonsItself({ spec }: Job): boolean {
   const { initContainers = [] } = (spec?.['template'] as typeof CORDONS | undefined)?.spec ?? {};
-  const isHere = initContainers.some(({ name }) => name === 'cordon' || name === 'drain');
-  return isHere || metadata.annotations?.[HELD_ANNOTATION] !== undefined;
+  return initContainers.some(({ name }) => name === 'cordon' || name === 'drain');
 }
 
 /** The short template with which the cache replaces the template of a Job that cordons, to save memory. */

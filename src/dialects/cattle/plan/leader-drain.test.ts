@@ -12,14 +12,23 @@ import { begun } from '../../../../test/support/builders/cattle-records.ts';
 import type { Decision } from '../../../../test/support/builders/decisions.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
+import { buildTarget } from '../../../../test/support/builders/targets.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
-import { later, T0 } from '../../../../test/support/clock/times.ts';
+import { HOUR, later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withCordon, writeOwner } from '../../../drain/cordon-marks.ts';
 import { ownerOf, withStages } from '../../../engine/model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather, gatherOrphaned } from '../../../engine/snapshot/gather.ts';
-import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
+import {
+  annotated,
+  type Job,
+  jobs,
+  type Node,
+  nodes,
+  pods,
+  secrets,
+} from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
@@ -314,6 +323,37 @@ test('a Job that a person suspended is left to that person', () => {
   const suspended = { ...job, spec: { ...job.spec, suspend: true } };
   const { nodeActions, signals } = decided(plan, open, [suspended]);
   expect([nodeActions, signals]).toEqual([[], []]);
+});
+
+const closed: Node = { ...open, spec: { unschedulable: true } };
+
+/** Returns the mark of the Node after the leader has recorded that the node starts. */
+function markAtStart(plan: CattlePlan, node: Node, drainInJob: boolean): string | undefined {
+  const dialect = cattle(configOf(drainInJob));
+  const world = buildWorldOf([nodes, [node]], [jobs, []], [pods, []], [secrets, []]);
+  const rollout = dialect.resolve(plan, world, new Date(T0));
+  const target = { ...buildTarget('a', 'intended'), since: later(HOUR) };
+  const [stage] = rollout.stages;
+  if (!stage) throw new Error('a Plan has one stage');
+  const write = dialect.signal.remember?.(world, rollout, stage, target, plan);
+  if (write?.kind !== 'replace') throw new Error('the Node is written');
+  return write.object.metadata.annotations?.['cordon.refit.upgrade.cattle.io/p'];
+}
+
+test('a cordon of a person, after the start of the node and before its Job, is not that of the leader', () => {
+  const plan = planOf({ drain: {} });
+  const known = begun(closed, plan, hash);
+  expect(markAtStart(plan, known, false)).toBe('found');
+  expect(markAtStart(plan, known, true), 'a Job may be gone').toBe(`ours ${hash}`);
+  expect(markAtStart(plan, closed, false), 'so may one of the original').toBe(`ours ${hash}`);
+  const edited = { ...plan, spec: { ...plan.spec, version: 'v1.2.4' } } as CattlePlan;
+  expect(markAtStart(edited, known, false), 'an edited Plan').toBe('found');
+  const lasting = begun(cordoned(plan), plan, hash);
+  expect(markAtStart(plan, lasting, false), 'the leader names itself').toBeUndefined();
+  const found = annotated(begun(open, plan, hash), {
+    'cordon.refit.upgrade.cattle.io/p': 'found',
+  });
+  expect(markAtStart(plan, found, false), 'nobody cordons it any more').toBeUndefined();
 });
 
 test('the cache keeps a held Job whole, since it is written back', () => {

@@ -6,7 +6,7 @@ import { type Job, jobs, type Node, withoutAnnotations } from '../../../kube/res
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import { holds } from './conditions.ts';
 import { jobNamesOf } from './job.ts';
-import { CORDONS, cordonsIn } from './job-cordons.ts';
+import { CORDONS, cordonsItself } from './job-cordons.ts';
 import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
@@ -119,6 +119,6 @@ export function isOf({ metadata }: Job, plan: CattlePlan): boolean {
 export function trimJob(job: Job): Job {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
   const { template: _t, selector: _s, ...spec } = job.spec ?? {};
-  const kept = cordonsIn(job) ? { ...spec, template: CORDONS } : spec;
+  const kept = cordonsItself(job) ? { ...spec, template: CORDONS } : spec;
   return { ...withoutAnnotations(job, STAMP_ANNOTATION), spec: kept };
 }
