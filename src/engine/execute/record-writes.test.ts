@@ -182,6 +182,22 @@ describe('a record that needs writes on the objects of targets', () => {
     expect(scene.api.calls).toEqual(['create notes/remember-w1', PLAN]);
   });
 
+  test('an attempt that no record names is remembered, even if it begins at the time of the target', async () => {
+    const scene = new Scene();
+    scene.noting();
+    const after = rolloutOf({ w1: 'intended', w2: 'intended' });
+    const [first] = withStages(after).map(
+      ({ target }): Target => ({ ...target, lacksAttempt: true }),
+    );
+    const before = withTargets(after, first ? [first] : []);
+    expect(await scene.record(before, after)).toBe(true);
+    expect(scene.api.calls).toEqual(['create notes/remember-w1', PLAN]);
+    const again = new Scene();
+    again.noting();
+    expect(await again.record(before, before)).toBe(true);
+    expect(again.api.calls).toEqual([PLAN]);
+  });
+
   test.each<[RecordedState, string, boolean]>([
     ['intended', 'remember', false],
     ['done', 'finish', false],

@@ -116,12 +116,16 @@ function accompanying(
   );
 }
 
-/** Returns the targets that stay intended, but begin another attempt. */
+/**
+ * Returns the targets that stay intended, but begin another attempt, or an attempt that no record names yet. The time of
+ * such an attempt can be the same as the time by which it was known before.
+ */
 function renewedIntents(before: Rollout, after: Rollout) {
   const known = new Map(targetsIn(before, 'intended').map((target) => [target.key, target]));
   return withStages(after).filter(({ target }) => {
     const earlier = target.state === 'intended' ? known.get(target.key) : undefined;
-    return earlier !== undefined && earlier.since !== target.since;
+    const isUnnamed = earlier?.lacksAttempt === true && target.lacksAttempt !== true;
+    return earlier !== undefined && (isUnnamed || earlier.since !== target.since);
   });
 }
 
