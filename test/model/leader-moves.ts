@@ -294,7 +294,8 @@ export function policyFor(configuration: Configuration, plan: Plan): RolloutPoli
   };
 }
 
-function hookAt(when: HookMoment): Hook {
+/** Returns a hook that runs a Job at the moment. */
+export function hookAt(when: HookMoment): Hook {
   const action = {
     kind: 'job',
     namespace: 'hooks',

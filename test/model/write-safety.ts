@@ -1,4 +1,12 @@
 /** The command behind `npm run safety`: explores every configuration and writes the tables of docs/internals/safety.md. */
+import type { CattleConfiguration } from './cattle/cattle-objects.ts';
+import { CattleWorld } from './cattle/cattle-world.ts';
+import {
+  CATTLE_CONFIGURATIONS,
+  CATTLE_HEAD,
+  cattleRow,
+  LARGE_CATTLE_CONFIGURATIONS,
+} from './cattle/configurations.ts';
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS } from './configurations.ts';
 import { exploreConfiguration } from './explore-configuration.ts';
@@ -75,11 +83,25 @@ async function shardRows(configurations: readonly NamedShardConfiguration[]): Pr
   return rows;
 }
 
+async function cattleRows(configurations: readonly CattleConfiguration[]): Promise<string[]> {
+  const rows = [...CATTLE_HEAD];
+  for (const configuration of configurations) {
+    const exploration = await explore(new CattleWorld(configuration));
+    if (exploration.violation)
+      throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    rows.push(cattleRow(configuration, exploration));
+    console.log(rows.at(-1));
+  }
+  return rows;
+}
+
 const tables = {
   invariants: invariantRows(),
   mistakes: await mistakeRows(),
   configurations: await configurationRows(CONFIGURATIONS),
   works: await workRows(),
+  cattle: await cattleRows(CATTLE_CONFIGURATIONS),
+  'large-cattle': await cattleRows(LARGE_CATTLE_CONFIGURATIONS),
   'status-shards': await shardRows(SHARD_CONFIGURATIONS),
   'large-status-shards': await shardRows(LARGE_SHARD_CONFIGURATIONS),
   'large-configurations': await configurationRows(LARGE),

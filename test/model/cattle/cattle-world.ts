@@ -1,0 +1,248 @@
+/** A Plan of Rancher as a model to explore: the Plan, its Nodes and Jobs, the drains of the leader, and the Jobs of hooks. */
+import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
+import { conditionOf } from '../../../src/dialects/cattle/plan/conditions.ts';
+import { hashOn } from '../../../src/dialects/cattle/plan/names.ts';
+import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
+import { rfc3339 } from '../../../src/util/clock.ts';
+import type { Edge, Invariant, Model } from '../explorer.ts';
+import { contentOf } from '../node-state.ts';
+import { Numbering, once } from '../numbering.ts';
+import { CATTLE_INVARIANTS } from './cattle-invariants.ts';
+import { type CattleDeed, type CattleLeader, realCattleLeader } from './cattle-leader.ts';
+import { type CattleChange, type CattleScene, changesIn, deletionsIn } from './cattle-moves.ts';
+import { type CattleConfiguration, objectsOf, TIMES } from './cattle-objects.ts';
+import {
+  attemptOf,
+  type CattleGlance,
+  type CattleState,
+  freshPast,
+  isAtWork,
+  momentOf,
+  type NodePast,
+  nodeOfJob,
+  versionOf,
+} from './cattle-state.ts';
+
+export class CattleWorld implements Model {
+  readonly initial: string;
+  readonly invariants: readonly Invariant[];
+  readonly invariantsAtRest: readonly Invariant[];
+  readonly #configuration: CattleConfiguration;
+  readonly #leader: CattleLeader;
+  readonly #contents = new Numbering<KubeObject>();
+  readonly #states = new Numbering<CattleState>();
+  readonly #deeds = new Map<string, Promise<readonly CattleDeed[]>>();
+  readonly #glances = new Map<string, CattleGlance>();
+
+  constructor(configuration: CattleConfiguration, leader: CattleLeader = realCattleLeader) {
+    this.#configuration = configuration;
+    this.#leader = leader;
+    const objects = [...objectsOf(configuration)].map(([key, object]): [string, number] => [
+      key,
+      contentOf(this.#contents, object),
+    ]);
+    this.initial = this.#textOf({
+      time: 0,
+      objects: Object.fromEntries(objects),
+      drains: {},
+      hookJobs: [],
+      moves: configuration.moves,
+      past: Object.keys(configuration.nodes).map(freshPast),
+    });
+    const asked = CATTLE_INVARIANTS.map(({ name, atRest, holds }) => ({
+      name,
+      atRest,
+      holds: (text: string) => holds(this.#glance(text), configuration),
+    }));
+    this.invariants = asked.filter(({ atRest }) => !atRest);
+    this.invariantsAtRest = asked.filter(({ atRest }) => atRest);
+  }
+
+  /** Reports whether the Plan is complete, was aborted, or waits because failed nodes keep all slots. */
+  isFinal(text: string): boolean {
+    const { plan, nodes } = this.#glance(text);
+    const { latestHash, applying = [] } = plan.status ?? {};
+    const isDone = [...nodes.values()].every((node) => hashOn(node, plan) === latestHash);
+    if (conditionOf(plan, 'Complete')?.status === 'True') return isDone;
+    if (conditionOf(plan, 'RefitAborted') !== undefined) return true;
+    const failed = conditionOf(plan, 'RefitFailedNodes') === undefined ? [] : applying;
+    return failed.length > 0 && failed.length <= this.#configuration.concurrency;
+  }
+
+  async next(text: string): Promise<Edge[]> {
+    const state = this.#stateOf(text);
+    const scene = this.#sceneOf(state);
+    const deeds = await this.#deedsIn(scene);
+    const edges = changesIn(scene).map((change) => this.#edge(state, change));
+    // Kubernetes waits so long that a leader has looked at the Job since, unless no process leads all that time.
+    if (deeds.length === 0)
+      edges.push(...deletionsIn(scene).map((change) => this.#edge(state, change)));
+    return [...edges, ...this.#leaderEdges(state, deeds)].filter(({ to }) => to !== text);
+  }
+
+  /**
+   * A leader has all of these effects, or only the effects up to one of its requests, because the next request fails.
+   * A drain alone has no effect on the cluster.
+   */
+  #leaderEdges(state: CattleState, deeds: readonly CattleDeed[]): Edge[] {
+    const edges: Edge[] = [];
+    let after = state;
+    const words: string[] = [];
+    for (const deed of deeds) {
+      after = this.#afterDeed(after, deed);
+      words.push(wordsFor(deed));
+      const fair = words.length === deeds.length;
+      if (!fair && deed.kind === 'drain') continue;
+      const label = `a leader ${words.join(', ')}${fair ? '' : ', and no more'}`;
+      edges.push({ label, fair, to: this.#textOf(after) });
+    }
+    return edges;
+  }
+
+  #afterDeed(state: CattleState, deed: CattleDeed): CattleState {
+    switch (deed.kind) {
+      case 'drain': {
+        const { [deed.node]: _, ...others } = state.drains;
+        return { ...state, drains: deed.drain ? { ...others, [deed.node]: deed.drain } : others };
+      }
+      case 'hook': {
+        const { node, job } = deed;
+        const hookJobs = [...state.hookJobs, job];
+        const { hooked = [] } = state.past.find(({ name }) => name === node) ?? {};
+        const past = { name: node, hooked: [...hooked, this.#attemptOn(state, node)] };
+        return remembering({ ...state, hookJobs }, past);
+      }
+      case 'write':
+        return this.#afterWrite(state, deed.key, deed.object);
+    }
+  }
+
+  #afterWrite(state: CattleState, key: string, object: KubeObject | undefined): CattleState {
+    const before = state.objects[key];
+    const after = this.#withObject(state, key, object && started(object, key, this.#nowIn(state)));
+    if (!object || !key.startsWith('jobs/')) return after;
+    const name = nodeOfJob(object);
+    const past = state.past.find((each) => each.name === name);
+    if (!past) throw new RangeError(`a Job for the unknown node ${name}`);
+    const node: Node = this.#objectOf(state, `nodes/${name}`);
+    const attempt = this.#attemptOn(state, name);
+    const begins = isAtWork(object) && this.#configuration.drains === 'the leader';
+    const isDrained = past.isEmpty && node.spec?.unschedulable === true;
+    const isHooked = state.hookJobs.some(
+      (job) => job.attempt === momentOf(attempt) && job.state === 'succeeded',
+    );
+    const isNew = before === undefined;
+    return remembering(after, {
+      name,
+      ...(isNew && { installed: [...past.installed, versionOf(attempt)] }),
+      ...(begins && !isDrained && { startedUndrained: true }),
+      ...(isNew && this.#configuration.hasHook && !isHooked && { startedUnhooked: true }),
+    });
+  }
+
+  async #deedsIn(scene: CattleScene): Promise<readonly CattleDeed[]> {
+    const { configuration, state, objects, now } = scene;
+    const { drains, hookJobs } = state;
+    const key = JSON.stringify([state.time, state.objects, drains, hookJobs]);
+    return await once(
+      this.#deeds,
+      key,
+      async () =>
+        await this.#leader({
+          configuration,
+          now,
+          objects,
+          drains: new Map(Object.entries(drains)),
+          hookJobs,
+        }),
+    );
+  }
+
+  #edge(state: CattleState, { label, fair, objects, state: more, past }: CattleChange): Edge {
+    let after = { ...state, ...more };
+    for (const [key, object] of objects ?? []) after = this.#withObject(after, key, object);
+    return { label, fair, to: this.#textOf(past ? remembering(after, past) : after) };
+  }
+
+  #withObject(state: CattleState, key: string, object: KubeObject | undefined): CattleState {
+    const { [key]: _, ...others } = state.objects;
+    if (!object) return { ...state, objects: others };
+    const before = state.objects[key];
+    const content = contentOf(this.#contents, object);
+    const after = before === content ? state : { ...state, objects: { ...others, [key]: content } };
+    // New pods may come to a Node that is not cordoned.
+    if (!key.startsWith('nodes/') || (object as Node).spec?.unschedulable === true) return after;
+    return remembering(after, { name: object.metadata.name, isEmpty: false });
+  }
+
+  #sceneOf(state: CattleState): CattleScene {
+    const keys = Object.keys(state.objects).toSorted();
+    const objects = new Map(keys.map((key) => [key, this.#objectOf(state, key)]));
+    return { configuration: this.#configuration, state, objects, now: this.#nowIn(state) };
+  }
+
+  #objectOf({ objects }: CattleState, key: string): KubeObject {
+    return this.#contents.valueOf(objects[key] ?? -1);
+  }
+
+  #attemptOn(state: CattleState, name: string): string {
+    const plan = this.#objectOf(state, 'plans/plan') as CattlePlan;
+    return attemptOf(this.#objectOf(state, `nodes/${name}`), plan);
+  }
+
+  #nowIn({ time }: CattleState): number {
+    return TIMES[time] ?? 0;
+  }
+
+  #glance(text: string): CattleGlance {
+    return once(this.#glances, text, () => this.#glanceAt(this.#stateOf(text)));
+  }
+
+  #glanceAt(state: CattleState): CattleGlance {
+    const { objects } = this.#sceneOf(state);
+    const jobs = [...objects].flatMap(([key, each]) => (key.startsWith('jobs/') ? each : []));
+    const nodes = state.past.map(({ name }): [string, Node] => [
+      name,
+      this.#objectOf(state, `nodes/${name}`),
+    ]);
+    const plan = this.#objectOf(state, 'plans/plan') as CattlePlan;
+    return { plan, jobs, nodes: new Map(nodes), past: state.past };
+  }
+
+  #textOf(state: CattleState): string {
+    const number = this.#states.numberOf(state);
+    return String.fromCharCode(number >> 16, number & 0xffff);
+  }
+
+  #stateOf(text: string): CattleState {
+    return this.#states.valueOf((text.charCodeAt(0) << 16) | text.charCodeAt(1));
+  }
+}
+
+function remembering(
+  state: CattleState,
+  change: Partial<NodePast> & Pick<NodePast, 'name'>,
+): CattleState {
+  const past = state.past.map((each) =>
+    each.name === change.name ? { ...each, ...change } : each,
+  );
+  return { ...state, past };
+}
+
+/** Kubernetes starts a Job as soon as it is not suspended. */
+function started(object: KubeObject, key: string, now: number): KubeObject {
+  const job: Job = object;
+  if (!key.startsWith('jobs/') || job.status !== undefined || !isAtWork(job)) return object;
+  return { ...job, status: { startTime: rfc3339(now), active: 1 } } as Job;
+}
+
+function wordsFor(deed: CattleDeed): string {
+  switch (deed.kind) {
+    case 'drain':
+      return `${deed.drain ? 'begins' : 'ends'} the drain of ${deed.node}`;
+    case 'hook':
+      return `creates the Job of the hook of ${deed.node}`;
+    case 'write':
+      return `${deed.object ? 'writes' : 'deletes'} ${deed.key}`;
+  }
+}
