@@ -42,7 +42,7 @@ export function configureCattle(nodes: string, options: Options = {}): CattleCon
 }
 
 export const CATTLE_CONFIGURATIONS: readonly CattleConfiguration[] = [
-  configureCattle('a b', { moves: ['edit'] }),
+  configureCattle('a', { moves: ['edit'] }),
   configureCattle('a b', { moves: ['pause'] }),
   configureCattle('a b', { drains: 'the leader', moves: ['abort'] }),
   configureCattle('a b:bad', { drains: 'the leader', moves: ['retry'] }),
@@ -53,6 +53,7 @@ export const CATTLE_CONFIGURATIONS: readonly CattleConfiguration[] = [
 ];
 
 export const LARGE_CATTLE_CONFIGURATIONS: readonly CattleConfiguration[] = [
+  configureCattle('a b', { moves: ['edit'] }),
   configureCattle('a b', { concurrency: 2, drains: 'the leader' }),
   configureCattle('a b', { drains: 'the leader', installsK3s: true, moves: ['cordon'] }),
   configureCattle('a b', { hasHook: true, moves: ['edit'] }),
