@@ -63,6 +63,8 @@ export interface Start {
   readonly at: number;
 }
 
+export type OpenStage = (directory: string) => Promise<Stage>;
+
 /** The second of a scene at which its upgrade begins. */
 const BEGIN = 60;
 /** The most seconds that a scene waits for something, unless it says otherwise. */
@@ -93,9 +95,14 @@ export class World implements AsyncDisposable {
     this.hooks = new HookJobs(scenery.stage);
   }
 
-  static async open(dialect: DialectUnderTest, setting: Setting = {}): Promise<World> {
+  /** `openStage` opens a stage whose files are in the directory; by default, a stage on the API server in memory. */
+  static async open(
+    dialect: DialectUnderTest,
+    setting: Setting = {},
+    openStage: OpenStage = Stage.open,
+  ): Promise<World> {
     const directory = await mkdtemp(join(tmpdir(), 'refit-dialects-'));
-    const stage = await Stage.open(directory);
+    const stage = await openStage(directory);
     const scenery = { stage, truth: new GroundTruth(), random: seededRandom(1) };
     return new World(dialect, setting, scenery, directory);
   }

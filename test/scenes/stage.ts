@@ -1,5 +1,5 @@
 /**
- * Plays a scene in one process: the API server in memory, the controller as it is shipped, and nodes that do what the
+ * Plays a scene in one process: an API server, by default the one in memory, the controller as it is shipped, and nodes that do what the
  * scene says. The clock moves only when the scene moves it, so a scene has the same output each time.
  */
 
@@ -7,11 +7,11 @@ import { writeFile } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import manifest from '../../package.json' with { type: 'json' };
-import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
+import { startApiServer } from '../../sandbox/api-server/api-server.ts';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { type CommandSpec, runProgram } from '../../src/cli/program.ts';
-import type { KubeClient } from '../../src/kube/client.ts';
+import type { Caller, KubeClient } from '../../src/kube/client.ts';
 import { leaderIdentity } from '../../src/kube/election/lease-record.ts';
 import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';
@@ -34,11 +34,21 @@ const LEADER = new RegExp(
 /** The number of controllers whose API servers answer. */
 const CONTROLLERS = 3;
 
+/** The API server of a scene. */
+export interface SceneServer {
+  /** The URL for people, who need no credentials. */
+  readonly url: string;
+  readonly caller: Caller;
+  /** Waits until all clients have got what others have written, and do nothing more; absent if they need no real time. */
+  readonly settled?: () => Promise<void>;
+  stop(): Promise<void>;
+}
+
 /** A process of the cluster, such as the controller of a dialect. */
 export type Actor = (parts: ActorParts) => Promise<RunningActor>;
 
 export interface ActorParts {
-  readonly server: ApiServer;
+  readonly server: SceneServer;
   readonly client: KubeClient;
   readonly clock: FakeClock;
   readonly journal: LeaderJournal;
@@ -51,10 +61,12 @@ export interface RunningActor {
 }
 
 interface StageParts {
+  readonly clock: FakeClock;
   readonly directory: string;
-  readonly commands: readonly CommandSpec[];
-  /** The number of the last uid. */
-  readonly uids: { readonly last: number };
+  /** The commands of `refit` that people run; by default, the commands of the product. */
+  readonly commands?: readonly CommandSpec[];
+  /** The number of the last uid; absent if the server chooses random uids. */
+  readonly uids?: { readonly last: number };
 }
 
 function uidNumber(number: number): string {
@@ -62,25 +74,22 @@ function uidNumber(number: number): string {
 }
 
 export class Stage implements AsyncDisposable {
-  readonly clock = new FakeClock(T0);
+  readonly clock: FakeClock;
   readonly client: KubeClient;
   /** What the leaders of the scene have done. */
   readonly journal = newJournal();
   /** The clock of people: it has the time of the scene, and its timers are real. */
   readonly clockOfPeople: Clock = { ...systemClock, now: () => this.clock.now() };
-  readonly #server: ApiServer;
+  readonly #server: SceneServer;
   readonly #directory: string;
   readonly #commands: readonly CommandSpec[];
-  readonly #uids: { readonly last: number };
+  readonly #uids: { readonly last: number } | undefined;
   readonly #actors: RunningActor[] = [];
   /** What the scene has shown, in this order. */
   readonly #shown: string[] = [];
 
-  private constructor(
-    server: ApiServer,
-    clock: FakeClock,
-    { directory, commands, uids }: StageParts,
-  ) {
+  private constructor(server: SceneServer, parts: StageParts) {
+    const { clock, directory, commands = COMMANDS, uids } = parts;
     this.#server = server;
     this.clock = clock;
     this.#directory = directory;
@@ -93,10 +102,7 @@ export class Stage implements AsyncDisposable {
    * Starts the API server with the kinds of all dialects. The caller removes `directory`. People run these commands of
    * `refit`; by default, the commands of the product.
    */
-  static async open(
-    directory: string,
-    commands: readonly CommandSpec[] = COMMANDS,
-  ): Promise<Stage> {
+  static async open(directory: string, commands?: readonly CommandSpec[]): Promise<Stage> {
     const clock = new FakeClock(T0);
     const uids = { last: 0 };
     const server = await startApiServer({
@@ -104,7 +110,15 @@ export class Stage implements AsyncDisposable {
       addresses: Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1)),
       newUid: () => uidNumber(++uids.last),
     });
-    const stage = new Stage(server, clock, { directory, commands, uids });
+    const parts = { clock, directory, uids, ...(commands && { commands }) };
+    const stage = await Stage.on(server, parts);
+    await installDefinitions(stage.client, clock);
+    return stage;
+  }
+
+  /** Plays on this API server, which has the kinds of all dialects. The stage stops it. */
+  static async on(server: SceneServer, parts: StageParts): Promise<Stage> {
+    const stage = new Stage(server, parts);
     const kubeconfig = {
       apiVersion: 'v1',
       kind: 'Config',
@@ -114,13 +128,12 @@ export class Stage implements AsyncDisposable {
       users: [{ name: 'anna', user: {} }],
     };
     await writeFile(stage.kubeconfig, JSON.stringify(kubeconfig));
-    await installDefinitions(stage.client, clock);
     return stage;
   }
 
-  /** The uid of the object that is created next. */
-  get nextUid(): string {
-    return uidNumber(this.#uids.last + 1);
+  /** The uid of the object that is created next; undefined if nobody knows it. */
+  get nextUid(): string | undefined {
+    return this.#uids && uidNumber(this.#uids.last + 1);
   }
 
   /** The path of the kubeconfig of a person who may do everything. */
@@ -174,6 +187,7 @@ export class Stage implements AsyncDisposable {
   /** Waits until everything that needs no time is done. */
   async #settle(): Promise<void> {
     for (let round = 0; round < 10; round++) await settle();
+    await this.#server.settled?.();
   }
 
   /** Runs one command of `refit`, and shows what it prints. */

@@ -75,19 +75,31 @@ async function createNode({ stage, truth }: World, name: string): Promise<void> 
  * Returns the Plan with a service account whose name makes the order of the nodes the order of their names. The order looks
  * random, and follows from the uid and the hash of the Plan.
  */
-async function inOrder(stage: Stage, spec: Partial<CattleSpec>): Promise<CattlePlan> {
+async function inOrder(stage: Stage, spec: Partial<CattleSpec>, uid: string): Promise<CattlePlan> {
   const none = [cattlePlans, jobs, pods, secrets].map((kind) => [kind, []] as const);
   const world = buildWorldOf([nodes, (await stage.client.list(nodes)).items], ...none);
   for (let number = 0; number < 100; number++) {
     const plan = k3sPlan('agent', { ...spec, serviceAccountName: `upgrade-${number}` });
     // The server runs the new version already, so nothing has to wait for it.
     delete plan.spec?.prepare;
-    const created = { ...plan, metadata: { ...plan.metadata, uid: stage.nextUid } };
+    const created = { ...plan, metadata: { ...plan.metadata, uid } };
     const { stages } = cattleView.resolve(created, world, stage.clock.now());
     const names = stages.flatMap(({ targets }) => targets.map(({ name }) => name));
     if (names.join() === NODES.join()) return plan;
   }
   throw new Error('no service account gives this order');
+}
+
+/** Creates the Plan, whose uid nobody knows before. No leader sees the Plan before it has its order. */
+async function createAndOrder(world: World, spec: Partial<CattleSpec>): Promise<void> {
+  const { stage } = world;
+  await world.killLeader();
+  await stage.create(cattlePlans, k3sPlan('agent', spec));
+  const created = await stage.client.get(cattlePlans, PLAN_NAME, { namespace: NAMESPACE });
+  const plan = await inOrder(stage, spec, created.metadata.uid ?? '');
+  const ordered = { ...plan, metadata: created.metadata };
+  await stage.client.replace(cattlePlans, ordered, { namespace: NAMESPACE });
+  await world.startLeader();
 }
 
 export const RANCHER: DialectUnderTest = {
@@ -105,17 +117,24 @@ export const RANCHER: DialectUnderTest = {
     await stage.start(jobRunner(endIn(world, crew), truth.runs));
     return crew;
   },
-  begin: async ({ stage, setting: { concurrent = 1, leaderDrains = false } }) => {
-    const drain = leaderDrains ? { drain: {} } : {};
-    const plan = await inOrder(stage, { concurrency: concurrent, ...drain });
-    await stage.create(cattlePlans, plan);
+  begin: async (world) => {
+    const { stage, setting } = world;
+    const { concurrent = 1, leaderDrains = false } = setting;
+    const spec = { concurrency: concurrent, ...(leaderDrains ? { drain: {} } : {}) };
+    const { nextUid } = stage;
+    if (nextUid !== undefined)
+      await stage.create(cattlePlans, await inOrder(stage, spec, nextUid));
+    else await createAndOrder(world, spec);
   },
   planOf: () => PLAN,
   deletePlan: async ({ stage }) => {
     const options = { namespace: NAMESPACE };
     await stage.client.delete(cattlePlans, PLAN_NAME, options);
     for (const { metadata } of (await stage.client.list(jobs, options)).items)
-      await stage.client.delete(jobs, metadata.name, options);
+      await stage.client.delete(jobs, metadata.name, {
+        ...options,
+        propagationPolicy: 'Background',
+      });
   },
   join: createNode,
   rollBack: async (world) => {

@@ -9,18 +9,22 @@ interface Timer {
 interface FakeClockOptions {
   /** Whether a timer moves the time to its own end and fires at once, so that no wait takes time; false by default. */
   readonly skipsWaits?: boolean;
+  /** Waits until the work that a timer has started is done; by default, until no promise can continue. */
+  readonly settle?: () => Promise<void>;
 }
 
 export class FakeClock implements Clock {
   #epoch: number;
   readonly #skipsWaits: boolean;
+  readonly #settle: () => Promise<void>;
   #elapsed = 0;
   #timers: Timer[] = [];
 
   /** `epoch` is the wall clock's start in milliseconds; the monotonic clock starts at 0. */
-  constructor(epoch = Date.UTC(2026, 0, 1), { skipsWaits = false }: FakeClockOptions = {}) {
+  constructor(epoch = Date.UTC(2026, 0, 1), options: FakeClockOptions = {}) {
     this.#epoch = epoch;
-    this.#skipsWaits = skipsWaits;
+    this.#skipsWaits = options.skipsWaits ?? false;
+    this.#settle = options.settle ?? settle;
   }
 
   now(): number {
@@ -60,12 +64,12 @@ export class FakeClock implements Clock {
    */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsed + ms;
-    await settle();
+    await this.#settle();
     for (let next = this.#next(end); next; next = this.#next(end)) {
       this.#elapsed = Math.max(this.#elapsed, next.at);
       this.#timers = this.#timers.filter((timer) => timer !== next);
       next.callback();
-      await settle();
+      await this.#settle();
     }
     this.#elapsed = end;
   }
