@@ -3,6 +3,8 @@
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { HOOK_NODE_ANNOTATION } from '../../src/drain/own-pods.ts';
 import { type Job, jobs, namespaces } from '../../src/kube/resources.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
+import { endedJob } from '../scenes/ended-job.ts';
 import type { RunningActor, Stage } from '../scenes/stage.ts';
 
 export const HOOK_NAMESPACE = 'refit-hooks';
@@ -40,7 +42,8 @@ export class HookJobs implements RunningActor {
       const { name, namespace } = job.metadata;
       const isHook = namespace === HOOK_NAMESPACE;
       if (isHook) this.#see(job);
-      if (isOverLife(job, clock.now())) await client.delete(jobs, name, { namespace });
+      const how = { namespace, propagationPolicy: 'Background' } as const;
+      if (isOverLife(job, clock.now())) await client.delete(jobs, name, how);
       else if (isHook) await this.#work(job);
     }
   };
@@ -52,13 +55,12 @@ export class HookJobs implements RunningActor {
     this.seen.push({ job: uid, node, at: this.#stage.clock.now() });
   }
 
-  async #work({ metadata, status }: Job): Promise<void> {
+  async #work(job: Job): Promise<void> {
     const { client, clock } = this.#stage;
-    const { name, namespace, creationTimestamp = '' } = metadata;
+    const { name, namespace, creationTimestamp = '' } = job.metadata;
     const age = (clock.now() - Date.parse(creationTimestamp)) / 1000;
-    if (this.end === 'never' || status?.conditions || age < HOOK_SECONDS) return;
-    const reason = this.end === 'Failed' ? { reason: 'BackoffLimitExceeded' } : {};
-    const ended = { status: { conditions: [{ type: this.end, status: 'True', ...reason }] } };
+    if (this.end === 'never' || job.status?.conditions || age < HOOK_SECONDS) return;
+    const ended = { status: endedJob(job, this.end, rfc3339(clock.now())) };
     await client.patch(jobs, name, ended, { namespace, type: 'merge', subresource: 'status' });
   }
 }

@@ -99,7 +99,7 @@ export class World implements AsyncDisposable {
   static async open(
     dialect: DialectUnderTest,
     setting: Setting = {},
-    openStage: OpenStage = Stage.open,
+    openStage: OpenStage = async (directory) => await Stage.open(directory),
   ): Promise<World> {
     const directory = await mkdtemp(join(tmpdir(), 'refit-dialects-'));
     const stage = await openStage(directory);

@@ -8,6 +8,7 @@ import { apiVersionOf, type Job, jobs, namespaces, nodes } from '../../src/kube/
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';
 import { controllerOf } from './controller.ts';
+import { endedJob } from './ended-job.ts';
 import type { Actor, Stage } from './stage.ts';
 
 export const NAMESPACE = 'system-upgrade';
@@ -89,54 +90,33 @@ const inTenSeconds: JobEnd = () => ({ seconds: 10, result: 'installed' });
  * `runs` gets the version that each node runs since its Job. If `canPull` is false, the registry does not answer.
  */
 export function jobRunner(
-  end: JobEnd = inTenSeconds,
+  endOf: JobEnd = inTenSeconds,
   runs: Map<string, string> = new Map<string, string>(),
   canPull = true,
 ): Actor {
   return async ({ client, clock }) => {
+    const end = async (job: Job, result: 'Complete' | 'Failed'): Promise<void> => {
+      const { name, namespace } = job.metadata;
+      const status = endedJob(job, result, rfc3339(clock.now()));
+      const options = { namespace, type: 'merge', subresource: 'status' } as const;
+      await client.patch(jobs, name, { status }, options);
+    };
     /** A kubelet pulls the image of a Plan within a second. */
-    const completePull = async ({ metadata, status }: Job): Promise<void> => {
-      if (!canPull || (status?.conditions ?? []).length > 0) return;
-      const at = rfc3339(clock.now());
-      const condition = { type: 'Complete', status: 'True', lastTransitionTime: at };
-      const done = { status: { succeeded: 1, completionTime: at, conditions: [condition] } };
-      const { name, namespace } = metadata;
-      await client.patch(jobs, name, done, { namespace, type: 'merge', subresource: 'status' });
+    const completePull = async (job: Job): Promise<void> => {
+      if (!canPull || (job.status?.conditions ?? []).length > 0) return;
+      await end(job, 'Complete');
     };
     const look = async (job: Job): Promise<void> => {
-      const { name, namespace, labels = {}, creationTimestamp = '' } = job.metadata;
+      const { labels = {}, creationTimestamp = '' } = job.metadata;
       if (PULL_LABEL in labels) return await completePull(job);
       const node = labels['upgrade.cattle.io/node'];
       if (node === undefined || (job.status?.conditions ?? []).length > 0) return;
       // Kubernetes creates no pods for a Job that is suspended or paused, such as one that waits for the leader's drain.
       if (job.spec?.['suspend'] === true || job.spec?.['parallelism'] === 0) return;
-      const planned = end(node);
+      const planned = endOf(node);
       const age = (clock.now() - Date.parse(creationTimestamp)) / 1000;
       if (planned === 'forever' || age < planned.seconds) return;
-      const at = rfc3339(clock.now());
-      const isDone = planned.result !== 'failed';
-      const condition = isDone
-        ? { type: 'Complete', status: 'True', lastTransitionTime: at }
-        : {
-            type: 'Failed',
-            status: 'True',
-            reason: 'BackoffLimitExceeded',
-            message: 'Job has reached the specified backoff limit',
-            lastTransitionTime: at,
-          };
-      const counts = isDone ? { succeeded: 1, completionTime: at } : { failed: 1 };
-      const status = {
-        ...job.status,
-        ...counts,
-        startTime: creationTimestamp,
-        conditions: [condition],
-      };
-      await client.patch(
-        jobs,
-        name,
-        { status },
-        { namespace, type: 'merge', subresource: 'status' },
-      );
+      await end(job, planned.result === 'failed' ? 'Failed' : 'Complete');
       if (planned.result !== 'installed') return;
       const version = labels['upgrade.cattle.io/version'] ?? TO;
       const nodeInfo = { kubeletVersion: version.replace('-k3s', '+k3s') };

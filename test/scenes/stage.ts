@@ -39,6 +39,8 @@ export interface SceneServer {
   /** The URL for people, who need no credentials. */
   readonly url: string;
   readonly caller: Caller;
+  /** The caller of the hosts and of the scene itself, if they have another one than the leaders. */
+  readonly callerOfHosts?: Caller;
   /** Waits until all clients have got what others have written, and do nothing more; absent if they need no real time. */
   readonly settled?: () => Promise<void>;
   stop(): Promise<void>;
@@ -95,7 +97,7 @@ export class Stage implements AsyncDisposable {
     this.#directory = directory;
     this.#commands = commands;
     this.#uids = uids;
-    this.client = clientOver(server.caller);
+    this.client = clientOver(server.callerOfHosts ?? server.caller);
   }
 
   /**

@@ -122,8 +122,7 @@ export const RANCHER: DialectUnderTest = {
     const { concurrent = 1, leaderDrains = false } = setting;
     const spec = { concurrency: concurrent, ...(leaderDrains ? { drain: {} } : {}) };
     const { nextUid } = stage;
-    if (nextUid !== undefined)
-      await stage.create(cattlePlans, await inOrder(stage, spec, nextUid));
+    if (nextUid !== undefined) await stage.create(cattlePlans, await inOrder(stage, spec, nextUid));
     else await createAndOrder(world, spec);
   },
   planOf: () => PLAN,

@@ -1,6 +1,7 @@
 /** Reads the client certificate of a kubeconfig, as `node:https` expects it. */
-import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
+
 import type { Pem } from '../../../src/kube/config/cluster-config.ts';
+import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 
 export async function readClientCertificate(kubeconfig: string) {
   const { certificateAuthority, user } = await loadClusterConfig({ path: kubeconfig });

@@ -84,8 +84,7 @@ export class PendingEvents {
 
 function isIn({ kind, namespace }: Place, watched: Place): boolean {
   return (
-    kind === watched.kind &&
-    (watched.namespace === undefined || watched.namespace === namespace)
+    kind === watched.kind && (watched.namespace === undefined || watched.namespace === namespace)
   );
 }
 

@@ -2,6 +2,8 @@
  * A real API server for the scenes of the table. No controller of Kubernetes runs beside it, because such controllers have
  * the clock of this machine. So the scenes play these controllers, as they do with the API server in memory.
  */
+
+import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { cattlePlans, nodeRollouts, upgradePolicies } from '../../../src/api/kinds.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
@@ -23,18 +25,26 @@ import { createClient } from '../../../src/kube/transport/http-client.ts';
 import { requesterTo } from '../../../src/kube/transport/requester.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../tools/controlplane/control-plane.ts';
 import { Stage } from '../../scenes/stage.ts';
 import { FakeClock } from '../../support/clock/fake-clock.ts';
 import { T0 } from '../../support/clock/times.ts';
 import { SPARING } from '../control-plane.ts';
 import { keepBudgets } from './kept-budgets.ts';
+import { readingFromCache, watchAll } from './scene-callers.ts';
 import { SceneProxy } from './scene-proxy.ts';
 
 const serviceAccounts = namespaced('v1', 'ServiceAccount');
 /** The namespaces in which pods of the scenes run. A pod needs the ServiceAccount of its namespace. */
 const POD_NAMESPACES = ['default'];
+/** The Namespaces that exist when a scene begins. The documented roles bring others, which the scenes create themselves. */
+const NAMESPACES: ReadonlySet<string> = new Set([
+  'default',
+  'kube-node-lease',
+  'kube-public',
+  'kube-system',
+  'k0s-autopilot',
+]);
 /** Everything that a scene may create, except Namespaces. */
 const KINDS: readonly Resource[] = [
   plans,
@@ -71,8 +81,10 @@ export class RealCluster implements AsyncDisposable {
       await client.create(serviceAccounts, account, { namespace });
     }
     const cluster = new RealCluster(plane, client);
-    const usual = (await cluster.#all()).map(({ object }) => object.metadata.uid ?? '');
-    cluster.#usual = new Set(usual);
+    const usual = (await cluster.#all()).filter(
+      ({ resource, object }) => resource !== namespaces || NAMESPACES.has(object.metadata.name),
+    );
+    cluster.#usual = new Set(usual.map(({ object }) => object.metadata.uid ?? ''));
     return cluster;
   }
 
@@ -85,11 +97,18 @@ export class RealCluster implements AsyncDisposable {
     const proxy = await SceneProxy.start(this.#plane, clock);
     proxies.push(proxy);
     const config = { server: proxy.url, user: {}, namespace: 'default', files: [] };
+    const caller = requesterTo(config, { clock });
+    const callerOfWatches = requesterTo(config, { clock: systemClock });
+    await watchAll(callerOfWatches, KINDS);
     const server = {
       url: proxy.url,
-      caller: requesterTo(config, { clock }),
+      caller,
+      callerOfHosts: readingFromCache(caller, async () => await proxy.delivered()),
       settled,
-      stop: async () => await proxy.stop(),
+      stop: async () => {
+        callerOfWatches.close();
+        await proxy.stop();
+      },
     };
     const stage = await Stage.on(server, { clock, directory });
     await stage.start(keepBudgets);

@@ -64,6 +64,11 @@ export class SceneProxy {
     }
   }
 
+  /** Resolves when the watches have delivered what was written until now. */
+  async delivered(): Promise<void> {
+    while (!this.#events.isEmpty) await pause(1);
+  }
+
   async stop(): Promise<void> {
     this.#agent.destroy();
     this.#server.closeAllConnections();

@@ -1,0 +1,23 @@
+/** The status of a Job that has ended, as the Job controller writes it and an API server accepts it. */
+import type { Job } from '../../src/kube/resources.ts';
+
+/** The condition that the Job controller writes before the last one: it names what the Job is about to become. */
+const BEFORE = { Complete: 'SuccessCriteriaMet', Failed: 'FailureTarget' } as const;
+const WHY_FAILED = {
+  reason: 'BackoffLimitExceeded',
+  message: 'Job has reached the specified backoff limit',
+} as const;
+
+/** `at` is the time of the end in RFC 3339. */
+export function endedJob({ metadata, status }: Job, result: 'Complete' | 'Failed', at: string) {
+  const why = result === 'Failed' ? WHY_FAILED : {};
+  const conditions = [BEFORE[result], result].map((type) => ({
+    type,
+    status: 'True',
+    lastTransitionTime: at,
+    ...why,
+  }));
+  const counts = result === 'Complete' ? { succeeded: 1, completionTime: at } : { failed: 1 };
+  const startTime = status?.startTime ?? metadata.creationTimestamp;
+  return { ...status, ...counts, startTime, conditions };
+}
