@@ -135,6 +135,8 @@ export const cause = {
   forbidden: causeOf('FieldValueForbidden', 'Forbidden'),
   invalid: (field: string, value: unknown, detail: string): Cause =>
     causeOf('FieldValueInvalid', `Invalid value: ${shown(value)}`)(field, detail),
+  /** An invalid value that is too long to be shown. */
+  invalidWithoutValue: causeOf('FieldValueInvalid', 'Invalid value'),
   wrongType: (field: string, value: unknown, detail: string): Cause =>
     causeOf('FieldValueTypeInvalid', `Invalid value: ${shown(value)}`)(field, detail),
   duplicate: (field: string, value: unknown, detail = ''): Cause =>

@@ -43,8 +43,10 @@ export async function runJobs(
       await sleep(clock, durationMs, abort);
       await upgradeNode(job);
       const now = rfc3339(clock.now());
-      const complete = { type: 'Complete', status: 'True', lastTransitionTime: now } as const;
-      await write(started, { completionTime: now, active: 0, conditions: [complete] });
+      const conditions = ['SuccessCriteriaMet', 'Complete'].map(
+        (type) => ({ type, status: 'True', lastTransitionTime: now }) as const,
+      );
+      await write(started, { completionTime: now, active: 0, conditions });
     } catch (error) {
       // After a conflict or a 404, the error is ignored: somebody has deleted or changed the Job during its run, and
       // does not need its result.

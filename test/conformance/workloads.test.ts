@@ -1,5 +1,5 @@
 /** Tests the conformance of Jobs and Secrets: which fields get defaults, and which fields stay unchanged. */
-import { get, post, put } from './harness/case.ts';
+import { get, merge, post, put, type RequestStep } from './harness/case.ts';
 import { conformance } from './harness/suite.ts';
 
 const JOBS = '/apis/batch/v1/namespaces/$ns/jobs';
@@ -72,3 +72,18 @@ testCase('a Secret is opaque, and its texts become data', [
   get(`${SECRETS}/one`),
 ]);
 testCase('a Secret of a type', [post(SECRETS, secret({ type: 'my-type', immutable: true }))]);
+
+const AT = '2026-11-20T08:00:00Z';
+const TIMES = { startTime: AT, completionTime: AT };
+const conditions = (...types: readonly string[]): object[] =>
+  types.map((type) => ({ type, status: 'True', lastProbeTime: AT, lastTransitionTime: AT }));
+const finish = (status: object): RequestStep => merge(`${JOBS}/one/status`, { status });
+
+testCase('a Job finishes with its times, and with the condition that says why', [
+  // The Job controller leaves this Job alone.
+  post(JOBS, job({ parallelism: 0, managedBy: 'example.com/controller' })),
+  finish({ conditions: conditions('Complete') }),
+  finish({ ...TIMES, conditions: conditions('Complete') }),
+  finish({ startTime: AT, conditions: conditions('Failed') }),
+  finish({ ...TIMES, conditions: conditions('SuccessCriteriaMet', 'Complete') }),
+]);

@@ -3,14 +3,19 @@ import type { Job } from '../../src/kube/resources.ts';
 
 /** The condition that the Job controller writes before the last one: it names what the Job is about to become. */
 const BEFORE = { Complete: 'SuccessCriteriaMet', Failed: 'FailureTarget' } as const;
-const WHY_FAILED = {
+const TOO_OFTEN = {
   reason: 'BackoffLimitExceeded',
   message: 'Job has reached the specified backoff limit',
 } as const;
 
-/** `at` is the time of the end in RFC 3339. */
-export function endedJob({ metadata, status }: Job, result: 'Complete' | 'Failed', at: string) {
-  const why = result === 'Failed' ? WHY_FAILED : {};
+/** `at` is the time of the end in RFC 3339. By default, a Job has failed because its pods failed too often. */
+export function endedJob(
+  { metadata, status }: Job,
+  result: 'Complete' | 'Failed',
+  at: string,
+  whyFailed: { readonly reason: string; readonly message: string } = TOO_OFTEN,
+) {
+  const why = result === 'Failed' ? whyFailed : {};
   const conditions = [BEFORE[result], result].map((type) => ({
     type,
     status: 'True',

@@ -5,6 +5,7 @@ import { type Job, jobs, leases, namespaces, nodes } from '../../src/kube/resour
 import { downloadCheckId } from '../../src/signal/prefetch.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { listed, selected } from '../support/builders/plans.ts';
+import { endedJob } from './ended-job.ts';
 import { asUsual, k0sController, type NextStep, presenceOf, worker } from './k0s.ts';
 import {
   announce,
@@ -46,12 +47,10 @@ function hooked(when: Hook['when'], more: Partial<Hook> = {}): UpgradePolicySpec
 /** The Job controller: the Jobs of hooks fail, or complete, ten seconds after their creation. */
 function hookJobs(end: 'Complete' | 'Failed'): Actor {
   return async ({ client, clock }) => {
-    const look = async ({ metadata, status }: Job): Promise<void> => {
-      const { name, namespace, creationTimestamp = '' } = metadata;
-      if (status?.conditions || clock.now() - Date.parse(creationTimestamp) < 10_000) return;
-      const reason = end === 'Failed' ? { reason: 'BackoffLimitExceeded' } : {};
-      const condition = { type: end, status: 'True', ...reason };
-      const ended = { status: { conditions: [condition] } };
+    const look = async (job: Job): Promise<void> => {
+      const { name, namespace, creationTimestamp = '' } = job.metadata;
+      if (job.status?.conditions || clock.now() - Date.parse(creationTimestamp) < 10_000) return;
+      const ended = { status: endedJob(job, end, rfc3339(clock.now())) };
       await client.patch(jobs, name, ended, { namespace, type: 'merge', subresource: 'status' });
     };
     return await Promise.resolve({

@@ -3,7 +3,9 @@ import { cattlePlans } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { PULL_LABEL } from '../../src/dialects/cattle/plan/pull-job.ts';
 import { jobs, nodes, pods } from '../../src/kube/resources.ts';
+import { rfc3339 } from '../../src/util/clock.ts';
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';
+import { endedJob } from './ended-job.ts';
 import { CHECKED, setHealth } from './k0s-scene.ts';
 import { NAMESPACE } from './rancher.ts';
 import { FAILS_ON_S1, FLAGS, PLAN, removeJobs, rancherScene as scene } from './rancher-scene.ts';
@@ -63,6 +65,11 @@ async function blockImage(
   });
 }
 
+const TOO_LONG = {
+  reason: 'DeadlineExceeded',
+  message: 'Job was active longer than specified deadline',
+} as const;
+
 export const RANCHER_RUN_SCENES: readonly Scene[] = [
   rolledBack('rolled back, and a server is in progress', 5),
   rolledBack('rolled back, and ended', 120),
@@ -71,24 +78,12 @@ export const RANCHER_RUN_SCENES: readonly Scene[] = [
       await stage.wait(120);
       await stage.refit('rollback', ...BACK);
       await stage.wait(2);
-      for (const { metadata } of (await stage.client.list(jobs)).items)
-        await stage.client.patch(
-          jobs,
-          metadata.name,
-          {
-            status: {
-              conditions: [
-                {
-                  type: 'Failed',
-                  status: 'True',
-                  reason: 'DeadlineExceeded',
-                  message: 'Job was active longer than specified deadline',
-                },
-              ],
-            },
-          },
-          { ...FLAGS, type: 'merge', subresource: 'status' },
-        );
+      const at = rfc3339(stage.clock.now());
+      for (const job of (await stage.client.list(jobs)).items) {
+        const ended = { status: endedJob(job, 'Failed', at, TOO_LONG) };
+        const options = { ...FLAGS, type: 'merge', subresource: 'status' } as const;
+        await stage.client.patch(jobs, job.metadata.name, ended, options);
+      }
       await stage.wait(60);
     },
     about: ['s1', 's2'],

@@ -7,6 +7,7 @@ import { cause } from '../failure.ts';
 import type { ApiObject } from '../store.ts';
 import { builtinKind } from './builtin-kind.ts';
 import * as shape from './builtin-shape.ts';
+import { validateFinished } from './finished-job.ts';
 
 const DEFAULTS = {
   parallelism: 1,
@@ -58,7 +59,9 @@ export const jobKind = builtinKind(
       };
     },
     validate(job, old) {
-      if (!old || isDeepStrictEqual(specOf(job).template, specOf(old).template)) return [];
+      if (!old) return [];
+      if (isDeepStrictEqual(specOf(job).template, specOf(old).template))
+        return validateFinished(job, old);
       return [cause.invalid('spec.template', specOf(job).template, 'field is immutable')];
     },
   },

@@ -232,18 +232,20 @@ export class JobWorld {
 
   async #finish(job: Job, type: 'Complete' | 'Failed', reason: string): Promise<void> {
     const time = rfc3339(this.#parts.clock.now());
-    const condition: Condition = {
-      type,
+    const before = type === 'Complete' ? 'SuccessCriteriaMet' : 'FailureTarget';
+    const conditions: Condition[] = [before, type].map((each) => ({
+      type: each,
       status: 'True',
       reason,
       message: '',
       lastTransitionTime: time,
-    };
+    }));
     const completion = type === 'Complete' ? { completionTime: time } : {};
+    const startTime = job.status?.startTime ?? time;
     await this.#patch(
       jobs,
       job,
-      { status: { ...completion, active: null, conditions: [condition] } },
+      { status: { startTime, ...completion, active: null, conditions } },
       'status',
     );
   }
