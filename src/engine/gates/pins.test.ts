@@ -11,7 +11,7 @@ import { hadVersionBefore, versionBefore } from './types.ts';
 
 describe('the version of a target before its attempt', () => {
   const stage = buildStage('worker', ['n1'], {
-    version: 'v1.37.0+k0s.0',
+    version: 'v1.37.0+build.0',
     kubernetesVersion: 'v1.37.0',
   });
   const reported: Observation = {
@@ -32,7 +32,7 @@ describe('the version of a target before its attempt', () => {
 
   test.each<[string, boolean, KnownFacts, object]>([
     ['is unknown', false, {}, {}],
-    ['is the version of the plan', true, { earlierVersion: 'v1.37.0+k0s.0' }, {}],
+    ['is the version of the plan', true, { earlierVersion: 'v1.37.0+build.0' }, {}],
     ['is the Kubernetes version of the plan', true, { observation: reported }, {}],
     [
       'is the Kubernetes version, and the plan has none',
@@ -43,14 +43,14 @@ describe('the version of a target before its attempt', () => {
     [
       'is the Kubernetes version of the plan, but the signal asked for another one',
       false,
-      { observation: reported, asked: 'v1.36.9+k0s.0' },
+      { observation: reported, asked: 'v1.36.9+build.0' },
       {},
     ],
     ['is another version', false, { earlierVersion: 'v1.36.0' }, {}],
     [
       'is the version of a plan that changes no version',
       false,
-      { earlierVersion: 'v1.37.0+k0s.0' },
+      { earlierVersion: 'v1.37.0+build.0' },
       { keepsVersion: true },
     ],
   ])('%s: whether the attempt has upgraded nothing is %s', (_title, expected, facts, more) => {
