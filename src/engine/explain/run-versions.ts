@@ -135,7 +135,7 @@ function entriesOf(snapshot: Snapshot, role: Role, room: number): Before[] {
   const named = rest.reduce((sum, [, names]) => sum + names.length, 0);
   const fits = isWhole && named <= room;
   let left = room;
-  const entries = rest.slice(0, most - 1).flatMap(([version, names]): Before[] => {
+  const entries = rest.slice(0, most).flatMap(([version, names]): Before[] => {
     const nodes = names.slice(0, left);
     left -= nodes.length;
     return nodes.length === 0 ? [] : [{ role, ...(version === '' ? {} : { version }), nodes }];
