@@ -7,6 +7,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { assess } from '../assess/assess.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
@@ -34,7 +35,7 @@ function joined({ state = 'pending', since = later(0), policy = {}, ...given }: 
   });
   const assessment = assess(snapshot, buildPolicy({ name: 'careful', ...policy }), T0 + MINUTE);
   const run = readRun(assessment, [
-    { id: 'run-1', planUid: 'plan-uid', started: later(0) } as never,
+    { id: 'run-1', planUid: 'plan-uid', started: later(0) } as NodeRolloutRun,
   ]);
   if (run === undefined) throw new Error('the plan has no run');
   return readJoined(assessment, run);

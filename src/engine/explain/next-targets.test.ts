@@ -49,7 +49,7 @@ function wait(
   return {
     target,
     gate: 'gate',
-    reason: because(code as 'Paused', code),
+    reason: { code, message: code },
     since: later(0),
     ...more,
   };
@@ -127,7 +127,7 @@ describe('the targets that start next', () => {
 
   test('those of a wave that must settle come only once no earlier wave is at work', () => {
     const labels = { canary: 'true' };
-    const selector = { matchLabels: labels } as never;
+    const selector = { matchLabels: labels };
     const policy = { waves: [{ selector, settleMs: HOUR }, {}] };
     const stage = (first: RecordedState, second: RecordedState) =>
       workers([buildTarget('w1', first), buildTarget('w2', second), 'w3', 'w4']);

@@ -6,7 +6,7 @@ import type { ReasonCode } from '../model/reasons.ts';
 import { holdingOf, isRemarkable, SETTLE_MS, settledAfter } from './remarkable-waits.ts';
 
 function wait(gate: string, code: ReasonCode = 'HealthCheckFailing', since = later(0)): Wait {
-  return { gate, reason: { code, message: code } as Wait['reason'], since };
+  return { gate, reason: { code, message: code }, since };
 }
 
 const HEALTH = wait('health');

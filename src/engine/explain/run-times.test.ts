@@ -40,7 +40,7 @@ test('only the end of the run itself counts', () => {
 
 test('runs without an end end now, because another run replaced them or their plan was deleted', () => {
   const ended = run({});
-  const open: NodeRolloutRun = { ...run({ id: 'run-2' }), ended: undefined, phase: 'running' };
+  const { ended: _, ...open } = run({ id: 'run-2', phase: 'running' });
   const ends = { ...open, ended: later(10 * MINUTE) };
   expect(endOpenRuns([ended, open], NOW, 'plan-uid')).toEqual([
     ended,

@@ -62,7 +62,7 @@ test('the room for names is shared among the other versions, and a version witho
   const odd = ['v1.35.1', 'v1.35.2', 'v1.35.3'].map((version, at) =>
     many([400, 300, 200][at] ?? 0, version, `${at}-`),
   );
-  const before = versionsOf(Object.assign(many(8000, OLD, 'a'), ...odd));
+  const before = versionsOf({ ...many(8000, OLD, 'a'), ...odd[0], ...odd[1], ...odd[2] });
   expect(before?.map(({ version, nodes }) => [version, nodes?.length])).toEqual([
     ['v1.35.1', 400],
     ['v1.35.2', 100],

@@ -17,7 +17,7 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { shownWaits } from './shown-waits.ts';
 
 function wait(code: ReasonCode, gate: string, more: Partial<Wait> = {}): Wait {
-  return { gate, reason: { code, message: code } as Wait['reason'], since: later(0), ...more };
+  return { gate, reason: { code, message: code }, since: later(0), ...more };
 }
 
 /** A plan whose worker w1 is in progress, and whose worker w2 is pending. */

@@ -51,7 +51,7 @@ const situations = (more: Partial<SituationFacts>) => situationsOf(facts(more));
 
 /** Returns a wait of a target for `code`. */
 function wait(code: ReasonCode, more: Partial<Wait> = {}): Wait {
-  return { gate: 'gate', reason: { code, message: '' }, since: later(0), ...more } as Wait;
+  return { gate: 'gate', reason: { code, message: '' }, since: later(0), ...more };
 }
 
 const retry = (name: string | undefined, until?: string): Wait =>

@@ -145,7 +145,7 @@ function ahead(states: readonly RecordedState[], waves: RolloutPolicy['waves'], 
   const labels = (index: number) => ({ wave: String(index) });
   const rules = waves?.map((rule, index) => ({
     ...rule,
-    selector: { matchLabels: labels(index) } as never,
+    selector: { matchLabels: labels(index) },
   }));
   const stage = buildStage('worker', targets);
   const facts = targets.map(({ name }, index) => [name, { labels: labels(index) }] as const);

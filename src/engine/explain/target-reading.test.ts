@@ -174,6 +174,7 @@ describe('what keeps a target from starting', () => {
   const hold = { by: 'ada', until: later(2 * HOUR) };
   const labels = { gpu: 'true' };
   const pins = [{ selector: { matchLabels: labels }, version: 'v1.30.2+k0s.0' }];
+  const policy: Partial<RolloutPolicy> = { pins };
 
   test.each<[RecordedState, boolean]>([
     ['pending', true],
@@ -182,7 +183,7 @@ describe('what keeps a target from starting', () => {
     ['done', false],
     ['failed', false],
   ])('a hold and a pin of a target that is %s', (state, isKept) => {
-    const { held, pinned } = read({ hold, labels }, { state, policy: { pins } as Given['policy'] });
+    const { held, pinned } = read({ hold, labels }, { state, policy });
     expect([held, pinned?.code]).toEqual(isKept ? [hold, 'Pinned'] : [undefined, undefined]);
   });
 
@@ -250,6 +251,8 @@ describe('the work on a target', () => {
     stalled: '',
   };
 
+  const SENT = { kind: 'sent', attempt: later(0), since: later(0) } as const;
+
   const workOf = (observation: Observation, given: Given = {}, facts: Partial<TargetFacts> = {}) =>
     read({ observation, ...facts }, { state: 'intended', ...given }).work;
 
@@ -272,8 +275,8 @@ describe('the work on a target', () => {
       drains: undefined,
     });
     expect(workOf(DRAINING)?.stalled).toBeUndefined();
-    expect(workOf({ ...sent(), report })?.delay).toBe('the disk is full');
-    expect(workOf({ ...sent(), report: { reason: '' } })?.delay).toBeUndefined();
+    expect(workOf({ ...SENT, report })?.delay).toBe('the disk is full');
+    expect(workOf({ ...SENT, report: { reason: '' } })?.delay).toBeUndefined();
     expect(workOf(sent())).toMatchObject({ kind: 'sent', step: undefined, stalled: undefined });
   });
 
