@@ -60,3 +60,16 @@ test('values that the API server would refuse are left out or cut', () => {
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`c${at}`, TAKEN]));
   expect(since(many)).toHaveLength(10);
 });
+
+test.each<[string, object, object]>([
+  ['is empty', { bytes: 0, sha256: HASH }, { bytes: 0, sha256: HASH }],
+  ['has no size', { sha256: HASH }, { sha256: HASH }],
+  ['has a size that is no whole number', { bytes: 1.5, sha256: HASH }, { sha256: HASH }],
+  ['has a hash after other text', { bytes: 5, sha256: `x${HASH}` }, { bytes: 5 }],
+  ['has a hash before other text', { bytes: 5, sha256: `${HASH}x` }, { bytes: 5 }],
+])('what is recorded of a snapshot that %s', (_title, more, recorded) => {
+  const taken = { at: TAKEN.at, path: TAKEN.path };
+  expect(since({ c1: { ...taken, ...more } })).toStrictEqual([
+    { node: 'c1', ...taken, ...recorded },
+  ]);
+});
