@@ -62,6 +62,7 @@ test.each<[string, RecordedState, KnownFacts, string | undefined, Given?]>([
     { drain: { uncordon: 'always' } },
   ],
   ['failed', 'failed', {}, undefined],
+  ['failed, and was cordoned before', 'failed', { unnamedCordon: 'found' }, undefined],
   ['done, and not cordoned', 'done', { node: { ...NODE, unschedulable: false } }, undefined],
   ['done, and has a cordon of Refit', 'done', { node: { ...NODE, cordonOwner: 'x' } }, undefined],
   ['done, and has no Node', 'done', { node: undefined }, undefined],

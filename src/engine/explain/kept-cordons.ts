@@ -33,7 +33,7 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   // If the dialect does not say who set the cordon, then only Refit itself cordons its Nodes, and a cordon by Refit
   // always names its owner. So somebody else set this cordon.
   const whose = unnamedCordon ?? 'found';
-  if (state === 'done' && whose === 'found' && unnamedCordon !== undefined) return before;
+  if (state === 'done' && unnamedCordon === 'found') return before;
   if (state === 'done')
     return `${name} is cordoned, and not by Refit: somebody cordoned it before its attempt or since`;
   const isToCome = state === 'pending' && observation.kind === 'none';

@@ -62,6 +62,6 @@ function beforeStops(
   pending: readonly Target[],
 ): readonly Target[] {
   const ahead = new Set(wavesAhead(assessment, stage).map(({ wave }) => wave));
-  if (ahead.size === 0 || stage.targets.every(({ state }) => state !== 'intended')) return pending;
+  if (stage.targets.every(({ state }) => state !== 'intended')) return pending;
   return pending.filter((target) => !ahead.has(waveOf(assessment, stage, target) ?? 0));
 }

@@ -55,6 +55,7 @@ test('a plan that rolls a run back says so, who asked, and that it is not rolled
   const back = 'this plan rolls run run-1 back';
   const asked = { run, reason: 'refit rollback' };
   expect(sentence(undefined, { run, reason: undefined })).toBe(back);
+  expect(sentence(undefined, asked, true)).toBe(`${back}, says refit rollback`);
   expect(sentence({ kind: 'ahead' }, asked, true)).toBe(`${back}, says refit rollback`);
   expect(sentence(REFUSED, asked)).toBe(`${back}, says refit rollback`);
   expect(sentence(REFUSED, asked, true)).toBe(

@@ -187,6 +187,7 @@ describe('the hook that runs explains a wait that says nothing about its cause',
   test('what could not be asked is not shown if only a hook after the plan runs', () => {
     const given = { hooks: [OF_WHOLE_PLAN], policy: { hooks: [hook('afterPlan')] } };
     expect(shown([UNKNOWN], given)).toEqual([]);
+    expect(shown([wait('ControlPlaneUnknown', 'control-plane')], given)).toEqual([]);
   });
 });
 

@@ -130,7 +130,12 @@ describe('the situation of a plan as a whole', () => {
     ['names none while the plan runs', { phase: 'running' }, []],
     ['names none in a roll-back', { isRollBack: true }, []],
   ])('an aborted plan %s', (_plan, more, refused) => {
-    const targets = [failed('w1', 'HealthCheckFailing', { isThere: true }), failed('w2'), MENDED];
+    const targets = [
+      failed('w1', 'HealthCheckFailing', { isThere: true }),
+      failed('w2'),
+      MENDED,
+      target('w3', { isThere: true }),
+    ];
     expect(
       situations({ phase: 'failed', abort: 'no', failedChecks: ['pods'], targets, ...more }),
     ).toEqual([{ kind: 'Aborted', refused, checks: ['pods'] }]);

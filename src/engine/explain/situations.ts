@@ -132,17 +132,17 @@ const OVER_ONCE_THERE: ReadonlySet<ReasonCode> = new Set<ReasonCode>([
 ]);
 
 /** Returns true for a failed target that needs nothing, because it runs the version now and no check refused it. */
-function isMended({ phase, isThere, cause }: SituatedTarget): boolean {
-  return phase === 'failed' && isThere && cause !== undefined && OVER_ONCE_THERE.has(cause.code);
+function isMended({ isThere, cause }: SituatedTarget): boolean {
+  return isThere && cause !== undefined && OVER_ONCE_THERE.has(cause.code);
 }
 
 /**
- * Returns true for a target that runs the version and failed nevertheless: a health check, a hook or the node itself
+ * Returns true for a failed target that runs the version nevertheless: a health check, a hook or the node itself
  * was not good afterwards. So the release may be bad. If it is not known why the target failed, it counts as such a
  * target.
  */
 function failedAfterUpgrade(target: SituatedTarget): boolean {
-  return target.phase === 'failed' && target.isThere && !isMended(target);
+  return target.isThere && !isMended(target);
 }
 
 function failureSituation(facts: SituationFacts): Situation {
@@ -157,7 +157,7 @@ function failureSituation(facts: SituationFacts): Situation {
     const isLeft = phase !== 'running' && !isRollBack;
     return {
       kind: 'Aborted',
-      refused: isLeft ? namesOf(targets.filter(failedAfterUpgrade)) : [],
+      refused: isLeft ? namesOf(all.filter(failedAfterUpgrade)) : [],
       checks,
     };
   }

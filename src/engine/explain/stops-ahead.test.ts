@@ -100,6 +100,18 @@ test.each<[string, Snapshot, Partial<RolloutPolicy>, readonly string[]]>([
     ['WindowClosed'],
   ],
   [
+    'the window closes too soon, and a blackout begins as the last node starts',
+    running(),
+    { windows: [openFor(20)], blackouts: [{ ...BLACKOUT, from: NOW + 20 * MINUTE }] },
+    ['Blackout'],
+  ],
+  [
+    'the window closes too soon, and a blackout begins after the last node',
+    running(),
+    { windows: [openFor(20)], blackouts: [{ ...BLACKOUT, from: NOW + 20 * MINUTE + 1 }] },
+    ['WindowClosed'],
+  ],
+  [
     'somebody opened the window for long enough',
     withParts(running(), opened(later(21 * MINUTE), true)),
     { windows: [openFor(20)], blackouts: [BLACKOUT] },
@@ -137,6 +149,22 @@ test('a hold of a pending target stops the plan, if it is one of the first 500',
   };
   expect(stops('w499')).toEqual(['Held']);
   expect(stops('w500')).toEqual([]);
+});
+
+test('a plan with a stage that has ended still stops if another stage has pending targets', () => {
+  const done = buildStage('controller', [buildTarget('c1', 'done')]);
+  const snapshot = buildSnapshot(buildRollout([done, buildStage('worker', ['w1'])]));
+  expect(stopsAhead(assess(snapshot, buildPolicy({ paused: true }), NOW))).toEqual(['Paused']);
+});
+
+test('a wave of which one target is still pending has not settled', () => {
+  const labels = { canary: 'true' };
+  const stage = buildStage('worker', [buildTarget('w1', 'done'), 'w2', 'w3']);
+  const snapshot = buildSnapshot(buildRollout([stage]), { w1: { labels }, w2: { labels } });
+  const waves = [{ selector: { matchLabels: labels }, settleMs: MINUTE }, {}];
+  expect(wavesAhead(assess(snapshot, buildPolicy({ waves }), T0 + HOUR), stage)).toEqual([
+    { wave: 2, settles: true, needsApproval: false },
+  ]);
 });
 
 /** Returns the waves ahead of a stage whose single members are in these states since T0. */

@@ -51,7 +51,6 @@ export interface WaveAhead {
 /** Returns the waves of the stage with pending targets that cannot start yet, although earlier waves may end soon. */
 export function wavesAhead(assessment: Assessment, stage: Stage): WaveAhead[] {
   const { members = [] } = wavesOf(assessment, stage) ?? {};
-  if (members.length === 0) return [];
   const { policy, now } = assessment;
   const unapproved = new Set(unapprovedWaves(assessment));
   return members.flatMap((wave, index) => {
