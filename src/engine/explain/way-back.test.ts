@@ -332,16 +332,30 @@ describe('of a whole plan', () => {
     expect(whole(...situations)).toMatchObject(wanted ?? {});
   });
 
-  test('before the first controller moves, its point of no return is told once', () => {
-    const pending = { role: 'controller', state: 'pending', to: MINOR } as const;
-    const snapshot = snapshotOf([pending, pending]);
+  /** Returns the points of no return of targets that run the old version. */
+  function pointsOf(...situations: readonly Partial<Situation>[]) {
+    const snapshot = snapshotOf(situations);
     const get = (key: string) => {
       const facts = snapshot.targets.get(key);
       return facts && { ...facts, version: OLD };
     };
-    const targets = { ...snapshot.targets, get };
-    expect(pointsOfNoReturn({ snapshot: { ...snapshot, targets } })).toEqual([
+    return pointsOfNoReturn({ snapshot: { ...snapshot, targets: { ...snapshot.targets, get } } });
+  }
+
+  test('before the first controller moves, its point of no return is told once', () => {
+    const pending = { role: 'controller', state: 'pending', to: MINOR } as const;
+    expect(pointsOf(pending, pending)).toEqual([
       `after the first controller runs v1.37, ${NO_RETURN}`,
     ]);
+  });
+
+  test.each<[string, Partial<Situation>]>([
+    ['of workers', { role: 'worker' }],
+    ['of controllers that have moved', { state: 'done' }],
+    ['of a stage that keeps the version', { stage: { keepsVersion: true } }],
+    ['within a minor version', { to: PATCH }],
+    ['in a dialect that knows no API servers', { servers: undefined }],
+  ])('no point of no return is told %s', (_, more) => {
+    expect(pointsOf({ role: 'controller', state: 'pending', to: MINOR, ...more })).toEqual([]);
   });
 });
