@@ -50,7 +50,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   /** What people are told about a plan. The tests of the commands check it, too. */
   readings: {
-    least: 0,
+    least: 95,
     code: READINGS,
     tests: [
       ...ENGINE_TESTS,
