@@ -15,7 +15,7 @@ const BEFORE =
   'w1 stays cordoned after its attempt: it was cordoned before the attempt, and not by Refit';
 const SINCE = 'w1 is cordoned, and not by Refit: somebody cordoned it before its attempt or since';
 const OWN_CORDON = { ...working('Restart'), ownsCordon: true } as const;
-const OTHER_AGENT = { ours: false, title: 'k0s', lacks: 'roll-back' };
+const OTHER_AGENT = { ours: false, title: 'kit', lacks: 'roll-back' };
 
 interface Given {
   readonly rollout?: Partial<Rollout>;

@@ -173,7 +173,7 @@ test.each<[string, Partial<TargetFacts>, RecordedState, boolean]>([
 describe('what keeps a target from starting', () => {
   const hold = { by: 'ada', until: later(2 * HOUR) };
   const labels = { gpu: 'true' };
-  const pins = [{ selector: { matchLabels: labels }, version: 'v1.30.2+k0s.0' }];
+  const pins = [{ selector: { matchLabels: labels }, version: 'v1.30.2+kit.0' }];
   const policy: Partial<RolloutPolicy> = { pins };
 
   test.each<[RecordedState, boolean]>([
