@@ -1,6 +1,8 @@
 /** Tests what the record of a run learns while the run goes on: later reports of nodes, and downloads of an edited plan. */
+
 import { expect, test } from 'vitest';
 import { succeeded } from '../../../test/support/builders/observations.ts';
+import { buildRelease, reportedPartOf } from '../../../test/support/builders/releases.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
@@ -12,8 +14,8 @@ import { downloadsSince, versionsBeforeSince } from './run-versions.ts';
 type Before = NonNullable<NodeRolloutRun['before']>;
 
 /** The version that the kubelet of a release reports, and the version of the release. */
-const PART = 'v1.36.1+kit';
-const RELEASE = 'v1.36.1+kit.0';
+const RELEASE = buildRelease('v1.36.1');
+const PART = reportedPartOf(RELEASE);
 
 /** Returns facts of nodes that report the version before their upgrade. */
 const reporting = (reports: Readonly<Record<string, string | undefined>>) =>
@@ -53,10 +55,9 @@ test('a report names the build of a version that was recorded without it, or tha
     worker(RELEASE, 'w1'),
     worker(PART, 'w2'),
   ]);
-  expect(since({ w1: 'v1.35.4+kit.1', w2: undefined }, [worker(undefined, 'w2', 'w1')])).toEqual([
-    worker(undefined, 'w2'),
-    worker('v1.35.4+kit.1', 'w1'),
-  ]);
+  expect(
+    since({ w1: buildRelease('v1.35.4', 1), w2: undefined }, [worker(undefined, 'w2', 'w1')]),
+  ).toEqual([worker(undefined, 'w2'), worker(buildRelease('v1.35.4', 1), 'w1')]);
 });
 
 test('nodes whose versions have become known join the entry of this version, but not that of the other role', () => {
@@ -85,8 +86,12 @@ test('an entry without nodes stays as it is', () => {
 });
 
 test.each<[string, string, Before, RecordedState?, Partial<Stage>?]>([
-  ['replaces no version that names a build', RELEASE, [worker('v1.36.1+kit.9', 'w1')]],
-  ['of another release is no build of the recorded version', 'v1.35.4+kit.1', [worker(PART, 'w1')]],
+  ['replaces no version that names a build', RELEASE, [worker(buildRelease('v1.36.1', 9), 'w1')]],
+  [
+    'of another release is no build of the recorded version',
+    buildRelease('v1.35.4', 1),
+    [worker(PART, 'w1')],
+  ],
   ['of a node that the entry does not name does not count', RELEASE, [worker(PART, 'w2')]],
   ['of a pending target belongs to an earlier run', RELEASE, [worker(PART, 'w1')], 'pending'],
   [
@@ -131,14 +136,16 @@ test('of several reports of a node, that of the first stage counts', () => {
     buildStage('worker', [buildTarget('w1', 'done')], { command }),
   );
   const snapshot = buildSnapshot(buildRollout(stages), {
-    ...reporting({ '0/worker/w1': RELEASE, '1/worker/w1': 'v1.36.1+kit.5' }),
+    ...reporting({ '0/worker/w1': RELEASE, '1/worker/w1': buildRelease('v1.36.1', 5) }),
   });
   expect(versionsBeforeSince(snapshot, [worker(PART, 'w1')])).toEqual([worker(RELEASE, 'w1')]);
 });
 
 test('if the reports would need more entries than the record may have, the record stays', () => {
   const reports = (count: number) =>
-    Object.fromEntries(Array.from({ length: count }, (_, at) => [`w${at}`, `v1.35.${at}+kit.0`]));
+    Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`w${at}`, buildRelease(`v1.35.${at}`)]),
+    );
   const earlier = (count: number) => [worker(undefined, ...Object.keys(reports(count)))];
   expect(since(reports(50), earlier(50))).toHaveLength(50);
   expect(since(reports(51), earlier(51))).toEqual(earlier(51));
