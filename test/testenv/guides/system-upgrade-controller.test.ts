@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 import { simulatedNode } from '../../../tools/controlplane/simulated-nodes.ts';
 import { writeAccountKubeconfig } from '../account.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs } from '../control-plane.ts';
@@ -24,8 +25,12 @@ beforeAll(async () => {
     metadata: { ...metadata, labels: { ...metadata.labels, ...label } },
   }));
   for (const object of [...nodes, original()]) await apply(JSON.stringify(object));
+  const kubeconfig = await kubeconfigFor('admin');
+  const { server } = await loadClusterConfig({ path: kubeconfig });
   shell = await ReaderShell.open(join(directory, 'reader'), {
-    KUBECONFIG: await kubeconfigFor('admin'),
+    KUBECONFIG: kubeconfig,
+    // The simulated servers have the address of this machine, where the real API server listens at its own port.
+    SYSTEM_UPGRADE_CONTROLLER_API_PORT: new URL(server).port,
   });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
   await writeAccount();
