@@ -45,23 +45,24 @@ const TRUE_BY_DEFAULT: readonly string[] = [
   'drain.softTaint',
 ] satisfies readonly PolicyField[];
 
+/** Returns the names of the members that are set to something else than their default, each after the prefix. */
+function setIn(prefix: string, members: object = {}): string[] {
+  return Object.entries(members).flatMap(([name, value]) => {
+    const field = `${prefix}${name}`;
+    return value === undefined || value === TRUE_BY_DEFAULT.includes(field) ? [] : [field];
+  });
+}
+
 /** Returns the fields that the policy sets. A field with its default, which is `false` or `true`, counts as absent. */
 export function fieldsSetIn(spec: UpgradePolicySpec): PolicyField[] {
   const { waves = [], ...others } = spec;
-  const isSet = (field: string, value: unknown): boolean =>
-    value !== undefined && value !== TRUE_BY_DEFAULT.includes(field);
-  const ofOthers = Object.entries(others).flatMap(([field, value]): string[] => {
-    if (!isSet(field, value)) return [];
-    if (!PARTED.some((parted) => parted === field)) return [field];
-    return Object.entries(value as object)
-      .filter(([part, set]) => isSet(`${field}.${part}`, set))
-      .map(([part]) => `${field}.${part}`);
+  const ofOthers = setIn('', others).flatMap((field) => {
+    const parted = PARTED.find((each) => each === field);
+    return parted === undefined ? [field] : setIn(`${parted}.`, spec[parted]);
   });
   const ofWaves = new Set(
     waves.flatMap(({ selector: _selector, count: _count, percent: _percent, ...rest }) =>
-      Object.entries(rest)
-        .map(([part, set]) => [`waves[].${part}`, set] as const)
-        .flatMap(([field, set]) => (isSet(field, set) ? [field] : [])),
+      setIn('waves[].', rest),
     ),
   );
   const all = [...ofOthers, ...(waves.length === 0 ? [] : ['waves']), ...ofWaves];

@@ -1,5 +1,4 @@
 /** Writes the conditions of plans whose status has no field for them. These conditions are kept in an annotation. */
-
 import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
