@@ -48,16 +48,7 @@ function scene(name: string, given: Given): Scene {
     async play(stage) {
       for (const name of ['refit-system', 'fleet'])
         await stage.create(namespaces, { metadata: { name } });
-      const presence = presenceOf(stage.clock.now());
-      for (const node of ['w1', 'w2']) {
-        const annotations = {
-          ...presence,
-          [NODE_ANNOTATIONS.cluster]: 'zoo',
-          [NODE_ANNOTATIONS.namespace]: 'fleet',
-          [NODE_ANNOTATIONS.machine]: `machine-of-${node}`,
-        };
-        await stage.create(nodes, worker(node, annotations));
-      }
+      for (const node of ['w1', 'w2']) await createMachineNode(stage, node);
       if (given.policy) await stage.create(upgradePolicies, policyWith(given.policy));
       if (given.isLed !== false) await stage.start(extension);
       await stage.start(agents(given.next));
@@ -68,6 +59,17 @@ function scene(name: string, given: Given): Scene {
       await showAll(stage, nodes, given.about ?? ['w1']);
     },
   };
+}
+
+/** Creates the Node of a Machine of the Cluster zoo, with an agent of Refit. */
+export async function createMachineNode(stage: Stage, node: string): Promise<void> {
+  const annotations = {
+    ...presenceOf(stage.clock.now()),
+    [NODE_ANNOTATIONS.cluster]: 'zoo',
+    [NODE_ANNOTATIONS.namespace]: 'fleet',
+    [NODE_ANNOTATIONS.machine]: `machine-of-${node}`,
+  };
+  await stage.create(nodes, worker(node, annotations));
 }
 
 export async function requestUpdate(

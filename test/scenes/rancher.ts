@@ -28,20 +28,27 @@ export async function createRancherCluster(
     ...Array.from({ length: servers }, (_, index) => `s${index + 1}`),
     ...Array.from({ length: agents }, (_, index) => `a${index + 1}`),
   ];
-  for (const name of names) {
-    const role = name.startsWith('s') ? { [SERVER]: 'true' } : {};
-    const platform = { operatingSystem: 'linux', architecture: 'amd64' };
-    const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
-    await stage.create(nodes, {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name, labels: { ...labels, 'kubernetes.io/hostname': name, ...role } },
-      status: {
-        conditions: [{ type: 'Ready', status: 'True' }],
-        nodeInfo: { kubeletVersion: FROM, ...platform },
-      },
-    });
-  }
+  for (const name of names) await createRancherNode(stage, name, name.startsWith('s'));
+}
+
+/** Creates a Node that runs `FROM`. */
+export async function createRancherNode(
+  stage: Stage,
+  name: string,
+  isServer = false,
+): Promise<void> {
+  const role = isServer ? { [SERVER]: 'true' } : {};
+  const platform = { operatingSystem: 'linux', architecture: 'amd64' };
+  const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+  await stage.create(nodes, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { ...labels, 'kubernetes.io/hostname': name, ...role } },
+    status: {
+      conditions: [{ type: 'Ready', status: 'True' }],
+      nodeInfo: { kubeletVersion: FROM, ...platform },
+    },
+  });
 }
 
 /** Returns the Plan for servers or for agents, as the documentation of K3s writes it. */

@@ -13,6 +13,7 @@ import {
 import { label, planWith } from '../../scenes/k0s-scene.ts';
 import { buildUpdate, listed, selected } from '../../support/builders/plans.ts';
 import { startCrew } from '../../truth/labs/crew.ts';
+import { ROLL_BACK_FLAGS } from '../../truth/labs/k0s-lab.ts';
 import type { DialectUnderTest } from '../world.ts';
 import { agentsIn } from './agents.ts';
 
@@ -53,18 +54,6 @@ export const K0S: DialectUnderTest = {
     truth.install(node, FROM);
   },
   rollBack: async (world) => {
-    const sha256 = `linux-amd64=${'cd'.repeat(32)}`;
-    const url = 'linux-amd64=https://example.com/k0s-old';
-    await world.refit(
-      'rollback',
-      PLAN,
-      '--url',
-      url,
-      '--sha256',
-      sha256,
-      '--reason',
-      'bad',
-      '--yes',
-    );
+    await world.refit('rollback', PLAN, ...ROLL_BACK_FLAGS, '--reason', 'bad', '--yes');
   },
 };

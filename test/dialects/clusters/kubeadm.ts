@@ -1,15 +1,12 @@
 /** A kubeadm cluster of the table: one control-plane host, which is upgraded first, and three workers. */
 import { kubeadmModule } from '../../../src/dialects/kubeadm/module.ts';
-import { kubeadmDialect } from '../../../src/dialects/kubeadm/plan/kubeadm-dialect.ts';
 import type { HostUpgrade } from '../../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
-import { newPlan, PLACE } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
+import { PLACE } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
 import { configMaps } from '../../../src/kube/resources.ts';
 import { ifFound } from '../../../src/kube/status-error.ts';
-import { rfc3339 } from '../../../src/util/clock.ts';
-import { controllerOf } from '../../scenes/controller.ts';
 import { createHost, FROM, TO } from '../../scenes/kubeadm-scenes.ts';
-import type { Actor } from '../../scenes/stage.ts';
 import { startCrew } from '../../truth/labs/crew.ts';
+import { applyOn, createPlan } from '../../truth/labs/kubeadm-lab.ts';
 import { VirtualHosts } from '../../truth/labs/virtual-hosts.ts';
 import type { DialectUnderTest, World } from '../world.ts';
 
@@ -33,34 +30,8 @@ class SeenHosts extends VirtualHosts {
   }
 }
 
-/** `refit kubeadm apply` is the leader. If it ends, its work on the hosts ends, too. */
-function applyOn(hosts: VirtualHosts): Actor {
-  const leader = controllerOf({
-    component: 'refit-kubeadm',
-    dialects: [kubeadmDialect(hosts)],
-    lease: PLACE,
-  });
-  return async (parts) => {
-    const running = await leader(parts);
-    const stop = async (): Promise<void> => {
-      hosts.forget();
-      await running.stop?.();
-    };
-    return { stop };
-  };
-}
-
-/** Creates the plan of an upgrade, or of the way back. */
-async function createPlan({ stage, setting }: World, isBack = false): Promise<void> {
-  const created = rfc3339(stage.clock.now());
-  const concurrent = setting.concurrent ?? 1;
-  const common = { concurrent, certificates: [], followers: [], kubelets: [] };
-  const request = isBack
-    ? ({ version: FROM, back: true, ...common } as const)
-    : { version: TO, ...common };
-  const names = { leader: ['cp1'], workers: [...NODES] };
-  const run = { uid: `run-at-${created}`, created };
-  await stage.create(configMaps, newPlan({ ...request, ...names }, created, run));
+async function begin({ stage, setting }: World, isBack = false): Promise<void> {
+  await createPlan({ stage }, { isBack, concurrent: setting.concurrent ?? 1, workers: NODES });
 }
 
 export const KUBEADM: DialectUnderTest = {
@@ -79,7 +50,7 @@ export const KUBEADM: DialectUnderTest = {
     await stage.start(async () => await Promise.resolve({ tick }));
     return crew;
   },
-  begin: createPlan,
+  begin,
   planOf: () => PLAN,
   deletePlan: async ({ stage }) => {
     await stage.client.delete(configMaps, NAME, { namespace: NAMESPACE });
@@ -90,6 +61,6 @@ export const KUBEADM: DialectUnderTest = {
   },
   rollBack: async (world) => {
     await ifFound(world.stage.client.delete(configMaps, NAME, { namespace: NAMESPACE }));
-    await createPlan(world, true);
+    await begin(world, true);
   },
 };

@@ -2,12 +2,11 @@
  * Machines of Cluster API in the table. Cluster API asks for the update of the next Machine as soon as `maxUnavailable` of
  * the MachineDeployment allows it.
  */
-import { NODE_ANNOTATIONS } from '../../../src/api/capi/machine.ts';
 import { capiModule } from '../../../src/dialects/capi/module.ts';
 import { updateOn } from '../../../src/dialects/capi/plan/rollout.ts';
 import { type Node, namespaces, nodes } from '../../../src/kube/resources.ts';
-import { FROM, presenceOf, worker } from '../../scenes/k0s.ts';
-import { extension, requestUpdate } from '../../scenes/machine-scenes.ts';
+import { FROM } from '../../scenes/k0s.ts';
+import { createMachineNode, extension, requestUpdate } from '../../scenes/machine-scenes.ts';
 import type { RunningActor } from '../../scenes/stage.ts';
 import { startCrew } from '../../truth/labs/crew.ts';
 import type { DialectUnderTest, World } from '../world.ts';
@@ -19,13 +18,7 @@ const TO = 'v1.36.3+k0s.2';
 const machineOf = (node: string): string => `machine-of-${node}`;
 
 async function createMachine({ stage, truth }: World, node: string): Promise<void> {
-  const annotations = {
-    ...presenceOf(stage.clock.now()),
-    [NODE_ANNOTATIONS.cluster]: 'zoo',
-    [NODE_ANNOTATIONS.namespace]: 'fleet',
-    [NODE_ANNOTATIONS.machine]: machineOf(node),
-  };
-  await stage.create(nodes, worker(node, annotations));
+  await createMachineNode(stage, node);
   truth.install(node, FROM);
 }
 

@@ -7,7 +7,14 @@ import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/plan/config.t
 import { NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
 import { jobs, namespaces, nodes, pods, secrets } from '../../../src/kube/resources.ts';
 import { controllerOf } from '../../scenes/controller.ts';
-import { FROM, type JobEnd, jobRunner, k3sPlan, NAMESPACE } from '../../scenes/rancher.ts';
+import {
+  createRancherNode,
+  FROM,
+  type JobEnd,
+  jobRunner,
+  k3sPlan,
+  NAMESPACE,
+} from '../../scenes/rancher.ts';
 import type { Actor, Stage } from '../../scenes/stage.ts';
 import type { CattleSpec } from '../../support/builders/cattle-plans.ts';
 import { buildWorldOf } from '../../support/builders/worlds-of-kinds.ts';
@@ -58,16 +65,7 @@ function witness(world: World): Actor {
 }
 
 async function createNode({ stage, truth }: World, name: string): Promise<void> {
-  const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
-  await stage.create(nodes, {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name, labels: { ...labels, 'kubernetes.io/hostname': name } },
-    status: {
-      conditions: [{ type: 'Ready', status: 'True' }],
-      nodeInfo: { kubeletVersion: FROM, operatingSystem: 'linux', architecture: 'amd64' },
-    },
-  });
+  await createRancherNode(stage, name);
   truth.install(name, FROM);
 }
 

@@ -73,7 +73,7 @@ function nextId(): string {
 }
 
 /** The file of the earlier version, which the lab has nowhere else. */
-const ROLL_BACK_FLAGS: readonly string[] = [
+export const ROLL_BACK_FLAGS: readonly string[] = [
   '--url',
   'linux-amd64=https://example.com/k0s-old',
   '--sha256',

@@ -23,7 +23,7 @@ const PLAN = `kubeadm/${PLACE.namespace}/${PLACE.name}`;
 const BY_HAND = 'v1.36.4';
 
 /** `refit kubeadm apply` is the leader. If it ends, its work on the hosts ends, too. */
-function applyOn(hosts: VirtualHosts): Actor {
+export function applyOn(hosts: VirtualHosts): Actor {
   const leader = controllerOf({
     component: 'refit-kubeadm',
     dialects: [kubeadmDialect(hosts)],
@@ -40,14 +40,24 @@ function applyOn(hosts: VirtualHosts): Actor {
   };
 }
 
-/** Creates the plan of an upgrade, or of the way back. */
-async function createPlan({ stage }: Scenery, isBack = false): Promise<void> {
+interface PlanOptions {
+  /** True for the way back. */
+  readonly isBack?: boolean;
+  readonly concurrent?: number;
+  readonly workers?: readonly string[];
+}
+
+/** Creates the plan of an upgrade, or of the way back. Its first host is cp1. */
+export async function createPlan(
+  { stage }: Pick<Scenery, 'stage'>,
+  { isBack = false, concurrent = 1, workers = ['w1', 'w2'] }: PlanOptions = {},
+): Promise<void> {
   const created = rfc3339(stage.clock.now());
-  const common = { concurrent: 1, certificates: [], followers: [], kubelets: [] };
+  const common = { concurrent, certificates: [], followers: [], kubelets: [] };
   const request = isBack
     ? ({ version: FROM, back: true, ...common } as const)
     : { version: TO, ...common };
-  const names = { leader: ['cp1'], workers: ['w1', 'w2'] };
+  const names = { leader: ['cp1'], workers: [...workers] };
   const run = { uid: `run-at-${created}`, created };
   await stage.create(configMaps, newPlan({ ...request, ...names }, created, run));
 }
@@ -114,7 +124,7 @@ const FURTHER: readonly Operation[] = [
       const { name, namespace } = PLACE;
       const { client } = scenery.stage;
       await ifFound(client.delete(configMaps, name, { namespace }));
-      await createPlan(scenery, true);
+      await createPlan(scenery, { isBack: true });
     },
   },
   {

@@ -1,12 +1,11 @@
 /** Sequences with Machines of Cluster API, whose Nodes w1 and w2 the extension updates in place. */
-import { NODE_ANNOTATIONS } from '../../../src/api/capi/machine.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../../src/dialects/capi/plan/rollout.ts';
 import { namespaces, nodes } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { isRecord, parseJson } from '../../../src/util/json.ts';
 import { kubernetesPartOf } from '../../../src/versions/release-parts.ts';
-import { agents, FROM, presenceOf, worker } from '../../scenes/k0s.ts';
-import { extension, requestUpdate } from '../../scenes/machine-scenes.ts';
+import { agents, FROM } from '../../scenes/k0s.ts';
+import { createMachineNode, extension, requestUpdate } from '../../scenes/machine-scenes.ts';
 import { agentStep, crewOperations, startCrew } from './crew.ts';
 import { command, type Lab, type Operation, type Scenery } from './lab.ts';
 import { lose, upgradeByHand } from './node-operations.ts';
@@ -20,15 +19,8 @@ async function open(scenery: Scenery): Promise<void> {
   const { stage, truth } = scenery;
   for (const name of ['refit-system', 'fleet'])
     await stage.create(namespaces, { metadata: { name } });
-  const presence = presenceOf(stage.clock.now());
   for (const node of WORKERS) {
-    const annotations = {
-      ...presence,
-      [NODE_ANNOTATIONS.cluster]: 'zoo',
-      [NODE_ANNOTATIONS.namespace]: 'fleet',
-      [NODE_ANNOTATIONS.machine]: `machine-of-${node}`,
-    };
-    await stage.create(nodes, worker(node, annotations));
+    await createMachineNode(stage, node);
     truth.install(node, FROM);
   }
   const crew = await startCrew(scenery, extension);
