@@ -55,7 +55,7 @@ test(
         dialects: [
           {
             ...autopilot,
-            statusRecord: { hasConditions: false, shards: shardsOfSizes(SIZES) },
+            sharding: shardsOfSizes(SIZES),
           },
         ],
         config,

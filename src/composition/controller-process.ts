@@ -12,6 +12,7 @@ import { createLockKeeper } from '../coordination/lock-keeper.ts';
 import { createBudgetPodCounter } from '../drain/budget-pod-counter.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import type { Dialect } from '../engine/contract/dialect.ts';
+import { planFinder } from '../engine/contract/plan-objects.ts';
 import type { Watched } from '../engine/contract/world.ts';
 import type { Role } from '../engine/model/rollout.ts';
 import type { policyOfPlan } from '../engine/policy/choose-policy.ts';
@@ -457,8 +458,6 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   }
   if (parts.election) manager.addRunnable(standbyNotes(parts.election, rollouts, parts));
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
-  const isPlan = (name: string, object: KubeObject): boolean =>
-    dialects.find((dialect) => dialect.name === name)?.planObjects?.isPlan?.(object) ?? true;
   manager.addInformer(policies);
   // The schema of policies takes a long time to load, so it is loaded only when it is needed.
   manager.addPreparation(async () => {
@@ -470,7 +469,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
         policies,
         jobs: templates.namespaces,
         plans,
-        isPlan,
+        ...planFinder(dialects),
         effects: parts.policyEffects,
         secretsIn: homeOf(parts.config),
         alertmanager: alertmanagerFor(parts, writer),

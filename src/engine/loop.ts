@@ -9,6 +9,7 @@ import type { Clock } from '../util/clock.ts';
 import { soonest } from '../util/soonest.ts';
 import { assess } from './assess/assess.ts';
 import { failuresDecided } from './assess/target-failures.ts';
+import { plansAmong, withRulesOfParts } from './contract/plan-objects.ts';
 import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';
 import { execute, type Outcome, RECHECK_SOON } from './execute/execute.ts';
 import { withRunBegun } from './execute/restart.ts';
@@ -85,7 +86,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
           locks?.forget(title);
         }
       }
-      const policy = options.policyFor(stored);
+      const policy = withRulesOfParts(dialect, stored, options.policyFor(stored), world);
       const now = clock.now();
       const plan = withRunBegun(options, stored, policy, now);
       const known = {
@@ -126,7 +127,13 @@ function planAt({ dialect, ownWrites, plans }: ReconcilerOptions, key: string) {
   const { name, namespace } = splitKey(key);
   const stored = ownWrites.latest(dialect.plans, plans, name, namespace);
   if (!stored || stored.metadata.deletionTimestamp !== undefined) return undefined;
-  return dialect.planObjects?.isPlan?.(stored) === false ? undefined : stored;
+  const { planObjects = {} } = dialect;
+  if (planObjects.isPlan?.(stored) === false) return undefined;
+  // Another object may represent the plan now.
+  const isOther = ({ metadata }: KubeObject): boolean => metadata.name !== name;
+  return planObjects.representing && plansAmong(dialect, plans.list()).every(isOther)
+    ? undefined
+    : stored;
 }
 
 function forget({ reporter, drains, world }: ReconcilerOptions, key: string): void {

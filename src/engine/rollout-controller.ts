@@ -17,6 +17,7 @@ import type { TraceExporter } from '../traces/exporter.ts';
 import type { BasicTools } from '../util/tools.ts';
 import { versionVerdict } from './assess/advance.ts';
 import type { Dialect } from './contract/dialect.ts';
+import { plansAmong } from './contract/plan-objects.ts';
 import type { Watched } from './contract/world.ts';
 import { createReconciler, type ReconcilerOptions } from './loop.ts';
 import { titleOf } from './model/plan-reference.ts';
@@ -104,7 +105,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   // A relevant change wakes every plan, because plans are few and a decision is cheap. If there are no plans, it wakes the clean-up
   // of orphaned work.
   const keys = (): string[] => {
-    const all = plans.list().filter(isPlan).map(keyOf);
+    const all = plansAmong(dialect, plans.list()).map(keyOf);
     return all.length > 0 || !dialect.orphanedWork ? all : [ORPHANED_WORK];
   };
   const ownWrites = new OwnWrites(clock);

@@ -8,7 +8,7 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { Dialect } from '../../src/engine/contract/dialect.ts';
-import type { StatusSharding } from '../../src/engine/contract/features.ts';
+import type { RecordSharding } from '../../src/engine/contract/features.ts';
 import { createReconciler } from '../../src/engine/loop.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { viewsOf } from '../../src/engine/snapshot/world.ts';
@@ -54,10 +54,10 @@ export class ShardScene {
   readonly #signalled = new Map<string, number>();
   readonly #settled = new Set<string>();
 
-  constructor(shards: StatusSharding<Plan> | undefined) {
+  constructor(shards: RecordSharding<Plan> | undefined) {
     this.#dialect = {
       ...autopilot,
-      ...(shards ? { statusRecord: { hasConditions: false, shards } } : {}),
+      ...(shards ? { sharding: shards } : {}),
     };
     this.api.put(controlNodes, buildControlNode('c1'));
     for (const name of WORKERS) this.api.put(nodes, buildNode(name));

@@ -7,7 +7,7 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { shardReferenceOf } from '../../src/dialects/autopilot/plan/status-shards/merge.ts';
 import { shardsOfSizes } from '../../src/dialects/autopilot/plan/status-shards/spread.ts';
-import type { StatusSharding } from '../../src/engine/contract/features.ts';
+import type { RecordSharding } from '../../src/engine/contract/features.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { WHOLE } from '../support/whole.ts';
@@ -52,7 +52,7 @@ const LAGS: readonly (readonly [string, Lag])[] = [
  * Runs a scene in which the leader dies and a successor begins with lagging views. Then the successor gets current
  * views and completes the plan.
  */
-async function outlive(death: Death, lag: Lag, shards: StatusSharding<Plan>): Promise<ShardScene> {
+async function outlive(death: Death, lag: Lag, shards: RecordSharding<Plan>): Promise<ShardScene> {
   const scene = new ShardScene(shards);
   const first = scene.leader(death);
   const successor = scene.leader();
@@ -84,7 +84,7 @@ async function deaths(): Promise<Death[]> {
 }
 
 /** Returns the invariants that these status shards violate, over all deaths. */
-async function wrongsWith(shards: StatusSharding<Plan>, lag: Lag): Promise<Set<string>> {
+async function wrongsWith(shards: RecordSharding<Plan>, lag: Lag): Promise<Set<string>> {
   const wrongs = new Set<string>();
   for (const death of await deaths()) {
     const scene = await outlive(death, lag, shards);
@@ -122,7 +122,7 @@ function endOf({ api }: ShardScene): object {
 }
 
 test('without a read past the caches an old status shard starts what was done: the read is needed, and the checks see it', async () => {
-  const blind: StatusSharding<Plan> = {
+  const blind: RecordSharding<Plan> = {
     spread: (...record) => SMALL.spread(...record),
     holding: () => [],
   };

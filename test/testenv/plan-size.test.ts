@@ -2,6 +2,7 @@
  * Tests on a real etcd that a Plan without status shards fits into one object. With status shards, the part that
  * remains in the Plan must fit as well.
  */
+
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Plan, plans, type TargetStatus } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
@@ -12,6 +13,7 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../support/builders/plans.ts';
+import { spreadBy } from '../support/builders/whole-records.ts';
 import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../support/clock/times.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
@@ -74,7 +76,7 @@ test.each([[10], [42], [63], [253]])(
       plan,
       names.map((name) => entry(name, LONGEST)),
     );
-    expect(shards.spread(plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
+    expect(spreadBy(shards, plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
     const stored = await admin.replace(plans, record, { subresource: 'status' });
     expect(listsOf(stored)[1]?.entries).toHaveLength(names.length);
   },
@@ -91,7 +93,7 @@ test('5,000 targets with the longest names are too large for a Plan, but with st
   await expect(admin.replace(plans, record, { subresource: 'status' })).rejects.toThrow(
     /too large/,
   );
-  const { plan: short, writes } = shards.spread(plan, record, NOTHING, T0);
+  const { plan: short, writes } = spreadBy(shards, plan, record, NOTHING, T0);
   expect(writes.length).toBeGreaterThan(0);
   const stored = await admin.replace(plans, short, { subresource: 'status' });
   expect(listsOf(stored)[1]?.entries).toHaveLength(inFlight + 1_000);
@@ -107,7 +109,7 @@ test('of a spec that lists 5,000 names of 249 characters, nodes that are not the
     plan,
     names.map((name) => entry(name, 'SignalMissingNode')),
   );
-  const { plan: short, writes } = shards.spread(plan, record, NOTHING, T0);
+  const { plan: short, writes } = spreadBy(shards, plan, record, NOTHING, T0);
   expect(writes).toHaveLength(25);
   const stored = await admin.replace(plans, short, { subresource: 'status' });
   expect(listsOf(stored)[1]?.entries.length).toBeGreaterThan(100);

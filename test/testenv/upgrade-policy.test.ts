@@ -49,6 +49,7 @@ beforeAll(async () => {
     plans: { autopilot: planned },
     effects: {},
     isPlan: () => true,
+    plansAmong: (dialect, objects) => objects.map(({ metadata: { name } }) => ({ dialect, name })),
   });
   const following = informers.map(async (informer) => await informer.run(stop.signal));
   await Promise.all(informers.map(async (informer) => await informer.whenSynced()));

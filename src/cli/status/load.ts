@@ -6,6 +6,7 @@
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
+import { plansAmong } from '../../engine/contract/plan-objects.ts';
 import type { Watched, World } from '../../engine/contract/world.ts';
 import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/snapshot/world.ts';
@@ -90,7 +91,6 @@ type ViewOf = (followed: Watched & Scope) => Promise<View<KubeObject>>;
 async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<Loaded> {
   const { plans: resource, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const plans = { resource, namespace, fieldSelector, isRelevant: () => true };
-  const isPlan = (object: KubeObject): boolean => dialect.planObjects?.isPlan?.(object) ?? true;
   // The plans are read first, so that the other objects are not older than the plans. A leader writes the other objects before the plans.
   const own = await view(plans);
   const others = await Promise.all(
@@ -103,7 +103,7 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
   );
   return {
     dialect,
-    plans: () => own.list().filter(isPlan),
+    plans: () => plansAmong(dialect, own.list()),
     world: freshWorld(viewsOf(others), new OwnWrites()),
   };
 }

@@ -8,6 +8,7 @@ import { installDefinitions } from '../../../sandbox/cluster/objects.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { buildViewParts } from '../../../test/support/builders/views.ts';
+import { wholeRecordOf } from '../../../test/support/builders/whole-records.ts';
 import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan, TargetStatus } from '../../api/autopilot/plan.ts';
@@ -33,9 +34,9 @@ function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
   const plan = buildPlan({ commands: [{ k0supdate: update }] });
   const command = { id: 0, state: 'SchedulableWait', k0supdate: { workers } };
   const record = { ...plan, status: { state: 'SchedulableWait', commands: [command] } };
-  const spread = autopilot.statusRecord?.shards?.spread(
+  const spread = autopilot.sharding?.spread(
     plan,
-    record,
+    wholeRecordOf(record),
     buildWorldOf([statusShards, []]),
     T0,
   );

@@ -1,5 +1,6 @@
 /** Compares plans with the names and filters of a command line. */
 import type { Dialect } from '../../engine/contract/dialect.ts';
+import { planRefOf } from '../../engine/contract/plan-objects.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
 import type { Snapshot } from '../../engine/model/snapshot.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -12,7 +13,7 @@ export interface PlanFilter {
 }
 
 interface Named {
-  readonly dialect: Pick<Dialect, 'name' | 'plans'>;
+  readonly dialect: Pick<Dialect, 'name' | 'plans' | 'planObjects'>;
   readonly plan: KubeObject;
   readonly snapshot: { readonly rollout: Pick<Snapshot['rollout'], 'source'> };
 }
@@ -61,9 +62,8 @@ export function isShownAs(
 }
 
 /** Returns the reference of a plan, in the form that `status.covers` of an UpgradePolicy has. */
-export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | 'plan'>): string {
-  const { namespace, name } = metadata;
-  return planReference({ dialect: dialect.name, namespace, name });
+export function refOf({ dialect, plan }: Pick<Named, 'dialect' | 'plan'>): string {
+  return planReference(planRefOf(dialect, plan));
 }
 
 /** Returns the reference with the name that the output for people shows. For an update of a Machine, this is the name of the Machine. */

@@ -59,7 +59,11 @@ export function reasonToGiveUp(
 
 /** Returns the reason of the rollout if it is about this target, or else the reason that is remembered. */
 function knownFailure({ rollout, term }: Snapshot, target: Target): Reason | undefined {
-  return saidByRollout(rollout, target) ?? rememberedFailure(term.failures, rollout, target.name);
+  return (
+    target.failure ??
+    saidByRollout(rollout, target) ??
+    rememberedFailure(term.failures, rollout, target.name)
+  );
 }
 
 function saidByRollout({ reason }: Rollout, { name }: Target): Reason | undefined {

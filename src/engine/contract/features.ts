@@ -10,6 +10,7 @@ import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { AwaitedPlan } from '../model/awaited-plan.ts';
 import type { ClaimNeed, Obstacle, UnnamedCordon } from '../model/facts.ts';
+import type { FailureReasons } from '../model/failures.ts';
 import type { JoinedTarget } from '../model/joined-target.ts';
 import type { Reason, ReportedEvent } from '../model/reasons.ts';
 import type { Rollout, Stage, Target, TurnTime } from '../model/rollout.ts';
@@ -25,7 +26,9 @@ export interface Features<P extends KubeObject> {
   /** Says which objects are plans. Without it, every object of the kind is a plan, in all namespaces. */
   readonly planObjects?: PlanObjects<P>;
   /** Keeps the record in the plan's status. Without it, a record is written together with the rest of the object. */
-  readonly statusRecord?: StatusRecord<P>;
+  readonly statusRecord?: StatusRecord;
+  /** Spreads the record over several objects. Without it, the plan holds every record. */
+  readonly sharding?: RecordSharding<P>;
   /** Lets an ended plan run again. Without it, `resolve` itself returns a new rollout after an edit. */
   readonly reruns?: Reruns<P>;
   /**
@@ -97,8 +100,18 @@ export interface Features<P extends KubeObject> {
 /** Selects which objects of the kind are plans, and states what is special about these objects. */
 export interface PlanObjects<P extends KubeObject>
   extends Pick<Selection, 'namespace' | 'fieldSelector'> {
-  /** Returns true if the object is a plan. Without this member, every selected object is a plan. */
+  /** Returns true if the object is a plan, or a part of one. Without this member, every selected object is a plan. */
   isPlan?(object: P): boolean;
+  /**
+   * Returns the objects that represent the plans, if several objects together are one plan. `objects` are all objects
+   * for which `isPlan` is true. Without this member, each of them is a plan of its own.
+   */
+  representing?(objects: readonly P[]): readonly P[];
+  /**
+   * Returns the namespace and the name by which an UpgradePolicy selects the plan, and the uid of the plan. Without this
+   * member, they are those of the object.
+   */
+  referenceOf?(plan: P): Pick<KubeObject['metadata'], 'namespace' | 'name' | 'uid'>;
   /**
    * The prefix of the annotation keys that pause, resume, abort or retry a plan; set if other software reads the plan's annotations,
    * too.
@@ -109,28 +122,35 @@ export interface PlanObjects<P extends KubeObject>
 }
 
 /** Describes a record that is in the status of the plan. The status is written as a subresource. */
-export interface StatusRecord<P extends KubeObject> {
+export interface StatusRecord {
   /** True if the schema of the status has conditions, which `project` writes. Otherwise the engine writes them to an annotation. */
   readonly hasConditions: boolean;
-  /** Spreads the record of a large rollout over several objects. Without it, the plan holds every record. */
-  readonly shards?: StatusSharding<P>;
 }
 
-/** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */
-export interface StatusSharding<P extends KubeObject> {
-  /** Returns how to write `record`, which is the result of `project` for the plan at `now` (ms). */
-  spread(plan: P, record: P, world: World, now: number): ShardedRecord<P>;
-  /** Returns the status shards that hold these targets; empty if the plan holds everything. */
+/** Spreads the record of a rollout over several objects; `resolve` reads them through the world. */
+export interface RecordSharding<P extends KubeObject> {
+  /** Returns how to write the record into the objects that hold it, at `now` (ms). */
+  spread(plan: P, record: WholeRecord<P>, world: World, now: number): ShardedRecord<P>;
+  /** Returns the objects besides the plan that hold these targets; empty if the plan holds everything. */
   holding(plan: P, targets: readonly Target[], world: World): readonly WorldObject[];
 }
 
-/** A record that is spread over status shards. */
+/** What is recorded in one turn. */
+export interface WholeRecord<P extends KubeObject> {
+  /** The result of `project` for the plan. */
+  readonly projected: P;
+  readonly rollout: Rollout;
+  /** The reasons of the targets that this turn lets fail. */
+  readonly failures: FailureReasons;
+}
+
+/** A record that is spread over several objects. */
 export interface ShardedRecord<P extends KubeObject> {
-  /** The plan as it must be written, without what the shards hold. */
+  /** The plan as it must be written, without what the other objects hold. */
   readonly plan: P;
   /**
-   * The writes of changed status shards. They are carried out before the plan is written, so that a finished target is
-   * always recorded in at least one object.
+   * The writes of the changed objects besides the plan. They are carried out before the plan is written, so that a
+   * finished target is always recorded in at least one object.
    */
   readonly writes: readonly Instruction[];
   /**
@@ -262,6 +282,11 @@ export interface PlanRules<P extends KubeObject> {
    * pass it, and the dialect infers from it how the controller does the work.
    */
   apply(plan: P, policy: RolloutPolicy, world?: World): RolloutPolicy;
+  /**
+   * Returns the policy with the changes that other objects of the plan require. It follows `apply`, and controllers and
+   * commands pass it the world. Without this member, `apply` knows all rules.
+   */
+  ofParts?(plan: P, policy: RolloutPolicy, world: World): RolloutPolicy;
 }
 
 /** Checks a new plan by requests to the API server. */

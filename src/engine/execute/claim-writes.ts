@@ -3,20 +3,16 @@
  * lifecycle conditions. If two plans claim Nodes at the same time, in one process or in two processes, at least one of
  * the plans observes the claim of the other plan before it starts.
  */
+
 import { marksOn, withoutMarks } from '../../coordination/node-marks.ts';
 import { lifecycleChange, lifecycleOn } from '../../drain/lifecycle-conditions.ts';
 import { type KubeObject, keyOf, type Node, nodes } from '../../kube/resources.ts';
 import { isOfObject } from '../../kube/status-error.ts';
-import {
-  claimOf,
-  claimOn,
-  otherClaimantOn,
-  withClaim,
-  withoutClaim,
-} from '../../signal/at-work.ts';
+import { claimOn, otherClaimantOn, withClaim, withoutClaim } from '../../signal/at-work.ts';
 import { unlessError } from '../../util/errors.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { needsClaim } from '../assess/claims.ts';
+import { claimantOf, plansAmong } from '../contract/plan-objects.ts';
 import type { Instruction } from '../contract/signal.ts';
 import {
   isFinal,
@@ -37,7 +33,7 @@ type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
  */
 export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
   const { dialect, refusals } = on;
-  const claim = claimOf(dialect.name, plan);
+  const claim = claimantOf(dialect, plan);
   // This plan waits for the plan that `awaits` names. That plan may need all the Nodes that maxUnavailable still
   // allows. So this plan claims no Node.
   if (policy.maxUnavailable && dialect.nodeSharing?.awaits?.(plan, on.world) !== undefined)
@@ -123,13 +119,16 @@ function leftBehind(
   wantedFor: (plan: KubeObject) => (node: Node) => boolean,
 ): readonly LeftOnNode[] {
   if (!watchesNodes(dialect)) return [];
-  const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
+  const { planObjects = {} } = dialect;
+  const whose = planObjects.referenceOf
+    ? `${dialect.name}/`
+    : `${dialect.name}/${planObjects.namespace ?? ''}/`;
   const found = findIn(world.list(nodes)).filter(({ owner }) => owner.startsWith(whose));
   // Usually nothing is left on Nodes. In this case no plan has to be resolved.
   if (found.length === 0) return found;
   const wanted = new Map(
-    plans.map((plan) => [
-      claimOf(dialect.name, plan),
+    plansAmong(dialect, plans).map((plan) => [
+      claimantOf(dialect, plan),
       keyOf(plan) === key ? wantedFor(plan) : () => true,
     ]),
   );

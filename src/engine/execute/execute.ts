@@ -2,6 +2,7 @@
 import type { ReconcileResult } from '../../runtime/run-controller.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { soonest } from '../../util/soonest.ts';
+import { failuresDecided } from '../assess/target-failures.ts';
 import type { NodeAction, Signalling } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { type Rollout, type Target, withTargets } from '../model/rollout.ts';
@@ -119,7 +120,8 @@ async function retryTargets(parts: ExecuteParts, turn: Turn, order: RetryOrder):
 async function recordRollout(parts: ExecuteParts, turn: Turn, after: Rollout): Promise<Outcome> {
   const { plan, assessment } = turn;
   const { policy, snapshot } = assessment;
-  const change = { plan, policy, before: snapshot.rollout, after };
+  const failures = failuresDecided(assessment);
+  const change = { plan, policy, before: snapshot.rollout, after, failures };
   if (!(await record(parts, change, parts.clock.now()))) return 'outdated';
   parts.reporter?.recorded(turn, after);
   return 'recorded';

@@ -1,4 +1,5 @@
 /** Proves which claims a plan writes, and which claims, marks and lifecycle conditions are left behind on Nodes. */
+
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -23,6 +24,7 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Observation } from '../model/facts.ts';
+import { NO_FAILURES } from '../model/failures.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -71,7 +73,13 @@ describe('the claims that come before a record', () => {
     isRefused,
   }: Case = {}): readonly unknown[] {
     const after = rolloutOf('intended');
-    const change = { plan: buildTablePlan({}), policy, before: after, after };
+    const change = {
+      plan: buildTablePlan({}),
+      policy,
+      before: after,
+      after,
+      failures: NO_FAILURES,
+    };
     const known = isRefused === undefined ? {} : { refusals: refusals(isRefused) };
     return claimsFor({ dialect: spoken, world: buildWorld([], [node]), ...known }, change);
   }

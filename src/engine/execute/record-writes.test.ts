@@ -2,6 +2,7 @@
  * Proves the order in which a decision is recorded: first the notes on the objects of the targets, then the status
  * shards, then the plan.
  */
+
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -18,6 +19,7 @@ import { HOUR, later } from '../../../test/support/clock/times.ts';
 import { type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Instruction } from '../contract/signal.ts';
+import { NO_FAILURES } from '../model/failures.ts';
 import {
   type RecordedState,
   type Rollout,
@@ -74,20 +76,17 @@ class Scene {
     const shard = (name: string): KubeObject => shards.get(name) ?? { metadata: { name } };
     this.dialect = {
       ...tableDialect,
-      statusRecord: {
-        hasConditions: true,
-        shards: {
-          spread: (plan, projected) => ({
-            plan: projected,
-            writes: written.map((name) => ({
-              kind: 'replace',
-              resource: SHARDS,
-              object: shard(name),
-            })),
-            ...(isCounted ? { counted: plan } : {}),
-          }),
-          holding: () => holding.map((name) => ({ resource: SHARDS, object: shard(name) })),
-        },
+      sharding: {
+        spread: (plan, { projected }) => ({
+          plan: projected,
+          writes: written.map((name) => ({
+            kind: 'replace',
+            resource: SHARDS,
+            object: shard(name),
+          })),
+          ...(isCounted ? { counted: plan } : {}),
+        }),
+        holding: () => holding.map((name) => ({ resource: SHARDS, object: shard(name) })),
       },
     };
   }
@@ -101,7 +100,7 @@ class Scene {
         ownWrites: this.ownWrites,
         ...(refusals ? { refusals } : {}),
       },
-      { plan: this.plan, policy: DEFAULT_POLICY, before, after },
+      { plan: this.plan, policy: DEFAULT_POLICY, before, after, failures: NO_FAILURES },
       NOW,
     );
   }

@@ -1,4 +1,5 @@
 /** Tests which targets an abort may release: only targets that have no signal on the API server. */
+
 import { expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -11,6 +12,7 @@ import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { TouchedObject } from '../contract/signal.ts';
 import type { World } from '../contract/world.ts';
+import { NO_FAILURES } from '../model/failures.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { OwnWrites } from '../snapshot/world.ts';
@@ -43,6 +45,7 @@ async function mayRelease(
     policy: DEFAULT_POLICY,
     before: rolloutWith(before),
     after: rolloutWith(after),
+    failures: NO_FAILURES,
   };
   return await areNotYetSignalled(parts, change);
 }
@@ -100,7 +103,7 @@ test('the leader looks for the signal of the target as it was recorded, in the n
     abort,
   };
   const plan = buildTablePlan({});
-  const change = { plan, policy: DEFAULT_POLICY, before, after };
+  const change = { plan, policy: DEFAULT_POLICY, before, after, failures: NO_FAILURES };
   expect(await areNotYetSignalled(parts, change)).toBe(true);
   expect(asked).toEqual([['job', { namespace: 'upgrades', abort }]]);
 });

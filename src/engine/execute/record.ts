@@ -31,7 +31,7 @@ export async function record(
   now: number,
 ): Promise<boolean> {
   const { dialect, world } = effects;
-  const { plan, after } = change;
+  const { plan, after, failures } = change;
   if (!(await areNotYetSignalled(effects, change))) return false;
   for (const found of [claimsFor, accompanying]) {
     const written = found(effects, change).map(
@@ -40,7 +40,8 @@ export async function record(
     if ((await settleAll(written)).includes(false)) return false;
   }
   const projected = dialect.project(after, plan, now);
-  const spread = dialect.statusRecord?.shards?.spread(plan, projected, world, now) ?? {
+  const whole = { projected, rollout: after, failures };
+  const spread = dialect.sharding?.spread(plan, whole, world, now) ?? {
     plan: projected,
     writes: [],
   };
@@ -59,8 +60,7 @@ async function writeShards(
 ): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, before, after } = change;
-  const holding =
-    dialect.statusRecord?.shards?.holding(plan, restingOn(before, after), world) ?? [];
+  const holding = dialect.sharding?.holding(plan, restingOn(before, after), world) ?? [];
   const basis =
     writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
   if (!(await areUnchanged(effects, basis))) return false;

@@ -1,4 +1,5 @@
 /** Proves that a signal is written only if its object is the same as at the decision. */
+
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -12,6 +13,7 @@ import { StatusError } from '../../kube/status-error.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { World } from '../contract/world.ts';
 import type { Signalling } from '../model/decision.ts';
+import { NO_FAILURES } from '../model/failures.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { OwnWrites } from '../snapshot/world.ts';
@@ -214,6 +216,7 @@ test('every request ends with the signal of its reconcile', async () => {
       policy: DEFAULT_POLICY,
       before: rollout,
       after: rollout,
+      failures: NO_FAILURES,
     },
     0,
   );

@@ -189,13 +189,10 @@ describe('what the API server accepts, and does not keep', () => {
 describe('a plan is as it was seen', () => {
   const sharded = (scene: Scene, names: readonly string[]): Dialect<TablePlan> => ({
     ...tableDialect,
-    statusRecord: {
-      hasConditions: true,
-      shards: {
-        spread: (_plan, plan) => ({ plan, writes: [] }),
-        holding: () =>
-          names.map((name) => ({ resource: nodes, object: scene.api.read(nodes, name) })),
-      },
+    sharding: {
+      spread: (_plan, { projected: plan }) => ({ plan, writes: [] }),
+      holding: () =>
+        names.map((name) => ({ resource: nodes, object: scene.api.read(nodes, name) })),
     },
   });
 

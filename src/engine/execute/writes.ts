@@ -11,6 +11,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { Instruction } from '../contract/signal.ts';
 import type { World, WorldObject } from '../contract/world.ts';
 import type { Signalling } from '../model/decision.ts';
+import type { FailureReasons } from '../model/failures.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { RefusedWrites } from '../snapshot/refused-writes.ts';
@@ -33,6 +34,8 @@ export interface RecordChange {
   readonly policy: RolloutPolicy;
   readonly before: Rollout;
   readonly after: Rollout;
+  /** The reasons of the targets that this change lets fail. */
+  readonly failures: FailureReasons;
 }
 
 /**
@@ -102,7 +105,7 @@ export async function isCurrent(
   targets: readonly Target[],
 ): Promise<boolean> {
   const { dialect, world, ownWrites } = effects;
-  const holding = dialect.statusRecord?.shards?.holding(plan, targets, world) ?? [];
+  const holding = dialect.sharding?.holding(plan, targets, world) ?? [];
   if (holding.length === 0 && ownWrites.isFresh(plan)) return true;
   return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }

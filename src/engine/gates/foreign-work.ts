@@ -5,7 +5,12 @@ export const foreignWork: Gate = {
   name: 'foreign-work',
   evaluate({ stage, target, targets, outside: { foreignWork }, room }) {
     const occupant = targets.occupantOf(target.key);
-    if (typeof occupant === 'object') return wait('ForeignWork', occupant.message, occupant.ends);
+    if (typeof occupant === 'object') {
+      const { message, ends, isUnchosen } = occupant;
+      return isUnchosen === true
+        ? wait('NotChosen', message, ends, { isPassing: true })
+        : wait('ForeignWork', message, ends);
+    }
     if (occupant !== undefined)
       return wait(
         'ForeignWork',

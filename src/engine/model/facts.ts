@@ -187,8 +187,14 @@ export interface LateFacts {
   readonly earlierMs: number | undefined;
 }
 
-/** Something that keeps a target from starting. `ends` is a clause that says when the target may start. */
-export type Obstacle = Readonly<Record<'message' | 'ends', string>>;
+/** Something that keeps a target from starting. */
+export interface Obstacle {
+  readonly message: string;
+  /** A clause that says when the target may start. */
+  readonly ends: string;
+  /** True if another controller has not chosen the target yet. Such a wait is usual, so nobody is told of it. */
+  readonly isUnchosen?: true;
+}
 
 /**
  * Says under which policies a target needs a claim on its Node. `always`: under any policy · `with-limit`: only if the

@@ -72,6 +72,9 @@ export const REASONS = {
     'the UpgradePolicy of the plan is invalid, or it wants Jobs in a namespace that the controller does not allow',
   Paused: 'the plan or its policy is paused',
   WaveSettles: 'an earlier wave is done, and its settle time is not over',
+  WavesSplit:
+    'the waves of the policy select some nodes of the plan, but another controller chooses which of them comes next',
+  NotChosen: 'another controller chooses which node comes next, and has not chosen this one yet',
   WaveNeedsApproval:
     'the policy wants a person to approve the next wave, and nobody has approved it yet',
   DomainFull:
@@ -272,6 +275,8 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   },
   Paused: { act: 'run `refit resume`, or set `paused: false` in the policy' },
   WaveSettles: { ends: 'the settle time of the wave is over' },
+  WavesSplit: { act: 'change the waves of the policy, or do what the message says' },
+  NotChosen: { ends: 'the other controller chooses the node' },
   WaveNeedsApproval: {
     act: 'run the `refit approve` command that the message names, if the next wave may start',
   },

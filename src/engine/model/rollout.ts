@@ -59,6 +59,8 @@ export interface Target {
    * time. The leader records an attempt before it does anything else for the target.
    */
   readonly lacksAttempt?: true;
+  /** The reason why the target failed, if the record says it. No message contains the name of the target. */
+  readonly failure?: Reason;
 }
 
 /**
@@ -134,6 +136,12 @@ export interface Stage {
    * although the stage has no controllers. `escape` is a clause that says how people switch this off.
    */
   readonly serverChecks?: { readonly escape: string };
+  /**
+   * Present if another controller chooses which target comes next. The targets are then listed in the order in which it
+   * chose them, and after them those that it has not chosen yet; no order of the policy applies. `advice` is a clause
+   * that says what to do if waves should select some of the targets.
+   */
+  readonly chosenElsewhere?: { readonly advice: string };
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
   /**

@@ -7,7 +7,8 @@ import {
   type UpgradePolicy,
   type UpgradePolicySpec,
 } from '../../api/refit/upgrade-policy.ts';
-import { type PlanRef, policyOfPlan } from './choose-policy.ts';
+import type { PlanRef } from '../contract/plan-objects.ts';
+import { policyOfPlan } from './choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
 const [ONE, OTHER] = DIALECT_NAMES;

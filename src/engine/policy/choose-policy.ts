@@ -9,17 +9,11 @@ import type { JobNamespaces } from '../../kube/job-namespaces.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Dialect } from '../contract/dialect.ts';
+import { type PlanRef, planRefOf, withRulesOfParts } from '../contract/plan-objects.ts';
 import type { World } from '../contract/world.ts';
 import { because } from '../model/reasons.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
-
-/** The fields by which policies select a plan. Plans of cluster-scoped kinds have no namespace. */
-export interface PlanRef {
-  readonly dialect: string;
-  readonly namespace?: string | undefined;
-  readonly name: string;
-}
 
 /** An entry of `spec.plans`. Each member that the entry sets must match the plan. */
 type PlanEntry = NonNullable<UpgradePolicySpec['plans']>[number];
@@ -88,16 +82,16 @@ interface PolicyReader {
  * applies, together with its problems, because it may forbid something that a less specific policy allows.
  */
 export function policyOfPlan<P extends KubeObject>(
-  dialect: Pick<Dialect<P>, 'name' | 'planRules'>,
+  dialect: Pick<Dialect<P>, 'name' | 'planRules' | 'planObjects'>,
   policies: readonly UpgradePolicy[],
   plan: P,
   uncovered: RolloutPolicy = DEFAULT_POLICY,
   { world, jobs }: PolicyReader = {},
 ): RolloutPolicy {
-  const { name, namespace } = plan.metadata;
-  const [first] = coveringPolicies(policies, { dialect: dialect.name, name, namespace });
+  const [first] = coveringPolicies(policies, planRefOf(dialect, plan));
   const policy = first ? readFor(first.policy, jobs) : uncovered;
-  return dialect.planRules?.apply(plan, policy, world) ?? policy;
+  const ruled = dialect.planRules?.apply(plan, policy, world) ?? policy;
+  return world === undefined ? ruled : withRulesOfParts(dialect, plan, ruled, world);
 }
 
 function readFor(policy: UpgradePolicy, jobs: JobNamespaces | undefined): RolloutPolicy {

@@ -52,6 +52,8 @@ function informerOf<T extends KubeObject>(resource: Resource<T>): Informer<T> {
   return informer as unknown as Informer<T>;
 }
 
+const isPlan = ({ metadata }: KubeObject): boolean => metadata.name !== 'no-plan';
+
 beforeEach(() => {
   api = new MemoryApi();
   handlers = [];
@@ -63,7 +65,11 @@ beforeEach(() => {
     jobs: EVERY_CONTROLLER,
     plans: { [ONE]: informerOf(boats) },
     effects: {},
-    isPlan: (_, { metadata }) => metadata.name !== 'no-plan',
+    isPlan: (_, object) => isPlan(object),
+    plansAmong: (dialect, objects) =>
+      objects
+        .filter(isPlan)
+        .map(({ metadata: { namespace, name } }) => ({ dialect, namespace, name })),
   });
 });
 

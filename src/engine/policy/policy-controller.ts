@@ -19,7 +19,8 @@ import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { coveringPolicies, describeEntry, type PlanRef } from './choose-policy.ts';
+import type { PlanRef } from '../contract/plan-objects.ts';
+import { coveringPolicies, describeEntry } from './choose-policy.ts';
 import { missingEffects, type PolicyEffects } from './policy-effects.ts';
 import { readPolicy } from './read-policy.ts';
 import { hasReferences, RESOLVED_REFS, referenceProblems } from './references.ts';
@@ -31,7 +32,10 @@ export interface PolicyParts {
   /** The namespaces in which this process may create Jobs of policies. */
   readonly jobs: JobNamespaces;
   readonly plans: Readonly<Record<string, Informer>>;
+  /** Returns true if the object of the dialect is a plan, or a part of one. */
   isPlan(dialect: string, object: KubeObject): boolean;
+  /** Returns the plans among all objects of the kind of the dialect. */
+  plansAmong(dialect: string, objects: readonly KubeObject[]): readonly PlanRef[];
   /** Which fields of a policy have an effect on plans, by the name of the dialect. */
   readonly effects: Readonly<Record<string, PolicyEffects>>;
   /** The namespace of the Secrets to which policies refer; undefined if this process does not look at them. */
@@ -121,10 +125,7 @@ async function referencesOf(
 
 function plansOf(parts: PolicyParts): PlanRef[] {
   return Object.entries(parts.plans).flatMap(([dialect, informer]) =>
-    informer
-      .list()
-      .filter((object) => parts.isPlan(dialect, object))
-      .map(({ metadata: { namespace, name } }) => ({ dialect, namespace, name })),
+    parts.plansAmong(dialect, informer.list()),
   );
 }
 

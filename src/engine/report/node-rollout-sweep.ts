@@ -7,6 +7,7 @@ import { ifFound } from '../../kube/status-error.ts';
 import { type Clock, DAY_MS } from '../../util/clock.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import { placeOf } from '../contract/node-rollout-place.ts';
+import { plansAmong } from '../contract/plan-objects.ts';
 import { DIALECT_LABEL, patchOf } from './node-rollout-object.ts';
 import { statusOfDeleted } from './node-rollout-status.ts';
 
@@ -39,8 +40,7 @@ export async function sweep({
   const namespace = dialect.nodeRollouts?.namespace ?? dialect.planObjects?.namespace;
   const labelSelector = `${DIALECT_LABEL}=${dialect.name}`;
   const { items } = await client.listAll(nodeRollouts, { namespace, labelSelector });
-  const isPlan = (plan: KubeObject): boolean => dialect.planObjects?.isPlan?.(plan) ?? true;
-  const places = plans().flatMap((plan) => (isPlan(plan) ? (placeOf(dialect, plan) ?? []) : []));
+  const places = plansAmong(dialect, plans()).flatMap((plan) => placeOf(dialect, plan) ?? []);
   const existing = new Set(places.map((place) => keyOf({ metadata: place })));
   const left = items.filter((item) => !existing.has(keyOf(item)));
   const now = clock.now();

@@ -13,6 +13,7 @@ import { type Logger, sparingly } from '../../util/log.ts';
 import { soonest } from '../../util/soonest.ts';
 import { aborted } from '../../util/waits.ts';
 import { type Place, placeOf } from '../contract/node-rollout-place.ts';
+import { plansAmong } from '../contract/plan-objects.ts';
 import type { PlanReading } from '../explain/plan-reading.ts';
 import { settledAfter } from '../explain/remarkable-waits.ts';
 import type { Source } from '../model/rollout.ts';
@@ -71,6 +72,18 @@ interface Entry {
   readAt: number;
   writtenAt: number;
   writing?: Promise<void> | undefined;
+}
+
+/** Returns true if another object represents the plan with this NodeRollout. */
+function isShownElsewhere(
+  { dialect, plans }: NodeRolloutParts,
+  { namespace, name }: Place,
+): boolean {
+  if (dialect.planObjects?.representing === undefined) return false;
+  return plansAmong(dialect, plans()).some((plan) => {
+    const place = placeOf(dialect, plan);
+    return place?.namespace === namespace && place.name === name;
+  });
 }
 
 /** Without the kind or the right, nobody wants NodeRollouts. A quota or an admission rule may be a surprise. */
@@ -136,7 +149,7 @@ export function nodeRolloutWriter(parts: NodeRolloutParts): NodeRolloutWriter {
       entries.delete(key);
       if (isRefused()) return;
       sweepWhenDue();
-      if (entry === undefined) return;
+      if (entry === undefined || isShownElsewhere(parts, entry.place)) return;
       entry.isDeleted = true;
       void inBackground(async () => {
         await entry.writing;

@@ -48,10 +48,17 @@ export function awaitedRetries(
   const { rollout } = snapshot;
   const { controls } = snapshot.plan;
   const { canRetry, leavesLate } = snapshot.abilities;
-  // The reason of a rollout with one target is the reason of this target.
-  if (leavesLate && rollout.reason?.code === 'DeadlineExceeded') return [];
   const isOpen = rollout.phase === 'running' && controls.abort === undefined;
-  return retry !== undefined && canRetry && isOpen ? awaited(snapshot)(retry) : [];
+  const all = retry !== undefined && canRetry && isOpen ? awaited(snapshot)(retry) : [];
+  return leavesLate ? all.filter(({ target }) => !isLate(rollout, target)) : all;
+}
+
+/**
+ * Returns true if the target missed the deadline of the whole target. The reason of a rollout with one target is the
+ * reason of this target.
+ */
+function isLate({ reason }: Rollout, { failure = reason }: Target): boolean {
+  return failure?.code === 'DeadlineExceeded';
 }
 
 /** The list is made once for each snapshot, because every candidate of a decision asks for it. */

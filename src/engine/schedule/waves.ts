@@ -46,7 +46,8 @@ interface Candidate {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-function divide({ targets, failedHoldSlots }: Stage, rules: Rules, snapshot: Snapshot): Waves {
+function divide(stage: Stage, rules: Rules, snapshot: Snapshot): Waves {
+  const { targets, failedHoldSlots } = stage;
   const { uid } = snapshot.rollout.source;
   const all = targets.map((target) => ({ target, labels: labelsOf(snapshot, target) }));
   let left = all.filter((each) => !isOfControlPlane(each));
@@ -58,7 +59,11 @@ function divide({ targets, failedHoldSlots }: Stage, rules: Rules, snapshot: Sna
     members.push(wave.map(({ target }) => target));
   };
   for (const rule of rules) {
-    const isMember = membership(rule, left, { total, uid });
+    const isMember = membership(rule, left, {
+      total,
+      uid,
+      isChosen: stage.chosenElsewhere !== undefined,
+    });
     const others: Candidate[] = [];
     const wave: Candidate[] = [];
     for (const each of left) (isMember(each) ? wave : others).push(each);
@@ -79,12 +84,17 @@ function budgetIn(rule: WaveRule | undefined, size: number): number | undefined 
 /**
  * Returns a function that says which of the targets that are left the rule selects. A rule without `selector`, `count` and
  * `percent` selects all of them. For `count` and `percent`, a hash of the uid of the plan and the name of the target
- * decides, so that every leader chooses the same members without a record. `percent` selects at least one target.
+ * decides, so that every leader chooses the same members without a record. If another controller chooses the targets, the
+ * first ones of the list are the members instead. `percent` selects at least one target.
  */
 function membership(
   { selector, count, percent }: WaveRule,
   left: readonly Candidate[],
-  { total, uid }: { readonly total: number; readonly uid: string },
+  {
+    total,
+    uid,
+    isChosen,
+  }: { readonly total: number; readonly uid: string; readonly isChosen: boolean },
 ): (candidate: Candidate) => boolean {
   if (selector !== undefined) return ({ labels }) => matchesLabels(selector, labels);
   if (count === undefined && percent === undefined) return () => true;
@@ -92,6 +102,10 @@ function membership(
   const wanted = count ?? share;
   if (wanted >= left.length) return () => true;
   if (wanted <= 0) return () => false;
+  if (isChosen) {
+    const first = new Set(left.slice(0, wanted));
+    return (candidate) => first.has(candidate);
+  }
   const lots = Float64Array.from(left, ({ target }) => lotOf(target, uid)).toSorted();
   const last = lots[wanted - 1] ?? 0;
   return ({ target }) => lotOf(target, uid) <= last;
@@ -116,6 +130,8 @@ export function waveCheck(
 ): (target: Target) => Refusal | undefined {
   const waves = wavesOf(context, stage);
   if (!waves) return () => undefined;
+  const split = splitBySelector(context, stage);
+  if (split !== undefined) return () => split;
   // The verdict for each wave, by index. It is computed once for each wave, because it is the same for all targets of
   // the wave, and because it reads every target of the earlier waves.
   const verdicts = new Map<number, Waiting | undefined>();
@@ -127,6 +143,28 @@ export function waveCheck(
       () => settleOf(context, waves, wave) ?? approvalWait(context, wave),
     );
     return verdict && { ...verdict, gate: 'waves', ofRollout: true };
+  };
+}
+
+/**
+ * Returns why no target starts, if a selector of the waves selects some targets of a stage, but not all of them, although
+ * another controller chooses which target comes next: the chosen target could wait for one that is never chosen.
+ */
+function splitBySelector({ snapshot, policy }: Context, stage: Stage): Refusal | undefined {
+  const { advice } = stage.chosenElsewhere ?? {};
+  if (advice === undefined) return undefined;
+  const labels = stage.targets.map((target) => labelsOf(snapshot, target));
+  const splits = policy.waves?.findIndex(({ selector }) => {
+    if (selector === undefined) return false;
+    const selected = labels.filter((each) => matchesLabels(selector, each)).length;
+    return selected > 0 && selected < labels.length;
+  });
+  if (splits === undefined || splits === -1) return undefined;
+  const message = `wave ${splits + 1} of UpgradePolicy ${policy.name} selects some of these nodes, but not all of them, and another controller chooses which of them comes next`;
+  return {
+    ...wait('WavesSplit', message, `you ${advice}, or the waves of the policy are changed`),
+    gate: 'waves',
+    ofRollout: true,
   };
 }
 

@@ -15,12 +15,13 @@ import {
   readyCondition,
 } from '../../kube/resources.ts';
 import { virtualBy } from '../../kube/virtual-nodes.ts';
-import { claimOf, claimOn } from '../../signal/at-work.ts';
+import { claimOn } from '../../signal/at-work.ts';
 import { holdOn, longestHold } from '../../signal/holds.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect } from '../contract/dialect.ts';
+import { claimantOf } from '../contract/plan-objects.ts';
 import type { World, WorldObject } from '../contract/world.ts';
 import { ABSENT } from '../gates/types.ts';
 import { type Asked, answered, type FailedRequest, NEVER, UNASKED } from '../model/asked.ts';
@@ -186,8 +187,8 @@ export function gatherOrphaned(given: Scene, now: number): Snapshot {
       controls: NO_CONTROLS,
       edits: undefined,
       joined,
-      claim: dialect.nodeSharing?.claims && claimOf(dialect.name, plan),
-      markOwner: claimOf(dialect.name, plan),
+      claim: dialect.nodeSharing?.claims && claimantOf(dialect, plan),
+      markOwner: claimantOf(dialect, plan),
       awaits: dialect.nodeSharing?.awaits?.(plan, world),
       decisions: known.decisions ?? NEVER,
       preconditions: known.preconditions ?? (asksFirst ? UNASKED : NEVER),

@@ -2,7 +2,7 @@
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { PLAN_NAME, type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import type { StatusSharding } from '../../../src/engine/contract/features.ts';
+import type { RecordSharding } from '../../../src/engine/contract/features.ts';
 import { ABORT_ANNOTATION } from '../../../src/engine/model/controls.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
@@ -33,7 +33,7 @@ export interface RunOptions extends Wanted {
   readonly tape: Tape;
   readonly seed: number;
   /** The status sharding; the default of the product if undefined. With that default a small plan needs no shards. */
-  readonly shards?: StatusSharding<Plan>;
+  readonly shards?: RecordSharding<Plan>;
   /** The quality of the payload; good if undefined. */
   readonly payload?: Quality;
   /** The only nodes on which the payload has the quality `payload`; all nodes if undefined. */
@@ -189,9 +189,7 @@ class Run implements Lab {
       concurrent: allowed,
       hasBundles: this.#options.hasBundles === true,
     });
-    const dialect = shards
-      ? { ...autopilot, statusRecord: { hasConditions: false, shards } }
-      : autopilot;
+    const dialect = shards ? { ...autopilot, sharding: shards } : autopilot;
     let terms = 0;
     const isReady = (address: string): boolean =>
       hosts.some((each) => each.address === address && each.host.state.service?.life === 'up');

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
 import { shardsOfSizes } from '../../../src/dialects/autopilot/plan/status-shards/spread.ts';
-import type { StatusSharding } from '../../../src/engine/contract/features.ts';
+import type { RecordSharding } from '../../../src/engine/contract/features.ts';
 import type { Instruction } from '../../../src/engine/contract/signal.ts';
 import type { Call, Caller } from '../../../src/kube/client.ts';
 import { WHOLE } from '../../support/whole.ts';
@@ -86,7 +86,7 @@ function hasty(instruction: Instruction): Instruction {
 
 test('status shards that call more done than is are found out', async () => {
   const shards = shardsOfSizes({ plan: 1, shard: 3, failures: 1 });
-  const spread: StatusSharding<Plan>['spread'] = (...asked) => {
+  const spread: RecordSharding<Plan>['spread'] = (...asked) => {
     const { writes, ...rest } = shards.spread(...asked);
     return { ...rest, writes: writes.map(hasty) };
   };

@@ -3,7 +3,7 @@ import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { TARGET_STATES } from '../../../src/dialects/autopilot/plan/states.ts';
 import { withLists } from '../../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
-import type { StatusSharding } from '../../../src/engine/contract/features.ts';
+import type { RecordSharding } from '../../../src/engine/contract/features.ts';
 import { configureShards, type NamedShardConfiguration } from './configurations.ts';
 import {
   type Objects,
@@ -27,7 +27,12 @@ const takesBack = withShards({
     const told = SMALL_SHARDS.spread(plan, record, world, now);
     return {
       ...told,
-      writes: SMALL_SHARDS.spread(plan, withNobodyInFlight(record), world, now).writes,
+      writes: SMALL_SHARDS.spread(
+        plan,
+        { ...record, projected: withNobodyInFlight(record.projected) },
+        world,
+        now,
+      ).writes,
     };
   },
 });
@@ -67,7 +72,7 @@ const ahead: ShardLeader = async (view) => {
 
 const withoutLimit = shardLeaderWith({
   ...autopilot,
-  statusRecord: { hasConditions: false, shards: SMALL_SHARDS },
+  sharding: SMALL_SHARDS,
   resolve: (...given) => {
     const rollout = autopilot.resolve(...given);
     return {
@@ -80,7 +85,7 @@ const withoutLimit = shardLeaderWith({
 /** Treats a signalled node as done. */
 const tooEarly = shardLeaderWith({
   ...autopilot,
-  statusRecord: { hasConditions: false, shards: SMALL_SHARDS },
+  sharding: SMALL_SHARDS,
   signal: {
     ...autopilot.signal,
     read: (...given) => {
@@ -90,9 +95,8 @@ const tooEarly = shardLeaderWith({
   },
 });
 
-function withShards(changed: Partial<StatusSharding<Plan>>): ShardLeader {
-  const shards = { ...SMALL_SHARDS, ...changed };
-  return shardLeaderWith({ ...autopilot, statusRecord: { hasConditions: false, shards } });
+function withShards(changed: Partial<RecordSharding<Plan>>): ShardLeader {
+  return shardLeaderWith({ ...autopilot, sharding: { ...SMALL_SHARDS, ...changed } });
 }
 
 const oneByOne = configureShards('w1 w2', 1, 0);

@@ -76,7 +76,7 @@ export function shardLeaderWith(dialect: Dialect<Plan>): ShardLeader {
 
 export const realShardLeader = shardLeaderWith({
   ...autopilot,
-  statusRecord: { hasConditions: false, shards: SMALL_SHARDS },
+  sharding: SMALL_SHARDS,
 });
 
 /**

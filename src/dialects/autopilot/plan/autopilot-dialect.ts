@@ -36,7 +36,8 @@ import { leftOut, meantBy } from './target-names.ts';
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
-  statusRecord: { hasConditions: false, shards },
+  statusRecord: { hasConditions: false },
+  sharding: shards,
   reruns: { recordOf, withoutRecord, askedOf },
   rollBack: { planBack: planBackOf },
   watched: [

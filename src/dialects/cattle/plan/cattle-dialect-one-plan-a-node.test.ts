@@ -1,4 +1,5 @@
 /** Proves that one Plan at a time works on a node, and that nodes with similar names each get a Job. */
+
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { afterRecord } from '../../../../test/support/builders/cattle-records.ts';
@@ -10,6 +11,7 @@ import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { CORDON_ANNOTATION } from '../../../drain/cordon-marks.ts';
 import { claimsFor, claimsLeft } from '../../../engine/execute/claim-writes.ts';
+import { NO_FAILURES } from '../../../engine/model/failures.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
 import {
@@ -73,7 +75,7 @@ function pass(
   const { record: after = before.rollout } = decide(before, policy, T0);
   const claims = claimsFor(
     { dialect, world: worldOf(all) },
-    { plan, policy, before: before.rollout, after },
+    { plan, policy, before: before.rollout, after, failures: NO_FAILURES },
   );
   const claimed = new Map(claims.map(({ target, instruction }) => [target.name, instruction]));
   const marked = all.map((each): Node => {

@@ -5,6 +5,7 @@
 import { assert, constantFrom, integer, array as listOf, property, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildPlan, buildUpdate, listed } from '../../../../../test/support/builders/plans.ts';
+import { spreadBy } from '../../../../../test/support/builders/whole-records.ts';
 import { buildWorldOf } from '../../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../../../test/support/clock/times.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../../../api/autopilot/plan.ts';
@@ -49,7 +50,7 @@ function worldAfter(before: World, result: ShardedRecord<Plan>): World {
 const begun = (
   workers: readonly TargetStatus[],
 ): { plan: Plan; world: World; result: ShardedRecord<Plan> } => {
-  const result = small.spread(buildPlan(), recordOf(workers), NOTHING, T0);
+  const result = spreadBy(small, buildPlan(), recordOf(workers), NOTHING, T0);
   return { plan: result.plan, world: worldAfter(NOTHING, result), result };
 };
 
@@ -58,7 +59,7 @@ const FOUR = [entry('w1', 'SignalSent', 5), entry('w2'), entry('w3'), entry('w4'
 describe('the first record', () => {
   test('as many targets as a plan holds: the record is the plan, word for word', () => {
     const record = recordOf(FOUR.slice(0, 3));
-    expect(small.spread(buildPlan(), record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
+    expect(spreadBy(small, buildPlan(), record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
   });
 
   test('a plan with more targets than fit lists only nodes in progress and names its status shards', () => {
@@ -74,7 +75,7 @@ describe('the first record', () => {
     const record = recordOf(
       Array.from({ length: 2_000 }, (_, index) => entry(String(index).padStart(253, 'w'))),
     );
-    const { plan, writes } = shards.spread(buildPlan(), record, NOTHING, T0);
+    const { plan, writes } = spreadBy(shards, buildPlan(), record, NOTHING, T0);
     expect(writes).toHaveLength(10);
     expect(listsOf(plan)[1]?.entries).toEqual([]);
   });
@@ -95,7 +96,7 @@ describe('the first record', () => {
       const noted = { ...plan, metadata: { ...plan.metadata, annotations: { note } } };
       const recorded = recordOf(names.map((name) => entry(name, state)));
       const record = { ...recorded, spec: noted.spec, metadata: noted.metadata };
-      const { plan: short, writes } = shards.spread(noted, record, NOTHING, T0);
+      const { plan: short, writes } = spreadBy(shards, noted, record, NOTHING, T0);
       expect(Buffer.byteLength(JSON.stringify(short))).toBeLessThan(1.5 * 2 ** 20 - 50_000);
       expect(listsOf(short)[1]?.entries.length).toBeGreaterThan(100);
       expect(writes.length).toBe(25);
@@ -123,7 +124,8 @@ describe('the first record', () => {
       begun(FOUR),
       begun([...FOUR.slice(0, 3), entry('w5')]),
       {
-        result: small.spread(
+        result: spreadBy(
+          small,
           { ...buildPlan(), metadata: { ...buildPlan().metadata, resourceVersion: '2' } },
           recordOf(FOUR),
           NOTHING,
@@ -137,7 +139,7 @@ describe('the first record', () => {
 
   test('each list has status shards of its own', () => {
     const bundles = { airgapupdate: { workers: [entry('w1'), entry('w2'), entry('w3')] } };
-    const result = small.spread(buildPlan(), recordOf(FOUR.slice(0, 1), bundles), NOTHING, T0);
+    const result = spreadBy(small, buildPlan(), recordOf(FOUR.slice(0, 1), bundles), NOTHING, T0);
     expect(written(result).map(({ list, pending }) => [list, pending])).toEqual([
       ['k0supdate.workers', ['w1']],
       ['airgapupdate.workers', ['w1', 'w2']],
@@ -152,7 +154,7 @@ describe('a later record', () => {
     workers: readonly TargetStatus[],
     more: Partial<CommandStatus> = {},
     now = T0,
-  ): ShardedRecord<Plan> => small.spread(plan, recordOf(workers, more), world, now);
+  ): ShardedRecord<Plan> => spreadBy(small, plan, recordOf(workers, more), world, now);
 
   test('when a target completes, Refit writes only the status shard of this target', () => {
     const result = next([
@@ -177,9 +179,9 @@ describe('a later record', () => {
   test('takes nothing back of what a status shard says of the end of a target that was seen in flight', () => {
     const ended = next([entry('w1', 'SignalApplyFailed', 9), ...FOUR.slice(1)]);
     const after = worldAfter(world, ended);
-    expect(small.spread(plan, recordOf(FOUR), after, T0).writes).toEqual([]);
+    expect(spreadBy(small, plan, recordOf(FOUR), after, T0).writes).toEqual([]);
     // A retry records a failed target as pending first, and as intended later.
-    const again = small.spread(ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
+    const again = spreadBy(small, ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
     expect(written(again).map(({ pending, settled }) => [pending, settled])).toEqual([
       [['w1', 'w2'], []],
     ]);
@@ -212,7 +214,8 @@ describe('a later record', () => {
       entry(name, 'SignalApplyFailed'),
     );
     const many = begun(failed);
-    const again = small.spread(
+    const again = spreadBy(
+      small,
       many.plan,
       recordOf([...failed.slice(0, 5), entry('w6')]),
       many.world,
@@ -231,7 +234,7 @@ describe('a later record', () => {
   ])('counts for people are due where %s', (_name, progress, now, due) => {
     const annotations = { 'upgrade.refit.dev/progress': JSON.stringify(progress), other: 'stays' };
     const annotated = { ...plan, metadata: { ...plan.metadata, annotations } };
-    const { counted } = small.spread(annotated, recordOf(FOUR), world, now);
+    const { counted } = spreadBy(small, annotated, recordOf(FOUR), world, now);
     expect(counted !== undefined).toBe(due);
     if (!counted) return;
     const { 'upgrade.refit.dev/progress': text = '', ...others } =
@@ -255,14 +258,15 @@ describe('a later record', () => {
       ...record,
       status: { state: 'Completed', commands: record.status?.commands ?? [] },
     };
-    expect(small.spread(annotated, end, world, T0).counted).toBeDefined();
+    expect(spreadBy(small, annotated, end, world, T0).counted).toBeDefined();
   });
 });
 
 describe('reading', () => {
   test('what the plan lists counts, whatever its status shard says: a status shard is written first', () => {
     const { plan, world } = begun(FOUR);
-    const ahead = small.spread(
+    const ahead = spreadBy(
+      small,
       plan,
       recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))),
       world,
@@ -299,7 +303,7 @@ describe('reading', () => {
 
   test('a description that was overwritten leaves the record unread, as the counts tell', () => {
     const { plan, world } = begun(FOUR);
-    const { counted } = small.spread(plan, recordOf(FOUR), world, T0);
+    const { counted } = spreadBy(small, plan, recordOf(FOUR), world, T0);
     const lost = { ...recordOf([]), metadata: counted?.metadata ?? plan.metadata };
     expect(mergeShards(lost, world).unread?.code).toBe('RecordUnread');
     expect(
@@ -343,7 +347,8 @@ describe('reading', () => {
     expect(
       small.holding(plan, [target], world).map(({ object }) => object.metadata.name.at(-1)),
     ).toEqual(['1']);
-    const done = small.spread(
+    const done = spreadBy(
+      small,
       plan,
       recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))),
       world,
@@ -376,7 +381,7 @@ test('whatever is recorded one after the other is read back as it was recorded l
       let world = NOTHING;
       for (const states of all) {
         const workers = states.map(([state, at], index) => entry(`w${index}`, state, at));
-        const result = small.spread(plan, recordOf(workers), world, T0);
+        const result = spreadBy(small, plan, recordOf(workers), world, T0);
         world = worldAfter(world, result);
         plan = result.plan;
         const seen = mergeShards(plan, world).plan;
@@ -390,7 +395,7 @@ test('whatever is recorded one after the other is read back as it was recorded l
 describe('a run other than the first', () => {
   const RUN = { run: 2, generation: 3 };
   const record = withRecordedSpec(recordOf(FOUR, { description: 'w9 failed' }), RUN);
-  const result = small.spread(buildPlan(), record, NOTHING, T0);
+  const result = spreadBy(small, buildPlan(), record, NOTHING, T0);
   const world = worldAfter(NOTHING, result);
 
   test('its number and its reason are read from the record with status shards', () => {
@@ -399,7 +404,7 @@ describe('a run other than the first', () => {
   });
 
   test('its counts name it, so a record that lost its description is not taken for a small one', () => {
-    const next = small.spread(result.plan, record, world, T0 + 60_000);
+    const next = spreadBy(small, result.plan, record, world, T0 + 60_000);
     const annotations = next.counted?.metadata.annotations ?? {};
     expect(JSON.parse(annotations[PROGRESS_ANNOTATION] ?? '')).toMatchObject({ run: 2, total: 4 });
     const lost = recordOf([]);

@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto';
 import { type Plan, plans, type TargetStatus } from '../../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
-import type { StatusSharding } from '../../../../engine/contract/features.ts';
+import type { RecordSharding } from '../../../../engine/contract/features.ts';
 import type { Instruction } from '../../../../engine/contract/signal.ts';
 import type { World, WorldObject } from '../../../../engine/contract/world.ts';
 import type { RecordedState, Target } from '../../../../engine/model/rollout.ts';
@@ -37,9 +37,9 @@ export interface Sizes {
  */
 export const shards = shardsOfSizes({ plan: PLAN_HOLDS, shard: 200, failures: 1_000 });
 
-export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
+export function shardsOfSizes(sizes: Sizes): RecordSharding<Plan> {
   return {
-    spread(plan, record, world, now) {
+    spread(plan, { projected: record }, world, now) {
       const lists = listsOf(record);
       const counts = countsOf(lists);
       const known = shardRecords.shardReferenceOf(plan);

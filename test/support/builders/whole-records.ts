@@ -1,0 +1,24 @@
+/** Builds what a turn records, for dialects that read only the projected plan. */
+import type {
+  RecordSharding,
+  ShardedRecord,
+  WholeRecord,
+} from '../../../src/engine/contract/features.ts';
+import type { World } from '../../../src/engine/contract/world.ts';
+import { NO_FAILURES } from '../../../src/engine/model/failures.ts';
+import type { KubeObject } from '../../../src/kube/resources.ts';
+import { buildRollout } from './rollouts.ts';
+
+export function wholeRecordOf<P extends KubeObject>(projected: P): WholeRecord<P> {
+  return { projected, rollout: buildRollout([]), failures: NO_FAILURES };
+}
+
+export function spreadBy<P extends KubeObject>(
+  sharding: RecordSharding<P>,
+  plan: P,
+  projected: P,
+  world: World,
+  now: number,
+): ShardedRecord<P> {
+  return sharding.spread(plan, wholeRecordOf(projected), world, now);
+}
