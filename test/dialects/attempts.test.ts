@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { capi } from '../../src/dialects/capi/plan/capi-dialect.ts';
-import { UPDATE_ANNOTATION } from '../../src/dialects/capi/plan/rollout.ts';
+import { UPDATE_ANNOTATION } from '../../src/dialects/capi/plan/machine-update.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import { kubeadmDialect } from '../../src/dialects/kubeadm/plan/kubeadm-dialect.ts';

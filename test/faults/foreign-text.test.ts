@@ -7,7 +7,7 @@ import {
 } from '../../src/dialects/autopilot/plan/status-shards/merge.ts';
 import { applyPatch } from '../../src/dialects/capi/hooks/updaters/hook-patch.ts';
 import { recordOn, STEPS_ANNOTATION } from '../../src/dialects/capi/hooks/updaters/step-record.ts';
-import { UPDATE_ANNOTATION, updateOn } from '../../src/dialects/capi/plan/rollout.ts';
+import { UPDATE_ANNOTATION, updateOn } from '../../src/dialects/capi/plan/machine-update.ts';
 import { etcdAnswer } from '../../src/dialects/kubeadm/host/etcd.ts';
 import { reportOn } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
 import { readRecord, requestOf } from '../../src/dialects/kubeadm/plan/plan-object.ts';

@@ -3,7 +3,7 @@ import { NODE_ANNOTATIONS } from '../../src/api/capi/machine.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { capi } from '../../src/dialects/capi/plan/capi-dialect.ts';
-import { withRequest } from '../../src/dialects/capi/plan/rollout.ts';
+import { withRequest } from '../../src/dialects/capi/plan/machine-update.ts';
 import { namespaces, nodes } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { controllerOf } from './controller.ts';

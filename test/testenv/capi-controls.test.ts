@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
-import { updateOn } from '../../src/dialects/capi/plan/rollout.ts';
+import { updateOn } from '../../src/dialects/capi/plan/machine-update.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import {

@@ -14,7 +14,7 @@ import { prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
 import { REFIT } from '../../sandbox/refit.ts';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import { recordOf, updateOn, withRequest } from '../../src/dialects/capi/plan/rollout.ts';
+import { recordOf, updateOn, withRequest } from '../../src/dialects/capi/plan/machine-update.ts';
 import { configMaps, kubeletVersionOf, nodes } from '../../src/kube/resources.ts';
 import { agentOf, procedureOf } from '../../src/signal/agent-presence.ts';
 import { decodeReport, decodeSignal } from '../../src/signal/annotations.ts';

@@ -10,7 +10,7 @@ import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
-import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { withRequest } from '../../dialects/capi/plan/machine-update.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { latestHash } from '../../dialects/cattle/plan/latest.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';

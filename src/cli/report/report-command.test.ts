@@ -8,7 +8,7 @@ import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { plans } from '../../api/autopilot/plan.ts';
 import { nodeRollouts } from '../../api/kinds.ts';
-import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { withRequest } from '../../dialects/capi/plan/machine-update.ts';
 import { MODULES } from '../../dialects/modules.ts';
 import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';

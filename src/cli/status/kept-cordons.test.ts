@@ -14,7 +14,7 @@ import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { statusShards } from '../../api/refit/status-shard.ts';
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
-import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { withRequest } from '../../dialects/capi/plan/machine-update.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { kubeadmView } from '../../dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';

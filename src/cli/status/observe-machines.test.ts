@@ -6,7 +6,7 @@ import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts'
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
-import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { withRequest } from '../../dialects/capi/plan/machine-update.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import type { ShownStatus } from './json-form.ts';
 import { observe } from './observe.ts';

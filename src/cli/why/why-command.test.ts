@@ -15,7 +15,7 @@ import {
 import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { withRequest } from '../../dialects/capi/plan/machine-update.ts';
 import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Wait } from '../../engine/model/decision.ts';

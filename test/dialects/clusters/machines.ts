@@ -3,7 +3,7 @@
  * the MachineDeployment allows it.
  */
 import { capiModule } from '../../../src/dialects/capi/module.ts';
-import { updateOn } from '../../../src/dialects/capi/plan/rollout.ts';
+import { updateOn } from '../../../src/dialects/capi/plan/machine-update.ts';
 import { type Node, namespaces, nodes } from '../../../src/kube/resources.ts';
 import { FROM } from '../../scenes/k0s.ts';
 import { createMachineNode, extension, requestUpdate } from '../../scenes/machine-scenes.ts';

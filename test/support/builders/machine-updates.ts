@@ -1,5 +1,6 @@
 /** The request for an update that Cluster API writes on a Node, for tests. */
-import type { MachineUpdate } from '../../../src/dialects/capi/plan/rollout.ts';
+import type { MachineOwners } from '../../../src/dialects/capi/plan/machine-owners.ts';
+import type { MachineUpdate } from '../../../src/dialects/capi/plan/machine-update.ts';
 import { later } from '../clock/times.ts';
 
 export function buildMachineUpdate(): MachineUpdate {
@@ -13,3 +14,9 @@ export function buildMachineUpdate(): MachineUpdate {
     url: 'https://example.com',
   };
 }
+
+/** Each Machine is a plan of its own. */
+export const OWN_PLANS: MachineOwners = {
+  of: async () => await Promise.resolve(undefined),
+  nodesOf: async () => await Promise.resolve([]),
+};

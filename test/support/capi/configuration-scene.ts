@@ -1,4 +1,5 @@
 /** A Machine, its Node and an UpdaterSet in memory, for tests of changes to the configuration of a node. */
+
 import { fitting } from '../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../sandbox/cluster/machines.ts';
 import type { CanUpdateResponse, UpdateMachineResponse } from '../../../src/api/capi/hooks.ts';
@@ -22,6 +23,7 @@ import {
 } from '../../../src/signal/node-configuration.ts';
 import type { Json } from '../../../src/util/json.ts';
 import { silentLogger } from '../../../src/util/log.ts';
+import { OWN_PLANS } from '../builders/machine-updates.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildUpdaterSet } from '../builders/updater-sets.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
@@ -83,6 +85,7 @@ export class ConfigurationScene {
       source: { url: 'https://example.com' },
       readText: async () => await Promise.reject(new Error('nothing to read')),
       replaceStuck: async () => await Promise.resolve(''),
+      owners: OWN_PLANS,
       tell: async () => await Promise.resolve(),
       rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
     };

@@ -1,5 +1,5 @@
 /** The answers to a call that updates a Machine. */
-import { UPDATE_ANNOTATION } from '../../../src/dialects/capi/plan/rollout.ts';
+import { UPDATE_ANNOTATION } from '../../../src/dialects/capi/plan/machine-update.ts';
 import type { Node } from '../../../src/kube/resources.ts';
 
 export const underWay = (message: string): object => ({

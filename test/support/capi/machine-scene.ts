@@ -10,6 +10,7 @@ import {
   updateInSteps,
 } from '../../../src/dialects/capi/hooks/updaters/update-steps.ts';
 import { capi } from '../../../src/dialects/capi/plan/capi-dialect.ts';
+import type { MachineOwners } from '../../../src/dialects/capi/plan/machine-owners.ts';
 import { machineRules } from '../../../src/dialects/capi/plan/machine-rules.ts';
 import { stuckMachines } from '../../../src/dialects/capi/plan/stuck-machines.ts';
 import { createReconciler } from '../../../src/engine/loop.ts';
@@ -22,6 +23,7 @@ import { type Node, nodes } from '../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { knowledgeOf } from '../builders/knowledge.ts';
+import { OWN_PLANS } from '../builders/machine-updates.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
 import { buildNode } from '../builders/nodes.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';
@@ -45,6 +47,7 @@ export class MachineScene {
   callUpdater: StepParts['callUpdater'] = async () =>
     await Promise.reject(new Error('there is no updater'));
   /** The limit is half an hour without any report. */
+  owners: MachineOwners = OWN_PLANS;
   readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
   readonly rulesOf = machineRules(this.api.client, silentLogger);
   readonly #policies = this.api.view(upgradePolicies);
@@ -157,6 +160,7 @@ export class MachineScene {
       callUpdater: this.callUpdater,
       log: silentLogger,
       replaceStuck: this.#replaceStuck,
+      owners: this.owners,
       tell: async (_asked, { type, reason, message }) => {
         this.told.push(`${type} ${reason}: ${message}`);
         return await Promise.resolve();

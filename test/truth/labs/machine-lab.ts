@@ -1,5 +1,8 @@
 /** Sequences with Machines of Cluster API, whose Nodes w1 and w2 the extension updates in place. */
-import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../../src/dialects/capi/plan/rollout.ts';
+import {
+  RECORD_ANNOTATION,
+  UPDATE_ANNOTATION,
+} from '../../../src/dialects/capi/plan/machine-update.ts';
 import { namespaces, nodes } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { isRecord, parseJson } from '../../../src/util/json.ts';

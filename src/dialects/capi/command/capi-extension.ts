@@ -27,6 +27,7 @@ import { observed, updaterClient } from '../hooks/updaters/updater-client.ts';
 import { capi } from '../plan/capi-dialect.ts';
 import { type CareParts, machineCare } from '../plan/machine-care.ts';
 import { machineEvents } from '../plan/machine-events.ts';
+import { machineOwners, type Rollouts } from '../plan/machine-owners.ts';
 import { machineRules } from '../plan/machine-rules.ts';
 import { stuckMachines } from '../plan/stuck-machines.ts';
 import { fetchText } from '../plan/update-machine.ts';
@@ -37,6 +38,7 @@ import { policyEffects } from '../policy-effects.ts';
 interface ExtensionFlags extends ControllerFlags {
   readonly managementKubeconfig?: string;
   readonly workloadClusters?: string | true;
+  readonly rollouts: Rollouts;
   readonly address: string;
   readonly certDir: string;
   readonly clientCa?: string;
@@ -112,6 +114,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     readText: fetchText,
     callUpdater,
     replaceStuck,
+    owners: machineOwners(management, flags.rollouts),
     rulesOf,
     clock,
     log,

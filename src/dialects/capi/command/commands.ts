@@ -38,6 +38,12 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     'delete the Machine of a worker if its node has reported nothing for this time after the deadline of its update; default: none is deleted',
   ).argParser(common.parseTime),
   new Option(
+    '--rollouts <of>',
+    'owner: all Machines of a MachineDeployment or of a control plane are one plan; machine: each Machine is a plan of its own',
+  )
+    .choices(['owner', 'machine'])
+    .default('machine'),
+  new Option(
     '--management-kubeconfig <file>',
     'kubeconfig of the cluster with the Machines; default: that of the cluster with the Nodes',
   ),

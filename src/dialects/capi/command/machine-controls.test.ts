@@ -9,7 +9,7 @@ import { kubeconfigOf } from '../../../../test/attacks/rig.ts';
 import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import { describeProblem } from '../../../kube/status-error.ts';
 import { systemClock } from '../../../util/clock.ts';
-import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../plan/rollout.ts';
+import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../plan/machine-update.ts';
 import { approve, retryMachine } from './machine-controls.ts';
 
 async function against(answer: (request: IncomingMessage) => { code?: number; body: object }) {

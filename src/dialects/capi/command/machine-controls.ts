@@ -18,7 +18,7 @@ import { printable } from '../../../util/printable.ts';
 import { settleAll } from '../../../util/waits.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { MOST } from '../hooks/updaters/refused-changes.ts';
-import { recordOf, UPDATE_ANNOTATION, updateOn } from '../plan/rollout.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from '../plan/machine-update.ts';
 
 /**
  * Retries the failed update of a Machine. Removes the failed request from the Node, so that the next call of Cluster

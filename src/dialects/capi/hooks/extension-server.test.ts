@@ -1,4 +1,5 @@
 /** Tests the server of the hooks over real TLS connections: both protocols, recorded calls, and every refusal. */
+
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import {
   post,
 } from '../../../../sandbox/cluster/hook-caller.ts';
 import { fitting, schemaProblems } from '../../../../sandbox/cluster/hook-schema.ts';
+import { OWN_PLANS } from '../../../../test/support/builders/machine-updates.ts';
 import { captured } from '../../../../test/support/capi/captured.ts';
 import { buildNodeCluster } from '../../../../test/support/capi/node-cluster.ts';
 import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
@@ -97,6 +99,7 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
       readText: async () => await Promise.resolve(''),
       callUpdater: async () => await Promise.reject(new Error('there is no updater')),
       replaceStuck: async () => await Promise.resolve(''),
+      owners: OWN_PLANS,
       rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
       clock,
       log: silentLogger,

@@ -10,8 +10,12 @@ import { agentOf } from '../../../signal/agent-presence.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { annotationSignal, occupantOf, unnamedCordonOf } from '../../shared/annotation-signal.ts';
 import { endpointsOf, isController } from '../../shared/node-endpoints.ts';
+import { originOf } from '../../shared/signal-owner.ts';
 import { orphanedPlans, signalAtWorkOn } from './capi-orphaned-work.ts';
-import { project, recordOf, resolve, updateOn, withRules } from './rollout.ts';
+import { representing, rolloutUidOf } from './machine-groups.ts';
+import { recordOf, updateOn } from './machine-update.ts';
+import { obstacleOf, withRules, withRulesOfMachines } from './policy-rules.ts';
+import { project, resolve, sharding } from './rollout.ts';
 
 export const capi: Dialect<Node> = {
   name: 'capi',
@@ -20,20 +24,24 @@ export const capi: Dialect<Node> = {
       'the owner of the Machine decides its version; set the version back in the KubeadmControlPlane, K0sControlPlane or MachineDeployment',
   },
   plans: nodes,
-  planObjects: { isPlan: (node) => updateOn(node) !== undefined },
+  planObjects: { isPlan: (node) => updateOn(node) !== undefined, representing, referenceOf },
   watched: [{ resource: nodes, isRelevant }],
   reporting: {
     clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],
   },
-  planRules: { apply: withRules },
+  planRules: { apply: withRules, ofParts: withRulesOfMachines },
+  sharding,
   // The agent of a target that missed its deadline may be gone. Then the update must end, so that Cluster API learns of it.
   ordersRetries: 'unless-late',
-  resolve: (node, _world, now) => resolve(node, now),
+  resolve,
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
   endpoints: endpointsOf,
   foreignWork: { list: controllersAtWork },
-  nodeSharing: { occupantOf },
+  nodeSharing: {
+    occupantOf: (world, target, plan) =>
+      obstacleOf(world, target.name, plan) ?? occupantOf(world, target, plan),
+  },
   drainDelegation: {
     always: true,
     nodeOf: (_stage, { name }, world) => world.get(nodes, name),
@@ -42,7 +50,7 @@ export const capi: Dialect<Node> = {
   },
   versions: { isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version) },
   agents: { of: agentOf },
-  nodeRollouts: { subjectOf: machineOf },
+  nodeRollouts: { subjectOf },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.
   signal: annotationSignal({
@@ -85,15 +93,26 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
     const record = update && recordOf(node, update);
     const isOther =
       update?.role === 'controller' &&
-      update.uid !== rollout.source.uid &&
+      rolloutUidOf(update) !== rollout.source.uid &&
       record?.state === 'intended';
-    const attempt = isOther ? record.since : signalAtWorkOn(node)?.created;
+    const signal = signalAtWorkOn(node);
+    const isOwn = signal !== undefined && originOf(node, signal)?.uid === rollout.source.uid;
+    const sent = isOwn ? undefined : signal?.created;
+    const attempt = isOther ? record.since : sent;
     return attempt === undefined ? [] : [{ name: node.metadata.name, role: 'controller', attempt }];
   });
 }
 
-/** Returns the Machine for which the Node is updated; undefined if there is no request. */
-function machineOf(node: Node): { namespace: string; name: string } | undefined {
-  const { name, namespace } = splitKey(updateOn(node)?.machine ?? '');
-  return namespace === undefined ? undefined : { namespace, name };
+/** Returns the owner of the Machine, or else the Machine for which the Node is updated; undefined if there is no request. */
+function subjectOf(node: Node): { namespace: string; name: string } | undefined {
+  const { machine = '', owner } = updateOn(node) ?? {};
+  const { name, namespace } = splitKey(machine);
+  return namespace === undefined ? undefined : { namespace, name: owner?.name ?? name };
+}
+
+/** A policy selects a plan with several Machines by the name of their owner, and a single Machine by the name of its Node. */
+function referenceOf(node: Node): Pick<Node['metadata'], 'namespace' | 'name' | 'uid'> {
+  const update = updateOn(node);
+  const subject = update?.owner === undefined ? undefined : subjectOf(node);
+  return update && subject ? { ...subject, uid: rolloutUidOf(update) } : node.metadata;
 }

@@ -7,7 +7,7 @@ import { CORDON_ANNOTATION, PENDING_TAINT } from '../../../drain/cordon-marks.ts
 import { annotated, type Node, nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
 import { orphanedPlans } from './capi-orphaned-work.ts';
-import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from './machine-update.ts';
 
 /** Brings a node to this status and cordons it for its request. Then removes the request. */
 async function orphanAt(scene: MachineScene, name: string, status: string): Promise<void> {

@@ -1,17 +1,19 @@
 /** Finds what remains of an update on a Node after somebody removes its request: a signal, a cordon or a taint. */
-import { machines } from '../../../api/capi/machine.ts';
+import { machineDeployments, machines } from '../../../api/capi/machine.ts';
 import { cordonOwner, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { because } from '../../../engine/model/reasons.ts';
-import { isFinal, pendingOwnerOf } from '../../../engine/model/rollout.ts';
+import { isFinal } from '../../../engine/model/rollout.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../../signal/annotations.ts';
 import { isOver } from '../../../signal/at-work.ts';
 import { ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { isController } from '../../shared/node-endpoints.ts';
-import { recordOf, rolloutOf, updateOn } from './rollout.ts';
+import { rolloutUidOf } from './machine-groups.ts';
+import { recordOf, updateOn } from './machine-update.ts';
+import { rolloutOf } from './rollout.ts';
 
 export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] =>
   orphanedAmong(world.list(nodes));
@@ -23,8 +25,9 @@ export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] =>
  */
 const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<Node>[] =>
   all.flatMap((node) => {
-    const uid = orphanOn(node);
-    if (uid === undefined) return [];
+    const orphan = orphanOn(node);
+    if (orphan === undefined) return [];
+    const { uid, kind } = orphan;
     const { planId = '', created = '', command } = signalAtWorkOn(node) ?? {};
     const role = isController(node) ? 'controller' : 'worker';
     const asked = {
@@ -43,30 +46,49 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
       state: 'failed',
       since: created,
     } as const;
-    return [{ plan: node, rollout: rolloutOf(node, update, record) }];
+    const rollout = rolloutOf(node, update, record);
+    return [{ plan: node, rollout: { ...rollout, source: { ...rollout.source, kind } } }];
   }),
 );
 
+/** The plan of a removed request, as the marks on its Node name it. */
+interface Orphan {
+  readonly uid: string;
+  readonly kind: string;
+}
+
 /**
- * Returns the uid of a removed request whose signal, cordon or taint is still on the node; undefined if nothing is
+ * Returns the plan of a removed request whose signal, cordon or taint is still on the node; undefined if nothing is
  * left, or if a later request is in progress.
  */
-export const orphanOn = onceForEach((node: Node): string | undefined => {
+export const orphanOn = onceForEach((node: Node): Orphan | undefined => {
   const update = updateOn(node);
   const record = update && recordOf(node, update);
   const signal = decodeSignal(node.metadata.annotations);
   const isSignalOver = signal === undefined || isOver(signal);
   const hasEnded = record !== undefined && isFinal(record) && isSignalOver;
   if (update && !hasEnded) return undefined;
-  if (signalAtWorkOn(node))
-    return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
-  const { plan, kind } = readOwner(cordonOwner(node) ?? '') ?? {};
-  if (kind === machines.kind) return plan === update?.uid ? undefined : plan;
-  const pending = pendingOwner(node);
-  const own = pendingOwnerOf({ kind: machines.kind, uid: '' });
-  const uid = pending?.startsWith(own) === true ? pending.slice(own.length) : undefined;
-  return uid === update?.uid ? undefined : uid;
+  const { plan, kind = machines.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
+  const known = update && rolloutUidOf(update);
+  if (signalAtWorkOn(node)) {
+    const uid = node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
+    return { uid, kind };
+  }
+  if (plan !== undefined && isOfMachines(kind))
+    return plan === known ? undefined : { uid: plan, kind };
+  const pending = pendingOwner(node) ?? '';
+  const [, tainting = '', uid] = /^([A-Za-z0-9]+)\.(.+)$/.exec(pending) ?? [];
+  return uid === undefined || uid === known || !isOfMachines(tainting)
+    ? undefined
+    : { uid, kind: tainting };
 });
+
+/** Returns true if plans of this kind are those of Machines or of their owners. */
+function isOfMachines(kind: string): boolean {
+  return (
+    kind === machines.kind || kind === machineDeployments.kind || kind.endsWith('ControlPlane')
+  );
+}
 
 /**
  * Returns the signal on which the node still works, even if an earlier request sent it; undefined if there is no such

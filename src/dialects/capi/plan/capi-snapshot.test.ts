@@ -14,7 +14,8 @@ import type { RecordedState } from '../../../engine/model/rollout.ts';
 import { annotated, type Node } from '../../../kube/resources.ts';
 import { agentPolicyFor } from '../../../signal/annotations.ts';
 import { capi } from './capi-dialect.ts';
-import { type MachineUpdate, RECORD_ANNOTATION, resolve, withRequest } from './rollout.ts';
+import { type MachineUpdate, RECORD_ANNOTATION, withRequest } from './machine-update.ts';
+import { resolve } from './rollout.ts';
 
 const LABEL = 'node-role.kubernetes.io/control-plane';
 const agent = { soakMs: 0, etcdSnapshot: { keep: 3 } };
@@ -36,7 +37,7 @@ function controller(name: string, { state = 'intended', cluster = 'a', labels, .
 }
 
 function signalling(node: Node, more: Pick<Signalling, 'agent'>) {
-  const rollout = resolve(node, Date.parse(later(0)));
+  const rollout = resolve(node, buildWorld([], [node]), Date.parse(later(0)));
   const [stage] = rollout.stages;
   const [target] = stage?.targets ?? [];
   if (stage === undefined || target === undefined) throw new Error('the rollout has no target');

@@ -11,7 +11,8 @@ import type { Informer } from '../../../kube/watch/informer.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { STEPS_ANNOTATION } from '../hooks/updaters/step-record.ts';
 import { machineCare, SKIP_LABEL } from './machine-care.ts';
-import { UPDATE_ANNOTATION, updateOn, withRequest, withRules } from './rollout.ts';
+import { UPDATE_ANNOTATION, updateOn, withRequest } from './machine-update.ts';
+import { withRules } from './policy-rules.ts';
 
 const SKIP = 'cluster.x-k8s.io/skip-remediation';
 const OURS = { [SKIP]: 'upgrade.refit.dev' };

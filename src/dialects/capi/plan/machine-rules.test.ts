@@ -9,13 +9,8 @@ import { judgePod, type PodVerdict } from '../../../drain/pods.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { machineRules } from './machine-rules.ts';
-import {
-  type MachineUpdate,
-  UPDATE_ANNOTATION,
-  updateOn,
-  withRequest,
-  withRules,
-} from './rollout.ts';
+import { type MachineUpdate, UPDATE_ANNOTATION, updateOn, withRequest } from './machine-update.ts';
+import { withRules } from './policy-rules.ts';
 
 const ABORT = new AbortController().signal;
 const IN = { namespace: 'default' };

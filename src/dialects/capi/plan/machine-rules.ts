@@ -10,7 +10,7 @@ import { unlessError } from '../../../util/errors.ts';
 import type { Logger } from '../../../util/log.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import type { MachineUpdate } from './rollout.ts';
+import type { MachineUpdate } from './machine-update.ts';
 
 export type RulesOf = (
   machine: Machine,

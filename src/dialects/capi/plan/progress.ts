@@ -7,8 +7,9 @@ import type { Machine } from '../../../api/capi/machine.ts';
 import { isDrained } from '../../../drain/drain-node.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { settle } from '../../../engine/assess/advance.ts';
-import { assess } from '../../../engine/assess/assess.ts';
+import { type Assessment, assess } from '../../../engine/assess/assess.ts';
 import { needsOf } from '../../../engine/assess/needs.ts';
+import { unstartedTargets } from '../../../engine/assess/unstarted.ts';
 import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { explain } from '../../../engine/explain/explain.ts';
 import { answered, UNASKED } from '../../../engine/model/asked.ts';
@@ -17,6 +18,8 @@ import { isUnasked } from '../../../engine/model/reasons.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
 import type { ClusterFacts, EndpointHealth, Snapshot } from '../../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { reasonAbout } from '../../../engine/reasons/about-target.ts';
+import { awaitedRetries } from '../../../engine/schedule/awaited-retries.ts';
 import { gather, type Known } from '../../../engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../../engine/snapshot/world.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -26,6 +29,9 @@ import { listNodes } from '../../../kube/trimmed.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { endpointOf, isController } from '../../shared/node-endpoints.ts';
 import { capi } from './capi-dialect.ts';
+import { groupOf } from './machine-groups.ts';
+import { updateOn } from './machine-update.ts';
+import { withRulesOfMachines } from './policy-rules.ts';
 
 export interface NodeCluster {
   readonly workload: KubeClient;
@@ -73,65 +79,116 @@ export interface Progress {
 
 /** Computes the progress of the update of the Node. It uses no state of this process, so any replica can answer. */
 export async function progressOf(parts: ProgressParts, node: Node): Promise<Progress> {
-  const found = parts.policyFor(node);
-  // A drain that has missed its deadline still counts as running here, because only the leader may
-  // end it.
-  const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
-  const snapshot = await look(parts, node, policy);
-  const { rollout, targets } = snapshot;
-  const { reason } = rollout;
   const { name } = node.metadata;
-  const wait = await waitOf(parts, snapshot, policy);
+  const scene = await sceneOf(parts, node);
+  const snapshot = await look(parts, scene, name);
+  const { policy } = scene;
+  const { rollout, targets } = snapshot;
+  const wait = await waitOf(parts, snapshot, policy, name);
   const idle = parts.whyIdle();
   const next = wait?.reason.message ?? `node ${name} is about to start`;
   const message = idle === undefined ? next : `${next}; ${idle}`;
   const observed = targets.get(name)?.observation.kind;
   const isSent = observed !== 'none';
-  const state = rollout.stages[0]?.targets[0]?.state;
+  const target = rollout.stages[0]?.targets.find((each) => each.name === name);
+  const state = target?.state;
   // The policy tries the update again after a pause. Until then, no work runs on the node.
   const isResting =
-    !isFinal(rollout) && state === 'failed' && observed !== 'sent' && observed !== 'working';
+    isRetried(scene, snapshot, name) &&
+    state === 'failed' &&
+    observed !== 'sent' &&
+    observed !== 'working';
+  const end = endOf(scene, snapshot, name);
+  const isOver = end !== undefined && !isResting;
+  const told = isOver ? end.message : rollout.reason?.message;
   return {
-    isOver: isFinal(rollout),
-    failed: rollout.phase !== 'done',
-    message: [reason?.message, ...(reason === undefined || isResting ? [message] : [])]
+    isOver,
+    failed: end?.failed !== false,
+    message: [told, ...(told === undefined || isResting ? [message] : [])]
       .filter((part) => part !== undefined)
       .join('; '),
     waitsForOthers:
       idle !== undefined ||
       wait?.reason.code === 'DrainBlocked' ||
       isResting ||
-      (!isSent && isGate(wait)),
+      (!isSent && (isGate(wait) || isFinal(rollout))),
     isBegun: !isResting && (isSent || state !== 'pending'),
-    ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
+    ageMs: parts.clock.now() - Date.parse(target?.since ?? ''),
   };
+}
+
+/** Returns how the update of the Machine ended; undefined if it has not ended. */
+function endOf(
+  { plan }: Scene,
+  { rollout }: Snapshot,
+  name: string,
+): { readonly failed: boolean; readonly message: string | undefined } | undefined {
+  const message = rollout.reason?.message;
+  if (updateOn(plan)?.owner === undefined)
+    return isFinal(rollout) ? { failed: rollout.phase !== 'done', message } : undefined;
+  const target = rollout.stages[0]?.targets.find((each) => each.name === name);
+  if (target === undefined || target.state === 'pending' || target.state === 'intended')
+    return undefined;
+  if (target.state === 'done') return { failed: false, message: undefined };
+  const { failure } = target;
+  return { failed: true, message: failure ? reasonAbout(name, failure).message : message };
+}
+
+/** Returns true if the leader tries the failed update again. */
+function isRetried({ plan, policy }: Scene, snapshot: Snapshot, name: string): boolean {
+  if (isFinal(snapshot.rollout)) return false;
+  if (updateOn(plan)?.owner === undefined) return true;
+  return awaitedRetries(snapshot, policy).some(({ target }) => target.name === name);
+}
+
+/** What the progress of one update is computed from. */
+interface Scene {
+  /** The Node that represents the plan. */
+  readonly plan: Node;
+  readonly policy: RolloutPolicy;
+  readonly world: World;
+}
+
+/** Reads the other Nodes if the plan or a gate depends on them. */
+async function sceneOf(parts: ProgressParts, node: Node): Promise<Scene> {
+  const { workload, abort } = parts;
+  const isOfOwner = updateOn(node)?.owner !== undefined;
+  // Without an owner, the other Nodes matter for a controller, or with a limit for unavailable nodes.
+  const matter =
+    isOfOwner || parts.policyFor(node).maxUnavailable !== undefined || isController(node);
+  const all = matter ? (await listNodes(workload, { abort })).items : [node];
+  const known = all.map((each) => (each.metadata.name === node.metadata.name ? node : each));
+  const [first] = groupOf(known, node)?.chosen ?? [];
+  const plan = first?.node ?? node;
+  const world = worldOf(node, known);
+  const found = withRulesOfMachines(plan, parts.policyFor(plan), world);
+  // A drain that has missed its deadline still counts as running here, because only the leader may
+  // end it.
+  return { plan, world, policy: { ...found, drain: { ...found.drain, onDeadline: 'wait' } } };
 }
 
 /** Takes a snapshot of the update. It assumes that all API servers are ready, because only the leader probes them regularly. */
 async function look(
   { workload, clock, abort }: ProgressParts,
-  node: Node,
-  policy: RolloutPolicy,
+  { plan, policy, world }: Scene,
+  name: string,
 ): Promise<Snapshot> {
-  const { name } = node.metadata;
-  // The other Nodes are listed only if a gate depends on them: for a controller, or with a limit for unavailable nodes.
-  const isAlone = policy.maxUnavailable === undefined && !isController(node);
-  const all = isAlone ? [node] : (await listNodes(workload, { abort })).items;
-  const world = worldOf(node, all);
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>
-    gather(capi, node, world, now, { isReadOnly: true, controlPlane: answered([]), ...known });
+    gather(capi, plan, world, now, { isReadOnly: true, controlPlane: answered([]), ...known });
   const snapshot = seeing({ drainPreviews: new Map() });
   const { options } = policy.drain;
   const observation = snapshot.targets.get(name)?.observation;
   const asks = observation?.kind === 'working' && observation.waitsFor === 'drain';
-  if (asks && node.spec?.unschedulable === true) {
+  if (asks && world.get(nodes, name)?.spec?.unschedulable === true) {
     const progress = await drainPreviewer(workload, abort).during(name, options, now);
     const kind = isDrained(progress) ? 'drained' : 'draining';
-    return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
+    const drained = { kind, since: now, ...progress } as const;
+    return seeing({ drainOf: (node) => (node === name ? drained : undefined) });
   }
   const { probes } = needsOf(settle(assess(snapshot, policy, now)));
-  if (!probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
+  const isAsked = probes.some((probe) => probe.kind === 'drain-preview' && probe.node === name);
+  if (!isAsked) return snapshot;
   return seeing({
     drainPreviews: new Map([
       [name, answered(await drainPreviewer(workload, abort).ahead(name, options))],
@@ -140,22 +197,31 @@ async function look(
 }
 
 /** Returns a world that contains only Nodes. `all` are the Nodes that gates depend on. */
-function worldOf(node: Node, all: readonly Node[]): World {
-  const { resourceVersion } = node.metadata;
-  const view = { get: () => node, list: () => all, resourceVersion: () => resourceVersion };
+function worldOf({ metadata: { resourceVersion } }: Node, all: readonly Node[]): World {
+  const byName = new Map(all.map((node) => [node.metadata.name, node]));
+  const view = {
+    get: (name: string) => byName.get(name),
+    list: () => all,
+    resourceVersion: () => resourceVersion,
+  };
   return freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
 }
 
-const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';
+const isGate = (wait?: Pick<Wait, 'gate'>): boolean =>
+  wait !== undefined && wait.gate !== 'intended';
 
 /**
  * Resolves with the reason why the update waits; undefined if it does not wait. Probes the API servers only if no other
  * gate makes the update wait.
  */
-async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
+async function waitOf(
+  parts: ProgressParts,
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  name: string,
+): Promise<Pick<Wait, 'gate' | 'reason'> | undefined> {
   const { workload, askApiServers, clock, abort } = parts;
-  const waitIn = (seen: Snapshot): Wait | undefined =>
-    explain(settle(assess(seen, policy, clock.now()))).waits[0];
+  const waitIn = (seen: Snapshot) => waitOfTarget(settle(assess(seen, policy, clock.now())), name);
   const wait = waitIn(snapshot);
   const withHealth = (controlPlane: ClusterFacts['controlPlane']): Snapshot => ({
     ...snapshot,
@@ -166,4 +232,20 @@ async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutP
   const { items } = await listNodes(workload, { labelSelector: CONTROL_PLANE, abort });
   const health = await askApiServers(items.map(endpointOf), abort);
   return waitIn(withHealth(answered(health)));
+}
+
+/** Returns the wait of the target. Targets with the same wait share one wait in the explanation. */
+function waitOfTarget(
+  assessment: Assessment,
+  name: string,
+): Pick<Wait, 'gate' | 'reason'> | undefined {
+  const { waits } = explain(assessment);
+  const { waiting } = unstartedTargets(assessment);
+  return (
+    waits.find(({ target }) => target === name) ??
+    waiting.find(({ target }) => target.name === name) ??
+    // A wait of the whole plan is found with its first target.
+    waiting.find(({ ofRollout }) => ofRollout === true) ??
+    waits.find(({ target }) => target === undefined)
+  );
 }

@@ -1,200 +1,174 @@
-/** Turns a Node with an update request into a rollout of one target, and writes the record back to the Node. */
-import { z } from 'zod';
+/**
+ * Turns the Nodes with update requests of one group into a rollout, and writes the record back to these Nodes. Each Node
+ * holds the state of its own Machine, and the first Node also holds what is recorded of the whole plan.
+ */
 import { machines } from '../../../api/capi/machine.ts';
-import { labelSelectorSchema } from '../../../api/cattle/workload.ts';
-import type { PodRule } from '../../../drain/pod-rules.ts';
-import { REASONS, type ReasonCode } from '../../../engine/model/reasons.ts';
+import type { RecordSharding, WholeRecord } from '../../../engine/contract/features.ts';
+import type { World, WorldObject } from '../../../engine/contract/world.ts';
 import {
+  isFinal,
   newTarget,
-  RECORDED_STATES,
-  ROLLOUT_PHASES,
+  type Payload,
   type Rollout,
+  type RolloutPhase,
+  type Source,
   type Stage,
+  type Target,
   type TurnTime,
 } from '../../../engine/model/rollout.ts';
-import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { toRecord } from '../../../engine/reasons/recorded.ts';
+import { platformOf } from '../../../engine/snapshot/gather.ts';
+import { annotated, apiVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { groupOf, type MachineGroup, type Requested, rolloutUidOf } from './machine-groups.ts';
 import {
-  annotated,
-  apiVersionOf,
-  type KubeObject,
-  type Node,
-  withoutAnnotations,
-} from '../../../kube/resources.ts';
-import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../../signal/names.ts';
-import { parseJson } from '../../../util/json.ts';
-import { onceForEach } from '../../../util/memo.ts';
+  type MachineUpdate,
+  RECORD_ANNOTATION,
+  recordOf,
+  type UpdateRecord,
+  updateOn,
+} from './machine-update.ts';
 
-/** The annotation with the request, which makes the Node a plan. Remove it to allow the same update again. */
-export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
-export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
+/** The advice for waves whose selectors select some Machines of one owner. */
+const CANARIES = {
+  advice: 'put the Machines that come first into a MachineDeployment of their own',
+} as const;
 
-const podRuleSchema = z.object({
-  pods: z.array(
-    z.object({
-      selector: labelSelectorSchema.exactOptional(),
-      namespaceSelector: labelSelectorSchema.exactOptional(),
-    }),
-  ),
-  action: z.enum(['evict', 'leave', 'wait']),
-  turn: z.int(),
-});
-
-const updateSchema = z.object({
-  /** The uid is unique for each request, so that records and signals of earlier requests are ignored. */
-  uid: z.string().min(1),
-  /** The key of the Machine, `<namespace>/<name>`. */
-  machine: z.string().min(1),
-  /** The version in `spec.version` of the Machine. */
-  version: z.string().min(1),
-  role: z.enum(['controller', 'worker']),
-  requested: z.iso.datetime(),
-  /** The platform of the payload, `<os>-<architecture>`. */
-  platform: z.string().min(1),
-  url: z.string().min(1),
-  sha256: z.string().exactOptional(),
-  /** The procedure for a node of kubeadm. It is absent for k0s. */
-  procedure: z.literal('kubeadmupdate').exactOptional(),
-  /**
-   * The rules from Cluster API's objects: which object pauses the update, and how long a drain may take. A time of 0
-   * means that the policy decides.
-   */
-  rules: z
-    .object({
-      paused: z.string().exactOptional(),
-      drainSeconds: z.int().min(0),
-      podRules: z.array(podRuleSchema).exactOptional(),
-    })
-    .exactOptional(),
-});
-
-const recordSchema = z.object({
-  uid: z.string().min(1),
-  phase: z.enum(ROLLOUT_PHASES),
-  blocked: z.boolean(),
-  reason: z
-    .object({ code: z.enum(Object.keys(REASONS) as ReasonCode[]), message: z.string() })
-    .exactOptional(),
-  state: z.enum(RECORDED_STATES),
-  since: z.iso.datetime(),
-});
-
-export type MachineUpdate = z.infer<typeof updateSchema>;
-export type UpdateRecord = z.infer<typeof recordSchema>;
-
-export const updateOn = onceForEach(
-  (node: KubeObject) =>
-    updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data,
-);
-
-export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
-  const record = recordIn(node);
-  return record?.uid === uid ? record : undefined;
-}
-
-const recordIn = onceForEach(
-  (node: KubeObject) =>
-    recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data,
-);
-
-export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate): T {
-  return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
-}
-
-/** Returns the node without its request, its record, and the requests to download the payload in advance. */
-export function withoutUpdate<T extends KubeObject>(node: T): T {
-  return withoutAnnotations(
-    node,
-    UPDATE_ANNOTATION,
-    RECORD_ANNOTATION,
-    PREFETCH_ANNOTATION,
-    DOWNLOAD_CHECK_ANNOTATION,
-  );
-}
-
-/** The rules for pods with a drain label. Cluster API ignores case and hyphens in its value, so each usual spelling is listed. */
-const LABEL_RULES = [
-  labelled('leave', ['skip', 'Skip', 'SKIP']),
-  labelled('wait', [
-    'wait-completed',
-    'Wait-Completed',
-    'waitcompleted',
-    'waitCompleted',
-    'WaitCompleted',
-  ]),
-];
-
-function labelled(action: PodRule['action'], values: string[]): PodRule {
-  const matchExpressions = [{ key: 'cluster.x-k8s.io/drain', operator: 'In', values }];
-  return { pods: [{ selector: { matchExpressions } }], action, turn: 0 };
-}
-
-/**
- * Returns the policy with the rules of the request. If an UpgradePolicy covers the Node, the drain timeout of the
- * UpgradePolicy replaces the drain timeout of the Machine.
- */
-export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
-  const { paused, drainSeconds = 0, podRules = [] } = updateOn(node)?.rules ?? {};
-  const ofPolicy = policy.drain.options;
-  const drain = {
-    ...policy.drain,
-    options: { ...ofPolicy, podRules: [...LABEL_RULES, ...podRules, ...(ofPolicy.podRules ?? [])] },
-  };
-  const ruled = { ...policy, ...(paused && { heldBy: paused }), drain };
-  if (drainSeconds === 0 || policy.name !== undefined) return ruled;
-  const stepDeadlines = { ...policy.stepDeadlines, drain: drainSeconds * 1000 };
-  return { ...ruled, stepDeadlines, drain: { ...drain, onDeadline: 'proceed' } };
-}
-
-export function resolve(node: Node, now: TurnTime): Rollout {
-  const update = requestOn(node);
+export function resolve(node: Node, world: Pick<World, 'list'>, now: TurnTime): Rollout {
+  const group = groupOf(world.list(nodes), node);
+  if (!group) throw new Error(`node ${node.metadata.name} has no update request`);
+  const [{ update }] = group.chosen;
+  if (update.owner !== undefined) return rolloutOfGroup(group);
   const { name } = node.metadata;
   const { state, since } = newTarget({ key: name, name }, now);
   const fresh = { phase: 'new', blocked: false, state, since } as const;
   return rolloutOf(node, update, recordOf(node, update) ?? fresh);
 }
 
+/** Returns the rollout of a Machine that is a plan of its own. */
 export function rolloutOf(
   node: Node,
   update: MachineUpdate,
   record: Omit<UpdateRecord, 'uid'>,
 ): Rollout {
-  const { uid, machine, requested } = update;
-  const { phase, blocked, reason } = record;
+  const { phase, blocked, reason, state, since } = record;
+  const { name } = node.metadata;
   return {
-    source: {
-      apiVersion: apiVersionOf(machines),
-      kind: machines.kind,
-      name: machine,
-      uid,
-      created: requested,
-    },
-    id: requested,
+    source: sourceOf(update),
+    id: update.requested,
     phase,
     blocked,
     reason,
-    stages: [stageOf(update, node.metadata.name, record)],
+    stages: [{ ...stageOf(update), targets: [{ key: name, name, state, since }] }],
     problems: [],
   };
 }
 
-export function project({ phase, blocked, reason, stages }: Rollout, node: Node): Node {
-  const target = stages[0]?.targets[0];
-  if (!target) throw new Error(`the rollout of node ${node.metadata.name} has no target`);
-  const { uid } = requestOn(node);
-  const { state, since } = target;
-  const known = reason ? { reason: toRecord(reason) } : {};
-  const record: UpdateRecord = { uid, phase, blocked, ...known, state, since };
-  return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
+function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
+  const [first] = chosen;
+  const { update } = first;
+  const targets = [
+    ...chosen.map(targetOf),
+    // Their attempt begins only after Cluster API has chosen them, so any time that never changes will do.
+    ...unchosen.map(({ metadata: { name } }) =>
+      newTarget({ key: name, name }, requestedAt(update)),
+    ),
+  ];
+  const record = recordOf(first.node, update);
+  const recorded = record?.phase ?? phaseElsewhere(chosen);
+  const phase = reopened(recorded, record?.reason?.code, targets);
+  return {
+    source: sourceOf(update),
+    id: rolloutUidOf(update),
+    phase,
+    blocked: phase === recorded && record?.blocked === true,
+    reason: phase === recorded ? record?.reason : undefined,
+    stages: [
+      {
+        ...stageOf(update),
+        id: 'machines',
+        // Cluster API limits how many Machines are updated at once.
+        maxInFlight: targets.length,
+        payloads: payloadsOf(chosen, unchosen),
+        chosenElsewhere: CANARIES,
+        targets,
+      },
+    ],
+    problems: [],
+  };
 }
 
-/** Returns the only stage of the rollout. Each Machine is a rollout of its own, and Cluster API decides how many run at once. */
-function stageOf(
-  update: MachineUpdate,
-  name: string,
-  { state, since }: Omit<UpdateRecord, 'uid'>,
-): Stage {
-  const { version, role, platform, url, sha256, procedure } = update;
+const requestedAt = ({ requested }: MachineUpdate): number => Date.parse(requested);
+
+function targetOf({ node, update }: Requested): Target {
+  const { name } = node.metadata;
+  const record = recordOf(node, update);
+  if (!record) return newTarget({ key: name, name }, requestedAt(update));
+  const { state, since, failure } = record;
+  return { key: name, name, state, since, ...(failure && { failure }) };
+}
+
+/**
+ * Returns the phase that the other Nodes have recorded. It is needed if the Node that represented the plan is gone.
+ */
+function phaseElsewhere(chosen: readonly Requested[]): RolloutPhase {
+  const phases = chosen.flatMap(({ node, update }) => recordOf(node, update)?.phase ?? []);
+  return phases.find((phase) => phase !== 'new') ?? 'new';
+}
+
+/**
+ * Returns `running` for a plan that has ended, if Cluster API has chosen another Machine since, or if somebody has
+ * withdrawn what failed. Otherwise returns the recorded phase. A plan that a person aborted stays aborted.
+ */
+function reopened(
+  phase: RolloutPhase,
+  code: string | undefined,
+  targets: readonly Target[],
+): RolloutPhase {
+  if (!isFinal({ phase }) || code === 'Aborted') return phase;
+  const isOpen = targets.some(({ state }) => state === 'pending' || state === 'intended');
+  const isFailed = targets.some(
+    ({ state }) => state !== 'done' && state !== 'pending' && state !== 'intended',
+  );
+  return isOpen && !isFailed ? 'running' : phase;
+}
+
+/** Returns the payloads by platform. The newest request of a platform counts. */
+function payloadsOf(
+  chosen: MachineGroup['chosen'],
+  unchosen: MachineGroup['unchosen'],
+): Record<string, Payload> {
+  const [{ update: first }] = chosen;
+  // What a Node needs that Cluster API has not chosen yet is known only when it is chosen.
+  const later = unchosen.flatMap((node) => platformOf(node) ?? []);
+  const entries = [
+    ...later.map((platform) => [platform, payloadOf(first)] as const),
+    ...chosen.map(({ update }) => [update.platform, payloadOf(update)] as const),
+  ];
+  return Object.fromEntries(entries);
+}
+
+function payloadOf({ url, sha256 }: MachineUpdate): Payload {
+  return { url, ...(sha256 === undefined ? {} : { sha256 }) };
+}
+
+function sourceOf(update: MachineUpdate): Source {
+  const { machine, requested: created, owner } = update;
+  const uid = rolloutUidOf(update);
+  if (owner === undefined)
+    return { apiVersion: apiVersionOf(machines), kind: machines.kind, name: machine, uid, created };
+  const { apiVersion, kind } = owner;
+  return { apiVersion, kind, name: `${namespaceOf(update)}/${owner.name}`, uid, created };
+}
+
+/** Returns the namespace of the Machine, which is also the namespace of its owner. */
+export function namespaceOf({ machine }: MachineUpdate): string {
+  return splitKey(machine).namespace ?? '';
+}
+
+/** Returns the only stage of the rollout, without its targets. */
+function stageOf(update: MachineUpdate): Omit<Stage, 'targets'> {
+  const { version, role, platform, procedure } = update;
   return {
     id: 'machine',
     command: 0,
@@ -202,14 +176,67 @@ function stageOf(
     maxInFlight: 1,
     version,
     ...(procedure && { procedure }),
-    payloads: { [platform]: { url, ...(sha256 === undefined ? {} : { sha256 }) } },
+    payloads: { [platform]: payloadOf(update) },
     forced: false,
-    targets: [{ key: name, name, state, since }],
   };
 }
 
-function requestOn(node: Node): MachineUpdate {
+export function project(rollout: Rollout, node: Node): Node {
   const update = updateOn(node);
-  if (!update) throw new Error(`node ${node.metadata.name} has no update request`);
-  return update;
+  const target = rollout.stages[0]?.targets.find(({ name }) => name === node.metadata.name);
+  if (!update || !target)
+    throw new Error(`the rollout of node ${node.metadata.name} has no target for it`);
+  const { phase, blocked, reason } = rollout;
+  const known = reason ? { reason: toRecord(reason) } : {};
+  return recorded(node, { ...recordFor(update, target, phase), blocked, ...known });
+}
+
+function recordFor({ uid }: MachineUpdate, target: Target, phase: RolloutPhase): UpdateRecord {
+  const { state, since, failure } = target;
+  const why = failure && state === 'failed' ? { failure: toRecord(failure) } : {};
+  return { uid, phase, blocked: false, state, since, ...why };
+}
+
+function recorded(node: Node, record: UpdateRecord): Node {
+  return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
+}
+
+/** Writes the state of each Machine to its own Node. */
+export const sharding: RecordSharding<Node> = {
+  spread(plan, { projected, rollout, failures }, world) {
+    const group = groupOf(world.list(nodes), plan);
+    if (group === undefined || updateOn(plan)?.owner === undefined)
+      return { plan: projected, writes: [] };
+    const told = withFailures(rollout, failures);
+    const writes = group.chosen.flatMap(({ node, update }) => {
+      const { name } = node.metadata;
+      const target = told.stages[0]?.targets.find((each) => each.name === name);
+      if (target === undefined || name === plan.metadata.name) return [];
+      const wanted = recordFor(update, target, rollout.phase);
+      const known = recordOf(node, update);
+      // Nothing is known about a Machine that waits, and that no turn has recorded yet.
+      if (known === undefined && target.state === 'pending') return [];
+      if (known !== undefined && JSON.stringify(known) === JSON.stringify(wanted)) return [];
+      return [{ kind: 'replace', resource: nodes, object: recorded(node, wanted) } as const];
+    });
+    return { plan: project(told, plan), writes };
+  },
+  holding(plan, targets, world) {
+    return targets.flatMap(({ name }): WorldObject[] => {
+      const object = name === plan.metadata.name ? undefined : world.get(nodes, name);
+      return object ? [{ resource: nodes, object }] : [];
+    });
+  },
+};
+
+/** Returns the rollout in which each target that fails in this turn has its reason. */
+function withFailures(rollout: Rollout, { reasons }: WholeRecord<Node>['failures']): Rollout {
+  const stages = rollout.stages.map((stage) => ({
+    ...stage,
+    targets: stage.targets.map((target): Target => {
+      const failure = target.failure ?? ownMember(reasons, target.name);
+      return target.state === 'failed' && failure ? { ...target, failure } : target;
+    }),
+  }));
+  return { ...rollout, stages };
 }

@@ -16,7 +16,7 @@ import type { Clock } from '../../../util/clock.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
-import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from './machine-update.ts';
 
 /**
  * Deletes the Machine if the conditions for that are met. Resolves with a clause that is appended to the message of the
@@ -61,7 +61,8 @@ export function stuckMachines(
  */
 function isSilent(node: Node): boolean {
   const update = updateOn(node);
-  const reason = update && recordOf(node, update)?.reason;
+  const record = update && recordOf(node, update);
+  const reason = record?.failure ?? record?.reason;
   if (!update || reason?.code !== 'DeadlineExceeded') return false;
   if (mayBePartOf(kubeletVersionOf(node) ?? '', update.version)) return false;
   const { annotations } = node.metadata;

@@ -5,7 +5,7 @@ import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
 import { ABORT_ANNOTATION } from '../../../engine/model/controls.ts';
 import { nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
-import { updateOn } from './rollout.ts';
+import { updateOn } from './machine-update.ts';
 
 const DONE = { status: 'Success', retryAfterSeconds: 0 };
 

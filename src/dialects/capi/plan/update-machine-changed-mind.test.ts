@@ -8,7 +8,7 @@ import { CONTROL_PLANE_LABEL, machines } from '../../../api/capi/machine.ts';
 import { PAUSE_ANNOTATION } from '../../../engine/model/controls.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
-import { updateOn } from './rollout.ts';
+import { updateOn } from './machine-update.ts';
 
 const isSignalled = (scene: MachineScene, name: string): boolean =>
   decodeSignal(scene.node(name).metadata.annotations) !== undefined;

@@ -14,7 +14,7 @@ import { annotated, nodes, podDisruptionBudgets, pods } from '../../../kube/reso
 import { encodePresence } from '../../../signal/agent-presence.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
 import { AGENT_ANNOTATION } from '../../../signal/names.ts';
-import { updateOn } from './rollout.ts';
+import { updateOn } from './machine-update.ts';
 import { fetchText } from './update-machine.ts';
 
 /** Returns the answer that asks for another call in 20 seconds, because nothing can change soon. */

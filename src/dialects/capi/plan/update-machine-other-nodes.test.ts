@@ -5,7 +5,7 @@ import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
 import { upgradePolicies } from '../../../api/kinds.ts';
 import { annotated, nodes, withoutAnnotations } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
-import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from './rollout.ts';
+import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from './machine-update.ts';
 
 async function signalled(scene: MachineScene, ...names: string[]): Promise<boolean[]> {
   for (const name of names) await scene.ask(name);

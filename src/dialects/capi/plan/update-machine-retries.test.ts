@@ -4,7 +4,7 @@ import { buildPolicy } from '../../../../test/support/builders/rollout-policies.
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
-import { updateOn } from './rollout.ts';
+import { updateOn } from './machine-update.ts';
 
 const RETRY = buildPolicy({ name: 'again', retry: { attempts: 2, backoffMs: 5 * MINUTE } });
 

@@ -9,7 +9,7 @@ import { machines } from '../../../api/capi/machine.ts';
 import { policyWithin } from '../../../engine/policy/rollout-policy.ts';
 import { annotated, nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
-import { RECORD_ANNOTATION, updateOn } from './rollout.ts';
+import { RECORD_ANNOTATION, updateOn } from './machine-update.ts';
 
 describe('an agent that has vanished after the signal', () => {
   async function after(deadlineMs: number, waitMs: number): Promise<UpdateMachineResponse> {

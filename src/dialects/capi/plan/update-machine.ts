@@ -13,6 +13,7 @@ import { chunksOf, httpGet } from '../../../http/http-get.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { ifUnchanged } from '../../../kube/status-error.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
 import type { Procedure } from '../../../signal/agent-presence.ts';
 import { textIn } from '../../../util/bounded-file.ts';
 import { rfc3339 } from '../../../util/clock.ts';
@@ -25,10 +26,17 @@ import { isController } from '../../shared/node-endpoints.ts';
 import { orphanOn } from './capi-orphaned-work.ts';
 import { versionIn } from './desired-version.ts';
 import type { TellMachine } from './machine-events.ts';
+import {
+  type MachineOwners,
+  ownerIn,
+  rolloutFor,
+  withControlsOf,
+  withPauseOf,
+} from './machine-owners.ts';
 import type { RulesOf } from './machine-rules.ts';
+import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './machine-update.ts';
 import { procedureFor, refusalByProcedure, unknownProvider } from './procedures.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
-import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './rollout.ts';
 import type { ReplaceStuck } from './stuck-machines.ts';
 import { judgeMachines } from './version-problem.ts';
 
@@ -48,6 +56,7 @@ export interface UpdateTools {
   };
   readonly readText: (url: string, abort: AbortSignal) => Promise<string>;
   readonly replaceStuck: ReplaceStuck;
+  readonly owners: MachineOwners;
   readonly tell: TellMachine;
 }
 
@@ -167,8 +176,9 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     rules: await parts.rulesOf(machine, abort),
     ...(procedure === 'kubeadm' && { procedure: 'kubeadmupdate' }),
   };
+  const request = await ownedRequest(parts, { machine, node, role }, update);
   // After a conflict, another replica or the kubelet has written the Node. The next call reads it again.
-  await ifUnchanged(workload.replace(nodes, withRequest(withoutControls(node), update), { abort }));
+  await ifUnchanged(workload.replace(nodes, request, { abort }));
   const starts = `node ${name} is about to start`;
   if (unchecked === undefined) return underWay(starts);
   void parts.tell(
@@ -176,6 +186,26 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     { type: 'Warning', reason: 'VersionUnchecked', message: `starts; ${unchecked}` },
   );
   return underWay(`${starts}; ${unchecked}`);
+}
+
+/** Returns the Node with its request, which names the owner of the Machine if all Machines of the owner are one plan. */
+async function ownedRequest(
+  { owners, workload, clock, abort }: CallParts,
+  { machine, node }: MachineWithNode,
+  update: MachineUpdate,
+): Promise<Node> {
+  const owner = await owners.of(machine, abort);
+  if (owner === undefined) return withRequest(withoutControls(node), update);
+  const all = (await listNodes(workload, { abort })).items;
+  const rollout = rolloutFor(all, owner, update.version);
+  const { isNew, represented } = rollout;
+  const names = isNew ? await owners.nodesOf(machine, owner, abort) : [];
+  // The order of the requests is the order of the Machines, so seconds are not exact enough.
+  const requested = new Date(clock.now()).toISOString();
+  const owned = { ...update, requested, owner: ownerIn(owner, rollout, names) };
+  if (represented === undefined) return withRequest(withoutControls(node), owned);
+  const withControls = isNew ? withPauseOf : withControlsOf;
+  return withRequest(withControls(node, represented), owned);
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;

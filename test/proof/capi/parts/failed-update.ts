@@ -3,7 +3,7 @@
  * operator follows the guide.
  */
 import { upgradePolicies } from '../../../../src/api/kinds.ts';
-import { UPDATE_ANNOTATION } from '../../../../src/dialects/capi/plan/rollout.ts';
+import { UPDATE_ANNOTATION } from '../../../../src/dialects/capi/plan/machine-update.ts';
 import { nodes } from '../../../../src/kube/resources.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
 import { buildUpgradePolicy } from '../../../support/builders/policies.ts';

@@ -11,7 +11,7 @@ import {
   recordOf,
   UPDATE_ANNOTATION,
   updateOn,
-} from '../../../../src/dialects/capi/plan/rollout.ts';
+} from '../../../../src/dialects/capi/plan/machine-update.ts';
 import { platformOf } from '../../../../src/engine/snapshot/gather.ts';
 import type { Node } from '../../../../src/kube/resources.ts';
 import { procedureOf } from '../../../../src/signal/agent-presence.ts';

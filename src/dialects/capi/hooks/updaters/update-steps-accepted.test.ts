@@ -2,9 +2,11 @@
  * Proves that the updaters that accepted a change carry it out, even if the UpdaterSet changes before UpdateMachine is
  * called.
  */
+
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../../sandbox/cluster/machines.ts';
+import { OWN_PLANS } from '../../../../../test/support/builders/machine-updates.ts';
 import { MemoryApi } from '../../../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../../../test/support/builders/nodes.ts';
 import {
@@ -153,6 +155,7 @@ class Scene {
         return await Promise.resolve({ status: 'Success', retryAfterSeconds: 0 } as const);
       },
       replaceStuck: async () => await Promise.resolve(''),
+      owners: OWN_PLANS,
       tell: async () => await Promise.resolve(),
       rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
       clock: new FakeClock(T0),

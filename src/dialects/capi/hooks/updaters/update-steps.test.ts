@@ -2,8 +2,10 @@
  * Explores every crash of the extension while three updaters work on a Machine. The Machine must never be reported as
  * done before every updater is done.
  */
+
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
+import { OWN_PLANS } from '../../../../../test/support/builders/machine-updates.ts';
 import { MemoryApi } from '../../../../../test/support/builders/memory-api.ts';
 import {
   buildUpdater,
@@ -115,6 +117,7 @@ class Scene {
         ? async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name))
         : undefined,
       replaceStuck: async () => await Promise.resolve(''),
+      owners: OWN_PLANS,
       tell: async (_machine, { reason, message }) =>
         await Promise.resolve(void this.told.push(`${reason}: ${message}`)),
       rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),

@@ -1,0 +1,131 @@
+/**
+ * Groups the Nodes whose Machines have the same owner: a MachineDeployment or a control plane. The Machines of a group are
+ * one plan, which the Node of the first Machine represents.
+ */
+import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import { platformOf } from '../../../engine/snapshot/gather.ts';
+import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
+import { onceForEach } from '../../../util/memo.ts';
+import { mayBePartOf } from '../../../versions/release-parts.ts';
+import { type MachineUpdate, recordOf, updateOn } from './machine-update.ts';
+
+/** A Node with the request to update its Machine. */
+export interface Requested {
+  readonly node: Node;
+  readonly update: MachineUpdate;
+}
+
+/** The Machines of one owner that are updated to one version. */
+export interface MachineGroup {
+  /** The Machines that Cluster API has chosen, in the order in which it chose them. The first one represents the plan. */
+  readonly chosen: readonly [Requested, ...Requested[]];
+  /** The Nodes of the owner that Cluster API has not chosen yet, and that do not have the version. */
+  readonly unchosen: readonly Node[];
+}
+
+/**
+ * Returns the uid of the rollout that the request belongs to. It is the same for all Machines of an owner that are
+ * updated to one version; a Machine without an owner has a rollout of its own.
+ */
+export function rolloutUidOf({ uid, owner }: MachineUpdate): string {
+  return owner?.rollout ?? uid;
+}
+
+/** Returns the group of the Node; undefined if the Node has no request. `all` are the Nodes that are known. */
+export function groupOf(all: readonly Node[], node: Node): MachineGroup | undefined {
+  const update = updateOn(node);
+  if (update === undefined) return undefined;
+  const own: Requested = { node, update };
+  if (update.owner === undefined) return { chosen: [own], unchosen: [] };
+  // The caller may know a newer version of its own Node than the list has.
+  const others = (byRollout(all).get(keyOf(own)) ?? []).filter(
+    (each) => each.node.metadata.name !== node.metadata.name,
+  );
+  const [first = own, ...rest] = [...others, own].toSorted(compareRequests);
+  const chosen = [first, ...rest] as const;
+  return { chosen, unchosen: unchosenAmong(all, chosen) };
+}
+
+/**
+ * Returns the Nodes that represent plans, one for each group. An earlier group of the same owner is a plan only as long
+ * as one of its Machines is not done. `objects` are the Nodes with requests.
+ */
+export const representing = onceForEach((objects: readonly Node[]): readonly Node[] => {
+  const groups = [...byRollout(objects).values()].map((group) => group.toSorted(compareRequests));
+  const newest = new Map<string, string>();
+  for (const group of groups) {
+    const { owner, requested = '' } = group.at(-1)?.update ?? {};
+    if (owner === undefined) continue;
+    const known = newest.get(owner.uid);
+    if (known === undefined || known < requested) newest.set(owner.uid, requested);
+  }
+  return groups.flatMap(([first, ...rest]) => {
+    if (first === undefined) return [];
+    const { owner } = first.update;
+    const last = rest.at(-1) ?? first;
+    const isNewest = owner === undefined || newest.get(owner.uid) === last.update.requested;
+    const isOpen = [first, ...rest].some(
+      ({ node, update }) => recordOf(node, update)?.state !== 'done',
+    );
+    return isNewest || isOpen ? [first.node] : [];
+  });
+});
+
+/** Returns the newest rollout of the owner, with the Machines that it has begun with; undefined if there is none. */
+export function newestOf(all: readonly Node[], ownerUid: string): readonly Requested[] | undefined {
+  const groups = [...byRollout(all).values()].filter(
+    ([first]) => first?.update.owner?.uid === ownerUid,
+  );
+  return groups
+    .map((group) => group.toSorted(compareRequests))
+    .toSorted((a, b) => compareRequests(a.at(-1), b.at(-1)))
+    .at(-1);
+}
+
+const byRollout = onceForEach((all: readonly Node[]): ReadonlyMap<string, readonly Requested[]> => {
+  const requested = all.flatMap((node): Requested[] => {
+    const update = updateOn(node);
+    return update ? [{ node, update }] : [];
+  });
+  return Map.groupBy(requested, keyOf);
+});
+
+/** The Cluster is part of the key, because the Nodes of all Clusters may be in the management cluster. */
+function keyOf({ node, update }: Requested): string {
+  const { cluster = '', namespace = '' } = placeOf(node);
+  return `${namespace}/${cluster}/${rolloutUidOf(update)}`;
+}
+
+function placeOf({ metadata: { annotations = {} } }: Node) {
+  const { cluster, namespace } = NODE_ANNOTATIONS;
+  return { cluster: annotations[cluster], namespace: annotations[namespace] };
+}
+
+function compareRequests(a: Requested | undefined, b: Requested | undefined): number {
+  const at = ({ update }: Requested): number => Date.parse(update.requested);
+  if (a === undefined || b === undefined) return 0;
+  return at(a) - at(b) || (a.node.metadata.name < b.node.metadata.name ? -1 : 1);
+}
+
+/**
+ * Returns the other Nodes of the owner. The first request lists them, as the Machines of the owner named them. A Node that
+ * has the version already, or that Refit cannot update, is not part of the rollout.
+ */
+function unchosenAmong(
+  all: readonly Node[],
+  chosen: readonly [Requested, ...Requested[]],
+): readonly Node[] {
+  const [{ node, update }] = chosen;
+  const listed = new Set(chosen.flatMap((each) => each.update.owner?.nodes ?? []));
+  for (const each of chosen) listed.delete(each.node.metadata.name);
+  if (listed.size === 0) return [];
+  const { cluster, namespace } = placeOf(node);
+  return all.filter((other) => {
+    const place = placeOf(other);
+    const isThere = place.cluster === cluster && place.namespace === namespace;
+    if (!listed.has(other.metadata.name) || !isThere) return false;
+    return (
+      platformOf(other) !== undefined && !mayBePartOf(kubeletVersionOf(other) ?? '', update.version)
+    );
+  });
+}

@@ -1,0 +1,159 @@
+/**
+ * Finds the owner of a Machine, and the rollout of that owner to which an update belongs. All Machines of one owner are
+ * one plan.
+ */
+import { hash } from 'node:crypto';
+import {
+  CONTROL_PLANE_GROUP,
+  CONTROL_PLANE_LABEL,
+  type Machine,
+  machineDeployments,
+  machines,
+  SET_LABELS,
+} from '../../../api/capi/machine.ts';
+import {
+  ABORT_ANNOTATION,
+  ATTEMPTS_ANNOTATION,
+  OPEN_WINDOW_ANNOTATION,
+  PAUSE_ANNOTATION,
+  RETRY_ANNOTATION,
+  RETRY_HOOKS_ANNOTATION,
+} from '../../../engine/model/controls.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import {
+  annotated,
+  apiVersionOf,
+  type Node,
+  type OwnerReference,
+  withoutAnnotations,
+} from '../../../kube/resources.ts';
+import { ifFound } from '../../../kube/status-error.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { newestOf, rolloutUidOf } from './machine-groups.ts';
+import type { MachineUpdate } from './machine-update.ts';
+
+/** A MachineDeployment or a control plane. */
+export type MachineOwner = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
+
+/** Which Machines are one plan: all Machines of an owner, or each Machine alone. */
+export type Rollouts = 'owner' | 'machine';
+
+export interface MachineOwners {
+  /** Returns the owner of the Machine; undefined if the Machine is a plan of its own. */
+  readonly of: (machine: Machine, abort: AbortSignal) => Promise<MachineOwner | undefined>;
+  /** Returns the names of the Nodes of all Machines of the owner of this Machine. */
+  readonly nodesOf: (
+    machine: Machine,
+    owner: MachineOwner,
+    abort: AbortSignal,
+  ) => Promise<readonly string[]>;
+}
+
+const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
+
+export function machineOwners(management: KubeClient, rollouts: Rollouts): MachineOwners {
+  return {
+    of: async ({ metadata }, abort) => {
+      if (rollouts === 'machine') return undefined;
+      const { namespace, labels, ownerReferences = [] } = metadata;
+      const direct = ownerReferences.find(({ controller }) => controller === true);
+      if (direct?.apiVersion.startsWith(`${CONTROL_PLANE_GROUP}/`) === true) {
+        const { apiVersion, kind, name, uid } = direct;
+        return { apiVersion, kind, name, uid };
+      }
+      const name = labels?.[SET_LABELS.deployment];
+      // A MachineSet without a MachineDeployment is never updated in place.
+      if (direct?.kind !== 'MachineSet' || name === undefined) return undefined;
+      const found = await ifFound(management.get(machineDeployments, name, { namespace, abort }));
+      const { uid } = found?.metadata ?? {};
+      if (uid === undefined) return undefined;
+      const { kind } = machineDeployments;
+      return { apiVersion: apiVersionOf(machineDeployments), kind, name, uid };
+    },
+
+    nodesOf: async ({ metadata, spec }, { kind, name, uid }, abort) => {
+      const { namespace } = metadata;
+      const labelSelector =
+        kind === machineDeployments.kind
+          ? `${SET_LABELS.deployment}=${name}`
+          : `${CLUSTER_LABEL}=${spec?.clusterName},${CONTROL_PLANE_LABEL}`;
+      const { items } = await management.listAll(machines, { namespace, labelSelector, abort });
+      const isOwn = ({ metadata: { ownerReferences = [] } }: Machine): boolean =>
+        kind === machineDeployments.kind || ownerReferences.some((each) => each.uid === uid);
+      return items.filter(isOwn).flatMap(({ status }) => status?.nodeRef?.name ?? []);
+    },
+  };
+}
+
+/** The plan of an owner that a new request joins or begins. */
+export interface OwnedRollout {
+  /** The uid of the rollout. */
+  readonly uid: string;
+  /** True if no Machine of the owner is in this rollout yet. */
+  readonly isNew: boolean;
+  /** The Node that represents the plan, or else the earlier plan of the owner; undefined if there is none. */
+  readonly represented: Node | undefined;
+}
+
+/**
+ * Returns the rollout of the owner to this version. Each replica computes the same uid for a new rollout, because several
+ * Machines may be chosen at once.
+ */
+export function rolloutFor(
+  all: readonly Node[],
+  { uid }: MachineOwner,
+  version: string,
+): OwnedRollout {
+  const [newest] = newestOf(all, uid) ?? [];
+  const represented = newest?.node;
+  const known = newest && rolloutUidOf(newest.update);
+  if (known !== undefined && newest?.update.version === version)
+    return { uid: known, isNew: false, represented };
+  return { uid: uuidOf([uid, version, known ?? ''].join(' ')), isNew: true, represented };
+}
+
+/** Returns the digest of the text in the form of a UUID. */
+function uuidOf(text: string): string {
+  const digits = hash('sha256', text);
+  const ends = [8, 12, 16, 20, 32];
+  return ends.map((end, index) => digits.slice(ends[index - 1] ?? 0, end)).join('-');
+}
+
+const CONTROLS = [
+  PAUSE_ANNOTATION,
+  ABORT_ANNOTATION,
+  RETRY_ANNOTATION,
+  RETRY_HOOKS_ANNOTATION,
+  ATTEMPTS_ANNOTATION,
+  OPEN_WINDOW_ANNOTATION,
+];
+
+/**
+ * Returns the Node with the controls of the Node that represents the plan, so that they stay if another Node represents it
+ * later. Returns the same object if nothing changes.
+ */
+export function withControlsOf(node: Node, { metadata: { annotations = {} } }: Node): Node {
+  const own = node.metadata.annotations ?? {};
+  if (CONTROLS.every((key) => ownMember(own, key) === ownMember(annotations, key))) return node;
+  const kept = CONTROLS.flatMap((key) => {
+    const value = ownMember(annotations, key);
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return annotated(withoutAnnotations(node, ...CONTROLS), Object.fromEntries(kept));
+}
+
+/** Returns the Node for the first request of a rollout. A pause of the earlier plan of the owner stays until `refit resume`. */
+export function withPauseOf(node: Node, { metadata: { annotations = {} } }: Node): Node {
+  const pause = annotations[PAUSE_ANNOTATION];
+  const rest = withoutAnnotations(node, ...CONTROLS);
+  return pause === undefined ? rest : annotated(rest, { [PAUSE_ANNOTATION]: pause });
+}
+
+/** Returns the part of the request that names the owner. */
+export function ownerIn(
+  owner: MachineOwner,
+  { uid, isNew }: OwnedRollout,
+  nodes: readonly string[],
+): NonNullable<MachineUpdate['owner']> {
+  return { ...owner, rollout: uid, ...(isNew && { nodes: [...nodes] }) };
+}

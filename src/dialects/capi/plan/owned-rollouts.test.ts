@@ -1,0 +1,247 @@
+/** Proves that the Machines of one owner are one plan: their waves, budgets, approvals and hooks count for the owner. */
+import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
+import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
+import { MINUTE } from '../../../../test/support/clock/times.ts';
+import { machines } from '../../../api/capi/machine.ts';
+import { nodes } from '../../../kube/resources.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
+import { groupOf, representing } from './machine-groups.ts';
+import { recordOf, updateOn } from './machine-update.ts';
+
+const OWNER = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineDeployment',
+  name: 'md',
+  uid: 'md-uid',
+};
+const NAMES = ['w1', 'w2', 'w3', 'w4'];
+
+class OwnerScene extends MachineScene {
+  readonly #deleted = new Set<string>();
+
+  constructor(role: 'worker' | 'controller' = 'worker') {
+    super(NAMES, role);
+    this.owners = {
+      of: async () => await Promise.resolve(OWNER),
+      nodesOf: async () => await Promise.resolve(NAMES),
+    };
+  }
+
+  /** The names of the Nodes that represent plans. */
+  plans(): string[] {
+    const existing = NAMES.filter((name) => !this.#deleted.has(name));
+    const all = existing
+      .map((name) => this.node(name))
+      .filter((node) => updateOn(node) !== undefined);
+    return representing(all).map(({ metadata }) => metadata.name);
+  }
+
+  /** Lets the leader carry out everything that it can do now. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 6; turn++) for (const name of this.plans()) await this.lead(name);
+  }
+
+  async chosen(...names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      await this.ask(name);
+      await this.clock.advance(10);
+    }
+    await this.settle();
+  }
+
+  started(): string[] {
+    return NAMES.filter((name) => decodeSignal(this.node(name).metadata.annotations) !== undefined);
+  }
+
+  async finish(name: string): Promise<void> {
+    this.kubelet(name, 'v1.35.1');
+    this.report(name, 'Completed');
+    await this.settle();
+  }
+
+  async fail(name: string): Promise<void> {
+    this.report(name, 'FailedDownload');
+    await this.settle();
+  }
+
+  stateOf(name: string): string | undefined {
+    const update = updateOn(this.node(name));
+    return update && recordOf(this.node(name), update)?.state;
+  }
+
+  /** The phase of the plan, as this Node has recorded it. */
+  phaseOf(name: string): string | undefined {
+    const update = updateOn(this.node(name));
+    return update && recordOf(this.node(name), update)?.phase;
+  }
+
+  /** The Nodes of the plan that Cluster API has not chosen yet. */
+  waiting(name: string): string[] | undefined {
+    const all = NAMES.map((each) => this.node(each));
+    return groupOf(all, this.node(name))?.unchosen.map(({ metadata }) => metadata.name);
+  }
+
+  label(name: string, labels: Readonly<Record<string, string>>): void {
+    this.api.change(nodes, name, (node) => ({
+      ...node,
+      metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...labels } },
+    }));
+  }
+
+  /** Sets the drain timeout of a Machine. */
+  ruled(name: string, { drainSeconds }: { readonly drainSeconds: number }): void {
+    this.api.change(machines, `m-${name}`, (machine) => ({
+      ...machine,
+      spec: { ...machine.spec, deletion: { nodeDrainTimeoutSeconds: drainSeconds } },
+    }));
+  }
+
+  delete(name: string): void {
+    this.api.remove(nodes, name);
+    this.#deleted.add(name);
+  }
+}
+
+test('the Machines of an owner are one plan, which the Node of the first one represents', async () => {
+  const scene = new OwnerScene();
+  await scene.chosen('w2', 'w1');
+  expect(scene.plans()).toEqual(['w2']);
+  const [first, second] = ['w1', 'w2'].map((name) => updateOn(scene.node(name))?.owner?.rollout);
+  expect(first).toBe(second);
+  expect(scene.started()).toEqual(['w1', 'w2']);
+});
+
+test('a wave of one Machine: the next one waits until the first is done, and is told so', async () => {
+  const scene = new OwnerScene();
+  scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });
+  await scene.chosen('w3', 'w1');
+  expect(scene.started()).toEqual(['w3']);
+  expect((await scene.ask('w1')).message).toMatch(/w1 comes after w3 in the waves/);
+  await scene.finish('w3');
+  expect(scene.started()).toEqual(['w1', 'w3']);
+});
+
+test('the settle time of a wave counts from the end of its Machines, which `percent` counts among all of the owner', async () => {
+  const scene = new OwnerScene();
+  scene.policy = buildPolicy({ name: 'p', waves: [{ percent: 50, settleMs: 30 * MINUTE }, {}] });
+  await scene.chosen('w1', 'w2', 'w3');
+  expect(scene.started()).toEqual(['w1', 'w2']);
+  await scene.finish('w1');
+  await scene.finish('w2');
+  expect(scene.started()).toEqual(['w1', 'w2']);
+  expect((await scene.ask('w3')).message).toMatch(/^wave 1 settles for 30 min before wave 2/);
+  await scene.clock.advance(31 * MINUTE);
+  await scene.settle();
+  expect(scene.started()).toEqual(['w1', 'w2', 'w3']);
+});
+
+test('waves that select some Machines of an owner: none starts, and the message says what to do', async () => {
+  const scene = new OwnerScene();
+  const selector = { matchLabels: { canary: 'yes' } };
+  scene.policy = buildPolicy({ name: 'p', waves: [{ selector }, {}] });
+  scene.label('w2', { canary: 'yes' });
+  await scene.chosen('w1');
+  expect(scene.started()).toEqual([]);
+  const { message } = await scene.ask('w1');
+  expect(message).toMatch(/^wave 1 of UpgradePolicy p selects some of these nodes, but not all/);
+  for (const name of NAMES) scene.label(name, { canary: 'yes' });
+  await scene.settle();
+  expect(scene.started()).toEqual(['w1']);
+});
+
+describe('a Machine that failed', () => {
+  test('without a failure budget, it lets no other Machine of the owner start', async () => {
+    const scene = new OwnerScene();
+    scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });
+    await scene.chosen('w1', 'w2');
+    await scene.fail('w1');
+    expect(await scene.ask('w1')).toMatchObject({ status: 'Failure' });
+    const { status, message, retryAfterSeconds } = await scene.ask('w2');
+    expect([status, retryAfterSeconds]).toEqual(['Success', 20]);
+    expect(message).toMatch(/w1/);
+    expect(scene.started()).toEqual(['w1']);
+    expect(scene.stateOf('w2')).not.toBe('failed');
+  });
+
+  test('within the failure budget, the others go on, and the plan ends after them', async () => {
+    const scene = new OwnerScene();
+    scene.policy = buildPolicy({ name: 'p', maxFailures: 1 });
+    await scene.chosen('w1', 'w2', 'w3', 'w4');
+    await scene.fail('w1');
+    for (const name of ['w2', 'w3', 'w4']) await scene.finish(name);
+    expect(await scene.ask('w1')).toMatchObject({ status: 'Failure' });
+    expect(await scene.ask('w4')).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+    // As in every dialect, the record of a plan that is over says that a node failed.
+    expect(scene.phaseOf('w1')).toBe('failed');
+  });
+
+  test('keeps its own reason, also if another one failed before it', async () => {
+    const scene = new OwnerScene();
+    scene.policy = buildPolicy({ name: 'p', maxFailures: 3 });
+    await scene.chosen('w1', 'w2');
+    await scene.fail('w1');
+    await scene.clock.advance(scene.policy.targetDeadlineMs + MINUTE);
+    await scene.settle();
+    expect((await scene.ask('w1')).message).toMatch(/^w1.*FailedDownload/);
+    expect((await scene.ask('w2')).message).toMatch(/^w2.*did not/);
+  });
+});
+
+describe('the Node that represents the plan is deleted', () => {
+  test('another one represents it, and what was recorded stays', async () => {
+    const scene = new OwnerScene();
+    scene.policy = buildPolicy({ name: 'p', waves: [{ count: 2 }, {}] });
+    await scene.chosen('w1', 'w2', 'w3');
+    await scene.finish('w1');
+    scene.delete('w1');
+    await scene.settle();
+    expect(scene.plans()).toEqual(['w2']);
+    expect(scene.phaseOf('w2')).toBe('running');
+    await scene.finish('w2');
+    expect(scene.stateOf('w2')).toBe('done');
+  });
+});
+
+describe('a later version', () => {
+  test('begins another rollout, which the Machines that have the earlier version wait for', async () => {
+    const scene = new OwnerScene();
+    await scene.chosen(...NAMES);
+    for (const name of NAMES) await scene.finish(name);
+    expect(scene.phaseOf('w1')).toBe('done');
+    const before = updateOn(scene.node('w1'))?.owner?.rollout;
+    scene.want('w3', 'v1.35.2');
+    await scene.ask('w3', 'v1.35.2');
+    await scene.settle();
+    expect(updateOn(scene.node('w3'))?.owner?.rollout).not.toBe(before);
+    expect(scene.plans()).toEqual(['w3']);
+    expect(scene.waiting('w3')).toEqual(['w1', 'w2', 'w4']);
+  });
+
+  test('two Machines that are chosen at once begin the same rollout', async () => {
+    const scene = new OwnerScene();
+    await Promise.all(['w1', 'w2'].map(async (name) => await scene.ask(name)));
+    const rollouts = ['w1', 'w2'].map((name) => updateOn(scene.node(name))?.owner?.rollout);
+    expect(new Set(rollouts).size).toBe(1);
+    expect(rollouts[0]).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  });
+});
+
+test('controllers of one owner go one at a time, whatever Cluster API chooses', async () => {
+  const scene = new OwnerScene('controller');
+  await scene.chosen('w1', 'w2');
+  expect(scene.started()).toEqual(['w1']);
+  await scene.finish('w1');
+  expect(scene.started()).toEqual(['w1', 'w2']);
+});
+
+test('other drain rules: the Machine with them waits until those in progress are done', async () => {
+  const scene = new OwnerScene();
+  await scene.chosen('w1');
+  scene.ruled('w2', { drainSeconds: 60 });
+  await scene.chosen('w2');
+  expect(scene.started()).toEqual(['w1']);
+  expect((await scene.ask('w2')).message).toMatch(/other MachineDrainRules apply to w1/);
+  await scene.finish('w1');
+  expect(scene.started()).toEqual(['w1', 'w2']);
+});
