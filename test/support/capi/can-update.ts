@@ -11,6 +11,7 @@ import {
 import { type CanHook, canUpdate } from '../../../src/dialects/capi/hooks/updaters/answer-can.ts';
 import { applyPatches } from '../../../src/dialects/capi/hooks/updaters/hook-patch.ts';
 import type { UpdaterAnswer } from '../../../src/dialects/capi/hooks/updaters/updater-client.ts';
+import type { OwnerWait } from '../../../src/dialects/capi/plan/owner-waits.ts';
 import type { NodeCluster } from '../../../src/dialects/capi/plan/progress.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { encodePresence } from '../../../src/signal/agent-presence.ts';
@@ -40,6 +41,8 @@ export class Scene {
   readonly api = new MemoryApi();
   readonly asked: Asked[] = [];
   log: Logger = silentLogger;
+  /** What the owner of the Machines waits for. */
+  ownerWait: OwnerWait | undefined;
   readonly #answers: Readonly<Record<string, Answer>>;
 
   constructor(
@@ -80,6 +83,7 @@ export class Scene {
       clusterOf: ({ spec }: Machine) => this.clusterOf(spec?.clusterName),
       clock: new FakeClock(T0),
       log: this.log,
+      ownerWait: this.ownerWait,
       callUpdater: async ({ name }: Updater, _hook: string, body: object, abort: AbortSignal) => {
         const { current: from } = body as { current: Triple };
         this.asked.push({ updater: name, current: from });

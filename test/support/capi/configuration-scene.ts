@@ -94,7 +94,12 @@ export class ConfigurationScene {
   async can(from: Json, to: Json, version = VERSION): Promise<CanUpdateResponse> {
     const current = buildTriple({ machine: { version: VERSION }, bootstrap: from });
     const desired = buildTriple({ machine: { version }, bootstrap: to });
-    const answer = await canUpdate(this.#parts, 'CanUpdateMachine', { current, desired }, 60_000);
+    const answer = await canUpdate(
+      { ...this.#parts, ownerWait: undefined },
+      'CanUpdateMachine',
+      { current, desired },
+      60_000,
+    );
     return fitting('CanUpdateMachineResponse', answer);
   }
 

@@ -110,7 +110,7 @@ export class MachineScene {
     };
     this.#policies.catchUp();
     this.#seen.catchUp();
-    const answer = await updateInSteps(this.#parts(), request);
+    const answer = await updateInSteps(this.parts(), request);
     return fitting('UpdateMachineResponse', answer);
   }
 
@@ -145,7 +145,7 @@ export class MachineScene {
     }));
   }
 
-  #parts(): StepParts {
+  parts(): StepParts {
     return {
       abort: new AbortController().signal,
       management: this.api.client,

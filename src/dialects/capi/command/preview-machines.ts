@@ -67,6 +67,7 @@ export async function previewMachines(
     clock,
     abort,
     log: silentLogger,
+    ownerWait: undefined,
   };
   const verdicts = new Map<string, Promise<Verdict>>();
   const look = async (machine: Machine) => {

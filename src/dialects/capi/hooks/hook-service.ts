@@ -6,7 +6,8 @@ import { describeProblem } from '../../../kube/status-error.ts';
 import type { Clock } from '../../../util/clock.ts';
 import { messageOf } from '../../../util/errors.ts';
 import type { Json } from '../../../util/json.ts';
-import { canNote, updateNote } from '../plan/machine-events.ts';
+import { canNote, updateNote, waitNote } from '../plan/machine-events.ts';
+import { OwnerWaits, ownerWaits } from '../plan/owner-waits.ts';
 import { failure, underWay } from '../plan/update-machine.ts';
 import type { CanRequest } from './can-update.ts';
 import { discovery } from './routes.ts';
@@ -70,17 +71,22 @@ async function can(
   request: CanRequest,
   withinMs: number,
 ): Promise<HookResponse> {
-  const failed = (error: unknown) => refusal(hook, messageOf(error));
+  let isWait = false;
+  const failed = (error: unknown) => {
+    isWait = error instanceof OwnerWaits;
+    return refusal(hook, messageOf(error));
+  };
   const late = () => refusal(hook, 'an updater or an API server did not answer in time');
+  const ownerWait = ownerWaits(parts);
   const wrong = settingsProblem(request.settings);
   const work = async (abort: AbortSignal): Promise<HookResponse> =>
     wrong === undefined
-      ? await canUpdate({ ...parts, abort }, hook, request, withinMs).catch(failed)
+      ? await canUpdate({ ...parts, ownerWait, abort }, hook, request, withinMs).catch(failed)
       : refusal(hook, wrong);
   const answered = await within(parts.clock, withinMs, work, late);
   const { machine, machineSet } = request.current;
   const asked = machine ?? machineSet;
-  if (asked) void parts.tell(asked, canNote(answered));
+  if (asked) void parts.tell(asked, isWait ? waitNote(answered) : canNote(answered));
   return answered;
 }
 

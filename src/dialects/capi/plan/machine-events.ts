@@ -67,6 +67,11 @@ export function canNote(answer: HookResponse): EventNote {
   return { type: 'Normal', reason: isClaim ? 'UpdateClaimed' : 'UpdateNotClaimed', message };
 }
 
+/** Returns the Event about an update that is not refused, but waits before anything is marked. */
+export function waitNote({ message = '' }: HookResponse): EventNote {
+  return { type: 'Normal', reason: 'UpdateWaits', message };
+}
+
 export function updateNote(
   { desired }: UpdateMachineRequest,
   answer: UpdateMachineResponse,

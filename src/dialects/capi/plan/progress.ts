@@ -14,7 +14,7 @@ import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { explain } from '../../../engine/explain/explain.ts';
 import { answered, UNASKED } from '../../../engine/model/asked.ts';
 import type { Wait } from '../../../engine/model/decision.ts';
-import { isUnasked } from '../../../engine/model/reasons.ts';
+import { because, isUnasked, type Reason } from '../../../engine/model/reasons.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
 import type { ClusterFacts, EndpointHealth, Snapshot } from '../../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
@@ -115,6 +115,25 @@ export async function progressOf(parts: ProgressParts, node: Node): Promise<Prog
     isBegun: !isResting && (isSent || state !== 'pending'),
     ageMs: parts.clock.now() - Date.parse(target?.since ?? ''),
   };
+}
+
+/**
+ * Resolves with the reason why the update of the Node would not start now, apart from what the drain and the API servers
+ * say; undefined if nothing keeps it from starting. The Node has the request that it would get.
+ */
+export async function waitBeforeStart(
+  parts: ProgressParts,
+  node: Node,
+): Promise<Reason | undefined> {
+  const { plan, policy, world } = await sceneOf(parts, node);
+  const now = parts.clock.now();
+  const known = { isReadOnly: true, controlPlane: answered([]) } as const;
+  const snapshot = gather(capi, plan, world, now, known);
+  const { rollout } = snapshot;
+  if (isFinal(rollout))
+    return because('FinishingInFlight', `its rollout has ended: ${rollout.reason?.message}`);
+  const wait = waitOfTarget(settle(assess(snapshot, policy, now)), node.metadata.name);
+  return isGate(wait) ? wait?.reason : undefined;
 }
 
 /** Returns how the update of the Machine ended; undefined if it has not ended. */

@@ -13,6 +13,7 @@ import { agentOf, heartbeatOn, SILENT_MS, silenceOn } from '../../../../signal/a
 import { formatDuration } from '../../../../util/duration.ts';
 import type { Logger } from '../../../../util/log.ts';
 import { namedHostRefusal } from '../../../shared/host-refusals.ts';
+import { type AskedUpdate, type OwnerWait, OwnerWaits } from '../../plan/owner-waits.ts';
 import { refusalByProcedure } from '../../plan/procedures.ts';
 import type { NodeCluster } from '../../plan/progress.ts';
 import { judgeMachines, type MachineVersionVerdict } from '../../plan/version-problem.ts';
@@ -40,6 +41,8 @@ export interface CanParts extends CallParts {
    */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
+  /** Says whether the owner of the Machines waits; undefined if nobody asks before Machines are marked. */
+  readonly ownerWait: OwnerWait | undefined;
 }
 
 export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
@@ -72,18 +75,21 @@ export async function canUpdate(
   const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(parts), labels);
   let unchecked: string | undefined;
+  let waits: string | undefined;
   const askRefit = async (body: CanRequest) => {
     const answer = answerCan(hook, shape, body);
     if ((answer.machinePatch ?? answer.machineSetPatch) === undefined)
       return { answer, missing: undefined };
     const verdict = await judgeNodes(parts, { ...request, settings: body.settings });
     unchecked = verdict.unchecked;
+    if (verdict.problem === undefined) waits = await parts.ownerWait?.(verdict.asked, abort);
     const message = withUnchecked(answer.message ?? '', unchecked);
     return { answer: { ...answer, message }, missing: verdict.problem };
   };
   if (!set) {
     const { answer, missing } = await askRefit(request);
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
+    if (waits !== undefined) throw new OwnerWaits(waits);
     // The Machine may have the record of an accepted update that was never carried out. That record must not be used
     // for this update, so it is removed.
     if (machine && recordOn(machine, '')) await saved(parts, machine);
@@ -123,16 +129,24 @@ export async function canUpdate(
   const message = describe(composition);
   if (composition.uncovered.length > 0) return accepted(hook, message);
   const changesVersion = isVersionIn(composition);
+  // A policy for the version says nothing about changes without one.
+  if (changesVersion && waits !== undefined) throw new OwnerWaits(waits);
+  const needed = updatersNeeded(updaters, composition);
+  if (needed.length > 0) await recordAccepted(parts, request, set, needed);
+  const told = changesVersion ? withUnchecked(message, unchecked) : message;
+  return accepted(hook, told, claimOf(composition, patchesTo(shape, current, composition.reached)));
+}
+
+/** Returns the updaters that have to do something for the Machine. */
+function updatersNeeded(updaters: readonly Updater[], composition: Composition): Updater[] {
+  const changesVersion = isVersionIn(composition);
   const takes = ({ name }: Updater): boolean =>
     composition.steps.some(({ updater }) => updater === name);
   // Refit's own updater is left out if the version does not change. The version that a kubelet reports may not identify
   // the build that the node runs, so the updater would install the same version again.
-  const needed = updaters.filter((each) =>
+  return updaters.filter((each) =>
     each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
   );
-  if (needed.length > 0) await recordAccepted(parts, request, set, needed);
-  const told = changesVersion ? withUnchecked(message, unchecked) : message;
-  return accepted(hook, told, claimOf(composition, patchesTo(shape, current, composition.reached)));
 }
 
 function isVersionIn({ steps }: Composition): boolean {
@@ -247,7 +261,7 @@ function withUnchecked(message: string, unchecked: string | undefined): string {
 async function judgeNodes(
   parts: CanParts,
   { current, desired, settings }: CanRequest,
-): Promise<MachineVersionVerdict> {
+): Promise<MachineVersionVerdict & { readonly asked: readonly AskedUpdate[] }> {
   const { workload, labels, own, lacking } = await nodesOf(parts, current);
   const wanted = [
     valueAt(desired['machine'], ['spec', 'version']),
@@ -261,13 +275,14 @@ async function judgeNodes(
     [];
   const reason = [...lacking, ...own.flatMap(obstacleOn)].at(0);
   if (reason !== undefined || own.length === 0 || !workload)
-    return { problem: reason, unchecked: undefined };
+    return { problem: reason, unchecked: undefined, asked: [] };
   const targets = own.map(({ node }) => ({
     name: node.metadata.name,
     current: kubeletVersionOf(node),
   }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
-  return await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
+  const verdict = await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
+  return { ...verdict, asked: own.map((each) => ({ ...each, version, role })) };
 }
 
 /**

@@ -92,6 +92,7 @@ class Scene {
   async accept(request = this.request): Promise<void> {
     const parts = {
       ...this.#parts(),
+      ownerWait: undefined,
       callUpdater: async () =>
         await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
     };
