@@ -11,6 +11,7 @@ import { assess } from './assess/assess.ts';
 import { failuresDecided } from './assess/target-failures.ts';
 import { plansAmong, withRulesOfParts } from './contract/plan-objects.ts';
 import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';
+import { copyControls } from './execute/copy-controls.ts';
 import { execute, type Outcome, RECHECK_SOON } from './execute/execute.ts';
 import { withRunBegun } from './execute/restart.ts';
 import type { Effects } from './execute/writes.ts';
@@ -86,6 +87,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
           locks?.forget(title);
         }
       }
+      if (turns === 0) await copyControls(parts, stored);
       const policy = withRulesOfParts(dialect, stored, options.policyFor(stored), world);
       const now = clock.now();
       const plan = withRunBegun(options, stored, policy, now);

@@ -9,8 +9,8 @@ import { type DialectUnderTest, type OpenStage, World } from './world.ts';
 /** The condition of an UpgradePolicy that names fields without effect on the plans that it covers. */
 const NO_EFFECT = 'NoEffect';
 
-function policyOf({ policy }: TableScene, { nodes }: DialectUnderTest) {
-  return typeof policy === 'function' ? policy(nodes) : policy;
+function policyOf({ policy }: TableScene, dialect: DialectUnderTest) {
+  return typeof policy === 'function' ? policy(dialect) : policy;
 }
 
 /** Plays that people are told which fields have no effect: by `refit validate`, and by the policy of the cluster. */

@@ -50,8 +50,8 @@ export interface DialectUnderTest {
   readonly join: (world: World, node: string) => Promise<void>;
   /** Begins the way back to the earlier version, as a person does it in this dialect. */
   readonly rollBack: (world: World) => Promise<void>;
-  /** Each Machine is a plan of its own. */
-  readonly hasPlanForEachNode?: true;
+  /** True if another controller chooses which node comes next. */
+  readonly isChosenElsewhere?: true;
 }
 
 /** One attempt to upgrade a node, which was seen where it begins: in a signal, in a Job, or on a host. */

@@ -208,8 +208,6 @@ const UNPLAYED = [
   'ReceiverUnreachable',
   'WindowTooShort',
   'RemovedApis',
-  'NotChosen',
-  'WavesSplit',
 ] as const;
 
 test('the scenes show each reason except those listed here', () => {

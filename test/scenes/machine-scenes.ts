@@ -3,6 +3,14 @@ import { NODE_ANNOTATIONS } from '../../src/api/capi/machine.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { capi } from '../../src/dialects/capi/plan/capi-dialect.ts';
+import {
+  leftIn,
+  type MachineOwner,
+  ownerIn,
+  rolloutFor,
+  withControlsOf,
+  withPauseOf,
+} from '../../src/dialects/capi/plan/machine-owners.ts';
 import { withRequest } from '../../src/dialects/capi/plan/machine-update.ts';
 import { namespaces, nodes } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
@@ -72,13 +80,25 @@ export async function createMachineNode(stage: Stage, node: string): Promise<voi
   await stage.create(nodes, worker(node, annotations));
 }
 
+/** The MachineDeployment of the Machines, and the names of its Nodes. */
+export interface OwnerOfScene {
+  readonly owner: MachineOwner;
+  readonly nodes: readonly string[];
+}
+
+/** Writes the request on the Node, as the hook of the extension does. Without an owner, the Machine is a plan of its own. */
 export async function requestUpdate(
   stage: Stage,
   name: string,
   version = TO,
   uid = `machine-of-${name}`,
+  owned?: OwnerOfScene,
 ): Promise<void> {
   const node = await stage.client.get(nodes, name);
+  const all = (await stage.client.list(nodes)).items;
+  const rollout = owned && rolloutFor(all, owned.owner, version);
+  const isBegun = rollout?.represented !== undefined && !rollout.isNew;
+  const left = isBegun ? leftIn(all, rollout.represented) : (owned?.nodes ?? []);
   const update = {
     uid,
     machine: `fleet/machine-of-${name}`,
@@ -87,8 +107,12 @@ export async function requestUpdate(
     requested: rfc3339(stage.clock.now()),
     platform: 'linux-amd64',
     url: 'https://example.com/k0s',
+    ...(owned && rollout && { owner: ownerIn(owned.owner, rollout, left) }),
   } as const;
-  await stage.client.replace(nodes, withRequest(node, update));
+  const { represented, isNew = false } = rollout ?? {};
+  const withControls = isNew ? withPauseOf : withControlsOf;
+  const controlled = represented ? withControls(node, represented) : node;
+  await stage.client.replace(nodes, withRequest(controlled, update));
 }
 
 export const MACHINE_SCENES: readonly Scene[] = [

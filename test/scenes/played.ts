@@ -10,6 +10,7 @@ import { K0S_TRUTH_SCENES } from './k0s-truth-scenes.ts';
 import { K0S_WAIT_SCENES } from './k0s-wait-scenes.ts';
 import { KUBEADM_SCENES } from './kubeadm-scenes.ts';
 import { MACHINE_SCENES } from './machine-scenes.ts';
+import { OWNER_SCENES } from './owner-scenes.ts';
 import { RANCHER_RUN_SCENES } from './rancher-run-scenes.ts';
 import { RANCHER_SCENES } from './rancher-scenes.ts';
 import { RANCHER_TRUTH_SCENES } from './rancher-truth-scenes.ts';
@@ -24,7 +25,7 @@ const SCENES = [
   ...RANCHER_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
   ...RANCHER_RUN_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
   ...KUBEADM_SCENES.map((scene) => ({ folder: 'kubeadm', ...scene })),
-  ...MACHINE_SCENES.map((scene) => ({ folder: 'cluster-api', ...scene })),
+  ...[...MACHINE_SCENES, ...OWNER_SCENES].map((scene) => ({ folder: 'cluster-api', ...scene })),
   ...K0S_TRUTH_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),
   ...RANCHER_TRUTH_SCENES.map((scene) => ({ folder: 'rancher', ...scene })),
   ...K0S_CAUSE_SCENES.map((scene) => ({ folder: 'k0s', ...scene })),

@@ -1,33 +1,31 @@
 /** Says which fields of an UpgradePolicy have an effect on Machines of Cluster API, and what counts instead of the others. */
 import { inPart, noEffect, type PolicyEffects, WORKS } from '../../engine/policy/policy-effects.ts';
 
-const OWN_PLAN = noEffect(
-  'each Machine is a plan of its own, and Cluster API chooses which one is updated next',
-);
+const CHOSEN = noEffect('Cluster API chooses which Machine is updated next');
 const ASKED_EACH_TIME = noEffect('Cluster API asks for each update');
 
 export const policyEffects: PolicyEffects = {
   plans: WORKS,
   paused: WORKS,
-  failureBudget: OWN_PLAN,
-  maxConsecutiveFailures: OWN_PLAN,
-  onFailure: OWN_PLAN,
+  failureBudget: WORKS,
+  maxConsecutiveFailures: WORKS,
+  onFailure: inPart(
+    '`RollBack` acts as `Stop`, because the owner of the Machines decides their version; run refit rollback to see what to change',
+  ),
   retry: inPart(
     'a Machine that missed `deadlines.target` is not tried again, because its agent may be gone; run refit retry then',
   ),
   waves: inPart(
-    'each Machine is a plan of its own, so `percent` puts every Machine into the first wave, and a wave does not wait for other Machines',
+    'Cluster API chooses which Machine comes next, so `count` and `percent` mean the Machines that come first, and a selector must select all Machines of an owner or none',
   ),
-  'waves[].settle': OWN_PLAN,
-  'waves[].failureBudget': OWN_PLAN,
-  'waves[].approval': inPart(
-    'each Machine is a plan of its own, so each Machine that is not in the first wave needs an approval',
-  ),
-  spread: OWN_PLAN,
+  'waves[].settle': WORKS,
+  'waves[].failureBudget': WORKS,
+  'waves[].approval': WORKS,
+  spread: CHOSEN,
   perDomain: WORKS,
-  maxBlockedNodes: OWN_PLAN,
+  maxBlockedNodes: noEffect('Cluster API waits for each Machine, so none is skipped'),
   maxUnavailable: WORKS,
-  order: OWN_PLAN,
+  order: CHOSEN,
   'deadlines.answer': WORKS,
   'deadlines.download': WORKS,
   'deadlines.drain': WORKS,
@@ -40,12 +38,12 @@ export const policyEffects: PolicyEffects = {
   'drain.force': WORKS,
   'drain.gracePeriodSeconds': WORKS,
   'drain.onDeadline': inPart(
-    '`Stop` and `SkipNode` act as `Skip`, because each Machine is a plan of its own',
+    '`SkipNode` acts as `Skip`, because Cluster API waits for each Machine',
   ),
   'drain.zeroDisruptionBudgets': WORKS,
   'drain.softTaint': WORKS,
   'drain.uncordon': WORKS,
-  'drain.startWith': OWN_PLAN,
+  'drain.startWith': CHOSEN,
   'drain.order': WORKS,
   'drain.pods': WORKS,
   'drain.loadBalancers': WORKS,
@@ -59,7 +57,7 @@ export const policyEffects: PolicyEffects = {
   soak: WORKS,
   keepPrevious: noEffect('only k0s Plans say when the previous binary is removed'),
   etcdSnapshot: inPart('it applies to Machines with k0s, and not to those with kubeadm'),
-  settle: OWN_PLAN,
+  settle: WORKS,
   'versions.allow': noEffect('the setting `allowedVersionRules` of the updater counts'),
   'versions.pin': WORKS,
   'versions.verify': noEffect('Refit always waits for the version of the kubelet'),
@@ -71,16 +69,42 @@ export const policyEffects: PolicyEffects = {
   ),
   'payloads.diskReserveMiB': WORKS,
   'payloads.problemTimeout': WORKS,
-  prefetch: OWN_PLAN,
+  prefetch: inPart(
+    'only agents of nodes with k0s download in advance, and only if the extension has `--checksum-url`',
+  ),
   'agents.require': WORKS,
   controllersNotReady: WORKS,
-  holds: OWN_PLAN,
+  holds: noEffect('Cluster API waits for each Machine, so a held Machine is not left out'),
   goneNodes: noEffect('Cluster API deletes a Machine together with its update'),
-  newNodes: OWN_PLAN,
+  newNodes: noEffect('Cluster API creates new Machines with the new version'),
   coordinate: WORKS,
   nodeConditions: WORKS,
   'edits.afterEnd': ASKED_EACH_TIME,
   'edits.whileRunning': ASKED_EACH_TIME,
   windows: WORKS,
   blackouts: WORKS,
+};
+
+const OWN_PLAN = noEffect(
+  'each Machine is a plan of its own (`--rollouts machine`), and Cluster API chooses which one is updated next',
+);
+
+/** The effects if the extension runs with `--rollouts machine`. */
+export const effectsOnMachines: PolicyEffects = {
+  ...policyEffects,
+  failureBudget: OWN_PLAN,
+  maxConsecutiveFailures: OWN_PLAN,
+  onFailure: OWN_PLAN,
+  waves: inPart(
+    'each Machine is a plan of its own (`--rollouts machine`), so `percent` puts every Machine into the first wave, and a wave does not wait for other Machines',
+  ),
+  'waves[].settle': OWN_PLAN,
+  'waves[].failureBudget': OWN_PLAN,
+  'waves[].approval': inPart(
+    'each Machine is a plan of its own (`--rollouts machine`), so each Machine that is not in the first wave needs an approval',
+  ),
+  'drain.onDeadline': inPart(
+    '`Stop` and `SkipNode` act as `Skip`, because each Machine is a plan of its own (`--rollouts machine`)',
+  ),
+  prefetch: OWN_PLAN,
 };

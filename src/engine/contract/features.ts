@@ -108,6 +108,12 @@ export interface PlanObjects<P extends KubeObject>
    */
   representing?(objects: readonly P[]): readonly P[];
   /**
+   * Returns the writes that copy to other objects of the plan what people have asked of the object that represents it, so
+   * that another object can represent the plan. They are carried out before each reconcile. Without this member, what
+   * people ask for is lost together with the object.
+   */
+  copies?(plan: P, world: World): readonly Instruction[];
+  /**
    * Returns the namespace and the name by which an UpgradePolicy selects the plan, and the uid of the plan. Without this
    * member, they are those of the object.
    */

@@ -6,6 +6,7 @@ import { factsOf } from '../gates/types.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked } from '../model/reasons.ts';
 import { isFinal, type Rollout, type Stage, type Target } from '../model/rollout.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { groupsOf } from '../schedule/order.ts';
 import { limitOf } from '../schedule/slots.ts';
 import { wavesAhead } from './stops-ahead.ts';
@@ -38,6 +39,7 @@ export function nextTargets(
       .map((group) =>
         group
           .filter((target) => !isTargetHeld({ snapshot, policy, now }, stage, target))
+          .filter((target) => !isUnchosen(snapshot, target))
           // At the turn of a target whose Node has been deleted, nothing starts.
           .filter((target) => factsOf(snapshot, target).exists)
           .map(({ name }) => name),
@@ -50,6 +52,12 @@ export function nextTargets(
     if (all.length > 0) return (ready.length > 0 ? ready : first).slice(0, limitOf(stage));
   }
   return [];
+}
+
+/** Returns true if another controller chooses which target comes next, and has not chosen this one. */
+function isUnchosen({ targets }: Snapshot, { key }: Target): boolean {
+  const occupant = targets.occupantOf(key);
+  return typeof occupant === 'object' && occupant.isUnchosen === true;
 }
 
 /**

@@ -3,7 +3,7 @@
  * the MachineDeployment allows it.
  */
 import { capiModule } from '../../../src/dialects/capi/module.ts';
-import { updateOn } from '../../../src/dialects/capi/plan/machine-update.ts';
+import { recordOf, updateOn } from '../../../src/dialects/capi/plan/machine-update.ts';
 import { type Node, namespaces, nodes } from '../../../src/kube/resources.ts';
 import { FROM } from '../../scenes/k0s.ts';
 import { createMachineNode, extension, requestUpdate } from '../../scenes/machine-scenes.ts';
@@ -15,11 +15,23 @@ import { agentsIn } from './agents.ts';
 const NODES = ['w1', 'w2', 'w3'] as const;
 const TO = 'v1.36.3+k0s.2';
 
-const machineOf = (node: string): string => `machine-of-${node}`;
+/** The MachineDeployment of all Machines. */
+const OWNER = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineDeployment',
+  name: 'workers',
+  uid: 'uid-of-workers',
+} as const;
 
 async function createMachine({ stage, truth }: World, node: string): Promise<void> {
   await createMachineNode(stage, node);
   truth.install(node, FROM);
+}
+
+/** Returns true if the extension says that the update of the Machine to this version is done. */
+function isOver(node: Node, version: string): boolean {
+  const update = updateOn(node);
+  return update?.version === version && recordOf(node, update)?.state === 'done';
 }
 
 /** What the controllers of Cluster API do for the MachineDeployment of the scene, together with the hook of the extension. */
@@ -39,15 +51,20 @@ class ClusterApi implements RunningActor {
     if (version === undefined) return;
     const { stage, truth, setting } = this.#world;
     const existing = (await stage.client.list(nodes)).items;
+    const isAsked = (node: Node): boolean => updateOn(node)?.version === version;
     const open = NODES.flatMap((name) => {
       const node = existing.find(({ metadata }) => metadata.name === name);
-      return node && truth.runs.get(name) !== version ? [node] : [];
+      return node && !isOver(node, version) && (isAsked(node) || truth.runs.get(name) !== version)
+        ? [node]
+        : [];
     });
-    const isAsked = (node: Node): boolean => updateOn(node)?.version === version;
     const working = open.filter(isAsked).length;
     const free = Math.max(0, (setting.concurrent ?? 1) - working);
     for (const { metadata } of open.filter((node) => !isAsked(node)).slice(0, free))
-      await requestUpdate(stage, metadata.name, version, `request-${++this.#requests}`);
+      await requestUpdate(stage, metadata.name, version, `request-${++this.#requests}`, {
+        owner: OWNER,
+        nodes: NODES,
+      });
   };
 
   async change(version: string | undefined): Promise<void> {
@@ -70,7 +87,7 @@ export const MACHINES: DialectUnderTest = {
   nodes: NODES,
   from: FROM,
   to: TO,
-  hasPlanForEachNode: true,
+  isChosenElsewhere: true,
   open: async (world) => {
     const { stage, scenery } = world;
     for (const name of ['refit-system', 'fleet'])
@@ -84,7 +101,7 @@ export const MACHINES: DialectUnderTest = {
     return crew;
   },
   begin: async (world) => await ask(world, TO),
-  planOf: (node) => `capi/fleet/${machineOf(node)}`,
+  planOf: () => `capi/fleet/${OWNER.name}`,
   deletePlan: async (world) => {
     // Cluster API withdraws an update only together with its Machine, whose Node goes, too.
     const [first] = NODES;

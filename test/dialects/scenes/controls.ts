@@ -46,10 +46,6 @@ export const CONTROL_SCENES: readonly TableScene[] = [
   {
     name: 'a paused plan starts no further node, and goes on once it is resumed',
     features: [45],
-    before: async (world) => {
-      // Each Machine is a plan of its own, so the first plan of Cluster API must not start before it can be paused.
-      if (world.dialect.hasPlanForEachNode) await world.setPolicy({ paused: true });
-    },
     play: async (world) => {
       const [first] = world.dialect.nodes;
       const plan = world.dialect.planOf(first);
@@ -62,19 +58,6 @@ export const CONTROL_SCENES: readonly TableScene[] = [
       expect(world.started).toEqual([first]);
       await world.refit('resume', '--plan', plan);
       await world.untilUpgraded(...world.dialect.nodes);
-    },
-    instead: {
-      'Cluster API': async (world) => {
-        const [first, second] = world.dialect.nodes;
-        await world.pass(LONG_ENOUGH);
-        expect(world.started).toEqual([]);
-        await world.refit('pause', '--plan', world.dialect.planOf(first));
-        await world.setPolicy({});
-        await world.pass(LONG_ENOUGH);
-        expect(world.started).toEqual([]);
-        await world.refit('resume', '--plan', world.dialect.planOf(first));
-        await world.untilUpgraded(first, second);
-      },
     },
   },
   {

@@ -6,7 +6,7 @@ import { ifFound } from '../../../src/kube/status-error.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { CHECKED, setHealth } from '../../scenes/k0s-scene.ts';
 import type { World } from '../world.ts';
-import { LONG_ENOUGH, only, type TableScene } from './scene.ts';
+import { firstAlone, LONG_ENOUGH, type TableScene } from './scene.ts';
 
 const MINUTE = 60_000;
 const ZONE = 'topology.kubernetes.io/zone';
@@ -93,7 +93,7 @@ export const GATE_SCENES: readonly TableScene[] = [
   {
     name: 'the second wave starts after its approval',
     features: [19],
-    policy: ([first = '']) => ({ waves: [{ selector: only(first) }, { approval: 'Manual' }] }),
+    policy: (dialect) => ({ waves: [firstAlone(dialect), { approval: 'Manual' }] }),
     fields: ['waves', 'waves[].approval'],
     play: async (world) => {
       const [first, second, third] = world.dialect.nodes;
@@ -102,17 +102,13 @@ export const GATE_SCENES: readonly TableScene[] = [
       expect(world.started).toEqual([first]);
       await world.refit('approve', world.dialect.planOf(second), '--wave', '2');
       await world.untilUpgraded(second);
-      if (world.dialect.hasPlanForEachNode) {
-        await world.pass(5);
-        await world.refit('approve', world.dialect.planOf(third), '--wave', '2');
-      }
       await world.untilUpgraded(third);
     },
   },
   {
     name: 'the second wave starts after the settle time of the first, also if all Jobs are gone',
     features: [20],
-    policy: ([first = '']) => ({ waves: [{ selector: only(first), settle: '4m' }, {}] }),
+    policy: (dialect) => ({ waves: [{ ...firstAlone(dialect), settle: '4m' }, {}] }),
     fields: ['waves[].settle'],
     play: async (world) => {
       const [first, second] = world.dialect.nodes;
@@ -217,7 +213,7 @@ export const GATE_SCENES: readonly TableScene[] = [
   {
     name: 'the order of the policy decides which node is upgraded first',
     features: [18],
-    policy: ([, , third = '']) => ({ order: [`kubernetes.io/hostname=${third}`] }),
+    policy: ({ nodes: [, , third] }) => ({ order: [`kubernetes.io/hostname=${third}`] }),
     fields: ['order'],
     play: async (world) => {
       const [, , third] = world.dialect.nodes;

@@ -1,7 +1,7 @@
 /** One row of the table of scenes: what an upgrade does in every dialect, or that a policy says that it does not. */
 import type { UpgradePolicySpec } from '../../../src/api/refit/upgrade-policy.ts';
 import type { PolicyField } from '../../../src/engine/policy/policy-effects.ts';
-import type { DialectName, Setting, World } from '../world.ts';
+import type { DialectName, DialectUnderTest, Setting, World } from '../world.ts';
 
 /** Plays a scene, and fails if something else happens than the scene expects. */
 export type Play = (world: World) => Promise<void>;
@@ -13,7 +13,7 @@ export interface TableScene {
   readonly features: readonly number[];
   readonly setting?: Setting;
   /** The policy at the begin; absent if the scene needs none. */
-  readonly policy?: UpgradePolicySpec | ((nodes: readonly string[]) => UpgradePolicySpec);
+  readonly policy?: UpgradePolicySpec | ((dialect: DialectUnderTest) => UpgradePolicySpec);
   /**
    * The fields of the policy that the scene is about. In a dialect in which one of them has no effect, the scene is that
    * people are told so.
@@ -29,6 +29,12 @@ export interface TableScene {
 
 /** The seconds in which each cluster would begin the next node, if nothing forbade it. */
 export const LONG_ENOUGH = 45;
+
+/** Returns a rule for a wave with the node that the dialect starts first. */
+export function firstAlone(dialect: Pick<DialectUnderTest, 'nodes' | 'isChosenElsewhere'>) {
+  // Cluster API chooses the Machines, so only their number can be given.
+  return dialect.isChosenElsewhere === true ? { count: 1 } : { selector: only(dialect.nodes[0]) };
+}
 
 /** Selects the node with this name, in every dialect. */
 export function only(node: string) {

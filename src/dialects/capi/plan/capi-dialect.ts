@@ -13,6 +13,7 @@ import { endpointsOf, isController } from '../../shared/node-endpoints.ts';
 import { originOf } from '../../shared/signal-owner.ts';
 import { orphanedPlans, signalAtWorkOn } from './capi-orphaned-work.ts';
 import { representing, rolloutUidOf } from './machine-groups.ts';
+import { copies } from './machine-owners.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 import { obstacleOf, withRules, withRulesOfMachines } from './policy-rules.ts';
 import { project, resolve, sharding } from './rollout.ts';
@@ -24,7 +25,12 @@ export const capi: Dialect<Node> = {
       'the owner of the Machine decides its version; set the version back in the KubeadmControlPlane, K0sControlPlane or MachineDeployment',
   },
   plans: nodes,
-  planObjects: { isPlan: (node) => updateOn(node) !== undefined, representing, referenceOf },
+  planObjects: {
+    isPlan: (node) => updateOn(node) !== undefined,
+    representing,
+    copies,
+    referenceOf,
+  },
   watched: [{ resource: nodes, isRelevant }],
   reporting: {
     clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],

@@ -17,8 +17,7 @@ import { decodeSignal } from '../../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { groupOf, rolloutUidOf } from './machine-groups.ts';
-import { withControlsOf } from './machine-owners.ts';
+import { rolloutUidOf } from './machine-groups.ts';
 import {
   type MachineUpdate,
   recordOf,
@@ -71,10 +70,6 @@ export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }
         async (key) => await care(parts, key, context),
       );
       const failed = (await Promise.allSettled(all)).filter((each) => each.status === 'rejected');
-      const mirrored = (await mirrorControls(parts, context)).filter(
-        (each) => each.status === 'rejected',
-      );
-      failed.push(...mirrored);
       // A failure of one Machine does not delay the others.
       for (const { reason } of failed)
         context.log.warn('cannot look after a Machine; trying again', { reason });
@@ -98,31 +93,6 @@ const NEW = { phase: 'new' } as const;
 /** Returns true for a Machine of a plan with several Machines, of which any may be over. */
 function isWaitingOrAtWork(record: UpdateRecord | undefined): boolean {
   return record === undefined || record.state === 'pending' || record.state === 'intended';
-}
-
-/**
- * Copies the controls of each plan that has not ended to all its Nodes, so that a pause stays if the Node that represents
- * the plan is deleted.
- */
-async function mirrorControls(
-  { writer, seen }: CareParts,
-  { abort }: Pick<ReconcileContext, 'abort'>,
-) {
-  const all = seen.list();
-  const open = all.filter((node) => activeUpdate(node)?.owner !== undefined);
-  const groups = new Map(
-    open.flatMap((node) => {
-      const group = groupOf(all, node);
-      return group ? [[group.chosen[0].node.metadata.name, group] as const] : [];
-    }),
-  );
-  const writes = [...groups.values()].flatMap(({ chosen: [first, ...others] }) =>
-    others.flatMap(({ node }) => {
-      const wanted = withControlsOf(node, first.node);
-      return wanted === node ? [] : [ifUnchanged(writer.replace(nodes, wanted, { abort }))];
-    }),
-  );
-  return await Promise.allSettled(writes);
 }
 
 /**

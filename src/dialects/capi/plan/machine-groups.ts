@@ -6,7 +6,6 @@ import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { onceForEach } from '../../../util/memo.ts';
-import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { type MachineUpdate, recordOf, updateOn } from './machine-update.ts';
 
 /** A Node with the request to update its Machine. */
@@ -108,8 +107,8 @@ function compareRequests(a: Requested | undefined, b: Requested | undefined): nu
 }
 
 /**
- * Returns the other Nodes of the owner. The first request lists them, as the Machines of the owner named them. A Node that
- * has the version already, or that Refit cannot update, is not part of the rollout.
+ * Returns the other Nodes of the owner. The requests list them, as the Machines of the owner named them. A Node that
+ * reports the version already, or that Refit cannot update, is not part of the rollout.
  */
 function unchosenAmong(
   all: readonly Node[],
@@ -124,8 +123,7 @@ function unchosenAmong(
     const place = placeOf(other);
     const isThere = place.cluster === cluster && place.namespace === namespace;
     if (!listed.has(other.metadata.name) || !isThere) return false;
-    return (
-      platformOf(other) !== undefined && !mayBePartOf(kubeletVersionOf(other) ?? '', update.version)
-    );
+    // A Machine whose kubelet reports the version needs no update, so the Node gets no request.
+    return platformOf(other) !== undefined && kubeletVersionOf(other) !== update.version;
   });
 }

@@ -11,6 +11,8 @@ import {
   machines,
   SET_LABELS,
 } from '../../../api/capi/machine.ts';
+import type { Instruction } from '../../../engine/contract/signal.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import {
   ABORT_ANNOTATION,
   ATTEMPTS_ANNOTATION,
@@ -24,12 +26,13 @@ import {
   annotated,
   apiVersionOf,
   type Node,
+  nodes,
   type OwnerReference,
   withoutAnnotations,
 } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { newestOf, rolloutUidOf } from './machine-groups.ts';
+import { groupOf, newestOf, rolloutUidOf } from './machine-groups.ts';
 import type { MachineUpdate } from './machine-update.ts';
 
 /** A MachineDeployment or a control plane. */
@@ -41,10 +44,14 @@ export type Rollouts = 'owner' | 'machine';
 export interface MachineOwners {
   /** Returns the owner of the Machine; undefined if the Machine is a plan of its own. */
   readonly of: (machine: Machine, abort: AbortSignal) => Promise<MachineOwner | undefined>;
-  /** Returns the names of the Nodes of all Machines of the owner of this Machine. */
+  /**
+   * Returns the names of the Nodes whose Machines have the same owner as this Machine, and not this version. Cluster API
+   * has not chosen them yet.
+   */
   readonly nodesOf: (
     machine: Machine,
     owner: MachineOwner,
+    version: string,
     abort: AbortSignal,
   ) => Promise<readonly string[]>;
 }
@@ -71,7 +78,7 @@ export function machineOwners(management: KubeClient, rollouts: Rollouts): Machi
       return { apiVersion: apiVersionOf(machineDeployments), kind, name, uid };
     },
 
-    nodesOf: async ({ metadata, spec }, { kind, name, uid }, abort) => {
+    nodesOf: async ({ metadata, spec }, { kind, name, uid }, version, abort) => {
       const { namespace } = metadata;
       const labelSelector =
         kind === machineDeployments.kind
@@ -80,7 +87,8 @@ export function machineOwners(management: KubeClient, rollouts: Rollouts): Machi
       const { items } = await management.listAll(machines, { namespace, labelSelector, abort });
       const isOwn = ({ metadata: { ownerReferences = [] } }: Machine): boolean =>
         kind === machineDeployments.kind || ownerReferences.some((each) => each.uid === uid);
-      return items.filter(isOwn).flatMap(({ status }) => status?.nodeRef?.name ?? []);
+      const left = items.filter((each) => isOwn(each) && each.spec?.version !== version);
+      return left.flatMap(({ status }) => status?.nodeRef?.name ?? []);
     },
   };
 }
@@ -142,6 +150,18 @@ export function withControlsOf(node: Node, { metadata: { annotations = {} } }: N
   return annotated(withoutAnnotations(node, ...CONTROLS), Object.fromEntries(kept));
 }
 
+/** The most Nodes that get the controls of a plan. If the first Node is deleted, the next one represents the plan. */
+const MOST_COPIES = 5;
+
+/** Returns the writes that copy the controls of a plan to the Nodes that represent it next. */
+export function copies(plan: Node, world: Pick<World, 'list'>): Instruction[] {
+  const [, ...others] = groupOf(world.list(nodes), plan)?.chosen ?? [];
+  return others.slice(0, MOST_COPIES).flatMap(({ node }): Instruction[] => {
+    const object = withControlsOf(node, plan);
+    return object === node ? [] : [{ kind: 'replace', resource: nodes, object }];
+  });
+}
+
 /** Returns the Node for the first request of a rollout. A pause of the earlier plan of the owner stays until `refit resume`. */
 export function withPauseOf(node: Node, { metadata: { annotations = {} } }: Node): Node {
   const pause = annotations[PAUSE_ANNOTATION];
@@ -149,11 +169,26 @@ export function withPauseOf(node: Node, { metadata: { annotations = {} } }: Node
   return pause === undefined ? rest : annotated(rest, { [PAUSE_ANNOTATION]: pause });
 }
 
-/** Returns the part of the request that names the owner. */
+/**
+ * The most names of Nodes in a request of a rollout that has begun already. The first request has all names, but the
+ * annotations of a Node have little room.
+ */
+const MOST_NAMES = 500;
+
+/**
+ * Returns the part of the request that names the owner. `left` are the names of the Nodes that Cluster API has not chosen.
+ */
 export function ownerIn(
   owner: MachineOwner,
-  { uid, isNew }: OwnedRollout,
-  nodes: readonly string[],
+  { uid, isNew }: Pick<OwnedRollout, 'uid' | 'isNew'>,
+  left: readonly string[],
 ): NonNullable<MachineUpdate['owner']> {
-  return { ...owner, rollout: uid, ...(isNew && { nodes: [...nodes] }) };
+  const isListed = isNew || left.length <= MOST_NAMES;
+  return { ...owner, rollout: uid, ...(isListed && { nodes: [...left] }) };
+}
+
+/** Returns the names of the Nodes that Cluster API has not chosen in a rollout that has begun already. */
+export function leftIn(all: readonly Node[], represented: Node): string[] {
+  const { unchosen = [] } = groupOf(all, represented) ?? {};
+  return unchosen.map(({ metadata }) => metadata.name);
 }

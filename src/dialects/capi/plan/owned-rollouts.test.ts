@@ -1,8 +1,10 @@
 /** Proves that the Machines of one owner are one plan: their waves, budgets, approvals and hooks count for the owner. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
+import { presence } from '../../../../test/support/capi/can-update.ts';
 import { NAMES, OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';
+import { decodePrefetch } from '../../../signal/prefetch.ts';
 import { updateOn } from './machine-update.ts';
 
 test('the Machines of an owner are one plan, which the Node of the first one represents', async () => {
@@ -127,6 +129,20 @@ describe('a later version', () => {
     expect(new Set(rollouts).size).toBe(1);
     expect(rollouts[0]).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   });
+});
+
+test('Nodes with k0s that Cluster API has not chosen download in advance, and start nothing', async () => {
+  const scene = new OwnerScene();
+  scene.policy = buildPolicy({ name: 'p', prefetch: 'all' });
+  for (const name of NAMES) scene.annotate(name, presence);
+  scene.want('w1', 'v1.35.1+k0s.0');
+  await scene.ask('w1', 'v1.35.1+k0s.0');
+  await scene.settle();
+  scene.report('w1', 'Restart');
+  await scene.settle();
+  const asked = NAMES.filter((name) => decodePrefetch(scene.node(name).metadata.annotations));
+  expect(asked).toEqual(['w2', 'w3', 'w4']);
+  expect(scene.started()).toEqual(['w1']);
 });
 
 test('controllers of one owner go one at a time, whatever Cluster API chooses', async () => {

@@ -78,7 +78,9 @@ export function ownerWaits(parts: Parts): OwnerWait {
     const cluster = parts.clusterOf(first.machine);
     const all = (await listNodes(cluster.workload, { abort })).items;
     const rollout = rolloutFor(all, owner, first.version);
-    const names = rollout.isNew ? await parts.owners.nodesOf(first.machine, owner, abort) : [];
+    const names = rollout.isNew
+      ? await parts.owners.nodesOf(first.machine, owner, first.version, abort)
+      : [];
     const { represented, isNew } = rollout;
     const withControls = isNew ? withPauseOf : withControlsOf;
     let found: string | undefined;

@@ -122,8 +122,8 @@ export function obstacleOf(world: World, name: string, plan: Node): Obstacle | u
   const own = group.chosen.find(({ node }) => node.metadata.name === name);
   if (own === undefined)
     return {
-      message: `Cluster API has not asked to update ${name} yet`,
-      ends: `Cluster API chooses the Machine of ${name}, as ${owner?.kind} ${owner?.name} allows it`,
+      message: 'Cluster API has not asked to update this Machine yet',
+      ends: `Cluster API chooses it, as the strategy of ${owner?.kind} ${owner?.name} allows`,
       isUnchosen: true,
     };
   const { paused } = own.update.rules ?? {};

@@ -27,6 +27,7 @@ import { orphanOn } from './capi-orphaned-work.ts';
 import { versionIn } from './desired-version.ts';
 import type { TellMachine } from './machine-events.ts';
 import {
+  leftIn,
   type MachineOwners,
   ownerIn,
   rolloutFor,
@@ -199,7 +200,10 @@ async function ownedRequest(
   const all = (await listNodes(workload, { abort })).items;
   const rollout = rolloutFor(all, owner, update.version);
   const { isNew, represented } = rollout;
-  const names = isNew ? await owners.nodesOf(machine, owner, abort) : [];
+  const names =
+    isNew || represented === undefined
+      ? await owners.nodesOf(machine, owner, update.version, abort)
+      : leftIn(all, represented);
   // The order of the requests is the order of the Machines, so seconds are not exact enough.
   const requested = new Date(clock.now()).toISOString();
   const owned = { ...update, requested, owner: ownerIn(owner, rollout, names) };
