@@ -47,6 +47,7 @@ export const toyModule: DialectModule<'toy'> = {
     startOver: ({ name }) => guidance(`clear the record of ${name}`),
     again: ({ name }) => guidance(`mix the paint of ${name} again`),
     corrected: undefined,
+    retriesAborted: false,
     retry: { causes: 'see the wall' },
     goBack: ({ name }) => guidance(`scrape the paint of ${name} off`),
     backUp: 'take a photograph of the wall first',

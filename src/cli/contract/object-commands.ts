@@ -30,9 +30,20 @@ export interface PreviewFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
 }
 
+/** Targets of a plan. `refit retry` tries them again, so that each of them keeps its place in the plan. */
+export interface TargetsToRetry {
+  readonly names: readonly string[];
+  /** The name of the plan; undefined if the user named a target, so that `refit retry` finds the plan. */
+  readonly plan: string | undefined;
+}
+
 export interface ObjectCommands {
-  /** Tries the work for the object or for its node again. Resolves with false if no work for such an object has failed. */
-  retry(name: string, flags: ObjectFlags, parts: CommandParts): Promise<boolean>;
+  /**
+   * Tries the work for the object or for its node again. Resolves with true if it did so, and with false if no work for
+   * such an object has failed. If the object is a target of a plan with several targets, changes nothing, and resolves
+   * with the target.
+   */
+  retry(name: string, flags: ObjectFlags, parts: CommandParts): Promise<boolean | TargetsToRetry>;
   /** Approves what waits for an approval. `named` is the kind and the name of the object. */
   approve(named: string, flags: ApproveFlags, parts: CommandParts): Promise<void>;
   /** Shows what would happen to each object with another version. Resolves with the exit code. */

@@ -9,6 +9,8 @@ import type { Guidance } from './guidance.ts';
 export interface AdvisedPlan {
   /** The name of the dialect. */
   readonly dialect: string;
+  /** The kind of the object that people regard as the plan. */
+  readonly kind?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name: string;
   /** The run that the plan rolls back, as `<uid of its plan>/<id>`; absent for every other plan. */
@@ -55,6 +57,8 @@ export interface PlanRunner {
    * the failure.
    */
   readonly retry: { readonly causes: string } | undefined;
+  /** True if `refit retry` with the name of an aborted plan starts this plan again. */
+  readonly retriesAborted: boolean;
   /** Returns how the user takes the upgraded nodes of the plan back to their earlier version. */
   goBack(plan: PlanToLeave): Guidance;
   /**

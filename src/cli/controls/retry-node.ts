@@ -1,4 +1,5 @@
 /** Tries a failed node again, whether a plan upgrades it or it belongs to an object such as a Machine. */
+import { settleAll } from '../../util/waits.ts';
 import type { SessionParts } from '../status/status-session.ts';
 import { applyControl, type ControlFlags } from './control-command.ts';
 import { retry } from './retry.ts';
@@ -11,7 +12,13 @@ export async function retryNode(
 ): Promise<void> {
   for (const { objects } of parts.modules) {
     const commands = await objects?.();
-    if ((await commands?.retry(node, flags, parts)) === true) return;
+    const found = (await commands?.retry(node, flags, parts)) ?? false;
+    if (found === true) return;
+    if (found === false) continue;
+    const { names, plan } = found;
+    const chosen = { ...(plan !== undefined && { plan }), ...flags };
+    await settleAll(names.map(async (name) => await applyControl(retry(name), chosen, parts)));
+    return;
   }
   await applyControl(retry(node), flags, parts);
 }

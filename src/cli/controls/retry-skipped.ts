@@ -9,7 +9,8 @@ import { failing } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
-import { momentOf, refuseIfAborted, retriesOn } from './retry.ts';
+import { momentOf, retriesOn } from './retried-targets.ts';
+import { refuseIfAborted } from './retry.ts';
 
 const MOST_NAMES = 8;
 

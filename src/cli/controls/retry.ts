@@ -1,7 +1,7 @@
 /** Implements `refit retry`: tries one failed node or the failed hooks of a plan again, and continues the plan. */
 import { isUnsettled } from '../../engine/assess/budget.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
+import { RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import {
   isUpgradedByLaterStage,
   type Stage,
@@ -9,15 +9,15 @@ import {
   targetsIn,
   withStages,
 } from '../../engine/model/rollout.ts';
-import type { Snapshot } from '../../engine/model/snapshot.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
-import { ownMember } from '../../util/own-member.ts';
 import type { Inspection } from '../status/observe.ts';
 import { isNamed } from '../status/plan-names.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
+import { momentOf, retriesOn } from './retried-targets.ts';
 import { isPlanWithFailedHook, retryPlanHooks } from './retry-plan-hooks.ts';
+import { startAgain } from './start-again.ts';
 
 export function retry(name: string): Control {
   const hasFailed = ({ snapshot }: Inspection): boolean =>
@@ -29,7 +29,7 @@ export function retry(name: string): Control {
   const control: Control = (controlled, now) => {
     const { snapshot, view } = controlled;
     if (!hasFailed(controlled) && isNamed(controlled, name)) {
-      const change = retryPlanHooks(controlled, now);
+      const change = startAgain(controlled) ?? retryPlanHooks(controlled, now);
       if (change) return change;
     }
     const at = momentOf(failedOf(name, controlled), snapshot);
@@ -43,15 +43,6 @@ export function retry(name: string): Control {
     };
   };
   return Object.assign(control, { isMeant, isAbout });
-}
-
-/** Returns the value of the annotation with the retries that are already on the plan; undefined if the plan has none. */
-export function retriesOn({
-  dialect,
-  plan,
-}: Pick<ControlledPlan, 'dialect' | 'plan'>): string | undefined {
-  const key = controlKey(RETRY_ANNOTATION, dialect.planObjects?.controlPrefix);
-  return ownMember(plan.metadata.annotations, key);
 }
 
 /** Throws REFIT_CONTROL if the plan was aborted, because nothing can be retried in an aborted plan. */
@@ -120,20 +111,6 @@ function placeOf(
     .find(({ name }) => name === target.name);
   const { phase = target.state, step } = shown ?? {};
   return step === undefined || phase === 'failed' ? phase : `at ${step}`;
-}
-
-/**
- * Returns the time of the failure in milliseconds since the Unix epoch, by the leader's clock: when the failure was
- * recorded, or when the attempt began if that is later.
- */
-export function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): number {
-  const moments = failed.flatMap((target) => {
-    const { observation } = factsOf(snapshot, target);
-    return [target.since, ...(observation.kind === 'failed' ? [observation.attempt] : [])];
-  });
-  return Math.max(
-    ...moments.map((text) => Date.parse(text)).filter((moment) => !Number.isNaN(moment)),
-  );
 }
 
 function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {

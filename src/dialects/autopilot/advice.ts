@@ -12,6 +12,7 @@ export const advice: PlanRunner = {
   startOver: anew,
   again: anew,
   corrected: undefined,
+  retriesAborted: false,
   retry: { causes: 'the node, or the version, url or sha256 in the Plan' },
   goBack: rollBackPlan,
   backUp:

@@ -24,6 +24,7 @@ export const advice: PlanRunner = {
   startOver: anew,
   again: anew,
   corrected: undefined,
+  retriesAborted: false,
   retry: undefined,
   goBack: () => ({
     clause:

@@ -102,6 +102,43 @@ test('a Node that calls itself by the name of another one does not take its retr
   expect([said, written]).toEqual([[], []]);
 });
 
+/** A Node whose Machine belongs to an owner, and is in this state. */
+function ownedNode(state: string, { version = 'v1.35.0' } = {}) {
+  const node = failedNode('n1');
+  const { annotations } = node.metadata;
+  const [update, record] = [UPDATE_ANNOTATION, RECORD_ANNOTATION].map(
+    (each) => JSON.parse(annotations[each as keyof typeof annotations]) as object,
+  );
+  const owner = { apiVersion: 'v1', kind: 'MachineDeployment', name: 'md', uid: 'o', rollout: 'r' };
+  const written = {
+    ...annotations,
+    [UPDATE_ANNOTATION]: JSON.stringify({ ...update, owner }),
+    [RECORD_ANNOTATION]: JSON.stringify({ ...record, state }),
+  };
+  const status = { nodeInfo: { kubeletVersion: version } };
+  return { metadata: { name: 'n1', annotations: written }, status };
+}
+
+test.each([
+  ['failed', {}, 'n1'],
+  ['pending', {}, 'n1'],
+  ['done', { version: 'v1.36.3' }, 'n1'],
+  // Only a new request can repeat these.
+  ['done', {}, undefined],
+  ['unsupported', {}, undefined],
+])(
+  'a Machine of an owner that is %s (%j): its request is removed only if the plan cannot try it again',
+  async (state, more, target) => {
+    const list = { kind: 'NodeList', metadata: {}, items: [ownedNode(state, more)] };
+    const { kubeconfig, written, parts } = await against(({ method }) => ({
+      body: method === 'GET' ? list : { kind: 'Node', metadata: { name: 'n1' } },
+    }));
+    const found = await retryMachine('machine/w1', { kubeconfig }, parts);
+    expect(found).toEqual(target === undefined ? true : { names: [target], plan: 'capi/x/md' });
+    expect(written.length).toBe(target === undefined ? 1 : 0);
+  },
+);
+
 test.each(['foo/x', 'prod/cp-1', 'cp-1', 'machine/', 'machine/prod/cp-1'])(
   '%s is no object that can be approved',
   async (named) => {

@@ -4,10 +4,12 @@ import type {
   ApproveFlags,
   CommandParts,
   ObjectFlags,
+  TargetsToRetry,
 } from '../../../cli/contract/object-commands.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import { namesOf } from '../../../cli/controls/machine-names.ts';
 import { connect } from '../../../cli/status/status-session.ts';
+import { planReference } from '../../../engine/model/plan-reference.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
 import { kubeletVersionOf, type Node, nodes, removalOf } from '../../../kube/resources.ts';
 import { ifAllowed } from '../../../kube/status-error.ts';
@@ -18,26 +20,36 @@ import { printable } from '../../../util/printable.ts';
 import { settleAll } from '../../../util/waits.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { MOST } from '../hooks/updaters/refused-changes.ts';
-import { recordOf, UPDATE_ANNOTATION, updateOn } from '../plan/machine-update.ts';
+import { capi } from '../plan/capi-dialect.ts';
+import {
+  type MachineUpdate,
+  recordOf,
+  UPDATE_ANNOTATION,
+  updateOn,
+} from '../plan/machine-update.ts';
+import { namespaceOf } from '../plan/rollout.ts';
 
 /**
  * Retries the failed update of a Machine. Removes the failed request from the Node, so that the next call of Cluster
- * API writes a new request. `name` is the name of the Machine or of its Node. Resolves with false if the Node has no
- * failed update of Cluster API.
+ * API writes a new request. If several Machines are one plan, the request stays, because its time is the place of the
+ * Machine in the order of the plan. In this case, resolves with the targets to retry. `named` is the name of the Machine,
+ * also as `machine/NAME`, or of its Node. Resolves with false if the Node has no failed update of Cluster API.
  */
 export async function retryMachine(
-  name: string,
+  named: string,
   flags: ObjectFlags,
   { abort, output }: CommandParts,
-): Promise<boolean> {
-  if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
+): Promise<boolean | TargetsToRetry> {
   using client = await connect(flags, 'refit-control');
   const all = (await ifAllowed(listNodes(client, { abort })))?.items ?? [];
+  const name = named.replace(/^(?:machine|capi)\//i, '');
   // A kubelet can claim the name of any Machine for its Node, but not the name of another Node. So if a Node has the name, only
   // that Node is retried. Otherwise all Nodes that claim the Machine are retried.
-  const own = all.filter(({ metadata }) => metadata.name === name);
-  const failed = (own.length > 0 ? own : all).filter(
-    (each) => namesOf(each).includes(name) && failuresOn(each).length,
+  const own = all.filter(({ metadata }) => metadata.name === named);
+  const meant = own.length > 0 ? own : all.filter((each) => namesOf(each).includes(name));
+  const isOfMachine = flags.plan === undefined || /^(?:capi|machine|node)\//i.test(flags.plan);
+  const failed = meant.filter(
+    (each) => (isOfMachine || isPartOfPlan(each)) && failuresOn(each).length > 0,
   );
   const retried = failed.map(async (node) => {
     // The patch removes only the request that this command has read. A newer request belongs to another update, so it
@@ -62,22 +74,52 @@ export async function retryMachine(
         .map((line) => `${line}\n`)
         .join(''),
     );
-  return failed.length > 0;
+  const targets = meant.filter(
+    (each) => isPartOfPlan(each) && (!failed.includes(each) || isFailedTarget(each)),
+  );
+  if (targets.length === 0) return failed.length > 0;
+  return targetsOf(targets, own.length > 0 ? undefined : targets.map(planOf)[0]);
 }
 
-/** Returns the keys of the annotations with failed requests on the Node. */
+const isPartOfPlan = (node: Node): boolean => updateOn(node)?.owner !== undefined;
+
+function isFailedTarget(node: Node): boolean {
+  const update = updateOn(node);
+  return update !== undefined && recordOf(node, update)?.state === 'failed';
+}
+
+function targetsOf(targets: readonly Node[], plan: string | undefined): TargetsToRetry {
+  return { names: targets.map(({ metadata }) => metadata.name), plan };
+}
+
+/** Returns the name of the plan with the Machine of this Node. */
+function planOf(node: Node): string | undefined {
+  const update = updateOn(node);
+  if (update?.owner === undefined) return undefined;
+  const { name } = update.owner;
+  return planReference({ dialect: capi.name, namespace: namespaceOf(update), name });
+}
+
+/** Returns the keys of the annotations with failed requests on the Node that are removed. */
 function failuresOn(node: Node): string[] {
   const update = updateOn(node);
   const asked = wire.configurationRequestOn(node);
-  const phase = (update && recordOf(node, update)?.phase) ?? 'new';
-  const isReached =
-    phase === 'done' && mayBePartOf(kubeletVersionOf(node) ?? '', update?.version ?? '');
   return [
-    ...(isFinal({ phase }) && !isReached ? [UPDATE_ANNOTATION] : []),
+    ...(update !== undefined && isWithdrawn(node, update) ? [UPDATE_ANNOTATION] : []),
     ...(asked && wire.configurationReportOn(node, asked)?.failure !== undefined
       ? [wire.CONFIGURATION_ANNOTATION]
       : []),
   ];
+}
+
+/** Returns true if only a new request can repeat the update. */
+function isWithdrawn(node: Node, update: MachineUpdate): boolean {
+  const { phase, state } = recordOf(node, update) ?? { phase: 'new', state: 'pending' };
+  const isReached = mayBePartOf(kubeletVersionOf(node) ?? '', update.version);
+  if (update.owner === undefined) return isFinal({ phase }) && !(phase === 'done' && isReached);
+  if (state === 'done') return !isReached;
+  // What was refused would be refused again, so it is judged anew with the next request.
+  return state === 'unsupported' || state === 'missing';
 }
 
 /**

@@ -5,6 +5,7 @@
 import { machines } from '../../../api/capi/machine.ts';
 import type { RecordSharding, WholeRecord } from '../../../engine/contract/features.ts';
 import type { World, WorldObject } from '../../../engine/contract/world.ts';
+import { controlsOn } from '../../../engine/model/controls.ts';
 import {
   isFinal,
   newTarget,
@@ -76,7 +77,9 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
   ];
   const record = recordOf(first.node, update);
   const recorded = record?.phase ?? phaseElsewhere(chosen);
-  const phase = reopened(recorded, record?.reason?.code, targets);
+  const isAborted =
+    record?.reason?.code === 'Aborted' && controlsOn(first.node).abort !== undefined;
+  const phase = isAborted ? recorded : reopened(recorded, targets);
   return {
     source: sourceOf(update),
     id: rolloutUidOf(update),
@@ -118,14 +121,10 @@ function phaseElsewhere(chosen: readonly Requested[]): RolloutPhase {
 
 /**
  * Returns `running` for a plan that has ended, if Cluster API has chosen another Machine since, or if somebody has
- * withdrawn what failed. Otherwise returns the recorded phase. A plan that a person aborted stays aborted.
+ * withdrawn what failed, or the abort. Otherwise returns the recorded phase.
  */
-function reopened(
-  phase: RolloutPhase,
-  code: string | undefined,
-  targets: readonly Target[],
-): RolloutPhase {
-  if (!isFinal({ phase }) || code === 'Aborted') return phase;
+function reopened(phase: RolloutPhase, targets: readonly Target[]): RolloutPhase {
+  if (!isFinal({ phase })) return phase;
   const isOpen = targets.some(({ state }) => state === 'pending' || state === 'intended');
   const isFailed = targets.some(
     ({ state }) => state !== 'done' && state !== 'pending' && state !== 'intended',
