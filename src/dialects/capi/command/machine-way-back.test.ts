@@ -59,7 +59,7 @@ function recordOf(
   machine: Machine,
   version: string | undefined,
   more: Partial<NodeRolloutRun> = {},
-): [string, NodeRollout] {
+): NodeRollout {
   const { name } = machine.metadata;
   const run: NodeRolloutRun = {
     id: 'r1',
@@ -79,10 +79,21 @@ function recordOf(
   };
   const plan = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', name };
   const phase = run.phase as 'done' | 'failed';
-  return [
-    name,
-    { metadata: { name: `capi-${name}` }, spec: { plan }, status: { phase, history: [run] } },
-  ];
+  return { metadata: { name: `capi-${name}` }, spec: { plan }, status: { phase, history: [run] } };
+}
+
+/** Returns the NodeRollout of a MachineDeployment or of a control plane, whose Machines are one plan. */
+function recordOfOwner(
+  { kind, name }: { readonly kind: string; readonly name: string },
+  before: NonNullable<NodeRolloutRun['before']>,
+  more: Partial<NodeRolloutRun> = {},
+): NodeRollout {
+  const { spec, ...record } = recordOf(W1, OLD, { before, id: 'of-owner', ...more });
+  return {
+    ...record,
+    metadata: { name: `capi-${name}` },
+    spec: { ...spec, plan: { ...spec.plan, kind, name } },
+  };
 }
 
 const ALLOWS: ExtensionConfig = {
@@ -92,13 +103,13 @@ const ALLOWS: ExtensionConfig = {
 
 const sceneOf = (
   machines: readonly Machine[],
-  records: readonly [string, NodeRollout][],
+  records: readonly NodeRollout[],
   more: Partial<MachineScene> = {},
 ): MachineScene => ({
   owner: POOL,
   machines,
   servers: [NEW],
-  rollouts: new Map(records),
+  rollouts: records,
   extension: ALLOWS,
   now: 0,
   ...more,
@@ -162,6 +173,63 @@ describe('the change', () => {
     expect(machineWayBack({ ...scene, cluster }).patch).toEqual({
       spec: { topology: { version: OLD } },
     });
+  });
+});
+
+const IN_POOL = { kind: 'MachineDeployment', name: 'pool' };
+const OWNED: Machine = {
+  ...W1,
+  metadata: { ...W1.metadata, labels: { 'cluster.x-k8s.io/deployment-name': 'pool' } },
+};
+const BEFORE: NonNullable<NodeRolloutRun['before']> = [
+  { role: 'worker', version: OLD, nodes: ['node-w1'] },
+];
+
+describe('the Machines of an owner were one plan', () => {
+  test('the NodeRollout of the MachineDeployment says what a Machine ran', () => {
+    const change = machineWayBack(
+      sceneOf([OWNED], [recordOfOwner(IN_POOL, BEFORE)], { named: 'w1' }),
+    );
+    expect(change.moves).toMatchObject([{ to: OLD, note: 'ran this version before' }]);
+  });
+
+  test('the NodeRollout of the control plane says what a Machine ran', () => {
+    const controller = {
+      apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
+      kind: 'KubeadmControlPlane',
+      name: 'plane',
+      uid: 'u',
+      controller: true,
+    };
+    const machine = { ...C1, metadata: { ...C1.metadata, ownerReferences: [controller] } };
+    const before = { role: 'controller' as const, version: OLD, nodes: ['node-c1'] };
+    const record = recordOfOwner(controller, [before]);
+    const scene = sceneOf([machine], [record], { owner: PLANE });
+    expect(machineWayBack(scene).version).toBe(OLD);
+  });
+
+  test('an owner of another kind with the same name has other Machines', () => {
+    const other = recordOfOwner({ ...IN_POOL, kind: 'KubeadmControlPlane' }, BEFORE);
+    expect(() => machineWayBack(sceneOf([OWNED], [other]))).toThrow('no update of it');
+  });
+
+  test('of the record of the Machine and of its owner, the later update counts', () => {
+    const started = '2026-02-01T00:00:00Z';
+    const own = recordOf(OWNED, OLDER, { phase: 'failed' });
+    const scene = sceneOf([OWNED], [own, recordOfOwner(IN_POOL, BEFORE, { started })]);
+    expect(machineWayBack(scene)).toMatchObject({ version: OLD, first: [] });
+    const earlier = sceneOf([OWNED], [own, recordOfOwner(IN_POOL, BEFORE)], { run: 'r1' });
+    expect(machineWayBack(earlier).version).toBe(OLDER);
+  });
+
+  test('a Machine that was created after the update began ran no earlier version', () => {
+    const metadata = { ...OWNED.metadata, creationTimestamp: '2026-03-01T00:00:00Z' };
+    const others = [{ role: 'worker' as const, version: OLD, others: true as const, nodes: [] }];
+    const record = recordOfOwner(IN_POOL, others);
+    expect(machineWayBack(sceneOf([OWNED], [record])).version).toBe(OLD);
+    expect(() => machineWayBack(sceneOf([{ ...OWNED, metadata }], [record]))).toThrow(
+      'the record of run of-owner does not contain it',
+    );
   });
 });
 
@@ -234,8 +302,16 @@ describe('what to do first, and what is lost', () => {
     ],
     [
       'the last update failed',
-      { rollouts: new Map([recordOf(W1, OLD, { phase: 'failed' })]) },
+      { rollouts: [recordOf(W1, OLD, { phase: 'failed' })] },
       'The last update of Machine w1 is recorded as failed, not as done.',
+    ],
+    [
+      'the plan of the owner is not over',
+      {
+        machines: [OWNED, { ...W2, metadata: { ...OWNED.metadata, name: 'w2' } }],
+        rollouts: [recordOfOwner(IN_POOL, BEFORE, { phase: 'failed' })],
+      },
+      'The last update of the Machines of MachineDeployment prod/pool is recorded as failed, not as done.',
     ],
     [
       'OnDelete',

@@ -12,7 +12,7 @@ import {
   TOPOLOGY_LABEL,
   UNCHECKED_VERSION_ANNOTATION,
 } from '../../../api/capi/machine.ts';
-import type { NodeRollout, NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
+import type { NodeRollout } from '../../../api/refit/node-rollout.ts';
 import { earlierRunsIn, versionBefore } from '../../../engine/model/earlier-versions.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
@@ -22,6 +22,7 @@ import { counted, listed } from '../../../util/phrases.ts';
 import { compareVersions, parseVersion } from '../../../util/version.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { wayBackOfNode } from '../../../versions/way-back.ts';
+import { existedAtStart, recordsOf, runsOf } from './machine-records.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
@@ -47,8 +48,8 @@ export interface MachineScene {
   readonly cluster?: Cluster | undefined;
   /** The versions of the control-plane Machines of the Cluster. */
   readonly servers: readonly (string | undefined)[];
-  /** The NodeRollout of each Machine, by the name of the Machine. */
-  readonly rollouts: ReadonlyMap<string, NodeRollout>;
+  /** The NodeRollouts of Machines and of their owners. */
+  readonly rollouts: readonly NodeRollout[];
   /**
    * The registration of the extension that updates Machines in place; undefined if there is none, or if the user may
    * not read it.
@@ -165,9 +166,8 @@ interface Before {
  */
 function beforeOf(scene: MachineScene, machine: Machine): Before {
   const { rollouts, run: wanted } = scene;
-  const { name } = machine.metadata;
   const present = machine.spec?.version;
-  const history: readonly NodeRolloutRun[] = rollouts.get(name)?.status?.history ?? [];
+  const history = runsOf(rollouts, machine);
   const run =
     wanted === undefined
       ? history.find(({ version }) => version === present)
@@ -180,7 +180,8 @@ function beforeOf(scene: MachineScene, machine: Machine): Before {
     return { problem: `Refit has recorded no update of it to ${present ?? 'its version'}` };
   const record = earlierRunsIn([run])[0];
   const node = machine.status?.nodeRef?.name ?? '';
-  const version = record && versionBefore(record, roleOf(machine), node, true);
+  const version =
+    record && versionBefore(record, roleOf(machine), node, existedAtStart(machine, run));
   if (version === undefined || !KUBELET_OF_K0S.test(version))
     return { version, problem: `the record of run ${run.id} does not contain it` };
   const problem = `the record has ${version}, which its kubelet reported, but not the release of k0s`;
@@ -197,9 +198,7 @@ const KUBELET_OF_K0S = /\+k0s$/;
 function releaseOf({ machines, rollouts }: MachineScene, kubelet: string): string | undefined {
   const known = new Set([
     ...machines.map(({ spec }) => spec?.version ?? ''),
-    ...[...rollouts.values()].flatMap(({ status }) =>
-      (status?.history ?? []).map(({ version = '' }) => version),
-    ),
+    ...rollouts.flatMap(({ status }) => (status?.history ?? []).map(({ version = '' }) => version)),
   ]);
   const releases = [...known].filter((each) => each !== kubelet && mayBePartOf(kubelet, each));
   return releases.length === 1 ? releases[0] : undefined;
@@ -242,14 +241,19 @@ function pauseNotes({ cluster, owner }: MachineScene): string[] {
 }
 
 function unendedNotes({ machines, rollouts }: MachineScene): string[] {
-  const unended = machines.flatMap(({ metadata: { name } }) => {
-    const phase = rollouts.get(name)?.status?.phase;
-    return phase === undefined || phase === 'done' ? [] : [{ name, phase }];
+  const unended = machines.flatMap((machine) => {
+    const [latest] = recordsOf(rollouts, machine);
+    const phase = latest?.status?.phase;
+    if (latest === undefined || phase === undefined || phase === 'done') return [];
+    const { plan } = latest.spec;
+    const { name, namespace } = machine.metadata;
+    const whose =
+      plan.kind === 'Machine'
+        ? `Machine ${name}`
+        : `the Machines of ${plan.kind} ${namespace}/${plan.name}`;
+    return `The last update of ${whose} is recorded as ${phase}, not as done. Cluster API gives a Machine another version only after its update has succeeded: use refit why and refit retry, or delete the Machine, which replaces it.`;
   });
-  return unended.map(
-    ({ name, phase }) =>
-      `The last update of Machine ${name} is recorded as ${phase}, not as done. Cluster API gives a Machine another version only after its update has succeeded: use refit why and refit retry, or delete the Machine, which replaces it.`,
-  );
+  return [...new Set(unended)];
 }
 
 /**

@@ -4,14 +4,12 @@
  */
 import {
   type Cluster,
-  CONTROL_PLANE_GROUP,
   type ControlPlane,
   clusters,
   extensionConfigs,
   type Machine,
   machineDeployments,
   machines,
-  SET_LABELS,
 } from '../../../api/capi/machine.ts';
 import { nodeRollouts } from '../../../api/kinds.ts';
 import type { NodeRollout } from '../../../api/refit/node-rollout.ts';
@@ -34,6 +32,7 @@ import { ownMember } from '../../../util/own-member.ts';
 import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
 import { capi } from '../plan/capi-dialect.ts';
+import { controlPlaneOf, deploymentOf } from './machine-records.ts';
 import {
   field,
   isOfTopology,
@@ -152,7 +151,7 @@ async function ownerOf(
   all: readonly Machine[],
   { kind, name, namespace }: Subject,
 ): Promise<Found> {
-  if (kind === 'machinedeployment') return await deploymentOf(reading, all, name, namespace);
+  if (kind === 'machinedeployment') return await deploymentFound(reading, all, name, namespace);
   if (kind !== 'machine') {
     const mine = all.filter((machine) => {
       const control = controlPlaneOf(machine);
@@ -171,15 +170,15 @@ async function ownerOf(
     const mine = all.filter((each) => controlPlaneOf(each)?.uid === reference.uid);
     return await controlPlaneFound(reading, reference, mine, namespace);
   }
-  const deployment = machine.metadata.labels?.[SET_LABELS.deployment];
+  const deployment = deploymentOf(machine);
   if (deployment === undefined)
     return refuse(
       `Machine ${namespace}/${name} belongs to no MachineDeployment and no control plane: Cluster API does not update such a Machine, and only a new Machine has another version`,
     );
-  return await deploymentOf(reading, all, deployment, namespace);
+  return await deploymentFound(reading, all, deployment, namespace);
 }
 
-async function deploymentOf(
+async function deploymentFound(
   { client, abort }: Reading,
   all: readonly Machine[],
   name: string,
@@ -192,7 +191,7 @@ async function deploymentOf(
     path: ['spec', 'template', 'spec', 'version'],
     rollout: object.spec?.rollout,
   };
-  const mine = all.filter(({ metadata }) => metadata.labels?.[SET_LABELS.deployment] === name);
+  const mine = all.filter((machine) => deploymentOf(machine) === name);
   return { owner, mine };
 }
 
@@ -212,19 +211,6 @@ async function controlPlaneFound(
     replicas: mine.length,
   };
   return { owner, mine };
-}
-
-/**
- * Returns the reference to the control plane that owns the Machine. Only certain kinds are accepted, because the kind
- * becomes part of a path and of a command line.
- */
-function controlPlaneOf({ metadata }: Machine) {
-  return metadata.ownerReferences?.find(
-    ({ apiVersion, kind, controller }) =>
-      controller === true &&
-      apiVersion.startsWith(`${CONTROL_PLANE_GROUP}/`) &&
-      /^[A-Za-z0-9]+ControlPlane$/.test(kind),
-  );
 }
 
 /** Replaces the owner by the Cluster if a topology owns the object, because the Cluster then decides the versions of all its Machines. */
@@ -271,12 +257,11 @@ function serversOf(all: readonly Machine[], mine: readonly Machine[]): (string |
 async function rolloutsIn(
   { client, abort }: Reading,
   namespace: string,
-): Promise<ReadonlyMap<string, NodeRollout>> {
+): Promise<readonly NodeRollout[]> {
   const found = await ifFound(client.listAll(nodeRollouts, { namespace, abort }));
-  const ofMachines = (found?.items ?? []).filter(
+  return (found?.items ?? []).filter(
     ({ metadata }) => ownMember(metadata.labels, DIALECT_LABEL) === capi.name,
   );
-  return new Map(ofMachines.map((each) => [each.spec.plan.name, each]));
 }
 
 /**
