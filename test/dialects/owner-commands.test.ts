@@ -68,6 +68,28 @@ test.each([
   expect(await stage.answer('status', '-o', 'wide')).toMatch(/w1 +done .*\n +w2 +done /);
 });
 
+const ROOM = 'it uses up room of MachineDeployment fleet/web (maxUnavailable)';
+
+test('a hold of a Machine says that it uses up room of its owner once Cluster API has chosen it', async () => {
+  const stage = await openStage();
+  expect(await stage.answer('hold', 'w3')).not.toContain('maxUnavailable');
+  await choose(stage, 'w1');
+  await stage.wait(5);
+  expect(await stage.answer('hold', 'w1')).not.toContain('maxUnavailable');
+  expect(await stage.answer('hold', 'machine/machine-of-w2')).toContain(
+    `If Cluster API chooses the Machine of w2: while w2 is held, ${ROOM}, so other Machines of it may wait.\n`,
+  );
+  await choose(stage, 'w2');
+  await stage.wait(5);
+  expect(await stage.answer('hold', 'w2')).toContain(
+    `Cluster API has chosen the Machine of w2 already: while w2 is held, ${ROOM}`,
+  );
+  const effect = `while Cluster API waits for a held Machine that it has chosen, ${ROOM}`;
+  expect(await stage.answer('why')).toContain(effect);
+  expect(await stage.answer('why', 'w2')).toContain(effect);
+  expect(await stage.answer('why', 'w1')).not.toContain(effect);
+});
+
 test('a retry of a Machine that has not failed says so, and changes nothing', async () => {
   const stage = await failFirst();
   expect(await stage.answer('retry', 'machine/machine-of-w2')).toMatch(

@@ -50,6 +50,7 @@ export const toyModule: DialectModule<'toy'> = {
     retriesAborted: false,
     retry: { causes: 'see the wall' },
     goBack: ({ name }) => guidance(`scrape the paint of ${name} off`),
+    effectOfHolds: () => undefined,
     backUp: 'take a photograph of the wall first',
     runsHere: false,
   },

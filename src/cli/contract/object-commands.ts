@@ -2,6 +2,8 @@
  * The contract of the commands for objects that are no plans, but have plans made for them, such as `machine/NAME`. The
  * dialect of these plans carries the commands out.
  */
+import type { KubeClient } from '../../kube/client.ts';
+import type { Node } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { DryRunFlags } from '../controls/dry-run.ts';
 import type { ConnectionFlags } from '../options.ts';
@@ -44,6 +46,8 @@ export interface ObjectCommands {
    * with the target.
    */
   retry(name: string, flags: ObjectFlags, parts: CommandParts): Promise<boolean | TargetsToRetry>;
+  /** Resolves with sentences about what a hold of these Nodes means for objects of the dialect; with none if it means nothing. */
+  held(nodes: readonly Node[], client: KubeClient, abort: AbortSignal): Promise<readonly string[]>;
   /** Approves what waits for an approval. `named` is the kind and the name of the object. */
   approve(named: string, flags: ApproveFlags, parts: CommandParts): Promise<void>;
   /** Shows what would happen to each object with another version. Resolves with the exit code. */

@@ -62,6 +62,10 @@ export interface PlanRunner {
   /** Returns how the user takes the upgraded nodes of the plan back to their earlier version. */
   goBack(plan: PlanToLeave): Guidance;
   /**
+   * A clause that says what the holds of nodes of this plan mean for other nodes. Undefined if they mean nothing for them.
+   */
+  effectOfHolds(plan: AdvisedPlan): string | undefined;
+  /**
    * A clause that says how the user saves the data of the control plane before a step that cannot be undone. Undefined for
    * dialects whose plans `refit preview` shows without such steps.
    */

@@ -72,7 +72,22 @@ export async function hold(named: string, flags: HoldFlags, parts: SessionParts)
       ? [`This replaces the hold ${holdText(named, before)}.`]
       : [];
   const notes = await otherLeader(client, parts, now);
-  write(output, [...notes, heldLine(named, value), ...replaced, ...dryRunLines(flags)]);
+  const effects = await effectsOf(found, client, parts);
+  const said = [heldLine(named, value), ...effects, ...replaced];
+  write(output, [...notes, ...said, ...dryRunLines(flags)]);
+}
+
+/** Resolves with what the hold means for objects of which these Nodes are a part. */
+async function effectsOf(
+  found: readonly Holdable[],
+  client: KubeClient,
+  { modules, abort }: SessionParts,
+): Promise<string[]> {
+  const held = found.flatMap(({ resource, object }) => (resource === nodes ? object : []));
+  const said = modules.map(
+    async ({ objects }) => (await (await objects?.())?.held(held, client, abort)) ?? [],
+  );
+  return (await Promise.all(said)).flat();
 }
 
 /** Ends a hold. Resolves even if nobody holds the node. Rejects with REFIT_CONTROL if the node does not exist. */

@@ -111,8 +111,10 @@ export function snapshotSection(targets: readonly TargetJson[]): Section {
 }
 
 /** Returns the section of the targets that people hold. */
-export function heldSection(plan: Pick<ShownPlan, 'stages'>): Section {
-  return { heading: 'held', lines: sentences.heldLines(sentences.heldTargets(plan)) };
+export function heldSection(plan: ShownPlan): Section {
+  const lines = sentences.heldLines(sentences.heldTargets(plan));
+  const effect = lines.length === 0 ? undefined : plan.texts.advice.effectOfHolds(plan);
+  return { heading: 'held', lines: effect === undefined ? lines : [...lines, effect] };
 }
 
 /** Returns the section of the targets that wait although their Nodes have been deleted. */

@@ -15,6 +15,7 @@ export const advice: PlanRunner = {
   retriesAborted: false,
   retry: { causes: 'the node, or the version, url or sha256 in the Plan' },
   goBack: rollBackPlan,
+  effectOfHolds: () => undefined,
   backUp:
     'before the start, take a backup on a controller with `k0s backup --save-path DIRECTORY`, or set etcdSnapshot in a policy',
   runsHere: false,

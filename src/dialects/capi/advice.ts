@@ -4,6 +4,7 @@ import type { Guidance } from '../../cli/contract/guidance.ts';
 import type { AdvisedPlan, PlanRunner } from '../../cli/contract/plan-runner.ts';
 import { planReference } from '../../engine/model/plan-reference.ts';
 import { AGENT_LIMIT } from '../shared/agent-limit.ts';
+import { effectOfHolds } from './held-machines.ts';
 
 export const advice: PlanRunner = {
   name: '`refit capi-extension`',
@@ -23,6 +24,8 @@ export const advice: PlanRunner = {
       commands: [command],
     };
   },
+  effectOfHolds: ({ kind, name }) =>
+    kind === undefined || kind === machines.kind ? undefined : effectOfHolds({ kind, name }),
   backUp: undefined,
   runsHere: false,
 };

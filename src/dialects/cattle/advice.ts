@@ -32,6 +32,7 @@ export const advice: PlanRunner = {
   },
   // The image of a Plan that upgraded nodes may refuse an older version.
   goBack: (plan) => rollBackPlan(plan, ' --image IMAGE'),
+  effectOfHolds: () => undefined,
   backUp: undefined,
   runsHere: false,
 };

@@ -31,6 +31,7 @@ export const advice: PlanRunner = {
       'write the older patch and its binaries into the manifest, then run refit kubeadm apply --back',
     commands: ['refit kubeadm apply --back'],
   }),
+  effectOfHolds: () => undefined,
   backUp: undefined,
   runsHere: true,
 };
