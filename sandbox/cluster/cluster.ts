@@ -125,7 +125,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     keepReady(
       client,
       hosts.filter(({ runsPods }) => runsPods),
-      options.mute,
+      { mute: options.mute },
     ),
   );
 

@@ -2,6 +2,7 @@
 
 import type { KubeClient } from '../../src/kube/client.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
+import { kubernetesPartOf } from '../../src/versions/release-parts.ts';
 import type { Host } from '../hosts/host.ts';
 import { reportReady } from './objects.ts';
 
@@ -20,12 +21,26 @@ interface Beat {
   readonly at: number;
 }
 
+export interface Kubelets {
+  /**
+   * The version with which the service starts, but its kubelet does not. If it is set, kubelets report only when they
+   * start, so kwok must renew the leases.
+   */
+  readonly mute?: string | undefined;
+  /** Returns the version that the kubelet of a service reports; by default that of a kubelet of k0s. */
+  readonly reported?: (version: string) => string;
+}
+
 /**
  * Keeps the Nodes Ready until it is disposed. It does not wait for the first heartbeat, so a Node is Ready only after
- * its first report. With the version `mute` the service starts, but its kubelet does not start. If `mute` is given,
- * kubelets report only when they start, so kwok must renew the leases.
+ * its first report.
  */
-export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: string): Disposable {
+export function keepReady(
+  client: KubeClient,
+  hosts: readonly Host[],
+  kubelets: Kubelets = {},
+): Disposable {
+  const { mute } = kubelets;
   const beats = new Map<string, Beat>();
   const beating = new Set<string>();
   const end = new AbortController();
@@ -39,7 +54,7 @@ export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: str
       if (isTold || beating.has(name)) continue;
       beating.add(name);
       const at = systemClock.monotonic();
-      void beat(client, host, mute, end.signal)
+      void beat(client, host, kubelets, end.signal)
         // A heartbeat that fails is left out, as with a real kubelet. The next round sends the next heartbeat.
         .then((isHeard) => (isHeard ? beats.set(name, { starts, at }) : beats.delete(name)))
         .finally(() => beating.delete(name));
@@ -59,7 +74,7 @@ export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: str
 async function beat(
   client: KubeClient,
   host: Host,
-  mute: string | undefined,
+  { mute, reported = kubernetesPartOf }: Kubelets,
   end: AbortSignal,
 ): Promise<boolean> {
   const { starts } = host;
@@ -67,7 +82,13 @@ async function beat(
     try {
       const version = await host.version();
       if (version !== mute)
-        await reportReady(client, host.name, version, rfc3339(systemClock.now()));
+        await reportReady(
+          client,
+          host.name,
+          version,
+          rfc3339(systemClock.now()),
+          reported(version),
+        );
       return true;
     } catch {
       await sleep(systemClock, ASK_MS, end).catch(() => undefined);

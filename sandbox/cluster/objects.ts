@@ -194,12 +194,16 @@ export async function deleteObjects(client: KubeClient, name: string): Promise<v
   }
 }
 
-/** Reports that the node is Ready and runs `version`, as its kubelet does every few seconds. */
+/**
+ * Reports that the node is Ready and runs `version`, as its kubelet does every few seconds. `reported` is the version that the
+ * kubelet itself reports; by default it is that of a kubelet of k0s.
+ */
 export async function reportReady(
   client: KubeClient,
   name: string,
   version: string,
   now: string,
+  reported = kubernetesPartOf(version),
 ): Promise<void> {
   const at = { message: '', lastHeartbeatTime: now, lastTransitionTime: now };
   const pressure = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
@@ -212,7 +216,7 @@ export async function reportReady(
     })),
     { type: 'Ready', status: 'True', reason: 'KubeletReady', ...at },
   ];
-  const patch = { status: { conditions, nodeInfo: { kubeletVersion: kubernetesPartOf(version) } } };
+  const patch = { status: { conditions, nodeInfo: { kubeletVersion: reported } } };
   await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
 }
 

@@ -39,7 +39,10 @@ export class MachineNodes {
 
   constructor(options: MachineNodesOptions) {
     this.#options = options;
-    this.#kubelets = keepReady(options.cluster.client, this.#reporting);
+    this.#kubelets = keepReady(options.cluster.client, this.#reporting, {
+      // The Machines are bootstrapped by kubeadm, and its kubelets report the version of the Machine.
+      reported: (version) => version,
+    });
     this.#following = this.#follow();
   }
 
