@@ -31,7 +31,17 @@ import {
   withoutAnnotations,
 } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
+import { isOver } from '../../../signal/at-work.ts';
+import {
+  AGENT_POLICY_ANNOTATION,
+  REPORT_ANNOTATION,
+  ROLLOUT_ANNOTATION,
+  SIGNAL_DATA_ANNOTATION,
+  SIGNAL_VERSION_ANNOTATION,
+} from '../../../signal/names.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { originOf } from '../../shared/signal-owner.ts';
 import { groupOf, newestOf, rolloutUidOf } from './machine-groups.ts';
 import type { MachineUpdate } from './machine-update.ts';
 
@@ -191,4 +201,21 @@ export function ownerIn(
 export function leftIn(all: readonly Node[], represented: Node): string[] {
   const { unchosen = [] } = groupOf(all, represented) ?? {};
   return unchosen.map(({ metadata }) => metadata.name);
+}
+
+/**
+ * Returns the Node without a signal of this rollout that has ended. Such a signal is left if somebody removed the request of
+ * a Machine, and its result must not count for the next request.
+ */
+export function withoutEndedSignal(node: Node, { uid }: Pick<OwnedRollout, 'uid'>): Node {
+  const signal = decodeSignal(node.metadata.annotations);
+  if (signal === undefined || !isOver(signal) || originOf(node, signal)?.uid !== uid) return node;
+  return withoutAnnotations(
+    node,
+    SIGNAL_DATA_ANNOTATION,
+    SIGNAL_VERSION_ANNOTATION,
+    ROLLOUT_ANNOTATION,
+    REPORT_ANNOTATION,
+    AGENT_POLICY_ANNOTATION,
+  );
 }

@@ -32,6 +32,7 @@ import {
   ownerIn,
   rolloutFor,
   withControlsOf,
+  withoutEndedSignal,
   withPauseOf,
 } from './machine-owners.ts';
 import type { RulesOf } from './machine-rules.ts';
@@ -207,9 +208,10 @@ async function ownedRequest(
   // The order of the requests is the order of the Machines, so seconds are not exact enough.
   const requested = new Date(clock.now()).toISOString();
   const owned = { ...update, requested, owner: ownerIn(owner, rollout, names) };
-  if (represented === undefined) return withRequest(withoutControls(node), owned);
+  const ready = withoutEndedSignal(node, rollout);
+  if (represented === undefined) return withRequest(withoutControls(ready), owned);
   const withControls = isNew ? withPauseOf : withControlsOf;
-  return withRequest(withControls(node, represented), owned);
+  return withRequest(withControls(ready, represented), owned);
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
