@@ -1,6 +1,7 @@
 /** Runs `refit capi-extension` in a stand-in cluster: its certificate, command line and address. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Rollouts } from '../../src/dialects/capi/plan/machine-owners.ts';
 import {
   createAuthority,
   issueClient,
@@ -19,6 +20,8 @@ export interface ExtensionOptions {
   };
   readonly directory: string;
   readonly kubeconfig: string;
+  /** Which Machines are one plan; the default of the command if absent. */
+  readonly rollouts?: Rollouts | undefined;
 }
 
 export interface Extension {
@@ -39,7 +42,7 @@ const SUBJECT = { commonName: 'stand-in-hooks' };
 
 /** Writes the files that the process needs. Does not start the process. */
 export async function prepareExtension(options: ExtensionOptions): Promise<Extension> {
-  const { cluster, directory, kubeconfig } = options;
+  const { cluster, directory, kubeconfig, rollouts } = options;
   const validity = validFrom(Date.now());
   const authority = createAuthority(SUBJECT, validity);
   const names = { dns: ['localhost'], addresses: ['127.0.0.1'] };
@@ -52,7 +55,9 @@ export async function prepareExtension(options: ExtensionOptions): Promise<Exten
   await writeFile(join(certificates, 'ca.crt'), authority.certificate);
   const address = `127.0.0.1:${await freePort()}`;
   const payload = `${cluster.downloads.url}${payloadPath('{version}')}`;
-  const flags = ['--kubeconfig', kubeconfig, '--cert-dir', certificates, '--address', address];
+  const plans = rollouts === undefined ? [] : ['--rollouts', rollouts];
+  const connection = ['--kubeconfig', kubeconfig, '--cert-dir', certificates, '--address', address];
+  const flags = [...connection, ...plans];
   const managers = [
     '--client-ca',
     join(certificates, 'ca.crt'),

@@ -4,6 +4,7 @@
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Rollouts } from '../../../src/dialects/capi/plan/machine-owners.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { must } from '../../../tools/release/commands.ts';
@@ -23,6 +24,7 @@ export interface InsideOptions {
   readonly parts: readonly string[];
   /** The built command. */
   readonly refit: string;
+  readonly rollouts: Rollouts;
   /** File for the outcome. */
   readonly result: string;
 }

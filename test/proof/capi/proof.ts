@@ -6,6 +6,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Rollouts } from '../../../src/dialects/capi/plan/machine-owners.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { RefitError } from '../../../src/util/errors.ts';
 import { buildRefit } from '../../../tools/build/refit.ts';
@@ -17,15 +18,16 @@ import { conclude, parsed } from '../command.ts';
 import type { InsideOptions } from './inside.ts';
 import { gatherCertManager } from './managers/cert-manager.ts';
 import { gatherManagers, hookTypesOf, type Minor, RELEASES } from './managers/programs.ts';
-import { NEEDS_CERT_MANAGER, PARTS, PARTS_OF_EARLIER } from './parts/parts.ts';
+import { NEED_OWNERS, NEEDS_CERT_MANAGER, PARTS, PARTS_OF_EARLIER } from './parts/parts.ts';
 
 const MINORS = Object.keys(RELEASES) as Minor[];
 const NEWEST: Minor = '1.14';
 const VERSIONS = MINORS.map((minor) => RELEASES[minor].version).join(', ');
 
+const ROLLOUTS: readonly Rollouts[] = ['owner', 'machine'];
 const USUAL_PARTS = Object.keys(PARTS).filter((part) => part !== NEEDS_CERT_MANAGER);
 
-const HELP = `Usage: npm run proof:capi -- [--release MINOR] [--only PART,…] [--logs FOLDER]
+const HELP = `Usage: npm run proof:capi -- [--release MINOR] [--only PART,…] [--rollouts OF] [--logs FOLDER]
 
 Builds the managers of Cluster API (${VERSIONS}), runs each release beside a real API server with
 Refit's extension and agents, and updates Machines of a KubeadmControlPlane and a MachineDeployment in place. Each release runs in
@@ -35,6 +37,8 @@ left behind.
   --release MINOR  one of ${MINORS.join(', ')}; an earlier one runs \`${PARTS_OF_EARLIER.join(',')}\` only
   --only PART,…    some of ${USUAL_PARTS.join(', ')},
                    or ${NEEDS_CERT_MANAGER}, which runs only if it is named, and builds cert-manager's controller first
+  --rollouts OF    owner (default): all Machines of an owner are one plan; machine: each Machine is a plan of its own, without
+                   ${NEED_OWNERS.join(',')}
   --logs FOLDER    where the logs of all processes are copied to at the end
   --help           this text
 `;
@@ -42,24 +46,33 @@ left behind.
 interface Command {
   readonly releases: readonly Minor[];
   readonly only?: readonly string[];
+  readonly rollouts: Rollouts;
   readonly logs?: string;
 }
 
 function parseCommand(args: string[]): Command | undefined {
   const text = { type: 'string' } as const;
-  const options = { release: text, only: text, logs: text, help: { type: 'boolean' } } as const;
-  const { release, only, logs, help } = parsed(() => parseArgs({ args, options })).values;
-  if (help === true) return undefined;
+  const help = { type: 'boolean' } as const;
+  const options = { release: text, only: text, rollouts: text, logs: text, help } as const;
+  const { values } = parsed(() => parseArgs({ args, options }));
+  if (values.help === true) return undefined;
+  const { release, only, logs } = values;
+  const rollouts = ROLLOUTS.find((each) => each === (values.rollouts ?? 'owner'));
+  if (rollouts === undefined)
+    throw usage(`--rollouts wants ${ROLLOUTS.join(' or ')}, found "${values.rollouts}"`);
   const parts = Object.keys(PARTS);
   const wanted = only?.split(',');
   if (wanted?.every((part) => parts.includes(part)) === false)
     throw usage(`--only wants ${parts.join(', ')}, or some of them with commas, found "${only}"`);
+  const impossible = rollouts === 'machine' && wanted?.find((part) => NEED_OWNERS.includes(part));
+  if (impossible) throw usage(`the part ${impossible} needs --rollouts owner`);
   const minor = MINORS.find((each) => each === release);
   if (release !== undefined && minor === undefined)
     throw usage(`--release wants one of ${MINORS.join(', ')}, found "${release}"`);
   const releases = minor === undefined ? MINORS : [minor];
   return {
     releases,
+    rollouts,
     ...(wanted !== undefined && { only: wanted }),
     ...(logs !== undefined && { logs }),
   };
@@ -105,8 +118,9 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
         certManager: await gatherCertManager(building),
       }),
       types: await hookTypesOf(minor, building),
-      parts: command.only ?? (minor === NEWEST ? USUAL_PARTS : PARTS_OF_EARLIER),
+      parts: command.only ?? usualParts(minor, command.rollouts),
       refit,
+      rollouts: command.rollouts,
       result: join(own, 'result.json'),
     };
     log(`Cluster API ${RELEASES[minor].version}`);
@@ -121,6 +135,11 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
     await rm(own, { recursive: true, force: true });
   }
   return outcome;
+}
+
+function usualParts(minor: Minor, rollouts: Rollouts): string[] {
+  if (minor !== NEWEST) return PARTS_OF_EARLIER;
+  return USUAL_PARTS.filter((part) => rollouts === 'owner' || !NEED_OWNERS.includes(part));
 }
 
 async function keepLogs(directory: string, to: string): Promise<void> {

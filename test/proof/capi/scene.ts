@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type Cluster, startCluster } from '../../../sandbox/cluster/cluster.ts';
 import { type Extension, prepareExtension } from '../../../sandbox/cluster/hook-extension.ts';
 import { CONTROL_PLANE_LABEL } from '../../../src/api/capi/machine.ts';
+import type { Rollouts } from '../../../src/dialects/capi/plan/machine-owners.ts';
 import { customResourceDefinitions, nodes } from '../../../src/kube/resources.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { applyManifest } from '../../../tools/controlplane/apply.ts';
@@ -35,6 +36,8 @@ export interface SceneOptions {
   readonly certManager?: CertManager | undefined;
   /** The built command. */
   readonly refit: string;
+  /** Which Machines the extension makes one plan. */
+  readonly rollouts: Rollouts;
   readonly checks: Checks;
   readonly log: (line: string) => void;
   readonly abort: AbortSignal;
@@ -42,7 +45,11 @@ export interface SceneOptions {
 
 /** The versions to which the workers are upgraded, one after the other. The control plane always has a higher version. */
 const WORKER_VERSIONS = Array.from({ length: 28 }, (_, index) => `v1.36.${index}+k0s.0`);
-export const CONTROL_PLANE_VERSIONS = ['v1.36.28+k0s.0', 'v1.36.29+k0s.0'] as const;
+export const CONTROL_PLANE_VERSIONS = [
+  'v1.36.28+k0s.0',
+  'v1.36.29+k0s.0',
+  'v1.36.30+k0s.0',
+] as const;
 
 /** Where the agents may change files. */
 export const CONFIGURABLE = '/etc/in-place';
@@ -68,6 +75,8 @@ export class Scene {
   readonly managers: Managers;
   readonly machineNodes: MachineNodes;
   readonly extension: Extension;
+  /** The Nodes that get damaged downloads. Parts add names, and remove them again. */
+  readonly badDownloads: string[];
   /** The process that serves the hooks. A part that starts another process for the hooks assigns it here. */
   running: Process;
   #version = 0;
@@ -80,6 +89,7 @@ export class Scene {
     this.managers = built.managers;
     this.machineNodes = built.machineNodes;
     this.extension = built.extension;
+    this.badDownloads = built.badDownloads;
     this.running = built.running;
   }
 
@@ -203,6 +213,7 @@ interface Built {
   readonly managers: Managers;
   readonly machineNodes: MachineNodes;
   readonly extension: Extension;
+  readonly badDownloads: string[];
   readonly running: Process;
 }
 
@@ -214,10 +225,11 @@ export async function openScene(
   options: SceneOptions,
   started: AsyncDisposableStack,
 ): Promise<Scene> {
-  const { directory, programs, refit, log, abort } = options;
+  const { directory, programs, refit, rollouts, log, abort } = options;
   const plane = await startControlPlane({ audit: true, log, abort });
   started.defer(async () => await plane.stop());
   const kubeconfig = await plane.kubeconfig('admin');
+  const badDownloads: string[] = [];
   const cluster = await startCluster({
     plane,
     directory,
@@ -226,6 +238,7 @@ export async function openScene(
     version: WORKER_VERSIONS[0] ?? '',
     offers: [...WORKER_VERSIONS, ...CONTROL_PLANE_VERSIONS],
     restartDelayMs: 300,
+    breakFor: badDownloads,
     agentFlags: ['--node-configuration', `${CONFIGURABLE},/etc/two-updaters`],
     refit: { agent: [refit], controller: [refit] },
   });
@@ -243,7 +256,12 @@ export async function openScene(
   );
   await mkdir(join(directory, 'updater-certs'));
   const extensionKubeconfig = await plane.kubeconfig('capi');
-  const extension = await prepareExtension({ cluster, directory, kubeconfig: extensionKubeconfig });
+  const extension = await prepareExtension({
+    cluster,
+    directory,
+    kubeconfig: extensionKubeconfig,
+    rollouts,
+  });
   const managers = new Managers({
     programs,
     directory,
@@ -268,6 +286,7 @@ export async function openScene(
     managers,
     machineNodes,
     extension,
+    badDownloads,
     running,
   });
 }

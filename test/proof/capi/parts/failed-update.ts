@@ -3,27 +3,27 @@
  * operator follows the guide.
  */
 import { upgradePolicies } from '../../../../src/api/kinds.ts';
-import { UPDATE_ANNOTATION } from '../../../../src/dialects/capi/plan/machine-update.ts';
-import { nodes } from '../../../../src/kube/resources.ts';
-import { run } from '../../../../tools/controlplane/run.ts';
 import { buildUpgradePolicy } from '../../../support/builders/policies.ts';
-import { capiMachines, NAMESPACE, type ProofMachine } from '../machines/objects.ts';
+import { capiMachines, NAMESPACE, type ProofMachine, WORKERS } from '../machines/objects.ts';
 import { conditionOf } from '../machines/settled.ts';
 import type { Scene } from '../scene.ts';
+import { moreCalls, refit } from './owners/policies.ts';
 import { wantWorkers } from './update.ts';
 
 const POLICY = 'hold';
-const FAILED_CALLS = 2;
+const CALLS = 2;
+const REASON = 'wrong release';
 
 /**
- * Starts an update of the workers. A paused policy holds the update back: no worker gets the first permission before
- * `release` is called. Returns a Machine that waits.
+ * Starts an update of the workers. A policy that wants an approval holds the update back: no worker gets the first
+ * permission before `release` is called. Returns a Machine that waits. Other waits, such as a pause, do not let Cluster API
+ * mark a Machine if its owner is a plan.
  */
 export async function held(scene: Scene, version: string): Promise<ProofMachine> {
   const { client } = scene.cluster;
   await client.create(
     upgradePolicies,
-    buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], paused: true }),
+    buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], waves: [{ approval: 'Manual' }] }),
   );
   await wantWorkers(scene, { version });
   let waiting: ProofMachine | undefined;
@@ -43,27 +43,25 @@ export async function release({ cluster: { client } }: Scene): Promise<void> {
 }
 
 export async function failedUpdate(scene: Scene): Promise<void> {
-  const { checks, cluster, kubeconfig, options } = scene;
+  const { checks, cluster } = scene;
+  const isOfOwner = scene.options.rollouts === 'owner';
   const before = await scene.identities('workers');
   const version = scene.nextVersion();
   const machine = await held(scene, version);
   const { name } = machine.metadata;
   const node = machine.status?.nodeRef?.name ?? '';
-  await checks.check('refit abort: the Machine says that its update failed', async () => {
-    const plan = [
-      '--plan',
-      `capi/${node}`,
-      '--reason',
-      'wrong release',
-      '--kubeconfig',
-      kubeconfig,
-    ];
-    const told = await run(options.refit, ['abort', ...plan]);
-    if (!told.ok) return [told.stderr];
+  const plan = isOfOwner ? `capi/${NAMESPACE}/${WORKERS}` : `capi/${node}`;
+  await checks.check('refit abort: the Machine says that its update was aborted', async () => {
+    const told = await refit(scene, 'abort', '--plan', plan, '--reason', REASON);
+    if (told.length > 0) return told;
     await release(scene);
-    await scene.until('reason InPlaceUpdateFailed', async () => {
+    await scene.until('a Machine that tells of the end of its update', async () => {
       const now = await cluster.client.get(capiMachines, name, { namespace: NAMESPACE });
-      return conditionOf(now, 'Updating')?.reason === 'InPlaceUpdateFailed';
+      const updating = conditionOf(now, 'Updating');
+      // A Machine of an aborted owner has not failed. Its update goes on once its plan is started again.
+      return isOfOwner
+        ? updating?.message?.includes(REASON) === true
+        : updating?.reason === 'InPlaceUpdateFailed';
     });
     return [];
   });
@@ -72,7 +70,8 @@ export async function failedUpdate(scene: Scene): Promise<void> {
     'another version meanwhile: the Machine keeps its target, and is not replaced',
     async () => {
       await wantWorkers(scene, { version: next });
-      await scene.failedCalls('core', 'UpdateMachine', FAILED_CALLS);
+      if (isOfOwner) await moreCalls(scene, 'core', 'UpdateMachine', CALLS);
+      else await scene.failedCalls('core', 'UpdateMachine', CALLS);
       const now = await cluster.client.get(capiMachines, name, { namespace: NAMESPACE });
       return [
         ...(now.spec.version === version ? [] : [`it wants ${now.spec.version}`]),
@@ -83,8 +82,8 @@ export async function failedUpdate(scene: Scene): Promise<void> {
   await checks.check(
     "after the guide's advice it starts again, and all workers end in place",
     async () => {
-      const annotations = { [UPDATE_ANNOTATION]: null };
-      await cluster.client.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
+      const told = await refit(scene, 'retry', isOfOwner ? plan : name);
+      if (told.length > 0) return told;
       await scene.settled('workers', next);
       return await scene.wrongAfter('workers', next, before);
     },

@@ -18,6 +18,7 @@ export async function killed(scene: Scene): Promise<void> {
     cluster,
     directory,
     kubeconfig: scene.extensionKubeconfig,
+    rollouts: options.rollouts,
   });
   let leader = '';
   await scene.until('a leader', async () => {

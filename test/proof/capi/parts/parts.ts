@@ -11,6 +11,8 @@ import { interfered } from './interfered.ts';
 import { killed } from './killed.ts';
 import { noAnswer } from './no-answer.ts';
 import { oneControlPlane } from './one-control-plane.ts';
+import { closedWindow } from './owners/closed-window.ts';
+import { onePlan } from './owners/one-plan.ts';
 import { paused } from './paused.ts';
 import { remediation } from './remediation.ts';
 import { observed } from './schema.ts';
@@ -39,6 +41,8 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
   ahead,
   interfered,
   sizes,
+  'one-plan': onePlan,
+  'closed-window': closedWindow,
   'wrong-authority': wrongAuthority,
   'agent-gone': agentGone,
   'one-control-plane': oneControlPlane,
@@ -52,6 +56,9 @@ export const PARTS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = 
  * names it.
  */
 export const NEEDS_CERT_MANAGER = 'cert-manager';
+
+/** The parts about plans with several Machines. They run only with `--rollouts owner`. */
+export const NEED_OWNERS = ['one-plan', 'closed-window'];
 
 /** The parts that run for all releases except the newest release. */
 export const PARTS_OF_EARLIER = ['update'];
