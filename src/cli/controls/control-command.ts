@@ -142,13 +142,18 @@ export function choosePlan(
   const unnamed = preferred.find((found) => found.length > 0) ?? plans;
   const matching = named === undefined ? unnamed : plans.filter((each) => isNamed(each, named));
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
-  const candidates = open.length > 0 ? open : newest(matching);
+  const candidates = oneOfEach(open.length > 0 ? open : newest(matching));
   const [chosen, second] = candidates;
   if (!chosen) throw new RefitError('REFIT_CONTROL', noPlan(plans, { plan: named }));
   if (!second) return chosen;
   const choice = candidates.map(shownRefOf).toSorted().join(', ');
   const hint = 'name one of them with --plan';
   throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
+}
+
+/** Returns, of plans with the same name, only those that were created last. The earlier ones only end their work. */
+function oneOfEach(plans: readonly Inspection[]): Inspection[] {
+  return [...Map.groupBy(plans, shownRefOf).values()].flatMap(newest);
 }
 
 /** Returns the plans that were created last. There are several if they were created in the same second. */

@@ -104,7 +104,8 @@ export interface PlanObjects<P extends KubeObject>
   isPlan?(object: P): boolean;
   /**
    * Returns the objects that represent the plans, if several objects together are one plan. `objects` are all objects
-   * for which `isPlan` is true. Without this member, each of them is a plan of its own.
+   * for which `isPlan` is true. If several plans have the same NodeRollout, the last of them writes it. Without this
+   * member, each object is a plan of its own.
    */
   representing?(objects: readonly P[]): readonly P[];
   /**

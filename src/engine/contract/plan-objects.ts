@@ -1,8 +1,9 @@
 /** Finds the plans among the objects of their kind, and says by which name an UpgradePolicy selects a plan. */
-import type { KubeObject } from '../../kube/resources.ts';
+import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { claimOf } from '../../signal/at-work.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Dialect } from './dialect.ts';
+import { placeOf } from './node-rollout-place.ts';
 import type { World } from './world.ts';
 
 /** The fields by which policies select a plan. Plans of cluster-scoped kinds have no namespace. */
@@ -19,6 +20,28 @@ export function plansAmong<P extends KubeObject>(
 ): readonly P[] {
   const parts = objects.filter((object) => planObjects.isPlan?.(object) ?? true);
   return planObjects.representing?.(parts) ?? parts;
+}
+
+/**
+ * Returns true if the plan writes its NodeRollout and sends its notifications. Of several plans with the same NodeRollout,
+ * only the last one does, because the history and the messages belong to all of them together.
+ */
+export function ownsNodeRollout<P extends KubeObject>(
+  dialect: Dialect<P>,
+  plan: P,
+  { list }: Pick<World, 'list'>,
+): boolean {
+  // Only a dialect whose plans consist of several objects watches all objects of the kind.
+  if (dialect.planObjects?.representing === undefined) return true;
+  const keyOfPlace = (each: P): string | undefined => {
+    const place = placeOf(dialect, each);
+    return place && keyOf({ metadata: place });
+  };
+  const wanted = keyOfPlace(plan);
+  const last = plansAmong(dialect, list(dialect.plans)).findLast(
+    (each) => keyOfPlace(each) === wanted,
+  );
+  return last === undefined || keyOf(last) === keyOf(plan);
 }
 
 /** Finds the plans of several dialects by the name of the dialect. */

@@ -8,6 +8,7 @@ import { settle, uncheckedReason } from '../assess/advance.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { planEndOf } from '../assess/ended.ts';
 import { placeOf } from '../contract/node-rollout-place.ts';
+import { ownsNodeRollout } from '../contract/plan-objects.ts';
 import type { Effects, Sent } from '../execute/writes.ts';
 import { explain } from '../explain/explain.ts';
 import { type PlanReading, readPlan } from '../explain/plan-reading.ts';
@@ -73,7 +74,9 @@ export interface Reporter {
   gone(key: string): void;
 }
 
-export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 'ownWrites'> {
+export interface ReporterParts
+  extends AnnouncerParts,
+    Pick<Effects, 'client' | 'ownWrites' | 'world'> {
   readonly metrics: Metrics;
   /** Writes NodeRollouts; undefined if this process writes none. */
   readonly nodeRollouts?: Pick<NodeRolloutWriter, 'show' | 'gone'> | undefined;
@@ -217,7 +220,8 @@ function show(
   reading: PlanReading,
   silencing: SilenceState | undefined,
 ): number | undefined {
-  const { dialect, nodeRollouts, notifier } = parts;
+  const { dialect, nodeRollouts, notifier, world } = parts;
+  if (!ownsNodeRollout(dialect, turn.plan, world)) return undefined;
   const longMs = notify(parts, turn, reading);
   const title = titleOf(dialect, keyOf(turn.plan));
   const delivery = notifier?.deliveryOf(title);

@@ -27,7 +27,7 @@ export interface Lab {
   /** The seeds that `npm test` plays. Together they find every planted untruth. */
   readonly seeds: readonly number[];
   /** True if each node has a plan of its own. */
-  readonly hasSeveralPlans?: true;
+  readonly hasSeveralPlans?: true | undefined;
   /** True if a plan of the dialect says which run it rolls back, and the lab rolls plans back. */
   readonly hasRollBacks?: true;
   /** Creates the cluster and starts everything that runs in it, with a plan that has just been applied. */

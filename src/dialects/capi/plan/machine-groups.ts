@@ -46,11 +46,13 @@ export function groupOf(all: readonly Node[], node: Node): MachineGroup | undefi
 }
 
 /**
- * Returns the Nodes that represent plans, one for each group. An earlier group of the same owner is a plan only as long
+ * Returns the Nodes that represent plans, one for each group, and those of later groups last. An earlier group of the same owner is a plan only as long
  * as one of its Machines is not done. `objects` are the Nodes with requests.
  */
 export const representing = onceForEach((objects: readonly Node[]): readonly Node[] => {
-  const groups = [...byRollout(objects).values()].map((group) => group.toSorted(compareRequests));
+  const groups = [...byRollout(objects).values()]
+    .map((group) => group.toSorted(compareRequests))
+    .toSorted((a, b) => compareRequests(a.at(-1), b.at(-1)));
   const newest = new Map<string, string>();
   for (const group of groups) {
     const { owner, requested = '' } = group.at(-1)?.update ?? {};

@@ -1,10 +1,14 @@
 /** Proves that the Machines of one owner are one plan: their waves, budgets, approvals and hooks count for the owner. */
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
+import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { presence } from '../../../../test/support/capi/can-update.ts';
 import { NAMES, OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';
+import { ownsNodeRollout } from '../../../engine/contract/plan-objects.ts';
+import { PAUSE_ANNOTATION } from '../../../engine/model/controls.ts';
 import { decodePrefetch } from '../../../signal/prefetch.ts';
+import { capi } from './capi-dialect.ts';
 import { updateOn } from './machine-update.ts';
 
 test('the Machines of an owner are one plan, which the Node of the first one represents', async () => {
@@ -120,6 +124,38 @@ describe('a later version', () => {
     expect(updateOn(scene.node('w3'))?.owner?.rollout).not.toBe(before);
     expect(scene.plans()).toEqual(['w3']);
     expect(scene.waiting('w3')).toEqual(['w1', 'w2', 'w4']);
+  });
+
+  test('while a Machine still gets the earlier version, both are plans, and the later one writes the history', async () => {
+    const scene = new OwnerScene();
+    await scene.chosen('w1', 'w2');
+    await scene.finish('w1');
+    scene.want('w1', 'v1.35.2');
+    await scene.ask('w1', 'v1.35.2');
+    await scene.settle();
+    expect(scene.plans()).toEqual(['w2', 'w1']);
+    const all = NAMES.map((name) => scene.node(name));
+    const writing = ['w1', 'w2'].filter((name) =>
+      ownsNodeRollout(capi, scene.node(name), buildWorld([], all)),
+    );
+    expect(writing).toEqual(['w1']);
+    await scene.finish('w2');
+    expect(scene.plans()).toEqual(['w1']);
+    expect(scene.waiting('w1')).toEqual(['w2', 'w3', 'w4']);
+  });
+
+  test('a pause of the later plan also holds the Machines that still get the earlier version', async () => {
+    const scene = new OwnerScene();
+    scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });
+    await scene.chosen('w1', 'w2');
+    scene.want('w3', 'v1.35.2');
+    await scene.ask('w3', 'v1.35.2');
+    scene.annotate('w3', { [PAUSE_ANNOTATION]: 'true' });
+    await scene.finish('w1');
+    expect(scene.started()).toEqual(['w1']);
+    expect((await scene.ask('w2')).message).toMatch(
+      /a later plan of MachineDeployment md is paused/,
+    );
   });
 
   test('two Machines that are chosen at once begin the same rollout', async () => {

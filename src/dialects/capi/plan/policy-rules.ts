@@ -5,11 +5,12 @@
 
 import type { PodRule } from '../../../drain/pod-rules.ts';
 import type { World } from '../../../engine/contract/world.ts';
+import { controlsOn } from '../../../engine/model/controls.ts';
 import type { Obstacle } from '../../../engine/model/facts.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
-import { groupOf, type MachineGroup, type Requested } from './machine-groups.ts';
+import { groupOf, type MachineGroup, newestOf, type Requested } from './machine-groups.ts';
 import { type MachineUpdate, recordOf, updateOn } from './machine-update.ts';
 
 /** The rules for pods with a drain label. Cluster API ignores case and hyphens in its value, so each usual spelling is listed. */
@@ -131,6 +132,12 @@ export function obstacleOf(world: World, name: string, plan: Node): Obstacle | u
     return {
       message: `${paused} pauses the update of ${name}`,
       ends: `${paused} is no longer paused`,
+    };
+  const [newest] = (owner && newestOf(world.list(nodes), owner.uid)) ?? [];
+  if (newest && newest.node.metadata.name !== plan.metadata.name && controlsOn(newest.node).paused)
+    return {
+      message: `a later plan of ${owner?.kind} ${owner?.name} is paused`,
+      ends: 'that plan is resumed',
     };
   const deciding = decidingOf(group);
   if (deciding === own || isEquallyRuled(deciding.update, own.update)) return undefined;
