@@ -3,21 +3,27 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { upgradePolicies } from '../../src/api/kinds.ts';
+import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { updateOn } from '../../src/dialects/capi/plan/machine-update.ts';
 import { RETRY_ANNOTATION } from '../../src/engine/model/controls.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { asUsual, type NextStep } from '../scenes/k0s.ts';
+import { policyWith } from '../scenes/k0s-scene.ts';
 import { choose, openOwner } from '../scenes/machine-owner.ts';
 import { Stage } from '../scenes/stage.ts';
 
-async function openStage(next?: NextStep): Promise<Stage> {
+async function openStage(next?: NextStep, policy?: UpgradePolicySpec): Promise<Stage> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-owner-'));
   const stage = await Stage.open(directory);
   onTestFinished(async () => {
     await stage[Symbol.asyncDispose]();
     await rm(directory, { recursive: true });
   });
-  await openOwner(stage, next && { next });
+  const before = async (): Promise<void> => {
+    if (policy) await stage.create(upgradePolicies, policyWith(policy));
+  };
+  await openOwner(stage, { before, ...(next && { next }) });
   return stage;
 }
 
@@ -65,12 +71,14 @@ test.each([
   const { annotations = {} } = (await stage.client.get(nodes, 'w1')).metadata;
   expect(annotations[RETRY_ANNOTATION]).toMatch(/^w1@/);
   await stage.wait(60);
-  expect(await stage.answer('status', '-o', 'wide')).toMatch(/w1 +done .*\n +w2 +done /);
+  expect(await stage.answer('status', '-o', 'wide')).toMatch(
+    /machine-of-w1 +done .*\n +w2 +machine-of-w2 +done /,
+  );
 });
 
-const ROOM = 'it uses up room of MachineDeployment fleet/web (maxUnavailable)';
+const ROOM = 'this Machine uses up room of MachineDeployment fleet/web (maxUnavailable)';
 
-test('a hold of a Machine says that it uses up room of its owner once Cluster API has chosen it', async () => {
+test('a hold of a Machine says that this Machine uses up room of its owner once Cluster API has chosen it', async () => {
   const stage = await openStage();
   expect(await stage.answer('hold', 'w3')).not.toContain('maxUnavailable');
   await choose(stage, 'w1');
@@ -115,7 +123,9 @@ test('a retry of an aborted plan starts it again, and no Machine loses its place
   );
   await stage.wait(60);
   expect(await requestOn(stage, 'w1')).toBe(before);
-  expect(await stage.answer('status', '-o', 'wide')).toMatch(/w1 +done .*\n +w2 +done /);
+  expect(await stage.answer('status', '-o', 'wide')).toMatch(
+    /machine-of-w1 +done .*\n +w2 +machine-of-w2 +done /,
+  );
 });
 
 test('an aborted plan without a failed Machine starts again, too', async () => {
@@ -131,3 +141,75 @@ test('an aborted plan without a failed Machine starts again, too', async () => {
   await stage.wait(60);
   expect(await stage.answer('status')).toContain('running 2/3');
 });
+
+const TITLE = 'MachineDeployment fleet/web of Cluster zoo';
+
+test('the title of the plan names the owner, and no uid', async () => {
+  const stage = await failFirst();
+  for (const command of [['status'], ['why'], ['report', '-o', 'markdown']])
+    expect(await stage.answer(...command)).toMatch(new RegExp(`^(?:# )?${TITLE}(?:  |\\n)`));
+  expect(await stage.answer('pause', 'machinedeployment/web')).toContain(`${TITLE} has failed`);
+});
+
+test.each(['capi/fleet/web', 'fleet/web', 'web', 'MachineDeployment/web', 'node/w1'])(
+  'the plan of an owner is found as %s',
+  async (name) => {
+    const stage = await openStage();
+    await choose(stage, 'w1');
+    await stage.wait(5);
+    expect(await stage.answer('pause', name)).toContain(`${TITLE} is paused.`);
+  },
+);
+
+test('the approval that a wave waits for names the plan, not the Node that represents it', async () => {
+  const stage = await openStage(undefined, { waves: [{ count: 1 }, { approval: 'Manual' }] });
+  await choose(stage, 'w1');
+  await stage.wait(60);
+  await choose(stage, 'w2');
+  await stage.wait(5);
+  const command = 'refit approve capi/fleet/web --wave 2';
+  expect(await stage.answer('why')).toContain(`when somebody approves the wave: ${command}\n`);
+  expect(stage.journal.messages.join('\n')).toContain(command);
+  expect(await stage.answer('approve', 'capi/fleet/web', '--wave', '2')).toContain('approved');
+  await stage.wait(60);
+  expect(await stage.answer('status')).toContain('running 2/3');
+});
+
+test('a Machine that Cluster API has not chosen is not among the next ones', async () => {
+  const stage = await openStage();
+  await choose(stage, 'w1');
+  await stage.wait(60);
+  expect(await stage.answer('why')).not.toMatch(/^ +next /m);
+  expect(await stage.answer('pause', 'capi/fleet/web')).toContain('paused');
+  await stage.wait(2);
+  await choose(stage, 'w3');
+  await stage.wait(2);
+  expect(await stage.answer('resume', 'capi/fleet/web')).toMatch(/^Next: w3\.$/m);
+});
+
+test('a preview does not claim how many Machines are updated at the same time', async () => {
+  const stage = await openStage();
+  await choose(stage, 'w1');
+  await stage.wait(60);
+  const said = await stage.answer('preview');
+  expect(said).toContain(
+    'workers to v1.36.3+k0s.2, as many at a time as Cluster API chooses, 1 done\n    left     w2, w3\n',
+  );
+  expect(said).not.toContain('takes');
+});
+
+test.each(['machine-of-w3', 'fleet/machine-of-w3', 'machine/machine-of-w3', 'w3'])(
+  'refit why explains %s',
+  async (name) => {
+    const stage = await openStage();
+    await choose(stage, 'w1');
+    await stage.wait(30);
+    const said = await stage.answer('why', name);
+    expect(said).toMatch(/^w3 {2}worker of MachineDeployment fleet\/web/);
+    expect(said).toContain('Cluster API has not chosen the next Machine yet');
+    expect(said).toMatch(/^ +machine +fleet\/machine-of-w3$/m);
+    expect(await stage.answer('status', '-o', 'wide')).toMatch(
+      /NODE +MACHINE .*\n +w1 +machine-of-w1 /,
+    );
+  },
+);

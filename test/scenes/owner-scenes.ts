@@ -98,6 +98,40 @@ export const OWNER_SCENES: readonly Scene[] = [
       await stage.wait(60);
     },
   }),
+  scene('of one owner, the failed Machine is retried', {
+    next: failingAfter('w1', 'Downloading', 'FailedDownload', NOT_FOUND),
+    play: async (stage) => {
+      await choose(stage, 'w1');
+      await stage.wait(30);
+      await stage.refit('retry', 'machine/machine-of-w1');
+      await stage.wait(3);
+    },
+    about: ['machine-of-w1'],
+  }),
+  scene('of one owner, the first is done, the second failed, and the third is not chosen', {
+    next: failingAfter('w2', 'Downloading', 'FailedDownload', NOT_FOUND),
+    play: async (stage) => {
+      await choose(stage, 'w1');
+      await stage.wait(60);
+      await choose(stage, 'w2');
+      await stage.wait(60);
+    },
+    about: ['w1', 'w2', 'machine-of-w3'],
+  }),
+  scene('of one owner, the plan is aborted and started again', {
+    next: stuckAt('w1', 'Downloading'),
+    play: async (stage) => {
+      await choose(stage, 'w1');
+      await stage.wait(20);
+      await stage.refit('abort', PLAN, '--reason', 'bad release');
+      await stage.wait(5);
+      await stage.refit('resume', PLAN);
+      await stage.refit('why');
+      await stage.refit('retry', PLAN);
+      await stage.wait(5);
+    },
+    about: ['w1'],
+  }),
   scene('of one owner, a chosen Machine is held', {
     before: async (stage) => await stage.refit('hold', 'w2', '--reason', 'disk is replaced'),
     play: async (stage) => {

@@ -145,12 +145,17 @@ const ASSUMED_MS = 20_000;
  */
 const THERE_MS = 1000;
 
-/** Returns how long all batches take, one after the other; undefined if no target will start or finish. */
+/**
+ * Returns how long all batches take, one after the other; undefined if no target will start or finish, or if another
+ * controller decides how many of them start together.
+ */
 export function durationOf(
   stages: readonly StagePreview[],
   inspection: Inspection,
   now: number,
 ): Duration | undefined {
+  const isOpen = ({ batches }: StagePreview): boolean => batches.length > 0;
+  if (stages.some((stage) => stage.chosenBy !== undefined && isOpen(stage))) return undefined;
   const spent = measured(inspection);
   // A dialect without agents has no typical time that could be assumed.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;

@@ -169,11 +169,10 @@ export async function previewOpen(
 }
 
 function previewOfFault(fault: UnreadablePlan, textsOf: TextsOf): PlanPreview {
-  const { dialect, texts, kind, namespace, cluster, name, id, phase, reason, waits } = shownFault(
-    fault,
-    textsOf,
-  );
-  return { dialect, texts, kind, namespace, cluster, name, id, phase, reason, waits, stages: [] };
+  const { dialect, texts, kind, namespace, cluster, name, uid, id, phase, reason, waits } =
+    shownFault(fault, textsOf);
+  const named = { dialect, texts, kind, namespace, cluster, name, uid, id };
+  return { ...named, phase, reason, waits, stages: [] };
 }
 
 const NOTHING =
@@ -200,7 +199,7 @@ async function previewAt(
   const stages = stagePreviews(view, inspection, now);
   const finals = isFinal(inspection.snapshot.rollout) ? [] : pointsOfNoReturn(inspection);
   const duration = durationOf(stages, inspection, now);
-  const { dialect, texts, kind, namespace, cluster, name, id, phase, timeZone, paused } = view;
+  const { dialect, texts, kind, namespace, cluster, name, uid, id, phase, timeZone, paused } = view;
   const { waits, cordoned, decided } = view;
   // The preview looks at the drains of all nodes, so it has every warning about drains that the view has.
   const ofDrains = new Set(drains?.warnings);
@@ -225,6 +224,7 @@ async function previewAt(
     namespace,
     cluster,
     name,
+    uid,
     id,
     phase,
     present,

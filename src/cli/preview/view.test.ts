@@ -9,8 +9,8 @@ import type { PlanPreview } from './view.ts';
 
 function previewOf(dialect: string, texts: PlanTexts): PlanPreview {
   const noReturn = ['controllers cannot go back'];
-  const plan = { kind: 'Plan', name: 'p', id: '', phase: 'new', stages: [], waits: [] } as const;
-  return { ...plan, dialect, texts, noReturn };
+  const plan = { kind: 'Plan', name: 'p', uid: '', id: '', stages: [], waits: [] } as const;
+  return { ...plan, phase: 'new', dialect, texts, noReturn };
 }
 
 test.each([

@@ -23,6 +23,7 @@ export interface PlanPreview
     | 'namespace'
     | 'cluster'
     | 'name'
+    | 'uid'
     | 'id'
     | 'phase'
     | 'reason'
@@ -150,22 +151,33 @@ function countOf({ done, there, moving, held, batches }: StagePreview): number {
 
 /** The title of the stage names its command only if the plan has several commands. */
 function stageLines(stage: StagePreview, hasSeveral: boolean): string[] {
-  const { command, role, version, maxInFlight, selection, done, there, moving, held } = stage;
+  const { command, role, version, chosenBy, selection, done, there, moving, held } = stage;
   const title = `  ${role}s${hasSeveral ? ` of spec.commands[${command}]` : ''} to ${version}`;
   if (selection !== undefined) return [`${title}: nothing matches ${selection}`];
   return [
-    `${title}, ${maxInFlight} at a time${done > 0 ? `, ${done} done` : ''}`,
+    `${title}, ${paceOf(stage)}${done > 0 ? `, ${done} done` : ''}`,
     ...(there.length > 0
       ? [`    there    ${listed(there, MOST_NAMES)}: at ${version} already, done within a second`]
       : []),
     ...(moving.length > 0 ? [`    now      ${listed(moving, MOST_NAMES)}`] : []),
     ...heldLines(held).map((text) => `    held     ${text}`),
-    ...batchLines(stage.batches),
+    ...batchLines(stage.batches, chosenBy),
   ];
 }
 
-/** Returns one line for each batch. The first batch of each wave of the policy is preceded by a line for the wave. */
-function batchLines(batches: readonly Batch[]): string[] {
+/** Returns a clause about how many targets are upgraded at the same time. */
+function paceOf({ maxInFlight, chosenBy }: StagePreview): string {
+  const few = `${maxInFlight} at a time`;
+  return chosenBy === undefined || maxInFlight === 1
+    ? few
+    : `as many at a time as ${chosenBy} chooses`;
+}
+
+/**
+ * Returns one line for each batch. The first batch of each wave of the policy is preceded by a line for the wave. If
+ * another controller chooses the targets, nobody knows which of them are upgraded together.
+ */
+function batchLines(batches: readonly Batch[], chosenBy: string | undefined): string[] {
   const rest = batches.length - MOST_BATCHES;
   return [
     ...batches
@@ -176,7 +188,7 @@ function batchLines(batches: readonly Batch[]): string[] {
           : [
               `    wave ${wave} of the policy${needsApproval === true ? ', which waits for refit approve' : ''}`,
             ]),
-        `    ${`batch ${index + 1}`.padEnd(8)} ${listed(nodes, MOST_NAMES)}`,
+        `    ${(chosenBy === undefined ? `batch ${index + 1}` : 'left').padEnd(8)} ${listed(nodes, MOST_NAMES)}`,
       ]),
     ...(rest > 0 ? [`    and ${rest} more ${rest === 1 ? 'batch' : 'batches'}`] : []),
   ];

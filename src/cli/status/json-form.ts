@@ -37,6 +37,8 @@ export type RefusalJson = Pick<Reason, 'code' | 'message'>;
 export interface TargetJson
   extends Pick<TargetReport, 'from' | 'spent' | 'rolledBack' | 'etcdSnapshot'> {
   readonly name: string;
+  /** The Machine of Cluster API that the update is for, as `<namespace>/<name>`; absent for all other plans. */
+  readonly machine?: string | undefined;
   readonly phase: TargetPhase;
   readonly step?: string | undefined;
   /** RFC 3339 time of the last change. */
@@ -98,6 +100,8 @@ export type HoldJson = Pick<Hold, 'by' | 'reason' | 'since' | 'until'>;
 
 export interface StageJson
   extends Pick<StageReading, 'command' | 'role' | 'version' | 'maxInFlight'> {
+  /** The other controller that chooses which target comes next; absent if there is none. */
+  readonly chosenBy?: string | undefined;
   readonly active: boolean;
   /** The selector of the targets, if no Node matches it. */
   readonly selection?: string | undefined;
@@ -331,12 +335,13 @@ function silencingJson(
 }
 
 function stageJson(stage: StageReading): StageJson {
-  const { command, role, version, maxInFlight, isActive, selection, targets } = stage;
+  const { command, role, version, maxInFlight, chosenBy, isActive, selection, targets } = stage;
   return {
     command,
     role,
     version,
     maxInFlight,
+    chosenBy,
     active: isActive,
     selection,
     targets: targets.map(targetJson),
@@ -344,7 +349,7 @@ function stageJson(stage: StageReading): StageJson {
 }
 
 function targetJson(target: TargetReading): TargetJson {
-  const { name, phase, since, cause, asked, ran, from, work } = target;
+  const { name, subject: machine, phase, since, cause, asked, ran, from, work } = target;
   // The work on the target may not have begun although it has its signal.
   const isAsBefore = phase === 'pending' || work?.kind === 'sent';
   const always = {
@@ -365,10 +370,11 @@ function targetJson(target: TargetReading): TargetJson {
     wave: target.wave,
     zone: target.zone,
   };
-  if (work === undefined) return { name, phase, since, ...always, from };
+  if (work === undefined) return { name, machine, phase, since, ...always, from };
   const { step, began, spent, delay, stalled, rolledBack, etcdSnapshot, rollsBack, drains } = work;
   return {
     name,
+    machine,
     phase,
     ...always,
     step,

@@ -220,11 +220,13 @@ function styleOf(plan: ShownPlan): Style {
 
 export function titleOf({
   id,
+  uid,
   cluster,
   ...plan
-}: Pick<ShownPlan, 'kind' | 'namespace' | 'name' | 'id' | 'cluster'>) {
+}: Pick<ShownPlan, 'kind' | 'namespace' | 'name' | 'uid' | 'id' | 'cluster'>) {
   const of = cluster === undefined ? '' : ` of Cluster ${cluster}`;
-  return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${shortId(id)})`}`;
+  // An id that is only the uid tells people nothing.
+  return `${fullNameOf(plan)}${of}${id === '' || id === uid ? '' : ` (${shortId(id)})`}`;
 }
 
 /** Returns the kind and the name of a plan, such as `Plan system-upgrade/k3s-server`. */

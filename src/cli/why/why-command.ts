@@ -26,6 +26,7 @@ import { silenceSection, silencingOf, targetSilenceSection } from '../status/sil
 import { statusJson } from '../status/status-json.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
+import { machineSection, targetNamed } from './named-targets.ts';
 import { namesIn, waitsOf } from './target-waits.ts';
 
 export type WhyFlags = ConnectionFlags & PlanFilter & { readonly output?: 'text' | 'json' };
@@ -100,15 +101,6 @@ function noTarget(node: string, plans: readonly ShownPlan[]): RefitError {
   return new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
     hint: 'see the names with `refit status -o wide`; if there is no plan, use `kubectl get nodes`',
   });
-}
-
-/**
- * Returns a function that returns true for the targets that `node` names. `node` is the name of a node, or of the Machine that the plan is
- * about.
- */
-function targetNamed({ kind, name: own }: ShownPlan, node: string) {
-  const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
-  return ({ name }: TargetJson): boolean => name === node || isMachine;
 }
 
 interface ExplainedStatus extends ShownStatus {
@@ -246,6 +238,7 @@ export function nodeSections(status: ShownStatus, plan: ShownPlan, node: string,
       target,
       sections: [
         ...sectionsOf(status, plan, stage, target, now),
+        machineSection(plan, target),
         hookSection(plan, now, target.name),
         // Silences are shown only for a node in progress, because only alerts about such nodes are silenced.
         ...(sentences.isMoving(target) ? [targetSilenceSection(plan, target.name, now)] : []),

@@ -7,7 +7,7 @@ test.each([
   [
     'MachineDeployment',
     'prod/pool',
-    'while Cluster API waits for a held Machine that it has chosen, it uses up room of MachineDeployment prod/pool (maxUnavailable), so other Machines of it may wait',
+    'while Cluster API waits for a held Machine that it has chosen, this Machine uses up room of MachineDeployment prod/pool (maxUnavailable), so other Machines of it may wait',
   ],
   [
     'KubeadmControlPlane',

@@ -10,7 +10,7 @@ interface NamedOwner {
 /** Returns a clause about an owner while Cluster API has chosen one of its Machines, and this Machine waits. */
 export function effectOfWaiting({ kind, name }: NamedOwner): string {
   return kind === machineDeployments.kind
-    ? `it uses up room of ${kind} ${name} (maxUnavailable), so other Machines of it may wait`
+    ? `this Machine uses up room of ${kind} ${name} (maxUnavailable), so other Machines of it may wait`
     : `${kind} ${name} updates no other Machine`;
 }
 

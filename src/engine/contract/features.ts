@@ -78,7 +78,7 @@ export interface Features<P extends KubeObject> {
   readonly foreignWork?: ForeignWorkFinder;
   /** Describes the agents on nodes. Without it, the signals need no agent. */
   readonly agents?: Agents;
-  /** Knows what people mean by a name that no object has. Without it, the engine says only that the target does not exist. */
+  /** Knows by which names people call targets. Without it, a target has only its own name. */
   readonly names?: TargetNames;
   /**
    * Returns the namespace and the subject of the NodeRollout of a plan. Without this feature, the NodeRollout is in the
@@ -371,13 +371,18 @@ export interface ForeignWorkFinder {
   unproven?(world: World, rollout: Rollout): readonly string[];
 }
 
-/** Knows how people may mistake the names of targets that a plan lists. */
+/** Knows by which names people call targets, and how people may mistake the names that a plan lists. */
 export interface TargetNames {
   /**
    * Returns a clause about the object that people probably meant by a name that no object has; undefined if there is no
-   * such object.
+   * such object. Without this member, the engine says only that the target does not exist.
    */
-  meantBy(name: string, stage: Stage, world: World): string | undefined;
+  meantBy?(name: string, stage: Stage, world: World): string | undefined;
+  /**
+   * Returns the name of the object for whose sake the target is upgraded, if people know the target by this name, too.
+   * `object` is the object of the target.
+   */
+  subjectOf?(object: KubeObject): string | undefined;
 }
 
 /** Describes the agents on nodes, which carry out the signals. */

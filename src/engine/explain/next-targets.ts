@@ -13,8 +13,8 @@ import { wavesAhead } from './stops-ahead.ts';
 import { waveOf } from './target-reading.ts';
 
 /**
- * Returns the names of the targets that start next, without those that people hold. All of them are in the first stage
- * that has pending targets. `waits` are all waits of the assessment, and `upcoming` is the rollout as the controller would
+ * Returns the names of the targets that start next, without those that people hold, and without those that another
+ * controller has not chosen yet. All of them are in the first stage that has pending targets. `waits` are all waits of the assessment, and `upcoming` is the rollout as the controller would
  * record it next.
  */
 export function nextTargets(

@@ -44,6 +44,8 @@ import { wayBackOf } from './way-back.ts';
 
 /** One stage of a plan. `maxInFlight` is the number of targets that may be in progress at the same time. */
 export interface StageReading extends Pick<Stage, 'command' | 'version' | 'maxInFlight'> {
+  /** The other controller that chooses which target comes next; undefined if there is none. */
+  readonly chosenBy: string | undefined;
   /** What people call a target of the stage. */
   readonly role: ShownRole;
   /** True if failed targets keep their slots until they are tried again. */
@@ -59,6 +61,8 @@ export interface TargetReading {
   readonly name: string;
   /** The name of its Node. */
   readonly node: string;
+  /** The name of the object for whose sake the target is upgraded, if people know the target by this name, too. */
+  readonly subject: string | undefined;
   readonly phase: TargetPhase;
   readonly recorded: RecordedState;
   /** The time of the last change. */
@@ -141,6 +145,7 @@ export function readStages(assessment: Assessment, upcoming: Rollout): StageRead
     role: shownRole(stage),
     version: stage.version,
     maxInFlight: limitOf(stage),
+    chosenBy: stage.chosenElsewhere?.by,
     failedHoldSlots: stage.failedHoldSlots === true,
     isActive: !isFinal(rollout) && stage === activeStage(rollout),
     selection: matchless(stage, rollout),
@@ -182,6 +187,7 @@ function readTarget(
   return {
     name: target.name,
     node: nodeNameOf(target, facts),
+    subject: facts.subject,
     phase,
     recorded: target.state,
     since: sinceOf(target, facts, now),

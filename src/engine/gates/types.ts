@@ -174,6 +174,7 @@ export const ABSENT: TargetFacts = {
   watchedMs: undefined,
   followedMs: undefined,
   agent: undefined,
+  subject: undefined,
   unfit: undefined,
   prefetch: undefined,
   downloads: undefined,

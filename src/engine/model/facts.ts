@@ -148,6 +148,8 @@ export interface TargetFacts {
   readonly followedMs: number | undefined;
   /** The agent that acts on the target; undefined if the dialect has no agents. */
   readonly agent: NodeAgent | undefined;
+  /** The name of the object for whose sake the target is upgraded, if people know the target by this name, too. */
+  readonly subject: string | undefined;
   /**
    * The reason why the host cannot run the version of its stage, as a clause that follows the name of the node; undefined if no
    * reason is known.

@@ -138,10 +138,10 @@ export interface Stage {
   readonly serverChecks?: { readonly escape: string };
   /**
    * Present if another controller chooses which target comes next. The targets are then listed in the order in which it
-   * chose them, and after them those that it has not chosen yet; no order of the policy applies. `advice` is a clause
-   * that says what to do if waves should select some of the targets.
+   * chose them, and after them those that it has not chosen yet; no order of the policy applies. `by` names that
+   * controller. `advice` is a clause that says what to do if waves should select some of the targets.
    */
-  readonly chosenElsewhere?: { readonly advice: string };
+  readonly chosenElsewhere?: { readonly by: string; readonly advice: string };
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
   /**

@@ -260,7 +260,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
   const { dialect, plan, world, rollout, known } = scene;
   const object = dialect.objectOf(stage, target, world);
   if (!object) {
-    const meant = dialect.names?.meantBy(target.name, stage, world);
+    const meant = dialect.names?.meantBy?.(target.name, stage, world);
     return { ...ABSENT, meant };
   }
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
@@ -287,6 +287,7 @@ function gatherTargetFacts(scene: Scene, stage: Stage, target: Target): TargetFa
         ? dialect.versions?.versionGapOf?.(world, rollout, stage, target, plan)
         : undefined,
     agent: dialect.agents?.of(object),
+    subject: dialect.names?.subjectOf?.(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),

@@ -26,7 +26,7 @@ export async function readDecisions(
   abort?: AbortSignal,
 ): Promise<DecisionsOfPeople> {
   const place = placeOf(dialect, plan);
-  const { namespace, name } = plan.metadata;
+  const { namespace, name } = place?.subject ?? plan.metadata;
   const reference = planReference({ dialect: dialect.name, namespace, name });
   if (place === undefined)
     throw new RefitError(

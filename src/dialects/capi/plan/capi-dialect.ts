@@ -5,7 +5,13 @@ import type { World } from '../../../engine/contract/world.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import type { ForeignWork } from '../../../engine/model/snapshot.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
-import { kubeletVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
+import {
+  type KubeObject,
+  kubeletVersionOf,
+  type Node,
+  nodes,
+  splitKey,
+} from '../../../kube/resources.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { annotationSignal, occupantOf, unnamedCordonOf } from '../../shared/annotation-signal.ts';
@@ -56,6 +62,7 @@ export const capi: Dialect<Node> = {
   },
   versions: { isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version) },
   agents: { of: agentOf },
+  names: { subjectOf: machineOf },
   nodeRollouts: { subjectOf },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.
@@ -107,6 +114,15 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
     const attempt = isOther ? record.since : sent;
     return attempt === undefined ? [] : [{ name: node.metadata.name, role: 'controller', attempt }];
   });
+}
+
+/** Returns the key of the Machine of the Node, `<namespace>/<name>`; undefined if neither a request nor Cluster API names it. */
+function machineOf(node: KubeObject): string | undefined {
+  const { annotations = {} } = node.metadata;
+  const place = annotations[NODE_ANNOTATIONS.namespace];
+  const name = annotations[NODE_ANNOTATIONS.machine];
+  const known = place === undefined || name === undefined ? undefined : `${place}/${name}`;
+  return updateOn(node)?.machine ?? known;
 }
 
 /** Returns the owner of the Machine, or else the Machine for which the Node is updated; undefined if there is no request. */

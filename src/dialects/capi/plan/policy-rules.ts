@@ -123,7 +123,7 @@ export function obstacleOf(world: World, name: string, plan: Node): Obstacle | u
   const own = group.chosen.find(({ node }) => node.metadata.name === name);
   if (own === undefined)
     return {
-      message: 'Cluster API has not asked to update this Machine yet',
+      message: 'Cluster API has not chosen the next Machine yet',
       ends: `Cluster API chooses it, as the strategy of ${owner?.kind} ${owner?.name} allows`,
       isUnchosen: true,
     };

@@ -30,8 +30,9 @@ import {
   updateOn,
 } from './machine-update.ts';
 
-/** The advice for waves whose selectors select some Machines of one owner. */
-const CANARIES = {
+/** Who chooses the next Machine, and the advice for waves whose selectors select some Machines of one owner. */
+const CHOSEN_BY_CLUSTER_API = {
+  by: 'Cluster API',
   advice: 'put the Machines that come first into a MachineDeployment of their own',
 } as const;
 
@@ -93,7 +94,7 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
         // Cluster API limits how many Machines are updated at once.
         maxInFlight: targets.length,
         payloads: payloadsOf(chosen, unchosen),
-        chosenElsewhere: CANARIES,
+        chosenElsewhere: CHOSEN_BY_CLUSTER_API,
         targets,
       },
     ],
