@@ -121,6 +121,8 @@ export interface ControllerProcess {
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
   /** Returns the newest known object with this name that may be a plan. The plan may be of any dialect. */
   seen(name: string): KubeObject | undefined;
+  /** Returns all objects of the kinds of plans, as this process has seen them. */
+  seenAll(): readonly KubeObject[];
   /** Returns what this process knows about the hooks of the plan. */
   hooksOf(dialect: Dialect, plan: KubeObject): ReturnType<RolloutController['hooksOf']>;
   /** Returns the last known identity of the leader. The text is empty if there is no leader. */
@@ -235,6 +237,7 @@ export async function prepareControllerProcess(
     dialects,
     policyFor,
     seen: (name) => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0],
+    seenAll: () => rollouts.flatMap(({ plans }) => plans.list()),
     hooksOf: ({ name }, plan) => rollouts.find((each) => each.name === name)?.hooksOf(plan) ?? [],
     leader: () => election?.leader() ?? identity,
     run: async (stop) => await manager.run(stop),

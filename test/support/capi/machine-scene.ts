@@ -169,6 +169,7 @@ export class MachineScene {
       clusterOf: () => ({
         workload: this.api.client,
         seenNode: (name) => this.#seen.get(name),
+        seenNodes: () => this.#seen.list(),
         whyIdle: () => this.idle,
         askApiServers: async () => await Promise.resolve(this.health),
         policyFor: (node) => policyOfPlan(capi, this.#policies.list(), node, this.policy),

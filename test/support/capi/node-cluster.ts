@@ -13,6 +13,7 @@ export function buildNodeCluster(
   return {
     workload,
     seenNode: () => undefined,
+    seenNodes: () => [],
     policyFor: () => buildPolicy(),
     whyIdle: () => undefined,
     askApiServers: async () => await Promise.resolve([]),

@@ -197,6 +197,7 @@ function oneCluster(
     workload: options.client,
     policyFor: (node) => controller?.policyFor(capi, node) ?? options.policy,
     seenNode: (name) => controller?.seen(name),
+    seenNodes: () => controller?.seenAll() ?? [],
     whyIdle: () =>
       problem ??
       (controller?.leader() === '' ? `no leader: nobody holds Lease ${LEASE_TITLE}` : undefined),

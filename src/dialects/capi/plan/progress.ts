@@ -40,6 +40,8 @@ export interface NodeCluster {
    * has not started yet.
    */
   readonly seenNode: (name: string) => Node | undefined;
+  /** Returns all Nodes from this process's watch. */
+  readonly seenNodes: () => readonly Node[];
   readonly policyFor: (node: Node) => RolloutPolicy;
   /** Returns why no leader works on this cluster; undefined while a leader works on it. */
   readonly whyIdle: () => string | undefined;
@@ -77,10 +79,17 @@ export interface Progress {
   readonly ageMs: number;
 }
 
-/** Computes the progress of the update of the Node. It uses no state of this process, so any replica can answer. */
-export async function progressOf(parts: ProgressParts, node: Node): Promise<Progress> {
+/**
+ * Computes the progress of the update of the Node. It uses no state of this process, so any replica can answer. `others`
+ * are the other Nodes, if the caller knows them; otherwise they are read if they matter.
+ */
+export async function progressOf(
+  parts: ProgressParts,
+  node: Node,
+  others?: readonly Node[],
+): Promise<Progress> {
   const { name } = node.metadata;
-  const scene = await sceneOf(parts, node);
+  const scene = await sceneOf(parts, node, others);
   const snapshot = await look(parts, scene, name);
   const { policy } = scene;
   const { rollout, targets } = snapshot;
@@ -169,13 +178,14 @@ interface Scene {
 }
 
 /** Reads the other Nodes if the plan or a gate depends on them. */
-async function sceneOf(parts: ProgressParts, node: Node): Promise<Scene> {
+async function sceneOf(parts: ProgressParts, node: Node, others?: readonly Node[]): Promise<Scene> {
   const { workload, abort } = parts;
   const isOfOwner = updateOn(node)?.owner !== undefined;
   // Without an owner, the other Nodes matter for a controller, or with a limit for unavailable nodes.
   const matter =
     isOfOwner || parts.policyFor(node).maxUnavailable !== undefined || isController(node);
-  const all = matter ? (await listNodes(workload, { abort })).items : [node];
+  const read = async () => others ?? (await listNodes(workload, { abort })).items;
+  const all = matter ? await read() : [node];
   const known = all.map((each) => (each.metadata.name === node.metadata.name ? node : each));
   const [first] = groupOf(known, node)?.chosen ?? [];
   const plan = first?.node ?? node;

@@ -88,7 +88,7 @@ export async function updateMachine(
   // The Node in the cache of the watch is sufficient for an answer if it shows that this update is in progress. For any
   // other answer, Refit reads the Node again.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
-    const progress = await progressOf(parts, seen);
+    const progress = await progressOf(parts, seen, parts.seenNodes());
     if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
   }
   const found = await findNode(parts, `Machine ${wanted.machine}`, live);
