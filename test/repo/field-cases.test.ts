@@ -18,6 +18,7 @@ const HEADINGS: readonly (readonly [string, number])[] = [
   ['Debugging, and reading a record', 5],
   ['What Refit says', 5],
   ['One policy, four dialects', 5],
+  ['One plan for each owner of Cluster API', 5],
 ];
 
 /** Returns the text below this heading, up to the next heading. */

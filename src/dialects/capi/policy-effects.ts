@@ -16,7 +16,7 @@ export const policyEffects: PolicyEffects = {
     'a Machine that missed `deadlines.target` is not tried again, because its agent may be gone; run refit retry then',
   ),
   waves: inPart(
-    'Cluster API chooses which Machine comes next, so `count` and `percent` mean the Machines that come first, and a selector must select all Machines of an owner or none',
+    'Cluster API chooses which Machine comes next, so `count` and `percent` mean the Machines that come first, and a selector must select all Machines of an owner or none; the waves of an owner do not wait for another owner, and the Machines of a control plane are in no wave',
   ),
   'waves[].settle': WORKS,
   'waves[].failureBudget': WORKS,
