@@ -48,6 +48,7 @@ export const toyModule: DialectModule<'toy'> = {
     again: ({ name }) => guidance(`mix the paint of ${name} again`),
     corrected: undefined,
     retriesAborted: false,
+    retriesGone: false,
     retry: { causes: 'see the wall' },
     goBack: ({ name }) => guidance(`scrape the paint of ${name} off`),
     effectOfHolds: () => undefined,

@@ -59,6 +59,8 @@ export interface PlanRunner {
   readonly retry: { readonly causes: string } | undefined;
   /** True if `refit retry` with the name of an aborted plan starts this plan again. */
   readonly retriesAborted: boolean;
+  /** True if a retry of a failed node that is gone lets the plan go on without it. */
+  readonly retriesGone: boolean;
   /** Returns how the user takes the upgraded nodes of the plan back to their earlier version. */
   goBack(plan: PlanToLeave): Guidance;
   /**

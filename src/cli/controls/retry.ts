@@ -37,10 +37,15 @@ export function retry(name: string): Control {
     const before = snapshot.plan.controls.retries.get(name);
     if (before !== undefined && before >= at)
       return { said: [`${name} already has a retry.`, ...said] };
-    return {
-      annotations: { [RETRY_ANNOTATION]: withRetry(retriesOn(controlled), name, rfc3339(at)) },
-      said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],
+    const annotations = {
+      [RETRY_ANNOTATION]: withRetry(retriesOn(controlled), name, rfc3339(at)),
     };
+    if (isGone(name, controlled))
+      return {
+        annotations,
+        said: [`There is no node ${name} any more: ${titleOf(view)} goes on without it.`],
+      };
+    return { annotations, said: [`${name} of ${titleOf(view)} will be tried again.`, ...said] };
   };
   return Object.assign(control, { isMeant, isAbout });
 }
@@ -79,7 +84,7 @@ function failedOf(name: string, controlled: ControlledPlan): readonly [Target, .
     ({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target),
   );
   const [first, ...others] = open.map(({ target }) => target);
-  if (first && !factsOf(snapshot, first).exists)
+  if (first && !factsOf(snapshot, first).exists && !advice.retriesGone)
     return refuse(`there is no node ${name}; retry it when it is back`);
   if (first) return [first, ...others];
   if (failed.length > 0)
@@ -111,6 +116,13 @@ function placeOf(
     .find(({ name }) => name === target.name);
   const { phase = target.state, step } = shown ?? {};
   return step === undefined || phase === 'failed' ? phase : `at ${step}`;
+}
+
+/** Returns true if the Node of the failed target does not exist. */
+function isGone(name: string, { snapshot }: ControlledPlan): boolean {
+  return targetsIn(snapshot.rollout, 'failed').some(
+    (target) => target.name === name && !factsOf(snapshot, target).exists,
+  );
 }
 
 function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {

@@ -13,6 +13,7 @@ export const advice: PlanRunner = {
   again: anew,
   corrected: undefined,
   retriesAborted: false,
+  retriesGone: false,
   retry: { causes: 'the node, or the version, url or sha256 in the Plan' },
   goBack: rollBackPlan,
   effectOfHolds: () => undefined,

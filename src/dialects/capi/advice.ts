@@ -16,6 +16,7 @@ export const advice: PlanRunner = {
   corrected: undefined,
   retry: { causes: 'see the log of the agent on the node, and the version of the Machine' },
   retriesAborted: true,
+  retriesGone: true,
   goBack: ({ kind = machines.kind, name: whole }) => {
     const [name, namespace = 'default'] = whole.split('/').toReversed();
     const command = `refit rollback ${kind.toLowerCase()}/${name} -n ${namespace}`;

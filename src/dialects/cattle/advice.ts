@@ -27,6 +27,7 @@ export const advice: PlanRunner = {
   },
   corrected: 'Fix the Plan, its Secret or its channel. The Plan then continues by itself.',
   retriesAborted: false,
+  retriesGone: false,
   retry: {
     causes: 'see the log of its Job while the Job exists, and the log of the kubelet on the node',
   },

@@ -25,6 +25,7 @@ export const advice: PlanRunner = {
   again: anew,
   corrected: undefined,
   retriesAborted: false,
+  retriesGone: false,
   retry: undefined,
   goBack: () => ({
     clause:

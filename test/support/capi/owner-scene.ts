@@ -52,7 +52,11 @@ export class OwnerScene extends MachineScene {
   }
 
   started(): string[] {
-    return NAMES.filter((name) => decodeSignal(this.node(name).metadata.annotations) !== undefined);
+    return NAMES.filter(
+      (name) =>
+        !this.#deleted.has(name) &&
+        decodeSignal(this.node(name).metadata.annotations) !== undefined,
+    );
   }
 
   async finish(name: string): Promise<void> {

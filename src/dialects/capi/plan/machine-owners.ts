@@ -160,8 +160,11 @@ export function withControlsOf(node: Node, { metadata: { annotations = {} } }: N
   return annotated(withoutAnnotations(node, ...CONTROLS), Object.fromEntries(kept));
 }
 
-/** The most Nodes that get the controls of a plan. If the first Node is deleted, the next one represents the plan. */
-const MOST_COPIES = 5;
+/**
+ * The most Nodes besides the first one that hold the controls and the failures of a plan. If the first Node is deleted,
+ * the next one represents the plan.
+ */
+export const MOST_COPIES = 5;
 
 /** Returns the writes that copy the controls of a plan to the Nodes that represent it next. */
 export function copies(plan: Node, world: Pick<World, 'list'>): Instruction[] {

@@ -89,6 +89,19 @@ const recordSchema = z.object({
   since: z.iso.datetime(),
   /** Why the Machine failed, if it is part of a plan with several Machines. */
   failure: reasonSchema.exactOptional(),
+  /**
+   * The Machines of the plan that have failed. Several Nodes hold this list, because a failure counts for the plan even
+   * if somebody deletes the failed Machine together with its Node.
+   */
+  failed: z
+    .array(
+      z.object({
+        name: z.string(),
+        since: z.iso.datetime(),
+        failure: reasonSchema.exactOptional(),
+      }),
+    )
+    .exactOptional(),
 });
 
 export type MachineUpdate = z.infer<typeof updateSchema>;

@@ -6,8 +6,9 @@ import { presence } from '../../../../test/support/capi/can-update.ts';
 import { NAMES, OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';
 import { ownsNodeRollout } from '../../../engine/contract/plan-objects.ts';
-import { PAUSE_ANNOTATION } from '../../../engine/model/controls.ts';
+import { PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
 import { decodePrefetch } from '../../../signal/prefetch.ts';
+import { rfc3339 } from '../../../util/clock.ts';
 import { capi } from './capi-dialect.ts';
 import { updateOn } from './machine-update.ts';
 
@@ -83,6 +84,31 @@ describe('a Machine that failed', () => {
     // As in every dialect, the record of a plan that is over says that a node failed.
     expect(scene.phaseOf('w1')).toBe('failed');
   });
+
+  test.each([
+    ['represented the plan', 'w1', 'w2'],
+    ['did not represent the plan', 'w2', 'w1'],
+  ])(
+    'that %s and is deleted still counts, until somebody retries it',
+    async (_what, failing, other) => {
+      const scene = new OwnerScene();
+      scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, { count: 1 }, {}] });
+      await scene.chosen('w1', 'w2', 'w3');
+      if (failing === 'w2') await scene.finish('w1');
+      await scene.fail(failing);
+      const begun = scene.started();
+      scene.delete(failing);
+      await scene.settle();
+      expect(scene.started()).toEqual(begun.filter((name) => name !== failing));
+      expect((await scene.ask('w3')).message).toContain(failing);
+      const [first = ''] = scene.plans();
+      expect(first).toBe(other);
+      const at = rfc3339(scene.clock.now() + 1_000);
+      scene.annotate(first, { [RETRY_ANNOTATION]: `${failing}@${at}` });
+      await scene.settle();
+      expect(scene.started().length).toBeGreaterThan(begun.length - 1);
+    },
+  );
 
   test('keeps its own reason, also if another one failed before it', async () => {
     const scene = new OwnerScene();

@@ -15,7 +15,7 @@ import { explain } from '../../../engine/explain/explain.ts';
 import { answered, UNASKED } from '../../../engine/model/asked.ts';
 import type { Wait } from '../../../engine/model/decision.ts';
 import { because, isUnasked, type Reason } from '../../../engine/model/reasons.ts';
-import { isFinal } from '../../../engine/model/rollout.ts';
+import { isFinal, type Rollout, targetsIn } from '../../../engine/model/rollout.ts';
 import type { ClusterFacts, EndpointHealth, Snapshot } from '../../../engine/model/snapshot.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { reasonAbout } from '../../../engine/reasons/about-target.ts';
@@ -27,6 +27,7 @@ import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import type { Clock } from '../../../util/clock.ts';
+import { listed } from '../../../util/phrases.ts';
 import { endpointOf, isController } from '../../shared/node-endpoints.ts';
 import { capi } from './capi-dialect.ts';
 import { groupOf } from './machine-groups.ts';
@@ -95,7 +96,7 @@ export async function progressOf(
   const { rollout, targets } = snapshot;
   const wait = await waitOf(parts, snapshot, policy, name);
   const idle = parts.whyIdle();
-  const next = wait?.reason.message ?? `node ${name} is about to start`;
+  const next = wait?.reason.message ?? stopOf(rollout) ?? `node ${name} is about to start`;
   const message = idle === undefined ? next : `${next}; ${idle}`;
   const observed = targets.get(name)?.observation.kind;
   const isSent = observed !== 'none';
@@ -109,7 +110,7 @@ export async function progressOf(
     observed !== 'working';
   const end = endOf(scene, snapshot, name);
   const isOver = end !== undefined && !isResting;
-  const told = isOver ? end.message : rollout.reason?.message;
+  const told = isOver ? end.message : reasonToWait(scene, rollout);
   return {
     isOver,
     failed: end?.failed !== false,
@@ -143,6 +144,23 @@ export async function waitBeforeStart(
     return because('FinishingInFlight', `its rollout has ended: ${rollout.reason?.message}`);
   const wait = waitOfTarget(settle(assess(snapshot, policy, now)), node.metadata.name);
   return isGate(wait) ? wait?.reason : undefined;
+}
+
+/**
+ * Returns why an update that has not ended waits, if its rollout says so. The reason of a plan with several Machines may be
+ * about another one.
+ */
+function reasonToWait({ plan }: Scene, { reason }: Rollout): string | undefined {
+  return updateOn(plan)?.owner === undefined ? reason?.message : undefined;
+}
+
+/** Returns why nothing starts after the end of the rollout; undefined if the rollout goes on. */
+function stopOf(rollout: Rollout): string | undefined {
+  if (!isFinal(rollout)) return undefined;
+  const { kind, name } = rollout.source;
+  const failed = targetsIn(rollout, 'failed').map((target) => target.name);
+  const cause = rollout.reason?.message ?? `these nodes failed: ${listed(failed)}`;
+  return `${kind} ${name} starts no further Machine: ${cause}; to go on, run refit retry for what failed, or for the plan capi/${name}`;
 }
 
 /** Returns how the update of the Machine ended; undefined if it has not ended. */

@@ -7,6 +7,7 @@ import type { RecordSharding, WholeRecord } from '../../../engine/contract/featu
 import type { World, WorldObject } from '../../../engine/contract/world.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import {
+  inState,
   isFinal,
   newTarget,
   type Payload,
@@ -20,8 +21,10 @@ import {
 import { toRecord } from '../../../engine/reasons/recorded.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { annotated, apiVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
+import { sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { groupOf, type MachineGroup, type Requested, rolloutUidOf } from './machine-groups.ts';
+import { MOST_COPIES } from './machine-owners.ts';
 import {
   type MachineUpdate,
   RECORD_ANNOTATION,
@@ -70,6 +73,7 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
   const [first] = chosen;
   const { update } = first;
   const targets = [
+    ...failedAndGone(chosen),
     ...chosen.map(targetOf),
     // Their attempt begins only after Cluster API has chosen them, so any time that never changes will do.
     ...unchosen.map(({ metadata: { name } }) =>
@@ -100,6 +104,22 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
     ],
     problems: [],
   };
+}
+
+/**
+ * Returns the targets whose Machines failed, and are gone since. Their failures count until somebody retries them, which
+ * means for a Machine that is gone that the plan goes on without it.
+ */
+function failedAndGone(chosen: MachineGroup['chosen']): readonly Target[] {
+  const { retries } = controlsOn(chosen[0].node);
+  const present = new Set(chosen.map(({ node }) => node.metadata.name));
+  const all = chosen.flatMap(({ node, update }) => recordOf(node, update)?.failed ?? []);
+  const byName = new Map(all.map((each) => [each.name, each]));
+  return [...byName.values()].flatMap(({ name, since, failure }): Target[] => {
+    const retriedAt = retries.get(name) ?? Number.NEGATIVE_INFINITY;
+    if (present.has(name) || retriedAt >= Date.parse(since)) return [];
+    return [{ key: name, name, state: 'failed', since, ...(failure && { failure }) }];
+  });
 }
 
 const requestedAt = ({ requested }: MachineUpdate): number => Date.parse(requested);
@@ -186,15 +206,37 @@ export function project(rollout: Rollout, node: Node): Node {
   const target = rollout.stages[0]?.targets.find(({ name }) => name === node.metadata.name);
   if (!update || !target)
     throw new Error(`the rollout of node ${node.metadata.name} has no target for it`);
-  const { phase, blocked, reason } = rollout;
+  const { blocked, reason } = rollout;
   const known = reason ? { reason: toRecord(reason) } : {};
-  return recorded(node, { ...recordFor(update, target, phase), blocked, ...known });
+  return recorded(node, { ...recordFor(update, target, rollout), blocked, ...known });
 }
 
-function recordFor({ uid }: MachineUpdate, target: Target, phase: RolloutPhase): UpdateRecord {
-  const { state, since, failure } = target;
-  const why = failure && state === 'failed' ? { failure: toRecord(failure) } : {};
-  return { uid, phase, blocked: false, state, since, ...why };
+function recordFor(
+  { uid, owner }: MachineUpdate,
+  target: Target,
+  { phase, stages }: Rollout,
+): UpdateRecord {
+  const { state, since } = target;
+  const failed = owner === undefined ? [] : stages.flatMap((stage) => inState(stage, 'failed'));
+  return {
+    uid,
+    phase,
+    blocked: false,
+    state,
+    since,
+    ...(state === 'failed' && failureIn(target)),
+    ...(failed.length > 0 && {
+      failed: failed.map((each) => ({
+        name: each.name,
+        since: each.since,
+        ...failureIn(each),
+      })),
+    }),
+  };
+}
+
+function failureIn({ failure }: Target): Pick<UpdateRecord, 'failure'> {
+  return failure ? { failure: toRecord(failure) } : {};
 }
 
 function recorded(node: Node, record: UpdateRecord): Node {
@@ -208,15 +250,18 @@ export const sharding: RecordSharding<Node> = {
     if (group === undefined || updateOn(plan)?.owner === undefined)
       return { plan: projected, writes: [] };
     const told = withFailures(rollout, failures);
-    const writes = group.chosen.flatMap(({ node, update }) => {
+    const writes = group.chosen.flatMap(({ node, update }, index) => {
       const { name } = node.metadata;
       const target = told.stages[0]?.targets.find((each) => each.name === name);
       if (target === undefined || name === plan.metadata.name) return [];
-      const wanted = recordFor(update, target, rollout.phase);
+      const { failed, ...own } = recordFor(update, target, told);
       const known = recordOf(node, update);
+      // One of the first Nodes represents the plan if those before it are deleted.
+      const isKeeper = index <= MOST_COPIES;
+      const wanted = isKeeper && failed ? { ...own, failed } : own;
       // Nothing is known about a Machine that waits, and that no turn has recorded yet.
-      if (known === undefined && target.state === 'pending') return [];
-      if (known !== undefined && JSON.stringify(known) === JSON.stringify(wanted)) return [];
+      if (known === undefined && target.state === 'pending' && wanted === own) return [];
+      if (known !== undefined && sameJson(known, wanted)) return [];
       return [{ kind: 'replace', resource: nodes, object: recorded(node, wanted) } as const];
     });
     return { plan: project(told, plan), writes };
