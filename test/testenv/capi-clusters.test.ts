@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import {
@@ -13,7 +13,7 @@ import {
   writeDesired,
 } from '../../sandbox/cluster/machine-manager.ts';
 import { CLUSTER, createMachine, joinNode } from '../../sandbox/cluster/machines.ts';
-import { machines, SET_LABELS } from '../../src/api/capi/machine.ts';
+import { machineDeployments, machines, SET_LABELS } from '../../src/api/capi/machine.ts';
 import { updaterSets } from '../../src/api/refit/updater-set.ts';
 import { leases, nodes, secrets } from '../../src/kube/resources.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
@@ -166,9 +166,14 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
     ];
     const { stdout, stderr, code } = await runRefit(...all, '--output', 'json');
     if (code !== 0) throw new Error(stderr.join('\n'));
-    const rows = JSON.parse(stdout.join('\n')) as Record<'machine' | 'outcome' | 'why', string>[];
+    const rows = JSON.parse(stdout.join('\n')) as Record<
+      'machine' | 'outcome' | 'why' | 'owner',
+      string | undefined
+    >[];
     expect(rows.map(({ machine }) => machine)).toEqual([HERE, machineOf('worker2')]);
-    return rows.map(({ outcome, why }) => `${outcome}: ${why}`);
+    return rows.map(({ outcome, why, owner }) =>
+      [`${outcome}: ${why}`, ...(owner === undefined ? [] : [owner])].join(' of '),
+    );
   };
   const both = (row: string): string[] => [row, row];
   expect(await preview('--to', TO)).toEqual(both('stays: it belongs to no MachineDeployment'));
@@ -178,14 +183,24 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
     kind: 'MachineSet',
     name: 'workers-x7k2',
     uid: 'u1',
+    controller: true,
   };
+  const deployment = {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'MachineDeployment',
+    metadata: { name: 'workers', namespace },
+  };
+  await client.create(machineDeployments, deployment, { namespace });
+  onTestFinished(async () => await client.delete(machineDeployments, 'workers', { namespace }));
   const labels = { [SET_LABELS.deployment]: 'workers', [SET_LABELS.hash]: 'x7k2' };
   const ofSet = { labels, ownerReferences: [owner] };
   for (const name of [HERE, machineOf('worker2')])
     await client.patch(machines, name, { metadata: ofSet }, { type: 'merge', namespace });
   const before = await client.listAll(machines, { namespace });
   expect(await preview('--to', TO)).toEqual(
-    both('in place: covers machine.spec.version; not covered: nothing'),
+    both(
+      'in place: covers machine.spec.version; not covered: nothing of MachineDeployment default/workers',
+    ),
   );
   expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
   expect(await preview('--to', FROM)).toEqual(both('stays: it has this version already'));

@@ -1,4 +1,7 @@
-/** Implements `refit preview --cluster`: what Refit would answer Cluster API about each Machine. Writes nothing. */
+/**
+ * Implements `refit preview --cluster`: what Refit would answer Cluster API about each Machine, and what applies to its
+ * owner then. Writes nothing.
+ */
 import type { Triple } from '../../../api/capi/hooks.ts';
 import {
   CONTROL_PLANE_LABEL,
@@ -10,6 +13,7 @@ import type { CommandParts, PreviewFlags } from '../../../cli/contract/object-co
 import { table } from '../../../cli/phrases.ts';
 import { harmless } from '../../../cli/status/harmless.ts';
 import { connect } from '../../../cli/status/status-session.ts';
+import { listPolicies } from '../../../engine/policy/choose-policy.ts';
 import { parseClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import { secrets } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
@@ -18,6 +22,9 @@ import { EXIT, messageOf, RefitError } from '../../../util/errors.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { type CanParts, canUpdate } from '../hooks/updaters/answer-can.ts';
+import { machineOwners } from '../plan/machine-owners.ts';
+import { machineRules } from '../plan/machine-rules.ts';
+import { type OwnerPreviews, ownerLines, ownerPreviews } from './preview-owners.ts';
 
 /** The maximum time in milliseconds that Cluster API allows for a call of the hook. */
 const CALL_MS = 10_000;
@@ -39,11 +46,11 @@ export async function previewMachines(
     );
   const userAgent = 'refit-preview';
   using client = await connect(flags, userAgent);
-  const found = await ifFound(client.listAll(machines, { namespace, abort }));
+  const listed = await ifFound(client.listAll(machines, { namespace, abort }));
   const hint = 'use the kubeconfig of the management cluster';
-  if (!found)
+  if (!listed)
     throw new RefitError('REFIT_NO_CRD', 'this cluster has no Machines of Cluster API', { hint });
-  const own = found.items.filter(({ spec }) => spec?.clusterName === cluster);
+  const own = listed.items.filter(({ spec }) => spec?.clusterName === cluster);
   if (own.length === 0)
     throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
   const secret = await ifFound(client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort }));
@@ -54,6 +61,14 @@ export async function previewMachines(
     await parseClusterConfig(kubeconfig, `Secret ${cluster}-kubeconfig`),
     { userAgent },
   );
+  const owners = ownerPreviews({
+    management: client,
+    workload,
+    owners: machineOwners(client, 'owner'),
+    policies: (await listPolicies(workload, abort)) ?? [],
+    rulesOf: machineRules(client, silentLogger),
+    clock,
+  });
   const now = { workload };
   const about = { status: 200, body: JSON.stringify({ gitVersion: version }) };
   // Cluster API upgrades the control plane first. So workers are judged as if the API server already had the new version.
@@ -67,7 +82,7 @@ export async function previewMachines(
     clock,
     abort,
     log: silentLogger,
-    ownerWait: undefined,
+    ownerWait: owners.note,
   };
   const verdicts = new Map<string, Promise<Verdict>>();
   const look = async (machine: Machine) => {
@@ -78,15 +93,40 @@ export async function previewMachines(
       asked,
       async () => await judge(parts, machine, version),
     );
-    return { machine: metadata.name, node: status?.nodeRef?.name ?? '', ...(await verdict) };
+    const row = { machine: metadata.name, node: status?.nodeRef?.name ?? '', ...(await verdict) };
+    return { machine, row };
   };
-  const rows = harmless(await Promise.all(own.map(look)));
-  const cells = rows.map((row) => Object.values(row));
-  const text = table(['MACHINE', 'NODE', 'OUTCOME', 'WHY'], cells, output.size().columns);
-  output.write(
-    `${flags.output === 'json' ? JSON.stringify(rows, undefined, 2) : text.join('\n')}\n`,
-  );
+  const found = await Promise.all(own.map(look));
+  const { columns } = output.size();
+  const text =
+    flags.output === 'json' ? jsonOf(found, owners) : textOf(found, owners, columns).join('\n');
+  output.write(`${text}\n`);
   return EXIT.ok;
+}
+
+interface Found {
+  readonly machine: Machine;
+  readonly row: Verdict & { readonly machine: string; readonly node: string };
+}
+
+function jsonOf(found: readonly Found[], owners: OwnerPreviews): string {
+  const rows = found.map(({ machine, row }) => {
+    const { owner, policy, waves = [], waits } = owners.of(machine) ?? {};
+    return { ...row, owner, policy, waves: waves.length === 0 ? undefined : waves, waits };
+  });
+  return JSON.stringify(harmless(rows), undefined, 2);
+}
+
+function textOf(found: readonly Found[], owners: OwnerPreviews, columns: number): string[] {
+  const rows = harmless(found.map(({ row }) => row));
+  const cells = rows.map(({ machine, node, outcome, why }) => [machine, node, outcome, why]);
+  const about = owners.all().map((each) => ownerLines(harmless(each)));
+  const unseen = harmless(owners.unseen()).map((what) => `unknown: ${what}`);
+  return [
+    ...table(['MACHINE', 'NODE', 'OUTCOME', 'WHY'], cells, columns),
+    ...about.flatMap((lines) => ['', ...lines]),
+    ...(unseen.length === 0 ? [] : ['', ...unseen]),
+  ];
 }
 
 function setOf({ metadata }: Machine) {

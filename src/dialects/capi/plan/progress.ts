@@ -244,7 +244,7 @@ async function look(
 }
 
 /** Returns a world that contains only Nodes. `all` are the Nodes that gates depend on. */
-function worldOf({ metadata: { resourceVersion } }: Node, all: readonly Node[]): World {
+export function worldOf({ metadata: { resourceVersion } }: Node, all: readonly Node[]): World {
   const byName = new Map(all.map((node) => [node.metadata.name, node]));
   const view = {
     get: (name: string) => byName.get(name),
