@@ -3,6 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { buildMachineUpdate } from '../../../../test/support/builders/machine-updates.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
+import { OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../../drain/cordon-marks.ts';
 import { annotated, type Node, nodes } from '../../../kube/resources.ts';
 import { decodeSignal } from '../../../signal/annotations.ts';
@@ -96,6 +97,24 @@ test.each([
 ])('a taint %s', (_, value, left) => {
   const node: Node = { metadata: { name: 'w1' }, spec: { taints: [{ ...PENDING_TAINT, value }] } };
   expect(orphanedPlans(buildWorld([], [node]))).toHaveLength(left);
+});
+
+test('a Node that Cluster API has not chosen yet keeps the taint of its plan as long as the plan exists', async () => {
+  const scene = new OwnerScene();
+  await scene.chosen('w1');
+  const value = `MachineDeployment.${updateOn(scene.node('w1'))?.owner?.rollout}`;
+  scene.api.change(nodes, 'w2', (node) => ({
+    ...node,
+    spec: { ...node.spec, taints: [{ ...PENDING_TAINT, value }] },
+  }));
+  const w1 = scene.node('w1');
+  const w2 = scene.node('w2');
+  const orphansAmong = (...all: Node[]) =>
+    orphanedPlans(buildWorld([], all)).map(({ plan }) => plan.metadata.name);
+  expect(orphansAmong(w1, w2)).toEqual([]);
+  expect(orphansAmong(w2)).toEqual(['w2']);
+  scene.kubelet('w2', 'v1.35.1');
+  expect(orphansAmong(w1, scene.node('w2'))).toEqual(['w2']);
 });
 
 function withoutRequest(node: Node): Node {

@@ -11,7 +11,7 @@ import { isOver } from '../../../signal/at-work.ts';
 import { ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { isController } from '../../shared/node-endpoints.ts';
-import { rolloutUidOf } from './machine-groups.ts';
+import { awaitedBy, rolloutUidOf } from './machine-groups.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 import { rolloutOf } from './rollout.ts';
 
@@ -26,7 +26,8 @@ export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] =>
 const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<Node>[] =>
   all.flatMap((node) => {
     const orphan = orphanOn(node);
-    if (orphan === undefined) return [];
+    if (orphan === undefined || (orphan.isTaintOnly && awaitedBy(all).get(node) === orphan.uid))
+      return [];
     const { uid, kind } = orphan;
     const { planId = '', created = '', command } = signalAtWorkOn(node) ?? {};
     const role = isController(node) ? 'controller' : 'worker';
@@ -55,6 +56,8 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
 interface Orphan {
   readonly uid: string;
   readonly kind: string;
+  /** True if only the taint of a Node that waits for its update is left. */
+  readonly isTaintOnly: boolean;
 }
 
 /**
@@ -72,15 +75,15 @@ export const orphanOn = onceForEach((node: Node): Orphan | undefined => {
   const known = update && rolloutUidOf(update);
   if (signalAtWorkOn(node)) {
     const uid = node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
-    return { uid, kind };
+    return { uid, kind, isTaintOnly: false };
   }
   if (plan !== undefined && isOfMachines(kind))
-    return plan === known ? undefined : { uid: plan, kind };
+    return plan === known ? undefined : { uid: plan, kind, isTaintOnly: false };
   const pending = pendingOwner(node) ?? '';
   const [, tainting = '', uid] = /^([A-Za-z0-9]+)\.(.+)$/.exec(pending) ?? [];
   return uid === undefined || uid === known || !isOfMachines(tainting)
     ? undefined
-    : { uid, kind: tainting };
+    : { uid, kind: tainting, isTaintOnly: true };
 });
 
 /** Returns true if plans of this kind are those of Machines or of their owners. */

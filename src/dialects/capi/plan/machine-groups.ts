@@ -72,6 +72,22 @@ export const representing = onceForEach((objects: readonly Node[]): readonly Nod
   });
 });
 
+/**
+ * Returns the Nodes that Cluster API has not chosen yet, each with the uid of the rollout that waits for it. They have no
+ * request, but the rollout may have marked them.
+ */
+export const awaitedBy = onceForEach(
+  (all: readonly Node[]): ReadonlyMap<Node, string> =>
+    new Map(
+      representing(all.filter((node) => updateOn(node) !== undefined)).flatMap((plan) => {
+        const group = groupOf(all, plan);
+        if (group === undefined) return [];
+        const uid = rolloutUidOf(group.chosen[0].update);
+        return group.unchosen.map((node) => [node, uid] as const);
+      }),
+    ),
+);
+
 /** Returns the newest rollout of the owner, with the Machines that it has begun with; undefined if there is none. */
 export function newestOf(all: readonly Node[], ownerUid: string): readonly Requested[] | undefined {
   const groups = [...byRollout(all).values()].filter(
