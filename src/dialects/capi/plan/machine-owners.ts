@@ -20,6 +20,7 @@ import {
   PAUSE_ANNOTATION,
   RETRY_ANNOTATION,
   RETRY_HOOKS_ANNOTATION,
+  withoutControls,
 } from '../../../engine/model/controls.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import {
@@ -43,7 +44,7 @@ import {
 import { ownMember } from '../../../util/own-member.ts';
 import { originOf } from '../../shared/signal-owner.ts';
 import { groupOf, newestOf, rolloutUidOf } from './machine-groups.ts';
-import type { MachineUpdate } from './machine-update.ts';
+import { type MachineUpdate, recordOf, withRequest } from './machine-update.ts';
 
 /** A MachineDeployment or a control plane. */
 export type MachineOwner = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
@@ -189,7 +190,7 @@ export function withPauseOf(node: Node, { metadata: { annotations = {} } }: Node
 const MOST_NAMES = 500;
 
 /**
- * Returns the part of the request that names the owner. `left` are the names of the Nodes that Cluster API has not chosen.
+ * Returns the part of the request that names the owner. `left` are the names of the Nodes that are not done.
  */
 export function ownerIn(
   owner: MachineOwner,
@@ -200,17 +201,38 @@ export function ownerIn(
   return { ...owner, rollout: uid, ...(isListed && { nodes: [...left] }) };
 }
 
-/** Returns the names of the Nodes that Cluster API has not chosen in a rollout that has begun already. */
+/**
+ * Returns the names of the Nodes that are not done in a rollout that has begun already. Those that Cluster API has chosen
+ * belong to them, because a person may remove their requests.
+ */
 export function leftIn(all: readonly Node[], represented: Node): string[] {
-  const { unchosen = [] } = groupOf(all, represented) ?? {};
-  return unchosen.map(({ metadata }) => metadata.name);
+  const { chosen = [], unchosen = [] } = groupOf(all, represented) ?? {};
+  const open = chosen.filter(({ node, update }) => recordOf(node, update)?.state !== 'done');
+  return [...open.map(({ node }) => node), ...unchosen].map(({ metadata }) => metadata.name);
+}
+
+/**
+ * Returns the Node with a request that names the owner of its Machine. `left` are the names of the Nodes that are not done.
+ */
+export function withOwnedRequest(
+  node: Node,
+  update: MachineUpdate,
+  owner: MachineOwner,
+  rollout: OwnedRollout,
+  left: readonly string[],
+): Node {
+  const { isNew, represented } = rollout;
+  const owned = { ...update, owner: ownerIn(owner, rollout, left) };
+  const ready = withoutEndedSignal(node, rollout);
+  if (represented === undefined) return withRequest(withoutControls(ready), owned);
+  return withRequest((isNew ? withPauseOf : withControlsOf)(ready, represented), owned);
 }
 
 /**
  * Returns the Node without a signal of this rollout that has ended. Such a signal is left if somebody removed the request of
  * a Machine, and its result must not count for the next request.
  */
-export function withoutEndedSignal(node: Node, { uid }: Pick<OwnedRollout, 'uid'>): Node {
+function withoutEndedSignal(node: Node, { uid }: Pick<OwnedRollout, 'uid'>): Node {
   const signal = decodeSignal(node.metadata.annotations);
   if (signal === undefined || !isOver(signal) || originOf(node, signal)?.uid !== uid) return node;
   return withoutAnnotations(

@@ -65,8 +65,8 @@ const updateSchema = z.object({
       /** The uid of the rollout. All Machines that the owner takes to the same version have the same one. */
       rollout: z.string().min(1),
       /**
-       * The names of the Nodes of the owner that Cluster API has not chosen before this one. If they are many, only the
-       * first request of a rollout has them.
+       * The names of the Nodes of the owner that were not done before this request. If they are many, only the first
+       * request of a rollout has them.
        */
       nodes: z.array(z.string()).exactOptional(),
     })

@@ -42,3 +42,10 @@ test('the request of a failed Machine is removed: the failure does not count for
   await scene.settle();
   expect([statusOn(scene, 'w1'), scene.stateOf('w1')]).toEqual([undefined, 'intended']);
 });
+
+test('the request of the first Machine, which failed, is removed: the Machine still belongs to the plan', async () => {
+  const scene = await failedScene();
+  scene.api.change(nodes, 'w1', (node) => withoutAnnotations(node, UPDATE_ANNOTATION));
+  expect(scene.plans()).toEqual(['w2']);
+  expect(scene.waiting('w2')).toEqual(['w1', 'w3', 'w4']);
+});

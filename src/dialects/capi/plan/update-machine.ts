@@ -26,15 +26,7 @@ import { isController } from '../../shared/node-endpoints.ts';
 import { orphanOn } from './capi-orphaned-work.ts';
 import { versionIn } from './desired-version.ts';
 import type { TellMachine } from './machine-events.ts';
-import {
-  leftIn,
-  type MachineOwners,
-  ownerIn,
-  rolloutFor,
-  withControlsOf,
-  withoutEndedSignal,
-  withPauseOf,
-} from './machine-owners.ts';
+import { leftIn, type MachineOwners, rolloutFor, withOwnedRequest } from './machine-owners.ts';
 import type { RulesOf } from './machine-rules.ts';
 import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './machine-update.ts';
 import { procedureFor, refusalByProcedure, unknownProvider } from './procedures.ts';
@@ -207,11 +199,7 @@ async function ownedRequest(
       : leftIn(all, represented);
   // The order of the requests is the order of the Machines, so seconds are not exact enough.
   const requested = new Date(clock.now()).toISOString();
-  const owned = { ...update, requested, owner: ownerIn(owner, rollout, names) };
-  const ready = withoutEndedSignal(node, rollout);
-  if (represented === undefined) return withRequest(withoutControls(ready), owned);
-  const withControls = isNew ? withPauseOf : withControlsOf;
-  return withRequest(withControls(ready, represented), owned);
+  return withOwnedRequest(node, { ...update, requested }, owner, rollout, names);
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
