@@ -27,6 +27,20 @@ export class Numbering<T> {
   }
 }
 
+/** Names states by texts of two characters, as the explorer needs them. */
+export class StateTexts<S> {
+  readonly #states = new Numbering<S>();
+
+  textOf(state: S): string {
+    const number = this.#states.numberOf(state);
+    return String.fromCharCode(number >> 16, number & 0xffff);
+  }
+
+  stateOf(text: string): S {
+    return this.#states.valueOf((text.charCodeAt(0) << 16) | text.charCodeAt(1));
+  }
+}
+
 /** Returns what `make` returned at the first call with this key. */
 export function once<K, V>(known: Map<K, V>, key: K, make: () => V): V {
   const value = known.get(key);

@@ -1,15 +1,9 @@
 /** The invariants of Rancher's Plans: what docs/internals/safety.md says, worded for Jobs and hash labels. */
 import { hostnameOf } from '../../../src/dialects/cattle/plan/job.ts';
 import { hashOn } from '../../../src/dialects/cattle/plan/names.ts';
+import type { AskedInvariant } from '../planted-world.ts';
 import type { CattleConfiguration } from './cattle-objects.ts';
 import { type CattleGlance, isAtWork, nodeOfJob } from './cattle-state.ts';
-
-export interface CattleInvariant {
-  readonly name: string;
-  /** True if the invariant must hold only when nothing has to happen any more. */
-  readonly atRest: boolean;
-  readonly holds: (glance: CattleGlance, configuration: CattleConfiguration) => boolean;
-}
 
 const isUnique = (all: readonly string[]): boolean => new Set(all).size === all.length;
 
@@ -17,7 +11,7 @@ function applyingOf({ plan }: CattleGlance): readonly string[] {
   return plan.status?.applying ?? [];
 }
 
-export const CATTLE_INVARIANTS: readonly CattleInvariant[] = [
+export const CATTLE_INVARIANTS: readonly AskedInvariant<CattleGlance, CattleConfiguration>[] = [
   {
     name: 'concurrent-workers',
     atRest: false,

@@ -4,17 +4,21 @@ import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/plan/config.ts';
-import type { Drains } from '../../../src/drain/running-drains.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import type { HookRun } from '../../../src/hooks/rules.ts';
 import type { HookRunner } from '../../../src/hooks/runner.ts';
-import type { KubeClient } from '../../../src/kube/client.ts';
 import { jobs, type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
-import { rfc3339 } from '../../../src/util/clock.ts';
 import { MemoryApi } from '../../support/builders/memory-api.ts';
 import { buildReconciler } from '../../support/builders/reconcilers.ts';
 import { buildPolicy } from '../../support/builders/rollout-policies.ts';
+import {
+  type DrainDeed,
+  type KnownDrain,
+  recordingClient,
+  recordingDrains,
+  type WriteDeed,
+} from '../deeds.ts';
 import { type HookJob, jobOf, resultsOf } from '../hook-runs.ts';
 import { hookAt } from '../leader-moves.ts';
 import { type CattleConfiguration, NAMESPACE } from './cattle-objects.ts';
@@ -29,16 +33,10 @@ export interface CattleView {
   readonly hookJobs: readonly HookJob[];
 }
 
-export interface KnownDrain {
-  readonly kind: 'draining' | 'drained';
-  readonly owner: string;
-}
-
 /** One effect of a leader. Each one may be the last, because the process can end after it. */
 export type CattleDeed =
-  | { readonly kind: 'write'; readonly key: string; readonly object: KubeObject | undefined }
-  /** A drain begins, or, without `drain`, it ends. */
-  | { readonly kind: 'drain'; readonly node: string; readonly drain: KnownDrain | undefined }
+  | WriteDeed
+  | DrainDeed
   | { readonly kind: 'hook'; readonly job: HookJob; readonly node: string };
 
 export type CattleLeader = (view: CattleView) => Promise<readonly CattleDeed[]>;
@@ -66,7 +64,7 @@ export function leaderWith(
       client: recordingClient(api.client, deeds, now),
       clock: { now: () => now, monotonic: () => 0, schedule: () => () => undefined },
       policyFor: (plan) => dialect.planRules?.apply(plan as CattlePlan, policy) ?? policy,
-      drains: drainsIn(view, deeds),
+      drains: recordingDrains(view, deeds),
       ...(configuration.hasHook && { hooks: hooksIn(view, deeds) }),
     });
     leader.catchUp();
@@ -86,61 +84,6 @@ function resourceAt(key: string): Resource {
   const found = RESOURCES.find(({ plural }) => key.startsWith(`${plural}/`));
   if (!found) throw new RangeError(`no kind for ${key}`);
   return found;
-}
-
-/** Returns a client that lists each successful write. The API server dates each object that is created. */
-function recordingClient(
-  client: KubeClient,
-  deeds: CattleDeed[],
-  now: number,
-): Pick<KubeClient, 'create'> & KubeClient {
-  const wrote = <T extends KubeObject>({ plural }: Resource<T>, object: T): T => {
-    deeds.push({ kind: 'write', key: `${plural}/${object.metadata.name}`, object });
-    return object;
-  };
-  return {
-    ...client,
-    create: async (resource, object, more) => {
-      const metadata = { ...object.metadata, creationTimestamp: rfc3339(now) };
-      return wrote(resource, await client.create(resource, { ...object, metadata }, more));
-    },
-    replace: async (resource, object, more) =>
-      wrote(resource, await client.replace(resource, object, more)),
-    patch: async (resource, name, patch, more) =>
-      wrote(resource, await client.patch(resource, name, patch, more)),
-    delete: async (resource, name, more) => {
-      await client.delete(resource, name, more);
-      deeds.push({ kind: 'write', key: `${resource.plural}/${name}`, object: undefined });
-    },
-  };
-}
-
-/** Lists which drains begin and end. The model decides when a drain is over. */
-function drainsIn({ drains, now }: CattleView, deeds: CattleDeed[]): Drains {
-  const known = new Map(drains);
-  const end = (node: string): void => {
-    if (!known.delete(node)) return;
-    deeds.push({ kind: 'drain', node, drain: undefined });
-  };
-  return {
-    stateOf: (node) => {
-      const { kind } = known.get(node) ?? {};
-      if (kind === undefined) return undefined;
-      return kind === 'draining' ? { kind, since: now, left: 1 } : { kind: 'drained', since: now };
-    },
-    begin: (node, owner) => {
-      if (known.has(node)) return;
-      const drain: KnownDrain = { kind: 'draining', owner };
-      known.set(node, drain);
-      deeds.push({ kind: 'drain', node, drain });
-    },
-    forget: async (node) => await Promise.resolve(end(node)),
-    keep: (isWanted) => {
-      for (const [node, { owner }] of known) if (!isWanted(node, owner)) end(node);
-    },
-    onChange: () => () => undefined,
-    run: async () => await Promise.resolve(),
-  };
 }
 
 /** Lists the Jobs of hooks that the leader creates. The API server refuses a second Job with the same name. */

@@ -12,11 +12,11 @@ import {
   withoutAnnotations,
 } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
+import { withKubelet } from '../../support/builders/nodes.ts';
 import {
   type CattleConfiguration,
   type CattleMove,
   TIMES,
-  withKubelet,
   withOtherVersion,
 } from './cattle-objects.ts';
 import { type CattleState, isAtWork, type NodePast, nodeOfJob } from './cattle-state.ts';

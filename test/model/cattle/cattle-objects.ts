@@ -1,8 +1,8 @@
 /** The objects with which an exploration of Rancher's Plans begins: one Plan, and the Nodes that it selects. */
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
-import type { KubeObject, Node } from '../../../src/kube/resources.ts';
+import type { KubeObject } from '../../../src/kube/resources.ts';
 import { buildCattlePlan, type CattleSpec } from '../../support/builders/cattle-plans.ts';
-import { buildNode } from '../../support/builders/nodes.ts';
+import { buildNode, withKubelet } from '../../support/builders/nodes.ts';
 import { HOUR } from '../../support/clock/times.ts';
 import { NOW } from '../cluster.ts';
 
@@ -77,10 +77,4 @@ export function withOtherVersion(plan: CattlePlan, configuration: CattleConfigur
   const version = spec.version === first ? versionOf(configuration, 'other') : first;
   const generation = (metadata.generation ?? 0) + 1;
   return { ...plan, metadata: { ...metadata, generation }, spec: { ...spec, version } };
-}
-
-/** Returns the Node whose kubelet reports the version. */
-export function withKubelet(node: Node, kubeletVersion: string): Node {
-  const { nodeInfo } = node.status ?? {};
-  return { ...node, status: { ...node.status, nodeInfo: { ...nodeInfo, kubeletVersion } } };
 }

@@ -3,8 +3,8 @@ import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { holds } from '../../../src/dialects/cattle/plan/conditions.ts';
 import { attemptKeyOf, NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
 import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
+import type { Drained } from '../deeds.ts';
 import type { HookJob } from '../hook-runs.ts';
-import type { KnownDrain } from './cattle-leader.ts';
 import type { CattleMove } from './cattle-objects.ts';
 
 /** What the model remembers of one node, and no leader can read. */
@@ -36,7 +36,7 @@ export interface CattleState {
   readonly time: number;
   /** The number of the content of each object, by its key. */
   readonly objects: Readonly<Record<string, number>>;
-  readonly drains: Readonly<Record<string, KnownDrain>>;
+  readonly drains: Drained;
   readonly hookJobs: readonly HookJob[];
   /** The moves that may still be made. */
   readonly moves: readonly CattleMove[];

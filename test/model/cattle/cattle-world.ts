@@ -4,9 +4,11 @@ import { conditionOf } from '../../../src/dialects/cattle/plan/conditions.ts';
 import { hashOn } from '../../../src/dialects/cattle/plan/names.ts';
 import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
+import { type Carrying, edgesOfDeeds, withDrain, wordsForDeed } from '../deeds.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
 import { contentOf } from '../node-state.ts';
-import { Numbering, once } from '../numbering.ts';
+import { Numbering, once, StateTexts } from '../numbering.ts';
+import { invariantsOf } from '../planted-world.ts';
 import { CATTLE_INVARIANTS } from './cattle-invariants.ts';
 import { type CattleDeed, type CattleLeader, realCattleLeader } from './cattle-leader.ts';
 import { type CattleChange, type CattleScene, changesIn, deletionsIn } from './cattle-moves.ts';
@@ -30,7 +32,12 @@ export class CattleWorld implements Model {
   readonly #configuration: CattleConfiguration;
   readonly #leader: CattleLeader;
   readonly #contents = new Numbering<KubeObject>();
-  readonly #states = new Numbering<CattleState>();
+  readonly #texts = new StateTexts<CattleState>();
+  readonly #carrying: Carrying<CattleState, CattleDeed> = {
+    after: (state, deed) => this.#afterDeed(state, deed),
+    wordsFor,
+    textOf: (state) => this.#texts.textOf(state),
+  };
   readonly #deeds = new Map<string, Promise<readonly CattleDeed[]>>();
   readonly #glances = new Map<string, CattleGlance>();
 
@@ -41,7 +48,7 @@ export class CattleWorld implements Model {
       key,
       contentOf(this.#contents, object),
     ]);
-    this.initial = this.#textOf({
+    this.initial = this.#texts.textOf({
       time: 0,
       objects: Object.fromEntries(objects),
       drains: {},
@@ -49,13 +56,9 @@ export class CattleWorld implements Model {
       moves: configuration.moves,
       past: Object.keys(configuration.nodes).map(freshPast),
     });
-    const asked = CATTLE_INVARIANTS.map(({ name, atRest, holds }) => ({
-      name,
-      atRest,
-      holds: (text: string) => holds(this.#glance(text), configuration),
-    }));
-    this.invariants = asked.filter(({ atRest }) => !atRest);
-    this.invariantsAtRest = asked.filter(({ atRest }) => atRest);
+    const asked = invariantsOf(CATTLE_INVARIANTS, (text) => this.#glance(text), configuration);
+    this.invariants = asked.invariants;
+    this.invariantsAtRest = asked.invariantsAtRest;
   }
 
   /** Reports whether the Plan is complete, was aborted, or waits because failed nodes keep all slots. */
@@ -70,41 +73,22 @@ export class CattleWorld implements Model {
   }
 
   async next(text: string): Promise<Edge[]> {
-    const state = this.#stateOf(text);
+    const state = this.#texts.stateOf(text);
     const scene = this.#sceneOf(state);
     const deeds = await this.#deedsIn(scene);
     const edges = changesIn(scene).map((change) => this.#edge(state, change));
     // Kubernetes waits so long that a leader has looked at the Job since, unless no process leads all that time.
     if (deeds.length === 0)
       edges.push(...deletionsIn(scene).map((change) => this.#edge(state, change)));
-    return [...edges, ...this.#leaderEdges(state, deeds)].filter(({ to }) => to !== text);
-  }
-
-  /**
-   * A leader has all of these effects, or only the effects up to one of its requests, because the next request fails.
-   * A drain alone has no effect on the cluster.
-   */
-  #leaderEdges(state: CattleState, deeds: readonly CattleDeed[]): Edge[] {
-    const edges: Edge[] = [];
-    let after = state;
-    const words: string[] = [];
-    for (const deed of deeds) {
-      after = this.#afterDeed(after, deed);
-      words.push(wordsFor(deed));
-      const fair = words.length === deeds.length;
-      if (!fair && deed.kind === 'drain') continue;
-      const label = `a leader ${words.join(', ')}${fair ? '' : ', and no more'}`;
-      edges.push({ label, fair, to: this.#textOf(after) });
-    }
-    return edges;
+    return [...edges, ...edgesOfDeeds(this.#carrying, state, deeds)].filter(
+      ({ to }) => to !== text,
+    );
   }
 
   #afterDeed(state: CattleState, deed: CattleDeed): CattleState {
     switch (deed.kind) {
-      case 'drain': {
-        const { [deed.node]: _, ...others } = state.drains;
-        return { ...state, drains: deed.drain ? { ...others, [deed.node]: deed.drain } : others };
-      }
+      case 'drain':
+        return { ...state, drains: withDrain(state.drains, deed) };
       case 'hook': {
         const { node, job } = deed;
         const hookJobs = [...state.hookJobs, job];
@@ -161,7 +145,7 @@ export class CattleWorld implements Model {
   #edge(state: CattleState, { label, fair, objects, state: more, past }: CattleChange): Edge {
     let after = { ...state, ...more };
     for (const [key, object] of objects ?? []) after = this.#withObject(after, key, object);
-    return { label, fair, to: this.#textOf(past ? remembering(after, past) : after) };
+    return { label, fair, to: this.#texts.textOf(past ? remembering(after, past) : after) };
   }
 
   #withObject(state: CattleState, key: string, object: KubeObject | undefined): CattleState {
@@ -195,7 +179,7 @@ export class CattleWorld implements Model {
   }
 
   #glance(text: string): CattleGlance {
-    return once(this.#glances, text, () => this.#glanceAt(this.#stateOf(text)));
+    return once(this.#glances, text, () => this.#glanceAt(this.#texts.stateOf(text)));
   }
 
   #glanceAt(state: CattleState): CattleGlance {
@@ -207,15 +191,6 @@ export class CattleWorld implements Model {
     ]);
     const plan = this.#objectOf(state, 'plans/plan') as CattlePlan;
     return { plan, jobs, nodes: new Map(nodes), past: state.past };
-  }
-
-  #textOf(state: CattleState): string {
-    const number = this.#states.numberOf(state);
-    return String.fromCharCode(number >> 16, number & 0xffff);
-  }
-
-  #stateOf(text: string): CattleState {
-    return this.#states.valueOf((text.charCodeAt(0) << 16) | text.charCodeAt(1));
   }
 }
 
@@ -237,12 +212,5 @@ function started(object: KubeObject, key: string, now: number): KubeObject {
 }
 
 function wordsFor(deed: CattleDeed): string {
-  switch (deed.kind) {
-    case 'drain':
-      return `${deed.drain ? 'begins' : 'ends'} the drain of ${deed.node}`;
-    case 'hook':
-      return `creates the Job of the hook of ${deed.node}`;
-    case 'write':
-      return `${deed.object ? 'writes' : 'deletes'} ${deed.key}`;
-  }
+  return deed.kind === 'hook' ? `creates the Job of the hook of ${deed.node}` : wordsForDeed(deed);
 }

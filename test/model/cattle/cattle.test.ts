@@ -3,7 +3,7 @@
  * docs/internals/safety.md names exactly the Plans that are explored.
  */
 import { expect, test } from 'vitest';
-import { EVERY_RUN_ENDS, explore } from '../explorer.ts';
+import { exploreFor } from '../planted-world.ts';
 import { namesIn } from '../safety-page.ts';
 import { readPage } from '../safety-page-file.ts';
 import { CATTLE_INVARIANTS } from './cattle-invariants.ts';
@@ -15,15 +15,7 @@ import { CATTLE_MISTAKES } from './mistakes.ts';
 testCattleConfigurations(CATTLE_CONFIGURATIONS);
 
 test.each(CATTLE_MISTAKES)('$name: found by $breaks', async ({ configuration, leader, breaks }) => {
-  const world = new CattleWorld(configuration, leader);
-  const asked = ({ name }: { readonly name: string }): boolean => name === breaks;
-  const { violation } = await explore({
-    initial: world.initial,
-    invariants: world.invariants.filter(asked),
-    invariantsAtRest: world.invariantsAtRest.filter(asked),
-    next: async (state) => await world.next(state),
-    isFinal: (state) => breaks !== EVERY_RUN_ENDS || world.isFinal(state),
-  });
+  const { violation } = await exploreFor(new CattleWorld(configuration, leader), breaks);
   expect(violation?.invariant).toBe(breaks);
 });
 

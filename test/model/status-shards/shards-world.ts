@@ -12,7 +12,7 @@ import { buildWorldOf } from '../../support/builders/worlds-of-kinds.ts';
 import { NOW } from '../cluster.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
 import { contentOf, objectAt } from '../node-state.ts';
-import { Numbering, once } from '../numbering.ts';
+import { Numbering, once, StateTexts } from '../numbering.ts';
 import { product } from '../product.ts';
 import {
   type Asked,
@@ -61,7 +61,7 @@ export class ShardsWorld implements Model {
   readonly #configuration: ShardConfiguration;
   readonly #leader: ShardLeader;
   readonly #contents = new Numbering<KubeObject>();
-  readonly #states = new Numbering<State>();
+  readonly #texts = new StateTexts<State>();
   readonly #glances = new Map<string, ShardGlance>();
   readonly #rounds = new Map<string, Promise<Round>>();
   readonly #starts = new Map<string, Promise<readonly Start[]>>();
@@ -92,7 +92,7 @@ export class ShardsWorld implements Model {
   }
 
   async next(text: string): Promise<Edge[]> {
-    const state = this.#stateOf(text);
+    const state = this.#texts.stateOf(text);
     const edges = [
       ...(await this.#leaderEdges(state)),
       ...this.#flightEdges(state),
@@ -225,7 +225,7 @@ export class ShardsWorld implements Model {
   }
 
   #glance(text: string): ShardGlance {
-    const { objects } = this.#stateOf(text);
+    const { objects } = this.#texts.stateOf(text);
     return once(this.#glances, JSON.stringify(objects), () => this.#glanceAt(objects));
   }
 
@@ -248,11 +248,6 @@ export class ShardsWorld implements Model {
   #textOf(state: State): string {
     const flights = state.flights.flatMap((flight) => standing(flight, state.objects) ?? []);
     const sorted = flights.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-    const number = this.#states.numberOf({ ...state, flights: sorted });
-    return String.fromCharCode(number >> 16, number & 0xffff);
-  }
-
-  #stateOf(text: string): State {
-    return this.#states.valueOf((text.charCodeAt(0) << 16) | text.charCodeAt(1));
+    return this.#texts.textOf({ ...state, flights: sorted });
   }
 }

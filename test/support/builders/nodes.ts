@@ -17,6 +17,12 @@ export function buildNode(
   };
 }
 
+/** Returns the Node whose kubelet reports the version. */
+export function withKubelet(node: Node, kubeletVersion: string): Node {
+  const { nodeInfo } = node.status ?? {};
+  return { ...node, status: { ...node.status, nodeInfo: { ...nodeInfo, kubeletVersion } } };
+}
+
 export function buildControlNode(name: string, metadata: Partial<ObjectMeta> = {}): ControlNode {
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',

@@ -25,7 +25,7 @@ import { silentLogger } from '../../../src/util/log.ts';
 import { knowledgeOf } from '../builders/knowledge.ts';
 import { OWN_PLANS } from '../builders/machine-updates.ts';
 import { MemoryApi } from '../builders/memory-api.ts';
-import { buildNode } from '../builders/nodes.ts';
+import { buildNode, withKubelet } from '../builders/nodes.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 import { T0 } from '../clock/times.ts';
@@ -177,11 +177,4 @@ export class MachineScene {
       clock: this.clock,
     };
   }
-}
-
-function withKubelet(node: Node, kubeletVersion: string): Node {
-  return {
-    ...node,
-    status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, kubeletVersion } },
-  };
 }
