@@ -1,4 +1,12 @@
 /** The command behind `npm run safety`: explores every configuration and writes the tables of docs/internals/safety.md. */
+import type { CapiConfiguration } from './capi/capi-objects.ts';
+import { CapiWorld } from './capi/capi-world.ts';
+import {
+  CAPI_CONFIGURATIONS,
+  CAPI_HEAD,
+  capiRow,
+  LARGE_CAPI_CONFIGURATIONS,
+} from './capi/configurations.ts';
 import type { CattleConfiguration } from './cattle/cattle-objects.ts';
 import { CattleWorld } from './cattle/cattle-world.ts';
 import {
@@ -10,7 +18,7 @@ import {
 import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS } from './configurations.ts';
 import { exploreConfiguration } from './explore-configuration.ts';
-import { explore, printViolation } from './explorer.ts';
+import { type Exploration, explore, type Model, printViolation } from './explorer.ts';
 import { LARGE } from './large-configurations.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import {
@@ -83,17 +91,29 @@ async function shardRows(configurations: readonly NamedShardConfiguration[]): Pr
   return rows;
 }
 
-async function cattleRows(configurations: readonly CattleConfiguration[]): Promise<string[]> {
-  const rows = [...CATTLE_HEAD];
+/** Explores worlds that need nothing but a configuration. */
+async function worldRows<C extends { readonly name: string }>(
+  head: readonly string[],
+  configurations: readonly C[],
+  worldOf: (configuration: C) => Model,
+  rowOf: (configuration: C, exploration: Exploration) => string,
+): Promise<string[]> {
+  const rows = [...head];
   for (const configuration of configurations) {
-    const exploration = await explore(new CattleWorld(configuration));
+    const exploration = await explore(worldOf(configuration));
     if (exploration.violation)
       throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
-    rows.push(cattleRow(configuration, exploration));
+    rows.push(rowOf(configuration, exploration));
     console.log(rows.at(-1));
   }
   return rows;
 }
+
+const cattleRows = async (configurations: readonly CattleConfiguration[]): Promise<string[]> =>
+  await worldRows(CATTLE_HEAD, configurations, (each) => new CattleWorld(each), cattleRow);
+
+const capiRows = async (configurations: readonly CapiConfiguration[]): Promise<string[]> =>
+  await worldRows(CAPI_HEAD, configurations, (each) => new CapiWorld(each), capiRow);
 
 const tables = {
   invariants: invariantRows(),
@@ -102,6 +122,8 @@ const tables = {
   works: await workRows(),
   cattle: await cattleRows(CATTLE_CONFIGURATIONS),
   'large-cattle': await cattleRows(LARGE_CATTLE_CONFIGURATIONS),
+  capi: await capiRows(CAPI_CONFIGURATIONS),
+  'large-capi': await capiRows(LARGE_CAPI_CONFIGURATIONS),
   'status-shards': await shardRows(SHARD_CONFIGURATIONS),
   'large-status-shards': await shardRows(LARGE_SHARD_CONFIGURATIONS),
   'large-configurations': await configurationRows(LARGE),

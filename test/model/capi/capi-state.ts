@@ -1,0 +1,107 @@
+/** The state of an exploration of Cluster API, and what its invariants read of it. */
+import { representing } from '../../../src/dialects/capi/plan/machine-groups.ts';
+import {
+  recordOf,
+  type UpdateRecord,
+  updateOn,
+} from '../../../src/dialects/capi/plan/machine-update.ts';
+import type { Node } from '../../../src/kube/resources.ts';
+import { decodeSignal, type SignalData } from '../../../src/signal/annotations.ts';
+import { isOver } from '../../../src/signal/at-work.ts';
+import type { Drained } from '../deeds.ts';
+import type { CapiMove } from './capi-objects.ts';
+
+/** What the model remembers of one Machine, and no leader can read. */
+export interface MachinePast {
+  readonly name: string;
+  /** True once Cluster API has chosen the Machine. */
+  readonly isChosen: boolean;
+  /** True if a person cordoned the Node while nobody else had cordoned it. */
+  readonly keptClosed: boolean;
+  /** True if the pods of the Node are gone. */
+  readonly isEmpty: boolean;
+  /** The attempts for which the Node got a signal, the oldest first. */
+  readonly sent: readonly string[];
+}
+
+/** The number of the content of each Node, by its name. A Node that was deleted is missing. */
+export type Contents = Readonly<Record<string, number>>;
+
+/** What a cache shows. */
+export interface Seen {
+  readonly nodes: Contents;
+  /** The names of the Nodes that were written since. A Node can have the same content again, but not the same version. */
+  readonly changed: readonly string[];
+}
+
+export interface CapiState {
+  /** The index of the present moment in TIMES. */
+  readonly time: number;
+  readonly nodes: Contents;
+  /** The Nodes as a leader sees them whose watch shows no changes now; undefined if there is none. */
+  readonly seen: Seen | undefined;
+  readonly drains: Drained;
+  readonly isApproved: boolean;
+  /**
+   * Whether a person has paused the plan. A pause that is only `said` is lost together with the Node on which it is. A pause
+   * that a leader has copied to all Nodes of the plan is `kept`.
+   */
+  readonly pause: 'none' | 'said' | 'kept';
+  /** How many requests Cluster API has written. */
+  readonly requests: number;
+  /** The moves that may still be made. */
+  readonly moves: readonly CapiMove[];
+  readonly past: readonly MachinePast[];
+  /** The names of the invariants that a write has broken. */
+  readonly broken: readonly string[];
+}
+
+/** One state as the invariants read it. */
+export interface CapiGlance {
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly past: readonly MachinePast[];
+  readonly broken: readonly string[];
+}
+
+export function freshPast(name: string): MachinePast {
+  return { name, isChosen: false, keptClosed: false, isEmpty: false, sent: [] };
+}
+
+export function pastOf({ past }: Pick<CapiState, 'past'>, name: string): MachinePast {
+  return past.find((each) => each.name === name) ?? freshPast(name);
+}
+
+/** Returns the record of the update that Cluster API asks for now; undefined if there is none. */
+export function recordOn(node: Node): UpdateRecord | undefined {
+  const update = updateOn(node);
+  return update && recordOf(node, update);
+}
+
+export const isRequested = (node: Node): boolean => updateOn(node) !== undefined;
+
+/** Returns the Nodes with requests, in the order in which Cluster API has chosen their Machines. */
+export function chosenAmong(nodes: Iterable<Node>): readonly Node[] {
+  const momentOf = (node: Node): string => updateOn(node)?.requested ?? '';
+  return [...nodes].filter(isRequested).toSorted((a, b) => (momentOf(a) < momentOf(b) ? -1 : 1));
+}
+
+/** Returns the Nodes that represent plans. */
+export function plansAmong(nodes: Iterable<Node>): readonly Node[] {
+  return representing([...nodes].filter(isRequested));
+}
+
+/** Returns the signal whose end the agent has not reported; undefined if there is none. */
+export function openSignalOn({ metadata: { annotations } }: Node): SignalData | undefined {
+  const signal = decodeSignal(annotations);
+  return signal && !isOver(signal) ? signal : undefined;
+}
+
+export function remembering(
+  state: CapiState,
+  change: Partial<MachinePast> & Pick<MachinePast, 'name'>,
+): CapiState {
+  const past = state.past.map((each) =>
+    each.name === change.name ? { ...each, ...change } : each,
+  );
+  return { ...state, past };
+}

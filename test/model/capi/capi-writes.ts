@@ -1,0 +1,110 @@
+/** Judges the writes of a leader to one Node: what it starts, signals and acknowledges. */
+import { controlsOn } from '../../../src/engine/model/controls.ts';
+import { kubeletVersionOf, type Node } from '../../../src/kube/resources.ts';
+import { decodeSignal } from '../../../src/signal/annotations.ts';
+import { type CapiConfiguration, NEW_VERSION } from './capi-objects.ts';
+import {
+  type CapiState,
+  chosenAmong,
+  isRequested,
+  openSignalOn,
+  pastOf,
+  recordOn,
+  remembering,
+} from './capi-state.ts';
+
+/** A write of a leader. `nodes` are all Nodes before the write. */
+export interface NodeWrite {
+  readonly configuration: CapiConfiguration;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly before: Node;
+  readonly after: Node;
+}
+
+/** Returns the state with what the write breaks, and with what the model remembers of it. */
+export function judged(state: CapiState, write: NodeWrite): CapiState {
+  const broken = [
+    ...(startsIn(write) ? brokenByStart(state, write) : []),
+    ...(signalsIn(write) ? brokenBySignal(state, write) : []),
+    ...(isAcknowledged(write) && !isEmptied(state, write) ? ['drained-before-work'] : []),
+  ];
+  const all = [...new Set([...state.broken, ...broken])].toSorted();
+  const judgedState = broken.length === 0 ? state : { ...state, broken: all };
+  if (!signalsIn(write)) return judgedState;
+  const { name } = write.before.metadata;
+  const { sent } = pastOf(state, name);
+  return remembering(judgedState, { name, sent: [...sent, attemptIn(write)] });
+}
+
+/** Returns true if the write records that the Machine starts. An intent that is recorded anew has started before. */
+function startsIn({ before, after }: NodeWrite): boolean {
+  return recordOn(after)?.state === 'intended' && recordOn(before)?.state !== 'intended';
+}
+
+/** Returns true if the write sends a signal, even if the same signal was sent before. */
+function signalsIn({ before, after }: NodeWrite): boolean {
+  const [was, is] = [before, after].map((node) => decodeSignal(node.metadata.annotations));
+  if (is === undefined || is.status !== undefined) return false;
+  return was === undefined || was.created !== is.created || was.status !== undefined;
+}
+
+/** Returns the attempt for which the write sends a signal: its moment, and the request. */
+function attemptIn({ before, after }: NodeWrite): string {
+  const { created = '' } = decodeSignal(after.metadata.annotations) ?? {};
+  return `${recordOn(before)?.uid} ${created}`;
+}
+
+function isAcknowledged({ before, after }: NodeWrite): boolean {
+  const [was, is] = [before, after].map(
+    (node) => decodeSignal(node.metadata.annotations)?.status?.status,
+  );
+  return is === 'ApplyingUpdate' && was !== is;
+}
+
+function isEmptied(state: CapiState, { before }: NodeWrite): boolean {
+  return before.spec?.unschedulable === true && pastOf(state, before.metadata.name).isEmpty;
+}
+
+function brokenByStart(state: CapiState, { configuration, nodes, before }: NodeWrite): string[] {
+  const { waves, maxFailures, hasOwner } = configuration;
+  const chosen = chosenAmong(hasOwner ? nodes.values() : [before]);
+  const failed = chosen.filter((node) => node !== before && isFailed(node, chosen));
+  const [first] = chosen;
+  const isLater = waves !== undefined && first !== undefined && first !== before;
+  return [
+    ...(state.pause === 'none' ? [] : ['paused-never-starts']),
+    ...(isRequested(before) ? [] : ['only-chosen-starts']),
+    ...(failed.length > maxFailures ? ['failures-stop-starts'] : []),
+    ...(isLater && !hasEnded(first) ? ['waves-in-turn'] : []),
+    ...(isLater && waves === 'approved' && !state.isApproved ? ['approved-before-start'] : []),
+  ];
+}
+
+/** Returns true if the Machine has failed, and no person has ordered to retry it. */
+function isFailed(node: Node, chosen: readonly Node[]): boolean {
+  const { retries } = controlsOn(chosen[0] ?? node);
+  return recordOn(node)?.state === 'failed' && !retries.has(node.metadata.name);
+}
+
+/**
+ * Returns true if nothing works on the Node any more. One turn can record that a Machine is done and that the next one
+ * starts, and the process can end between the two writes.
+ */
+function hasEnded(node: Node): boolean {
+  const state = recordOn(node)?.state;
+  const isUpgraded = kubeletVersionOf(node) === NEW_VERSION && openSignalOn(node) === undefined;
+  return state === 'failed' || state === 'done' || isUpgraded;
+}
+
+function brokenBySignal(state: CapiState, write: NodeWrite): string[] {
+  const { before, after } = write;
+  const record = recordOn(before);
+  const { created } = decodeSignal(after.metadata.annotations) ?? {};
+  const isRecorded = record?.state === 'intended' && record.since === created;
+  const isSentAgain = pastOf(state, before.metadata.name).sent.includes(attemptIn(write));
+  return [
+    ...(isRequested(before) ? [] : ['only-chosen-starts']),
+    ...(isRecorded ? [] : ['intent-before-signal']),
+    ...(isSentAgain ? ['one-signal-per-attempt'] : []),
+  ];
+}
