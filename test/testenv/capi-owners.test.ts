@@ -59,7 +59,9 @@ async function govern(spec: UpgradePolicySpec): Promise<() => Promise<void>> {
   const name = 'of-owners';
   const plans = [{ dialect: 'capi' as const, namespace: 'default', name: OWNER }];
   await client.create(upgradePolicies, buildUpgradePolicy(name, { ...spec, plans }));
-  return async () => void (await client.delete(upgradePolicies, name));
+  return async () => {
+    await client.delete(upgradePolicies, name);
+  };
 }
 
 async function refit(...args: readonly string[]): Promise<string> {

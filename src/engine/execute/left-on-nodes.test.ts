@@ -16,6 +16,7 @@ import {
   withAnswer,
 } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { NO_FAILURES } from '../../../test/support/builders/whole-records.ts';
 import { buildView, buildWorld } from '../../../test/support/builders/worlds.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import { withMarks } from '../../coordination/node-marks.ts';
@@ -24,7 +25,6 @@ import { type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Observation } from '../model/facts.ts';
-import { NO_FAILURES } from '../model/failures.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';

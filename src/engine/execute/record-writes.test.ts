@@ -14,12 +14,12 @@ import {
   tableDialect,
 } from '../../../test/support/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { NO_FAILURES } from '../../../test/support/builders/whole-records.ts';
 import { buildWorld } from '../../../test/support/builders/worlds.ts';
 import { HOUR, later } from '../../../test/support/clock/times.ts';
 import { type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Instruction } from '../contract/signal.ts';
-import { NO_FAILURES } from '../model/failures.ts';
 import {
   type RecordedState,
   type Rollout,

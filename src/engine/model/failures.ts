@@ -12,9 +12,6 @@ export interface FailureReasons {
   readonly reasons: Readonly<Record<string, Reason>>;
 }
 
-/** What a turn records that lets no target fail. */
-export const NO_FAILURES: FailureReasons = { run: '', reasons: {} };
-
 /** Returns the run of the rollout, as `<uid of the plan>/<id of the run>`. */
 export function runNameOf({ source, id }: Pick<Rollout, 'source' | 'id'>): string {
   return qualifiedRunId({ planUid: source.uid, id });

@@ -6,12 +6,12 @@ import { afterRecord } from '../../../../test/support/builders/cattle-records.ts
 import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildSignal } from '../../../../test/support/builders/signals.ts';
+import { NO_FAILURES } from '../../../../test/support/builders/whole-records.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { CORDON_ANNOTATION } from '../../../drain/cordon-marks.ts';
 import { claimsFor, claimsLeft } from '../../../engine/execute/claim-writes.ts';
-import { NO_FAILURES } from '../../../engine/model/failures.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
 import {
