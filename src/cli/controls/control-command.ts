@@ -151,9 +151,11 @@ export function choosePlan(
   throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
 }
 
-/** Returns, of plans with the same name, only those that were created last. The earlier ones only end their work. */
+/** Returns, of plans with the same kind and name, only those that were created last. The earlier ones only end their work. */
 function oneOfEach(plans: readonly Inspection[]): Inspection[] {
-  return [...Map.groupBy(plans, shownRefOf).values()].flatMap(newest);
+  const keyOf = (each: Inspection): string =>
+    `${each.snapshot.rollout.source.kind} ${shownRefOf(each)}`;
+  return [...Map.groupBy(plans, keyOf).values()].flatMap(newest);
 }
 
 /** Returns the plans that were created last. There are several if they were created in the same second. */

@@ -405,9 +405,14 @@ export interface NodeRolloutPlace<P extends KubeObject> {
   readonly namespace?: string;
   /**
    * Returns the object that people regard as the plan. A dialect has this member if that object is not `plan` itself.
-   * Returns undefined if `plan` is not a plan.
+   * Returns undefined if `plan` is not a plan. If objects of several kinds can be plans with the same name, `kind` tells
+   * their NodeRollouts apart.
    */
-  subjectOf?(plan: P): Readonly<Record<'namespace' | 'name', string>> | undefined;
+  subjectOf?(
+    plan: P,
+  ):
+    | (Readonly<Record<'namespace' | 'name', string>> & { readonly kind?: string | undefined })
+    | undefined;
 }
 
 /**

@@ -22,7 +22,8 @@ export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
   const namespace = subject?.namespace ?? feature?.namespace;
   if (subject === undefined || namespace === undefined) return undefined;
   const named = defined({ name: subject.name, namespace: subject.namespace });
-  const whole = `${dialect.name}-${subject.name}`;
+  const { kind } = feature?.subjectOf?.(plan) ?? {};
+  const whole = [dialect.name, kind?.toLowerCase() ?? [], subject.name].flat().join('-');
   if (whole.length <= LONGEST_NAME) return { namespace, name: whole, subject: named };
   const digest = hash('sha256', whole).slice(0, 8);
   const kept = whole.slice(0, LONGEST_NAME - digest.length - 1);

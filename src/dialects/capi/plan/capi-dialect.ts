@@ -1,5 +1,5 @@
 /** The dialect of Cluster API. It maps a Node with an update request to a rollout of the engine. */
-import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import { machineDeployments, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
@@ -126,15 +126,22 @@ function machineOf(node: KubeObject): string | undefined {
 }
 
 /** Returns the owner of the Machine, or else the Machine for which the Node is updated; undefined if there is no request. */
-function subjectOf(node: Node): { namespace: string; name: string } | undefined {
+function subjectOf(
+  node: Node,
+): { namespace: string; name: string; kind: string | undefined } | undefined {
   const { machine = '', owner } = updateOn(node) ?? {};
   const { name, namespace } = splitKey(machine);
-  return namespace === undefined ? undefined : { namespace, name: owner?.name ?? name };
+  if (namespace === undefined) return undefined;
+  // A control plane and a MachineDeployment may have the same name.
+  const kind = owner?.kind === machineDeployments.kind ? undefined : owner?.kind;
+  return { namespace, name: owner?.name ?? name, kind };
 }
 
 /** A policy selects a plan with several Machines by the name of their owner, and a single Machine by the name of its Node. */
 function referenceOf(node: Node): Pick<Node['metadata'], 'namespace' | 'name' | 'uid'> {
   const update = updateOn(node);
   const subject = update?.owner === undefined ? undefined : subjectOf(node);
-  return update && subject ? { ...subject, uid: rolloutUidOf(update) } : node.metadata;
+  if (update === undefined || subject === undefined) return node.metadata;
+  const { namespace, name } = subject;
+  return { namespace, name, uid: rolloutUidOf(update) };
 }

@@ -5,6 +5,7 @@ import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { presence } from '../../../../test/support/capi/can-update.ts';
 import { NAMES, OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';
+import { placeOf } from '../../../engine/contract/node-rollout-place.ts';
 import { ownsNodeRollout } from '../../../engine/contract/plan-objects.ts';
 import { PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
 import { decodePrefetch } from '../../../signal/prefetch.ts';
@@ -205,6 +206,22 @@ test('Nodes with k0s that Cluster API has not chosen download in advance, and st
   const asked = NAMES.filter((name) => decodePrefetch(scene.node(name).metadata.annotations));
   expect(asked).toEqual(['w2', 'w3', 'w4']);
   expect(scene.started()).toEqual(['w1']);
+});
+
+test('a control plane and a MachineDeployment of the same name have a NodeRollout each', async () => {
+  const scene = new OwnerScene();
+  await scene.chosen('w1');
+  expect(placeOf(capi, scene.node('w1'))?.name).toBe('capi-md');
+  const { of } = scene.owners;
+  scene.owners = {
+    ...scene.owners,
+    of: async (...asked) => {
+      const owner = await of(...asked);
+      return owner && { ...owner, kind: 'KubeadmControlPlane', uid: 'kcp-uid' };
+    },
+  };
+  await scene.chosen('w2');
+  expect(placeOf(capi, scene.node('w2'))?.name).toBe('capi-kubeadmcontrolplane-md');
 });
 
 test('controllers of one owner go one at a time, whatever Cluster API chooses', async () => {
