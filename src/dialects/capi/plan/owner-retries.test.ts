@@ -48,4 +48,6 @@ test('the request of the first Machine, which failed, is removed: the Machine st
   scene.api.change(nodes, 'w1', (node) => withoutAnnotations(node, UPDATE_ANNOTATION));
   expect(scene.plans()).toEqual(['w2']);
   expect(scene.waiting('w2')).toEqual(['w1', 'w3', 'w4']);
+  await scene.chosen('w1');
+  expect([scene.stateOf('w1'), scene.stateOf('w2')]).toEqual([undefined, 'intended']);
 });

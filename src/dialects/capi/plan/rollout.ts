@@ -73,7 +73,7 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
   const [first] = chosen;
   const { update } = first;
   const targets = [
-    ...failedAndGone(chosen),
+    ...failedAndGone({ chosen, unchosen }),
     ...chosen.map(targetOf),
     // Their attempt begins only after Cluster API has chosen them, so any time that never changes will do.
     ...unchosen.map(({ metadata: { name } }) =>
@@ -110,9 +110,11 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
  * Returns the targets whose Machines failed, and are gone since. Their failures count until somebody retries them, which
  * means for a Machine that is gone that the plan goes on without it.
  */
-function failedAndGone(chosen: MachineGroup['chosen']): readonly Target[] {
+function failedAndGone({ chosen, unchosen }: MachineGroup): readonly Target[] {
   const { retries } = controlsOn(chosen[0].node);
-  const present = new Set(chosen.map(({ node }) => node.metadata.name));
+  // If a person removed the request of a Machine, the Machine is one of the unchosen ones until Cluster API asks again.
+  const existing = [...chosen.map(({ node }) => node), ...unchosen];
+  const present = new Set(existing.map(({ metadata }) => metadata.name));
   const all = chosen.flatMap(({ node, update }) => recordOf(node, update)?.failed ?? []);
   const byName = new Map(all.map((each) => [each.name, each]));
   return [...byName.values()].flatMap(({ name, since, failure }): Target[] => {
