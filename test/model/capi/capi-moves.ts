@@ -239,14 +239,24 @@ const MOVES: Moves = {
   ],
 
   delete: ({ nodes, state }, moves) =>
-    plansAmong(nodes.values()).map(({ metadata: { name } }) => {
-      const after = [...nodes.values()].filter((node) => node.metadata.name !== name);
+    plansAmong(nodes.values()).map((lead) => {
+      const { name } = lead.metadata;
+      const after = [...nodes.values()].filter((node) => node !== lead);
+      const isKnown = after.some((node) =>
+        recordOn(node)?.failed?.some((each) => each.name === name),
+      );
+      const isLost = recordOn(lead)?.state === 'failed' && isKnown;
       const { [name]: _, ...drains } = state.drains;
       return {
         label: `Cluster API deletes the Machine of ${name}`,
         fair: false,
         deleted: name,
-        state: { moves, ...withoutLead(state, after), drains },
+        state: {
+          moves,
+          ...withoutLead(state, after),
+          drains,
+          gone: isLost ? [...state.gone, name] : state.gone,
+        },
       };
     }),
 

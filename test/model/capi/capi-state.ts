@@ -47,6 +47,8 @@ export interface CapiState {
    * that a leader has copied to all Nodes of the plan is `kept`.
    */
   readonly pause: 'none' | 'said' | 'kept';
+  /** The names of the failed Machines that were deleted after another Node had recorded their failure. */
+  readonly gone: readonly string[];
   /** How many requests Cluster API has written. */
   readonly requests: number;
   /** The moves that may still be made. */

@@ -69,6 +69,7 @@ export class CapiWorld implements Model {
       drains: {},
       isApproved: false,
       pause: 'none',
+      gone: [],
       requests: 0,
       moves: configuration.moves,
       past: Object.keys(configuration.nodes).map(freshPast),
@@ -84,8 +85,11 @@ export class CapiWorld implements Model {
     const nodes = [...this.#glance(text).nodes.values()];
     const states = chosenAmong(nodes).map((node) => recordOn(node)?.state);
     if (states.every((state) => state === 'done' || state === 'failed')) return true;
-    const phases = plansAmong(nodes).map((lead) => recordOn(lead)?.phase);
-    return states.includes('failed') && phases.every((phase) => phase === 'failed');
+    const records = plansAmong(nodes).map(recordOn);
+    const hasFailed = records.some((record) => record?.failed !== undefined);
+    return (
+      (hasFailed || states.includes('failed')) && records.every((each) => each?.phase === 'failed')
+    );
   }
 
   async next(text: string): Promise<Edge[]> {

@@ -70,11 +70,13 @@ function brokenByStart(state: CapiState, { configuration, nodes, before }: NodeW
   const chosen = chosenAmong(hasOwner ? nodes.values() : [before]);
   const failed = chosen.filter((node) => node !== before && isFailed(node, chosen));
   const [first] = chosen;
+  const { retries } = controlsOn(first ?? before);
+  const gone = state.gone.filter((name) => !retries.has(name));
   const isLater = waves !== undefined && first !== undefined && first !== before;
   return [
     ...(state.pause === 'none' ? [] : ['paused-never-starts']),
     ...(isRequested(before) ? [] : ['only-chosen-starts']),
-    ...(failed.length > maxFailures ? ['failures-stop-starts'] : []),
+    ...(failed.length + gone.length > maxFailures ? ['failures-stop-starts'] : []),
     ...(isLater && !hasEnded(first) ? ['waves-in-turn'] : []),
     ...(isLater && waves === 'approved' && !state.isApproved ? ['approved-before-start'] : []),
   ];
