@@ -40,7 +40,7 @@ test('fields with the same reason share one warning, and a field that is false i
 
 test('waves for Machines of Cluster API warn that no owner waits for another, and that control planes have no waves', () => {
   const plans = [{ dialect: 'capi' as const, namespace: 'prod' }];
-  const waves = [{ selector: { matchLabels: { pool: 'canary' } }, settle: '1h' }, {}];
+  const waves = [{ selector: { matchLabels: { pool: 'canary' } } }, {}];
   expect(policyWarnings({ plans, waves }, MODULES)).toEqual([
     expect.stringMatching(
       /; the waves of an owner do not wait for another owner, and the Machines of a control plane are in no wave$/,

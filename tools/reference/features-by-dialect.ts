@@ -49,7 +49,7 @@ export const EXCEPTIONS: Readonly<Record<string, Exceptions>> = {
     capi: no('only plans of k0s are checked'),
   },
   'Downloads before the turn of a node': {
-    capi: partly('only Machines with k0s'),
+    capi: no(CLUSTER_API_CHOOSES),
   },
   'Selection by labels': {
     kubeadm: no(HOSTS_LISTED),

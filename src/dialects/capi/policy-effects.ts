@@ -4,23 +4,32 @@ import { inPart, noEffect, type PolicyEffects, WORKS } from '../../engine/policy
 const CHOSEN = noEffect('Cluster API chooses which Machine is updated next');
 const ASKED_EACH_TIME = noEffect('Cluster API asks for each update');
 
+const WITH_OWNERS = inPart(
+  'only with `--rollouts owner` of `refit capi-extension`; otherwise each Machine is a plan of its own, and Cluster API chooses which one is updated next',
+);
+const COUNTED_WAVES =
+  'Cluster API chooses which Machine comes next, so `count` and `percent` mean the Machines that come first, and a selector must select all Machines of an owner or none; the waves of an owner do not wait for another owner, and the Machines of a control plane are in no wave';
+const NO_ROLL_BACK =
+  '`RollBack` acts as `Stop`, because the owner of the Machines decides their version; run refit rollback to see what to change';
+
+/** The effects as far as they are the same whether an owner or each Machine is a plan. */
 export const policyEffects: PolicyEffects = {
   plans: WORKS,
   paused: WORKS,
-  failureBudget: WORKS,
-  maxConsecutiveFailures: WORKS,
+  failureBudget: WITH_OWNERS,
+  maxConsecutiveFailures: WITH_OWNERS,
   onFailure: inPart(
-    '`RollBack` acts as `Stop`, because the owner of the Machines decides their version; run refit rollback to see what to change',
+    `it works only with \`--rollouts owner\` of \`refit capi-extension\`, and ${NO_ROLL_BACK}`,
   ),
   retry: inPart(
     'a Machine that missed `deadlines.target` is not tried again, because its agent may be gone; run refit retry then',
   ),
   waves: inPart(
-    'Cluster API chooses which Machine comes next, so `count` and `percent` mean the Machines that come first, and a selector must select all Machines of an owner or none; the waves of an owner do not wait for another owner, and the Machines of a control plane are in no wave',
+    `without \`--rollouts owner\` of \`refit capi-extension\`, each Machine is a plan of its own; with it, ${COUNTED_WAVES}`,
   ),
-  'waves[].settle': WORKS,
-  'waves[].failureBudget': WORKS,
-  'waves[].approval': WORKS,
+  'waves[].settle': WITH_OWNERS,
+  'waves[].failureBudget': WITH_OWNERS,
+  'waves[].approval': WITH_OWNERS,
   spread: CHOSEN,
   perDomain: WORKS,
   maxBlockedNodes: noEffect('Cluster API waits for each Machine, so none is skipped'),
@@ -57,7 +66,7 @@ export const policyEffects: PolicyEffects = {
   soak: WORKS,
   keepPrevious: noEffect('only k0s Plans say when the previous binary is removed'),
   etcdSnapshot: inPart('it applies to Machines with k0s, and not to those with kubeadm'),
-  settle: WORKS,
+  settle: WITH_OWNERS,
   'versions.allow': noEffect('the setting `allowedVersionRules` of the updater counts'),
   'versions.pin': WORKS,
   'versions.verify': noEffect('Refit always waits for the version of the kubelet'),
@@ -69,9 +78,7 @@ export const policyEffects: PolicyEffects = {
   ),
   'payloads.diskReserveMiB': WORKS,
   'payloads.problemTimeout': WORKS,
-  prefetch: inPart(
-    'only agents of nodes with k0s download in advance, and only if the extension has `--checksum-url`',
-  ),
+  prefetch: CHOSEN,
   'agents.require': WORKS,
   controllersNotReady: WORKS,
   holds: noEffect('Cluster API waits for each Machine, so a held Machine is not left out'),
@@ -83,6 +90,19 @@ export const policyEffects: PolicyEffects = {
   'edits.whileRunning': ASKED_EACH_TIME,
   windows: WORKS,
   blackouts: WORKS,
+};
+
+/** The effects if the extension runs with `--rollouts owner`. */
+export const effectsOnOwners: PolicyEffects = {
+  ...policyEffects,
+  failureBudget: WORKS,
+  maxConsecutiveFailures: WORKS,
+  onFailure: inPart(NO_ROLL_BACK),
+  waves: inPart(COUNTED_WAVES),
+  'waves[].settle': WORKS,
+  'waves[].failureBudget': WORKS,
+  'waves[].approval': WORKS,
+  settle: WORKS,
 };
 
 const OWN_PLAN = noEffect(
@@ -106,5 +126,5 @@ export const effectsOnMachines: PolicyEffects = {
   'drain.onDeadline': inPart(
     '`Stop` and `SkipNode` act as `Skip`, because each Machine is a plan of its own (`--rollouts machine`)',
   ),
-  prefetch: OWN_PLAN,
+  settle: OWN_PLAN,
 };

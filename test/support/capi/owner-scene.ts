@@ -1,7 +1,12 @@
 /** The Machines of one owner, the leader, and the calls of Cluster API, with an in-memory API server. */
 import { machines } from '../../../src/api/capi/machine.ts';
 import { groupOf, representing } from '../../../src/dialects/capi/plan/machine-groups.ts';
-import { recordOf, updateOn } from '../../../src/dialects/capi/plan/machine-update.ts';
+import {
+  type MachineUpdate,
+  recordOf,
+  updateOn,
+  withRequest,
+} from '../../../src/dialects/capi/plan/machine-update.ts';
 import { ownerWaits } from '../../../src/dialects/capi/plan/owner-waits.ts';
 import { annotated, nodes } from '../../../src/kube/resources.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
@@ -96,6 +101,14 @@ export class OwnerScene extends MachineScene {
 
   annotate(name: string, annotations: Readonly<Record<string, string>>): void {
     this.api.change(nodes, name, (node) => annotated(node, annotations));
+  }
+
+  /** Changes the request on a Node, as its kubelet can do. */
+  request(name: string, change: Partial<MachineUpdate>): void {
+    this.api.change(nodes, name, (node) => {
+      const update = updateOn(node);
+      return update ? withRequest(node, { ...update, ...change }) : node;
+    });
   }
 
   /** Sets the drain timeout of a Machine. */

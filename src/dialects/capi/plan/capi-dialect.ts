@@ -1,7 +1,9 @@
 /** The dialect of Cluster API. It maps a Node with an update request to a rollout of the engine. */
 import { machineDeployments, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
+import type { Instruction } from '../../../engine/contract/signal.ts';
 import type { World } from '../../../engine/contract/world.ts';
+import type { Signalling } from '../../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import type { ForeignWork } from '../../../engine/model/snapshot.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
@@ -22,7 +24,13 @@ import { representing, rolloutUidOf } from './machine-groups.ts';
 import { copies } from './machine-owners.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 import { obstacleOf, withRules, withRulesOfMachines } from './policy-rules.ts';
-import { project, resolve, sharding } from './rollout.ts';
+import { payloadOf, project, resolve, sharding } from './rollout.ts';
+
+const signal = annotationSignal({
+  resourceOf: () => nodes,
+  agent: { cordoning: 'leader' },
+  isBegun: isOtherControllerDone,
+});
 
 export const capi: Dialect<Node> = {
   name: 'capi',
@@ -66,12 +74,30 @@ export const capi: Dialect<Node> = {
   nodeRollouts: { subjectOf },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.
-  signal: annotationSignal({
-    resourceOf: () => nodes,
-    agent: { cordoning: 'leader' },
-    isBegun: isOtherControllerDone,
-  }),
+  signal: { ...signal, send: sendOwn },
 };
+
+/**
+ * Sends what the request on the Node of the target itself names. A kubelet can change the request on its own Node, and must
+ * not choose what other Nodes install.
+ */
+function sendOwn(
+  world: World,
+  rollout: Rollout,
+  asked: Signalling,
+  plan: Node,
+): Instruction | undefined {
+  const node = world.get(nodes, asked.target.name);
+  const update = node && updateOn(node);
+  if (update?.owner === undefined) return signal.send(world, rollout, asked, plan);
+  const { procedure: _procedure, ...stage } = asked.stage;
+  const own = {
+    ...stage,
+    version: update.version,
+    ...(update.procedure && { procedure: update.procedure }),
+  };
+  return signal.send(world, rollout, { ...asked, stage: own, payload: payloadOf(update) }, plan);
+}
 
 /**
  * Returns true if another controller of the cluster was updated to the version of the stage. The stage itself does not

@@ -2,13 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
-import { presence } from '../../../../test/support/capi/can-update.ts';
 import { NAMES, OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';
 import { placeOf } from '../../../engine/contract/node-rollout-place.ts';
 import { ownsNodeRollout } from '../../../engine/contract/plan-objects.ts';
 import { PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
-import { decodePrefetch } from '../../../signal/prefetch.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { capi } from './capi-dialect.ts';
 import { updateOn } from './machine-update.ts';
@@ -194,17 +193,30 @@ describe('a later version', () => {
   });
 });
 
-test('Nodes with k0s that Cluster API has not chosen download in advance, and start nothing', async () => {
+test('a Node runs only what its own request names, because kubelets can change the requests on their Nodes', async () => {
   const scene = new OwnerScene();
-  scene.policy = buildPolicy({ name: 'p', prefetch: 'all' });
-  for (const name of NAMES) scene.annotate(name, presence);
-  scene.want('w1', 'v1.35.1+k0s.0');
-  await scene.ask('w1', 'v1.35.1+k0s.0');
+  scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });
+  await scene.chosen('w1', 'w2', 'w3');
+  scene.request('w3', {
+    url: 'https://evil.example.com/k0s',
+    sha256: 'e'.repeat(64),
+    role: 'worker',
+  });
+  scene.request('w1', { version: 'v9.9.9' });
   await scene.settle();
-  scene.report('w1', 'Restart');
+  scene.request('w1', { version: 'v1.35.1' });
+  await scene.finish('w1');
+  const { command } = decodeSignal(scene.node('w2').metadata.annotations) ?? {};
+  expect(JSON.stringify(command)).not.toContain('evil');
+  expect(command?.version).toBe('v1.35.1');
+});
+
+test('a controller whose request calls it a worker does not let others start beside it', async () => {
+  const scene = new OwnerScene('controller');
+  await scene.ask('w1');
+  await scene.ask('w2');
+  scene.request('w1', { role: 'worker' });
   await scene.settle();
-  const asked = NAMES.filter((name) => decodePrefetch(scene.node(name).metadata.annotations));
-  expect(asked).toEqual(['w2', 'w3', 'w4']);
   expect(scene.started()).toEqual(['w1']);
 });
 

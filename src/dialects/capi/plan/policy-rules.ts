@@ -38,7 +38,8 @@ export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
   const update = updateOn(node);
   const chosen = withoutOrder(policy);
   // A plan with several Machines gets its rules from those that are in progress.
-  return update?.owner === undefined ? ruledBy(update, chosen) : chosen;
+  // Its Nodes download nothing in advance: what a Node runs is named only by the request on this Node itself.
+  return update?.owner === undefined ? ruledBy(update, chosen) : { ...chosen, prefetch: 'none' };
 }
 
 /** Returns the policy without its order of nodes, because Cluster API chooses which Machine comes next. */

@@ -11,6 +11,7 @@ import {
   isFinal,
   newTarget,
   type Payload,
+  type Role,
   type Rollout,
   type RolloutPhase,
   type Source,
@@ -23,6 +24,7 @@ import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { annotated, apiVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { isController } from '../../shared/node-endpoints.ts';
 import { groupOf, type MachineGroup, type Requested, rolloutUidOf } from './machine-groups.ts';
 import { MOST_COPIES } from './machine-owners.ts';
 import {
@@ -95,6 +97,7 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
       {
         ...stageOf(update),
         id: 'machines',
+        role: roleOf(chosen, unchosen),
         // Cluster API limits how many Machines are updated at once.
         maxInFlight: targets.length,
         payloads: payloadsOf(chosen, unchosen),
@@ -155,6 +158,17 @@ function reopened(phase: RolloutPhase, targets: readonly Target[]): RolloutPhase
   return isOpen && !isFailed ? 'running' : phase;
 }
 
+/**
+ * Returns `controller` if any Node of the owner is one. The requests may say something else, because kubelets can change
+ * them; the label of a control-plane Node they cannot set.
+ */
+function roleOf(chosen: MachineGroup['chosen'], unchosen: MachineGroup['unchosen']): Role {
+  const isOne = chosen.some(
+    ({ node, update }) => update.role === 'controller' || isController(node),
+  );
+  return isOne || unchosen.some(isController) ? 'controller' : 'worker';
+}
+
 /** Returns the payloads by platform. The newest request of a platform counts. */
 function payloadsOf(
   chosen: MachineGroup['chosen'],
@@ -170,7 +184,7 @@ function payloadsOf(
   return Object.fromEntries(entries);
 }
 
-function payloadOf({ url, sha256 }: MachineUpdate): Payload {
+export function payloadOf({ url, sha256 }: MachineUpdate): Payload {
   return { url, ...(sha256 === undefined ? {} : { sha256 }) };
 }
 
