@@ -29,6 +29,10 @@ let scene: MachineCluster;
 
 beforeAll(async () => {
   scene = await openMachineCluster({ workers: NODES.length });
+  await scene.running.stop();
+  const [, ...flags] = scene.extension.commandLine;
+  const owned = [...flags, '--rollouts', 'owner'];
+  scene.running = await scene.cluster.startLeading('extension-owner', 'capi-extension', owned);
   await scene.whenCallable('h2');
   const { client } = scene.cluster;
   await client.create(machineDeployments, {
