@@ -40,7 +40,7 @@ export function groupOf(all: readonly Node[], node: Node): MachineGroup | undefi
   const others = (byRollout(all).get(keyOf(own)) ?? []).filter(
     (each) => each.node.metadata.name !== node.metadata.name,
   );
-  const [first = own, ...rest] = [...others, own].toSorted(compareRequests);
+  const [first = own, ...rest] = [...others, own].toSorted(comparePlaces);
   const chosen = [first, ...rest] as const;
   return { chosen, unchosen: unchosenAmong(all, chosen) };
 }
@@ -50,21 +50,13 @@ export function groupOf(all: readonly Node[], node: Node): MachineGroup | undefi
  * as one of its Machines is not done. `objects` are the Nodes with requests.
  */
 export const representing = onceForEach((objects: readonly Node[]): readonly Node[] => {
-  const groups = [...byRollout(objects).values()]
-    .map((group) => group.toSorted(compareRequests))
-    .toSorted((a, b) => compareRequests(a.at(-1), b.at(-1)));
-  const newest = new Map<string, string>();
-  for (const group of groups) {
-    const { owner, requested = '' } = group.at(-1)?.update ?? {};
-    if (owner === undefined) continue;
-    const known = newest.get(owner.uid);
-    if (known === undefined || known < requested) newest.set(owner.uid, requested);
-  }
-  return groups.flatMap(([first, ...rest]) => {
+  const groups = groupsIn(objects);
+  const newest = new Map(groups.map((group) => [group[0]?.update.owner?.uid, group]));
+  return groups.flatMap((group) => {
+    const [first, ...rest] = group;
     if (first === undefined) return [];
     const { owner } = first.update;
-    const last = rest.at(-1) ?? first;
-    const isNewest = owner === undefined || newest.get(owner.uid) === last.update.requested;
+    const isNewest = owner === undefined || newest.get(owner.uid) === group;
     const isOpen = [first, ...rest].some(
       ({ node, update }) => recordOf(node, update)?.state !== 'done',
     );
@@ -90,13 +82,16 @@ export const awaitedBy = onceForEach(
 
 /** Returns the newest rollout of the owner, with the Machines that it has begun with; undefined if there is none. */
 export function newestOf(all: readonly Node[], ownerUid: string): readonly Requested[] | undefined {
-  const groups = [...byRollout(all).values()].filter(
-    ([first]) => first?.update.owner?.uid === ownerUid,
-  );
-  return groups
-    .map((group) => group.toSorted(compareRequests))
-    .toSorted((a, b) => compareRequests(a.at(-1), b.at(-1)))
-    .at(-1);
+  return groupsIn(all).findLast(([first]) => first?.update.owner?.uid === ownerUid);
+}
+
+/** Returns the groups, the one with the last request at the end. The first Machine of each group represents it. */
+function groupsIn(all: readonly Node[]): readonly (readonly Requested[])[] {
+  const lastOf = (group: readonly Requested[]): Requested | undefined =>
+    group.toSorted(compareRequests).at(-1);
+  return [...byRollout(all).values()]
+    .toSorted((a, b) => compareRequests(lastOf(a), lastOf(b)))
+    .map((group) => group.toSorted(comparePlaces));
 }
 
 const byRollout = onceForEach((all: readonly Node[]): ReadonlyMap<string, readonly Requested[]> => {
@@ -116,6 +111,21 @@ function keyOf({ node, update }: Requested): string {
 function placeOf({ metadata: { annotations = {} } }: Node) {
   const { cluster, namespace } = NODE_ANNOTATIONS;
   return { cluster: annotations[cluster], namespace: annotations[namespace] };
+}
+
+/**
+ * Compares the places of Machines in their plan. A Machine that has begun comes before one that waits, whatever the clock of
+ * the replica said that wrote the later request. So the Node that represents a plan holds what the leader recorded and what
+ * people asked for.
+ */
+function comparePlaces(a: Requested, b: Requested): number {
+  return rankOf(a) - rankOf(b) || compareRequests(a, b);
+}
+
+function rankOf({ node, update }: Requested): number {
+  const record = recordOf(node, update);
+  if (record === undefined) return 2;
+  return record.state === 'pending' ? 1 : 0;
 }
 
 function compareRequests(a: Requested | undefined, b: Requested | undefined): number {

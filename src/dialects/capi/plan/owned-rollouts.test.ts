@@ -193,6 +193,32 @@ describe('a later version', () => {
   });
 });
 
+test('a request of a replica with a slow clock does not take over the plan, and a pause stays', async () => {
+  const scene = new OwnerScene();
+  scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });
+  await scene.chosen('w1', 'w2');
+  scene.annotate('w1', { [PAUSE_ANNOTATION]: 'true' });
+  scene.request('w2', { requested: '2020-01-01T00:00:00.000Z' });
+  await scene.finish('w1');
+  expect(scene.plans()).toEqual(['w1']);
+  expect(scene.node('w1').metadata.annotations).toHaveProperty([PAUSE_ANNOTATION]);
+  expect(scene.started()).toEqual(['w1']);
+});
+
+describe('a Machine keeps its place in the waves', () => {
+  test('also if the clock of another replica gives a later request an earlier time', async () => {
+    const scene = new OwnerScene();
+    const wave = { needsApproval: true };
+    scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, wave] });
+    await scene.chosen('w1', 'w2', 'w3');
+    scene.request('w3', { requested: '2020-01-01T00:00:00.000Z' });
+    await scene.settle();
+    expect(scene.started()).toEqual(['w1']);
+    await scene.finish('w1');
+    expect(scene.started()).toEqual(['w1']);
+  });
+});
+
 test('a Node runs only what its own request names, because kubelets can change the requests on their Nodes', async () => {
   const scene = new OwnerScene();
   scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });

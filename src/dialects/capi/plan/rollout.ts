@@ -74,9 +74,13 @@ export function rolloutOf(
 function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
   const [first] = chosen;
   const { update } = first;
+  const asked = chosen.map(targetOf);
+  const isWaiting = ({ state }: Target): boolean => state === 'pending';
   const targets = [
     ...failedAndGone({ chosen, unchosen }),
-    ...chosen.map(targetOf),
+    // A Machine that has begun keeps its place, even if the clock of another replica gives a later request an earlier time.
+    ...asked.filter((target) => !isWaiting(target)),
+    ...asked.filter(isWaiting),
     // Their attempt begins only after Cluster API has chosen them, so any time that never changes will do.
     ...unchosen.map(({ metadata: { name } }) =>
       newTarget({ key: name, name }, requestedAt(update)),
@@ -272,11 +276,17 @@ export const sharding: RecordSharding<Node> = {
       if (target === undefined || name === plan.metadata.name) return [];
       const { failed, ...own } = recordFor(update, target, told);
       const known = recordOf(node, update);
-      // One of the first Nodes represents the plan if those before it are deleted.
+      // One of the first Nodes represents the plan if those before it are deleted. The others are not written only because
+      // the phase of the plan has changed.
       const isKeeper = index <= MOST_COPIES;
-      const wanted = isKeeper && failed ? { ...own, failed } : own;
+      const wanted = {
+        ...own,
+        phase: isKeeper ? own.phase : (known?.phase ?? own.phase),
+        ...(isKeeper && failed && { failed }),
+      };
       // Nothing is known about a Machine that waits, and that no turn has recorded yet.
-      if (known === undefined && target.state === 'pending' && wanted === own) return [];
+      if (known === undefined && target.state === 'pending' && wanted.failed === undefined)
+        return [];
       if (known !== undefined && sameJson(known, wanted)) return [];
       return [{ kind: 'replace', resource: nodes, object: recorded(node, wanted) } as const];
     });
