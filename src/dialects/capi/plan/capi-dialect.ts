@@ -1,4 +1,4 @@
-/** The dialect of Cluster API. It maps a Node with an update request to a rollout of the engine. */
+/** The dialect of Cluster API. It maps Nodes with update requests to rollouts of the engine: one for each owner, or for each Machine. */
 import { machineDeployments, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { Instruction } from '../../../engine/contract/signal.ts';
@@ -101,7 +101,7 @@ function sendOwn(
 
 /**
  * Returns true if another controller of the cluster was updated to the version of the stage. The stage itself does not
- * show this, because each Machine is a rollout of its own. So the function reads the records on the Nodes of other
+ * show this, because each Machine may be a rollout of its own. So the function reads the records on the Nodes of other
  * controllers. These records are kept until the next request.
  */
 function isOtherControllerDone(world: World, { version }: Stage, { name }: Target): boolean {
@@ -118,8 +118,8 @@ function isOtherControllerDone(world: World, { version }: Stage, { name }: Targe
 }
 
 /**
- * Returns the other controllers in progress as foreign work; nothing for a worker. Each Machine is a rollout of its
- * own, so without this check, several controllers could be updated at once. Cluster API itself limits the number of
+ * Returns the other controllers in progress as foreign work; nothing for a worker. Each Machine may be a rollout of
+ * its own, so without this check, several controllers could be updated at once. Cluster API itself limits the number of
  * workers that are updated at once.
  */
 function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
