@@ -3,7 +3,7 @@ import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { claimOf } from '../../signal/at-work.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Dialect } from './dialect.ts';
-import { placeOf } from './node-rollout-place.ts';
+import { type Place, placeOf } from './node-rollout-place.ts';
 import type { World } from './world.ts';
 
 /** The fields by which policies select a plan. Plans of cluster-scoped kinds have no namespace. */
@@ -33,15 +33,23 @@ export function ownsNodeRollout<P extends KubeObject>(
 ): boolean {
   // Only a dialect whose plans consist of several objects watches all objects of the kind.
   if (dialect.planObjects?.representing === undefined) return true;
-  const keyOfPlace = (each: P): string | undefined => {
-    const place = placeOf(dialect, each);
-    return place && keyOf({ metadata: place });
-  };
-  const wanted = keyOfPlace(plan);
-  const last = plansAmong(dialect, list(dialect.plans)).findLast(
-    (each) => keyOfPlace(each) === wanted,
-  );
+  const last = plansAt(dialect, list(dialect.plans), placeOf(dialect, plan)).at(-1);
   return last === undefined || keyOf(last) === keyOf(plan);
+}
+
+/**
+ * Returns the plans that have the NodeRollout at this place, or those without a NodeRollout if `place` is undefined.
+ * `objects` are all objects of the kind.
+ */
+export function plansAt<P extends KubeObject>(
+  dialect: Dialect<P>,
+  objects: readonly P[],
+  place: Place | undefined,
+): readonly P[] {
+  return plansAmong(dialect, objects).filter((each) => {
+    const own = placeOf(dialect, each);
+    return own?.namespace === place?.namespace && own?.name === place?.name;
+  });
 }
 
 /** Finds the plans of several dialects by the name of the dialect. */

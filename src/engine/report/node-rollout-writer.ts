@@ -13,7 +13,7 @@ import { type Logger, sparingly } from '../../util/log.ts';
 import { soonest } from '../../util/soonest.ts';
 import { aborted } from '../../util/waits.ts';
 import { type Place, placeOf } from '../contract/node-rollout-place.ts';
-import { plansAmong } from '../contract/plan-objects.ts';
+import { plansAt } from '../contract/plan-objects.ts';
 import type { PlanReading } from '../explain/plan-reading.ts';
 import { settledAfter } from '../explain/remarkable-waits.ts';
 import type { Source } from '../model/rollout.ts';
@@ -75,15 +75,9 @@ interface Entry {
 }
 
 /** Returns true if another object represents the plan with this NodeRollout. */
-function isShownElsewhere(
-  { dialect, plans }: NodeRolloutParts,
-  { namespace, name }: Place,
-): boolean {
+function isShownElsewhere({ dialect, plans }: NodeRolloutParts, place: Place): boolean {
   if (dialect.planObjects?.representing === undefined) return false;
-  return plansAmong(dialect, plans()).some((plan) => {
-    const place = placeOf(dialect, plan);
-    return place?.namespace === namespace && place.name === name;
-  });
+  return plansAt(dialect, plans(), place).length > 0;
 }
 
 /** Without the kind or the right, nobody wants NodeRollouts. A quota or an admission rule may be a surprise. */
