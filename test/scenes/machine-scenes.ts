@@ -6,10 +6,8 @@ import { capi } from '../../src/dialects/capi/plan/capi-dialect.ts';
 import {
   leftIn,
   type MachineOwner,
-  ownerIn,
   rolloutFor,
-  withControlsOf,
-  withPauseOf,
+  withOwnedRequest,
 } from '../../src/dialects/capi/plan/machine-owners.ts';
 import { withRequest } from '../../src/dialects/capi/plan/machine-update.ts';
 import { namespaces, nodes } from '../../src/kube/resources.ts';
@@ -97,8 +95,6 @@ export async function requestUpdate(
   const node = await stage.client.get(nodes, name);
   const all = (await stage.client.list(nodes)).items;
   const rollout = owned && rolloutFor(all, owned.owner, version);
-  const isBegun = rollout?.represented !== undefined && !rollout.isNew;
-  const left = isBegun ? leftIn(all, rollout.represented) : (owned?.nodes ?? []);
   const update = {
     uid,
     machine: `fleet/machine-of-${name}`,
@@ -107,12 +103,12 @@ export async function requestUpdate(
     requested: rfc3339(stage.clock.now()),
     platform: 'linux-amd64',
     url: 'https://example.com/k0s',
-    ...(owned && rollout && { owner: ownerIn(owned.owner, rollout, left) }),
   } as const;
-  const { represented, isNew = false } = rollout ?? {};
-  const withControls = isNew ? withPauseOf : withControlsOf;
-  const controlled = represented ? withControls(node, represented) : node;
-  await stage.client.replace(nodes, withRequest(controlled, update));
+  const requested =
+    owned && rollout
+      ? withOwnedRequest(node, update, owned.owner, rollout, leftIn(all, rollout) ?? owned.nodes)
+      : withRequest(node, update);
+  await stage.client.replace(nodes, requested);
 }
 
 export const MACHINE_SCENES: readonly Scene[] = [

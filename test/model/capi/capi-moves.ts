@@ -131,8 +131,7 @@ export const realRequesting: Requesting = ({ configuration, nodes }, node, updat
   const all = [...nodes.values()];
   const owner = ownerOf(configuration);
   const rollout = rolloutFor(all, owner, update.version);
-  const { isNew, represented } = rollout;
-  const left = isNew || represented === undefined ? [...nodes.keys()] : leftIn(all, represented);
+  const left = leftIn(all, rollout) ?? [...nodes.keys()];
   return withOwnedRequest(node, update, owner, rollout, left);
 };
 

@@ -202,10 +202,14 @@ export function ownerIn(
 }
 
 /**
- * Returns the names of the Nodes that are not done in a rollout that has begun already. Those that Cluster API has chosen
- * belong to them, because a person may remove their requests.
+ * Returns the names of the Nodes that are not done in a rollout that has begun already; undefined for a new rollout. Those
+ * that Cluster API has chosen belong to them, because a person may remove their requests.
  */
-export function leftIn(all: readonly Node[], represented: Node): string[] {
+export function leftIn(
+  all: readonly Node[],
+  { isNew, represented }: Pick<OwnedRollout, 'isNew' | 'represented'>,
+): string[] | undefined {
+  if (isNew || represented === undefined) return undefined;
   const { chosen = [], unchosen = [] } = groupOf(all, represented) ?? {};
   const open = chosen.filter(({ node, update }) => recordOf(node, update)?.state !== 'done');
   return [...open.map(({ node }) => node), ...unchosen].map(({ metadata }) => metadata.name);

@@ -10,15 +10,9 @@ import { platformOf } from '../../../engine/snapshot/gather.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import type { Clock } from '../../../util/clock.ts';
-import {
-  type MachineOwners,
-  ownerIn,
-  rolloutFor,
-  withControlsOf,
-  withPauseOf,
-} from './machine-owners.ts';
+import { type MachineOwners, rolloutFor, withOwnedRequest } from './machine-owners.ts';
 import type { RulesOf } from './machine-rules.ts';
-import { type MachineUpdate, withRequest } from './machine-update.ts';
+import type { MachineUpdate } from './machine-update.ts';
 import { type ClusterOf, waitBeforeStart } from './progress.ts';
 
 /** An update that Cluster API asks about, of a Machine with its Node. */
@@ -81,8 +75,6 @@ export function ownerWaits(parts: Parts): OwnerWait {
     const names = rollout.isNew
       ? await parts.owners.nodesOf(first.machine, owner, first.version, abort)
       : [];
-    const { represented, isNew } = rollout;
-    const withControls = isNew ? withPauseOf : withControlsOf;
     let found: string | undefined;
     for (const { machine, node, version, role } of asked.slice(0, MOST)) {
       const update: MachineUpdate = {
@@ -94,12 +86,10 @@ export function ownerWaits(parts: Parts): OwnerWait {
         platform: platformOf(node) ?? 'unknown',
         url: 'asked',
         rules: await parts.rulesOf(machine, abort),
-        owner: ownerIn(owner, rollout, names),
       };
-      const controlled = represented ? withControls(node, represented) : node;
       const wait = await waitBeforeStart(
         { ...cluster, clock: parts.clock, abort },
-        withRequest(controlled, update),
+        withOwnedRequest(node, update, owner, rollout, names),
       );
       if (wait === undefined || !LONG.has(wait.code)) return undefined;
       found ??= `${owner.kind} ${owner.name} waits: ${wait.message}`;

@@ -192,14 +192,11 @@ async function ownedRequest(
   if (owner === undefined) return withRequest(withoutControls(node), update);
   const all = (await listNodes(workload, { abort })).items;
   const rollout = rolloutFor(all, owner, update.version);
-  const { isNew, represented } = rollout;
-  const names =
-    isNew || represented === undefined
-      ? await owners.nodesOf(machine, owner, update.version, abort)
-      : leftIn(all, represented);
+  const left =
+    leftIn(all, rollout) ?? (await owners.nodesOf(machine, owner, update.version, abort));
   // The order of the requests is the order of the Machines, so seconds are not exact enough.
   const requested = new Date(clock.now()).toISOString();
-  return withOwnedRequest(node, { ...update, requested }, owner, rollout, names);
+  return withOwnedRequest(node, { ...update, requested }, owner, rollout, left);
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
