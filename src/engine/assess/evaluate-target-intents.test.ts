@@ -1,5 +1,6 @@
 /** Tests what happens to a recorded intent before its signal: it is signalled, waits, keeps or loses its slot. */
 import { describe, expect, test } from 'vitest';
+import { buildHook } from '../../../test/support/builders/hooks.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -8,7 +9,7 @@ import { buildSnapshot, type KnownFacts } from '../../../test/support/builders/s
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import type { Hook } from '../../hooks/rules.ts';
+import type { Hook, HookMoment } from '../../hooks/rules.ts';
 import { withClaim } from '../../signal/at-work.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView } from '../model/facts.ts';
@@ -229,18 +230,7 @@ describe('an intent that the gates let start', () => {
     expect(intentOf({ facts, policy }).effect).toBe(effect);
   });
 
-  const hookOf = (when: Hook['when']): Hook => ({
-    name: 'backup',
-    when,
-    timeoutMs: 3 * MINUTE,
-    action: {
-      kind: 'job',
-      namespace: 'hooks',
-      template: { spec: { containers: [{ name: 'c', image: 'i' }] } },
-      pinToNode: false,
-      retries: 0,
-    },
-  });
+  const hookOf = (when: HookMoment): Hook => buildHook('backup', when, { timeoutMs: 3 * MINUTE });
 
   test.each<[string, Partial<RolloutPolicy>, number]>([
     ['a minute', {}, MINUTE],

@@ -1,5 +1,6 @@
 /** Tests which waits people see, and until when each of them lasts. */
 import { describe, expect, test } from 'vitest';
+import { buildHook } from '../../../test/support/builders/hooks.ts';
 import { sent } from '../../../test/support/builders/observations.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -79,15 +80,7 @@ describe('waits that nobody sees', () => {
 });
 
 describe('the hook that runs explains a wait that says nothing about its cause', () => {
-  const template = { spec: {} };
-  const action = {
-    kind: 'job',
-    namespace: 'hooks',
-    template,
-    pinToNode: false,
-    retries: 0,
-  } as const;
-  const hook = (when: HookMoment): Hook => ({ name: 'backup', when, action, timeoutMs: MINUTE });
+  const hook = (when: HookMoment): Hook => buildHook('backup', when);
   const OF_TARGET: HookResult = {
     id: 'x',
     hook: 'backup',

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { buildHook } from '../../../test/support/builders/hooks.ts';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -24,15 +25,7 @@ import { hookRunOf } from './hook-runs.ts';
 const NOW = T0 + HOUR;
 
 function hook(name: string, more: Partial<Hook> = {}): Hook {
-  const template = { spec: { containers: [{ name: 'c', image: 'i' }] } };
-  const action = {
-    kind: 'job',
-    namespace: 'hooks',
-    template,
-    pinToNode: false,
-    retries: 0,
-  } as const;
-  return { name, when: 'beforeDrain', action, timeoutMs: 10 * MINUTE, ...more };
+  return buildHook(name, 'beforeDrain', { timeoutMs: 10 * MINUTE, ...more });
 }
 
 interface Scene {

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { buildHook } from '../../../test/support/builders/hooks.ts';
 import { succeeded } from '../../../test/support/builders/observations.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -24,9 +25,7 @@ import { commandsFor } from '../turn/commands.ts';
 import { planHookRuns } from './hook-runs.ts';
 
 function hook(name: string, when: HookMoment, more: Partial<Hook> = {}): Hook {
-  const template = { spec: { containers: [{ name: 'c', image: 'i' }] } };
-  const job = { kind: 'job', namespace: 'hooks', template, pinToNode: false, retries: 0 } as const;
-  return { name, when, action: job, timeoutMs: 10 * MINUTE, ...more };
+  return buildHook(name, when, { timeoutMs: 10 * MINUTE, ...more });
 }
 
 interface Scene {

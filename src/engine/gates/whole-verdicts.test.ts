@@ -1,11 +1,11 @@
 /** Tests whole verdicts of gates: besides the sentence, what ends a wait, when it is judged again, and what is asked. */
 import { describe, expect, test } from 'vitest';
 import { input } from '../../../test/support/builders/gate-inputs.ts';
+import { buildHook } from '../../../test/support/builders/hooks.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import type { KnownFacts } from '../../../test/support/builders/snapshots.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import type { Hook } from '../../hooks/rules.ts';
 import { answered, NEVER, UNASKED, unanswered } from '../model/asked.ts';
 import type { RequiredDownload } from '../model/downloads.ts';
 import type { NodeView, Observation } from '../model/facts.ts';
@@ -322,18 +322,7 @@ test('a plan that goes back asks which versions its nodes ran before', () => {
 });
 
 describe('a hook between the drain and the work', () => {
-  const hook: Hook = {
-    name: 'detach',
-    when: 'afterDrain',
-    timeoutMs: MINUTE,
-    action: {
-      kind: 'job',
-      namespace: 'hooks',
-      template: { spec: { containers: [{ name: 'c', image: 'i' }] } },
-      pinToNode: false,
-      retries: 0,
-    },
-  };
+  const hook = buildHook('detach', 'afterDrain');
   const at = (facts: KnownFacts, drain = {}) => {
     const policy = buildPolicy({
       name: 'careful',

@@ -1,32 +1,25 @@
 /** Tests that each failure of a hook of the whole plan is reported once. */
 import { expect, test } from 'vitest';
+import { buildHook } from '../../../test/support/builders/hooks.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
-import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import type { Hook, HookMoment, HookState } from '../../hooks/rules.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import type { HookState } from '../../hooks/rules.ts';
 import { type Assessment, assess } from '../assess/assess.ts';
 import { planHookRuns } from '../gates/hook-runs.ts';
 import { because } from '../model/reasons.ts';
 import { planHookFailures, planHookMemory } from './failed-plan-hooks.ts';
 
-function hook(name: string, when: HookMoment): Hook {
-  const template = { spec: { containers: [{ name: 'c', image: 'i' }] } };
-  const action = {
-    kind: 'job',
-    namespace: 'hooks',
-    template,
-    pinToNode: false,
-    retries: 0,
-  } as const;
-  return { name, when, action, timeoutMs: MINUTE };
-}
-
 const POLICY = buildPolicy({
   name: 'careful',
-  hooks: [hook('backup', 'beforePlan'), hook('drain', 'beforeDrain'), hook('report', 'afterPlan')],
+  hooks: [
+    buildHook('backup', 'beforePlan'),
+    buildHook('drain', 'beforeDrain'),
+    buildHook('report', 'afterPlan'),
+  ],
 });
 const SNAPSHOT = buildSnapshot(buildRollout([buildStage('worker', ['w1'])]));
 const RUNS = planHookRuns(SNAPSHOT, POLICY, 'beforePlan', 'beforeDrain', 'afterPlan');

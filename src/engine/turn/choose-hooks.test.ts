@@ -1,5 +1,6 @@
 /** Tests which results of hooks a turn needs, what each run knows, and how long the end of a plan starts hooks. */
 import { expect, test } from 'vitest';
+import { buildHook } from '../../../test/support/builders/hooks.ts';
 import { working } from '../../../test/support/builders/observations.ts';
 import { type SnapshotChanges, withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
@@ -18,9 +19,7 @@ import { hooksOf, settledNames } from './choose-hooks.ts';
 import { dueAfterPlan } from './hooks-after-plan.ts';
 
 function hook(name: string, when: HookMoment, more: Partial<Hook> = {}): Hook {
-  const template = { spec: { containers: [{ name: 'c', image: 'i' }] } };
-  const job = { kind: 'job', namespace: 'hooks', template, pinToNode: false, retries: 0 } as const;
-  return { name, when, action: job, timeoutMs: 10 * MINUTE, ...more };
+  return buildHook(name, when, { timeoutMs: 10 * MINUTE, ...more });
 }
 
 const FIRST = hook('first', 'beforePlan');

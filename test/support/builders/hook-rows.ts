@@ -16,14 +16,11 @@ import type { DrainPolicy } from '../../../src/engine/policy/rollout-policy.ts';
 import type { Hook, HookMoment, HookState } from '../../../src/hooks/rules.ts';
 import { T0 } from '../clock/times.ts';
 import { input, resting } from './gate-inputs.ts';
+import { buildHook } from './hooks.ts';
 import { withParts } from './parts.ts';
 import { buildPolicy } from './rollout-policies.ts';
 
-function hook(when: HookMoment): Hook {
-  const template = { spec: { containers: [{ name: 'c', image: 'i' }] } };
-  const job = { kind: 'job', namespace: 'hooks', template, pinToNode: false, retries: 0 } as const;
-  return { name: 'backup', when, action: job, timeoutMs: 60_000 };
-}
+const hook = (when: HookMoment): Hook => buildHook('backup', when);
 
 /** Returns the input with a policy that has one hook, whose run is in this state. */
 function given(of: GateInput, when: HookMoment, state: HookState): GateInput {
