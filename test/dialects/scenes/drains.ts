@@ -75,10 +75,11 @@ async function isBlockedBy(world: World, pod: string): Promise<void> {
   await world.untilUpgraded(first);
 }
 
-/** A pod that a budget protects. */
+/** A pod that a budget protects. The disruption controller has counted the pods of the budget. */
 async function withProtectedPod(world: World): Promise<void> {
   await createPod(world, 'web');
   await protect(world, 'web');
+  await world.pass(1);
 }
 
 export const DRAIN_SCENES: readonly TableScene[] = [
