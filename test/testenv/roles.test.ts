@@ -1,6 +1,7 @@
 /** Tests on the real API server that each documented user may do what docs/internals/testenv.md says, and nothing else. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CONTROLS_SEAL, UPDATE_SEAL } from '../../src/dialects/capi/plan/seals.ts';
 import { ATTEMPT_LABEL } from '../../src/signal/names.ts';
 import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
@@ -387,6 +388,8 @@ describe.each([
 test.each([
   'node-restriction.kubernetes.io/tier=secure',
   `${ATTEMPT_LABEL}=uid.2026-11-20T080000Z`,
+  `${UPDATE_SEAL}=0123`,
+  `${CONTROLS_SEAL}=none`,
   'node-role.kubernetes.io/control-plane=',
 ])('NodeRestriction is on: a node may not set its label %s', async (label) => {
   await expectOutcome({ node: 'roles-a' }, ['label', 'node', 'roles-a', label], FORBIDDEN);

@@ -1,6 +1,7 @@
 /** Applies a control: chooses the plan, decides, writes with a precondition, and says what happens next. */
 import { controlKey } from '../../engine/model/controls.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
+import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { RefitError, unlessError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
@@ -117,7 +118,8 @@ async function write(
     // prefix.
     if (value === null) written.push([key, null]);
   }
-  const patch = { metadata: { annotations: Object.fromEntries(written), resourceVersion } };
+  const metadata = sealedChange(dialect, plan, Object.fromEntries(written));
+  const patch = { metadata: { ...metadata, resourceVersion } };
   const writing = client.patch(dialect.plans, name, patch, {
     type: 'merge',
     dryRun: dryRun === 'server',
@@ -125,6 +127,36 @@ async function write(
     abort,
   });
   return (await unlessError(isConflict)(writing)) !== undefined;
+}
+
+/**
+ * Returns the change of the metadata of the plan for these annotations; null removes one. If the dialect seals what people
+ * write, the change contains the seal, and what it removes because nobody has proved it.
+ */
+function sealedChange(
+  { planObjects }: Inspection['dialect'],
+  plan: KubeObject,
+  annotations: Readonly<Record<string, string | null>>,
+): object {
+  if (planObjects?.sealed === undefined) return { annotations };
+  const set = Object.entries(annotations).filter((entry) => entry[1] !== null);
+  const kept = withoutAnnotations(plan, ...Object.keys(annotations));
+  const changed = annotated(kept, Object.fromEntries(set) as Record<string, string>);
+  const { metadata } = planObjects.sealed(changed, plan);
+  return {
+    annotations: differenceOf(plan.metadata.annotations, metadata.annotations),
+    labels: differenceOf(plan.metadata.labels, metadata.labels),
+  };
+}
+
+/** Returns the members that a merge patch needs: those that differ, and null for those that are gone. */
+function differenceOf(
+  before: Readonly<Record<string, string>> = {},
+  after: Readonly<Record<string, string>> = {},
+): Record<string, string | null> {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const changed = keys.filter((key) => before[key] !== after[key]);
+  return Object.fromEntries(changed.map((key) => [key, after[key] ?? null]));
 }
 
 /**

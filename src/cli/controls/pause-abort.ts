@@ -3,6 +3,7 @@ import { assess } from '../../engine/assess/assess.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
+import type { Reason } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -36,7 +37,7 @@ export function pause(plan: ControlledPlan, now: number): PlanChange {
     throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to pause`);
   const flag = plan.hasOthers === true ? ` --plan ${shownRefOf(plan)}` : '';
   const next = [inProgress(view, now), `No new node starts until \`refit resume${flag}\`.`];
-  if (paused) return { said: [`${title} is already paused.`, ...next] };
+  if (paused && areProved(plan)) return { said: [`${title} is already paused.`, ...next] };
   return {
     annotations: { [PAUSE_ANNOTATION]: rfc3339(now) },
     said: [`${title} is paused.`, ...next],
@@ -54,11 +55,12 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
     const message = `${title} was aborted (${abort}) and cannot be resumed; to start again: ${view.texts.advice.startOver(view).clause}`;
     throw new RefitError('REFIT_CONTROL', message);
   }
-  const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};
+  const isChange = paused || !areProved(plan);
+  const change = isChange ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};
   const advice = toDo(view);
   const none = advice.length > 0 ? 'no node starts' : 'no node is left to start';
   const isCorrectable = view.texts.advice.corrected !== undefined;
-  if (isFinal(snapshot.rollout) && !paused && !isCorrectable)
+  if (isFinal(snapshot.rollout) && !isChange && !isCorrectable)
     throw new RefitError(
       'REFIT_CONTROL',
       `${title} ${stateOf(view)}: nothing is left to resume`,
@@ -67,7 +69,8 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   if (isFinal(snapshot.rollout))
     return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const controls = { ...snapshot.plan.controls, paused: false };
-  const resumed = { ...snapshot, plan: { ...snapshot.plan, controls } };
+  const rollout = { ...snapshot.rollout, unread: leftUnread(plan) };
+  const resumed = { ...snapshot, rollout, plan: { ...snapshot.plan, controls } };
   const shown = shownAt({ ...plan, snapshot: resumed }, now);
   const { next, waits, stages } = shown;
   const stage = activeStage(snapshot.rollout);
@@ -84,7 +87,17 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const kept = [...held, ...missing];
   const nobody = [...(kept.length === 0 ? [noneNow] : kept), ...advice];
   const then = next.length === 0 ? nobody : [`Next: ${listed(next)}${when}`];
-  return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, ...then] };
+  return { ...change, said: [`${title} ${isChange ? 'continues' : 'is not paused'}.`, ...then] };
+}
+
+/** Returns true unless something other than Refit has changed the controls. The next write of a control removes that change. */
+function areProved({ snapshot }: ControlledPlan): boolean {
+  return snapshot.rollout.unread?.code !== 'ControlsUnproved';
+}
+
+/** Returns why the record cannot be read after a control was written; undefined if it can be read. */
+function leftUnread(plan: ControlledPlan): Reason | undefined {
+  return areProved(plan) ? plan.snapshot.rollout.unread : undefined;
 }
 
 const MOST_NAMES = 8;

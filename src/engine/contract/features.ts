@@ -115,6 +115,11 @@ export interface PlanObjects<P extends KubeObject>
    */
   copies?(plan: P, world: World): readonly Instruction[];
   /**
+   * Returns the object, whose controls are about to be written, with the proof that Refit wrote them. `before` is the
+   * object without the change. Without this member, whoever may write the object controls the plan.
+   */
+  sealed?(object: P, before: P): P;
+  /**
    * Returns the namespace and the name by which an UpgradePolicy selects the plan, and the uid of the plan. Without this
    * member, they are those of the object.
    */

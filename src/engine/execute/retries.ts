@@ -27,7 +27,8 @@ export async function orderRetries(
     [key]: retries,
     [controlKey(ATTEMPTS_ANNOTATION, prefix)]: counted,
   });
-  const written = await ifUnchanged(client.replace(dialect.plans, ordered, { abort }));
+  const object = dialect.planObjects?.sealed?.(ordered, plan) ?? ordered;
+  const written = await ifUnchanged(client.replace(dialect.plans, object, { abort }));
   if (written) ownWrites.remember(dialect.plans, written);
   return written !== undefined;
 }

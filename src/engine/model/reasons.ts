@@ -25,6 +25,8 @@ export const REASONS = {
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',
+  ControlsUnproved:
+    'something other than Refit changed the annotations that control the plan, on a Node that may not do this',
   RecordRefused:
     'the API server refuses to change the plan, so what was decided cannot be recorded',
   VersionUnknown: 'the version to upgrade to is not known yet',
@@ -184,6 +186,9 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   InvalidPlan: { act: 'correct the field that the message names' },
   RecordUnread: {
     act: 'restore the object that the message names, or delete the plan and apply it again',
+  },
+  ControlsUnproved: {
+    act: 'find out who changed the annotations that the message names, then run refit pause or refit resume for the plan',
   },
   RecordRefused: {
     act: 'change the admission rule or the right that the message names, so that the leader may write the plan',

@@ -7,6 +7,7 @@ import {
   updateOn,
   withRequest,
 } from '../../../src/dialects/capi/plan/machine-update.ts';
+import { sealed } from '../../../src/dialects/capi/plan/owner-controls.ts';
 import { ownerWaits } from '../../../src/dialects/capi/plan/owner-waits.ts';
 import { annotated, nodes } from '../../../src/kube/resources.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
@@ -99,15 +100,31 @@ export class OwnerScene extends MachineScene {
     }));
   }
 
+  /** Writes annotations as kubectl does, or as the kubelet of the Node can do. */
   annotate(name: string, annotations: Readonly<Record<string, string>>): void {
     this.api.change(nodes, name, (node) => annotated(node, annotations));
   }
 
-  /** Changes the request on a Node, as its kubelet can do. */
+  /** Writes what people ask of the plan that the Node represents, as the commands of Refit do. */
+  control(name: string, annotations: Readonly<Record<string, string>>): void {
+    this.api.change(nodes, name, (node) => sealed(annotated(node, annotations), node));
+  }
+
+  /** Changes the request on a Node as if another replica had written it so. */
   request(name: string, change: Partial<MachineUpdate>): void {
     this.api.change(nodes, name, (node) => {
       const update = updateOn(node);
       return update ? withRequest(node, { ...update, ...change }) : node;
+    });
+  }
+
+  /** Changes the request on a Node, as its kubelet can do: without the seal, which a kubelet cannot write. */
+  forge(name: string, change: Partial<MachineUpdate>): void {
+    this.api.change(nodes, name, (node) => {
+      const update = updateOn(node);
+      if (!update) return node;
+      const { annotations } = withRequest(node, { ...update, ...change }).metadata;
+      return annotated(node, annotations ?? {});
     });
   }
 

@@ -9,7 +9,14 @@ import { kubeconfigOf } from '../../../../test/attacks/rig.ts';
 import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import { describeProblem } from '../../../kube/status-error.ts';
 import { systemClock } from '../../../util/clock.ts';
-import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../plan/machine-update.ts';
+import {
+  type MachineUpdate,
+  RECORD_ANNOTATION,
+  UPDATE_ANNOTATION,
+  type UpdateRecord,
+  withRecord,
+  withRequest,
+} from '../plan/machine-update.ts';
 import { approve, retryMachine } from './machine-controls.ts';
 
 async function against(answer: (request: IncomingMessage) => { code?: number; body: object }) {
@@ -53,7 +60,7 @@ function failedNode(name: string) {
     state: 'failed',
     since: '2026-01-01T00:00:00Z',
   };
-  const annotations = {
+  const annotations: Record<string, string> = {
     [NODE_ANNOTATIONS.machine]: 'w1',
     [UPDATE_ANNOTATION]: JSON.stringify(update),
     [RECORD_ANNOTATION]: JSON.stringify(record),
@@ -105,18 +112,14 @@ test('a Node that calls itself by the name of another one does not take its retr
 /** A Node whose Machine belongs to an owner, and is in this state. */
 function ownedNode(state: string, { version = 'v1.35.0' } = {}) {
   const node = failedNode('n1');
-  const { annotations } = node.metadata;
   const [update, record] = [UPDATE_ANNOTATION, RECORD_ANNOTATION].map(
-    (each) => JSON.parse(annotations[each as keyof typeof annotations]) as object,
+    (key) => JSON.parse(node.metadata.annotations[key] ?? '') as object,
   );
   const owner = { apiVersion: 'v1', kind: 'MachineDeployment', name: 'md', uid: 'o', rollout: 'r' };
-  const written = {
-    ...annotations,
-    [UPDATE_ANNOTATION]: JSON.stringify({ ...update, owner }),
-    [RECORD_ANNOTATION]: JSON.stringify({ ...record, state }),
-  };
+  const owned = { ...update, owner } as MachineUpdate;
   const status = { nodeInfo: { kubeletVersion: version } };
-  return { metadata: { name: 'n1', annotations: written }, status };
+  const requested = withRequest({ ...node, status }, owned);
+  return withRecord(requested, owned, { ...record, state } as UpdateRecord);
 }
 
 test.each([

@@ -21,8 +21,8 @@ import { endpointsOf, isController } from '../../shared/node-endpoints.ts';
 import { originOf } from '../../shared/signal-owner.ts';
 import { orphanedPlans, signalAtWorkOn } from './capi-orphaned-work.ts';
 import { representing, rolloutUidOf } from './machine-groups.ts';
-import { copies } from './machine-owners.ts';
 import { recordOf, updateOn } from './machine-update.ts';
+import { copies, sealed } from './owner-controls.ts';
 import { obstacleOf, withRules, withRulesOfMachines } from './policy-rules.ts';
 import { payloadOf, project, resolve, sharding } from './rollout.ts';
 
@@ -43,6 +43,7 @@ export const capi: Dialect<Node> = {
     isPlan: (node) => updateOn(node) !== undefined,
     representing,
     copies,
+    sealed,
     referenceOf,
   },
   watched: [{ resource: nodes, isRelevant }],

@@ -11,23 +11,10 @@ import {
   machines,
   SET_LABELS,
 } from '../../../api/capi/machine.ts';
-import type { Instruction } from '../../../engine/contract/signal.ts';
-import type { World } from '../../../engine/contract/world.ts';
-import {
-  ABORT_ANNOTATION,
-  ATTEMPTS_ANNOTATION,
-  OPEN_WINDOW_ANNOTATION,
-  PAUSE_ANNOTATION,
-  RETRY_ANNOTATION,
-  RETRY_HOOKS_ANNOTATION,
-  withoutControls,
-} from '../../../engine/model/controls.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import {
-  annotated,
   apiVersionOf,
   type Node,
-  nodes,
   type OwnerReference,
   withoutAnnotations,
 } from '../../../kube/resources.ts';
@@ -41,10 +28,10 @@ import {
   SIGNAL_DATA_ANNOTATION,
   SIGNAL_VERSION_ANNOTATION,
 } from '../../../signal/names.ts';
-import { ownMember } from '../../../util/own-member.ts';
 import { originOf } from '../../shared/signal-owner.ts';
 import { groupOf, newestOf, rolloutUidOf } from './machine-groups.ts';
 import { type MachineUpdate, recordOf, withRequest } from './machine-update.ts';
+import { withControlsOf, withoutOwnControls, withPauseOf } from './owner-controls.ts';
 
 /** A MachineDeployment or a control plane. */
 export type MachineOwner = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
@@ -138,51 +125,6 @@ function uuidOf(text: string): string {
   return ends.map((end, index) => digits.slice(ends[index - 1] ?? 0, end)).join('-');
 }
 
-const CONTROLS = [
-  PAUSE_ANNOTATION,
-  ABORT_ANNOTATION,
-  RETRY_ANNOTATION,
-  RETRY_HOOKS_ANNOTATION,
-  ATTEMPTS_ANNOTATION,
-  OPEN_WINDOW_ANNOTATION,
-];
-
-/**
- * Returns the Node with the controls of the Node that represents the plan, so that they stay if another Node represents it
- * later. Returns the same object if nothing changes.
- */
-export function withControlsOf(node: Node, { metadata: { annotations = {} } }: Node): Node {
-  const own = node.metadata.annotations ?? {};
-  if (CONTROLS.every((key) => ownMember(own, key) === ownMember(annotations, key))) return node;
-  const kept = CONTROLS.flatMap((key) => {
-    const value = ownMember(annotations, key);
-    return value === undefined ? [] : [[key, value] as const];
-  });
-  return annotated(withoutAnnotations(node, ...CONTROLS), Object.fromEntries(kept));
-}
-
-/**
- * The most Nodes besides the first one that hold the controls and the failures of a plan. If the first Node is deleted,
- * the next one represents the plan.
- */
-export const MOST_COPIES = 5;
-
-/** Returns the writes that copy the controls of a plan to the Nodes that represent it next. */
-export function copies(plan: Node, world: Pick<World, 'list'>): Instruction[] {
-  const [, ...others] = groupOf(world.list(nodes), plan)?.chosen ?? [];
-  return others.slice(0, MOST_COPIES).flatMap(({ node }): Instruction[] => {
-    const object = withControlsOf(node, plan);
-    return object === node ? [] : [{ kind: 'replace', resource: nodes, object }];
-  });
-}
-
-/** Returns the Node for the first request of a rollout. A pause of the earlier plan of the owner stays until `refit resume`. */
-export function withPauseOf(node: Node, { metadata: { annotations = {} } }: Node): Node {
-  const pause = annotations[PAUSE_ANNOTATION];
-  const rest = withoutAnnotations(node, ...CONTROLS);
-  return pause === undefined ? rest : annotated(rest, { [PAUSE_ANNOTATION]: pause });
-}
-
 /**
  * The most names of Nodes in a request of a rollout that has begun already. The first request has all names, but the
  * annotations of a Node have little room.
@@ -228,7 +170,7 @@ export function withOwnedRequest(
   const { isNew, represented } = rollout;
   const owned = { ...update, owner: ownerIn(owner, rollout, left) };
   const ready = withoutEndedSignal(node, rollout);
-  if (represented === undefined) return withRequest(withoutControls(ready), owned);
+  if (represented === undefined) return withRequest(withoutOwnControls(ready), owned);
   return withRequest((isNew ? withPauseOf : withControlsOf)(ready, represented), owned);
 }
 

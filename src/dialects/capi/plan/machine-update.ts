@@ -10,10 +10,12 @@ import { annotated, type KubeObject, withoutAnnotations } from '../../../kube/re
 import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../../signal/names.ts';
 import { parseJson } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
+import { digestOf, sealOn, UPDATE_SEAL, withSeal } from './seals.ts';
 
 /** The annotation with the request, which makes the Node a plan. Remove it to allow the same update again. */
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
+const SEALED = [UPDATE_ANNOTATION, RECORD_ANNOTATION];
 
 const podRuleSchema = z.object({
   pods: z.array(
@@ -107,10 +109,16 @@ const recordSchema = z.object({
 export type MachineUpdate = z.infer<typeof updateSchema>;
 export type UpdateRecord = z.infer<typeof recordSchema>;
 
-export const updateOn = onceForEach(
-  (node: KubeObject) =>
-    updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data,
-);
+/**
+ * Returns the request on the Node; undefined if there is none. A request that makes the Node a part of the plan of an owner
+ * counts only with its seal, because such a plan decides about other Nodes, too.
+ */
+export const updateOn = onceForEach((node: KubeObject): MachineUpdate | undefined => {
+  const text = node.metadata.annotations?.[UPDATE_ANNOTATION];
+  const update = updateSchema.safeParse(parseJson(text)).data;
+  if (update?.owner === undefined) return update;
+  return sealOn(node, UPDATE_SEAL) === digestOf(node, SEALED) ? update : undefined;
+});
 
 export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
   const record = recordIn(node);
@@ -123,16 +131,30 @@ const recordIn = onceForEach(
 );
 
 export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate): T {
-  return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
+  return sealedFor(update, annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) }));
+}
+
+/** Returns the Node with the record of the update that its request names. */
+export function withRecord<T extends KubeObject>(
+  node: T,
+  update: MachineUpdate,
+  record: UpdateRecord,
+): T {
+  return sealedFor(update, annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) }));
+}
+
+function sealedFor<T extends KubeObject>({ owner }: MachineUpdate, node: T): T {
+  return withSeal(node, UPDATE_SEAL, owner === undefined ? undefined : digestOf(node, SEALED));
 }
 
 /** Returns the node without its request, its record, and the requests to download the payload in advance. */
 export function withoutUpdate<T extends KubeObject>(node: T): T {
-  return withoutAnnotations(
+  const freed = withoutAnnotations(
     node,
     UPDATE_ANNOTATION,
     RECORD_ANNOTATION,
     PREFETCH_ANNOTATION,
     DOWNLOAD_CHECK_ANNOTATION,
   );
+  return withSeal(freed, UPDATE_SEAL, undefined);
 }

@@ -24,7 +24,7 @@ const statusOn = (scene: OwnerScene, name: string): string | undefined =>
 test('refit retry of a Machine: its agent gets another signal, and the plan goes on', async () => {
   const scene = await failedScene();
   const retry = withRetry(undefined, 'w1', rfc3339(scene.clock.now()));
-  scene.annotate('w1', { [RETRY_ANNOTATION]: retry });
+  scene.control('w1', { [RETRY_ANNOTATION]: retry });
   await scene.clock.advance(5000);
   await scene.settle();
   expect([statusOn(scene, 'w1'), scene.stateOf('w1')]).toEqual([undefined, 'intended']);

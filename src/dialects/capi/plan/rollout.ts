@@ -5,7 +5,8 @@
 import { machines } from '../../../api/capi/machine.ts';
 import type { RecordSharding, WholeRecord } from '../../../engine/contract/features.ts';
 import type { World, WorldObject } from '../../../engine/contract/world.ts';
-import { controlsOn } from '../../../engine/model/controls.ts';
+import { controlsOn, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
+import { because, type Reason } from '../../../engine/model/reasons.ts';
 import {
   inState,
   isFinal,
@@ -21,19 +22,19 @@ import {
 } from '../../../engine/model/rollout.ts';
 import { toRecord } from '../../../engine/reasons/recorded.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
-import { annotated, apiVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
+import { apiVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { isController } from '../../shared/node-endpoints.ts';
 import { groupOf, type MachineGroup, type Requested, rolloutUidOf } from './machine-groups.ts';
-import { MOST_COPIES } from './machine-owners.ts';
 import {
   type MachineUpdate,
-  RECORD_ANNOTATION,
   recordOf,
   type UpdateRecord,
   updateOn,
+  withRecord,
 } from './machine-update.ts';
+import { areControlsSealed, MOST_COPIES } from './owner-controls.ts';
 
 /** Who chooses the next Machine, and the advice for waves whose selectors select some Machines of one owner. */
 const CHOSEN_BY_CLUSTER_API = {
@@ -110,7 +111,16 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
       },
     ],
     problems: [],
+    unread: unprovedControlsOf(first),
   };
+}
+
+/** Returns why nothing starts, if somebody else has changed what people have asked of the plan; undefined if nobody has. */
+function unprovedControlsOf({ node, update }: Requested): Reason | undefined {
+  if (areControlsSealed(node)) return undefined;
+  const title = `node ${node.metadata.name}, which holds the plan of ${sourceOf(update).name},`;
+  const message = `annotations such as ${PAUSE_ANNOTATION} or ${RETRY_ANNOTATION} on ${title} were not written by Refit: run refit pause or refit resume, which remove what nobody has proved`;
+  return because('ControlsUnproved', message);
 }
 
 /**
@@ -228,7 +238,7 @@ export function project(rollout: Rollout, node: Node): Node {
     throw new Error(`the rollout of node ${node.metadata.name} has no target for it`);
   const { blocked, reason } = rollout;
   const known = reason ? { reason: toRecord(reason) } : {};
-  return recorded(node, { ...recordFor(update, target, rollout), blocked, ...known });
+  return withRecord(node, update, { ...recordFor(update, target, rollout), blocked, ...known });
 }
 
 function recordFor(
@@ -259,10 +269,6 @@ function failureIn({ failure }: Target): Pick<UpdateRecord, 'failure'> {
   return failure ? { failure: toRecord(failure) } : {};
 }
 
-function recorded(node: Node, record: UpdateRecord): Node {
-  return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
-}
-
 /** Writes the state of each Machine to its own Node. */
 export const sharding: RecordSharding<Node> = {
   spread(plan, { projected, rollout, failures }, world) {
@@ -288,7 +294,9 @@ export const sharding: RecordSharding<Node> = {
       if (known === undefined && target.state === 'pending' && wanted.failed === undefined)
         return [];
       if (known !== undefined && sameJson(known, wanted)) return [];
-      return [{ kind: 'replace', resource: nodes, object: recorded(node, wanted) } as const];
+      return [
+        { kind: 'replace', resource: nodes, object: withRecord(node, update, wanted) } as const,
+      ];
     });
     return { plan: project(told, plan), writes };
   },

@@ -1,0 +1,162 @@
+/** Proves that a kubelet, which can change the annotations of its own Node, cannot decide about the plan of its owner. */
+import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../../../test/support/builders/rollout-policies.ts';
+import { OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
+import {
+  ABORT_ANNOTATION,
+  OPEN_WINDOW_ANNOTATION,
+  PAUSE_ANNOTATION,
+  RETRY_ANNOTATION,
+  withRetry,
+} from '../../../engine/model/controls.ts';
+import { type Node, nodes, withoutAnnotations } from '../../../kube/resources.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { RECORD_ANNOTATION, UPDATE_ANNOTATION, updateOn } from './machine-update.ts';
+import { areControlsSealed, withControlsOf } from './owner-controls.ts';
+import { CONTROLS_SEAL, UPDATE_SEAL } from './seals.ts';
+
+/** Two Machines in two waves. The first one is in progress. */
+async function begunScene(role: 'worker' | 'controller' = 'worker'): Promise<OwnerScene> {
+  const scene = new OwnerScene(role);
+  scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });
+  await scene.chosen('w1', 'w2');
+  return scene;
+}
+
+describe('a kubelet that changes the request on its own Node', () => {
+  test.each([
+    ['to come first', { requested: '2020-01-01T00:00:00.000Z' }],
+    ['to install something else', { url: 'https://evil.example.com/k0s' }],
+    ['to get another version', { version: 'v9.9.9' }],
+  ])(
+    '%s: its Machine is no part of the plan until Cluster API asks again',
+    async (_what, change) => {
+      const scene = await begunScene();
+      scene.forge('w2', change);
+      expect(updateOn(scene.node('w2'))).toBeUndefined();
+      await scene.settle();
+      expect(scene.started()).toEqual(['w1']);
+      expect(scene.plans()).toEqual(['w1']);
+      await scene.ask('w2');
+      await scene.finish('w1');
+      const { command } = decodeSignal(scene.node('w2').metadata.annotations) ?? {};
+      expect(command?.version).toBe('v1.35.1');
+      expect(JSON.stringify(command)).not.toContain('evil');
+    },
+  );
+
+  test('to get into the plan of another owner: it gets into none', async () => {
+    const scene = await begunScene();
+    await scene.ask('w3');
+    const other = { apiVersion: 'v1', kind: 'MachineDeployment', name: 'other', uid: 'other' };
+    scene.forge('w3', { owner: { ...other, rollout: 'another' } });
+    expect(scene.plans()).toEqual(['w1']);
+  });
+
+  test('as a controller: no other controller starts beside it', async () => {
+    const scene = await begunScene('controller');
+    scene.forge('w1', { role: 'worker' });
+    await scene.settle();
+    expect(scene.started()).toEqual(['w1']);
+  });
+});
+
+test('a kubelet that writes another record on its own Node has no influence on the others', async () => {
+  const scene = await begunScene();
+  const { annotations = {} } = scene.node('w2').metadata;
+  const record = JSON.parse(annotations[RECORD_ANNOTATION] ?? '{}') as object;
+  const failed = [{ name: 'w9', since: rfc3339(scene.clock.now()) }];
+  scene.annotate('w2', { [RECORD_ANNOTATION]: JSON.stringify({ ...record, failed }) });
+  expect(updateOn(scene.node('w2'))).toBeUndefined();
+  await scene.finish('w1');
+  await scene.chosen('w3');
+  expect(scene.started()).toEqual(['w1', 'w3']);
+});
+
+test('the seal goes together with the request', async () => {
+  const scene = await begunScene();
+  expect(scene.node('w2').metadata.labels).toHaveProperty([UPDATE_SEAL]);
+  scene.want('w2', 'v1.35.2');
+  await scene.ask('w2', 'v1.35.2');
+  expect(scene.node('w2').metadata.annotations).not.toHaveProperty([UPDATE_ANNOTATION]);
+  expect(scene.node('w2').metadata.labels).not.toHaveProperty([UPDATE_SEAL]);
+});
+
+describe('what lets the plan go on, and was not written by Refit,', () => {
+  test.each([
+    ['a retry', RETRY_ANNOTATION, withRetry(undefined, 'w1', '2099-01-01T00:00:00Z')],
+    ['an opened window', OPEN_WINDOW_ANNOTATION, '{"until":"2099-01-01T00:00:00Z"}'],
+  ])('such as %s, holds the plan until somebody decides', async (_what, key, value) => {
+    const scene = await begunScene();
+    scene.annotate('w1', { [key]: value });
+    await scene.finish('w1');
+    expect((await scene.ask('w2')).message).toMatch(/were not written by Refit.*refit resume/);
+    expect(scene.started()).toEqual(['w1']);
+    scene.control('w1', { [PAUSE_ANNOTATION]: 'true' });
+    expect(scene.node('w1').metadata.annotations).not.toHaveProperty([key]);
+    expect((await scene.ask('w2')).message).toMatch(/paused/);
+  });
+
+  test('such as a retry of a failed Machine, does not let the plan go on', async () => {
+    const scene = await begunScene();
+    await scene.fail('w1');
+    scene.annotate('w1', {
+      [RETRY_ANNOTATION]: withRetry(undefined, 'w1', '2099-01-01T00:00:00Z'),
+    });
+    await scene.settle();
+    expect([scene.stateOf('w1'), scene.started()]).toEqual(['failed', ['w1']]);
+  });
+});
+
+describe('a pause', () => {
+  test('by kubectl counts, although it has no seal', async () => {
+    const scene = await begunScene();
+    scene.annotate('w1', { [PAUSE_ANNOTATION]: 'true' });
+    await scene.finish('w1');
+    expect(scene.started()).toEqual(['w1']);
+    expect((await scene.ask('w2')).message).toMatch(/paused/);
+  });
+
+  test('that Refit wrote is not ended by a removal of its annotation', async () => {
+    const scene = await begunScene();
+    scene.control('w1', { [PAUSE_ANNOTATION]: 'true' });
+    scene.api.change(nodes, 'w1', (node) => withoutAnnotations(node, PAUSE_ANNOTATION));
+    await scene.finish('w1');
+    expect(scene.started()).toEqual(['w1']);
+    expect((await scene.ask('w2')).message).toMatch(/were not written by Refit/);
+  });
+});
+
+describe('the seal of the controls', () => {
+  const bare: Node = { metadata: { name: 'n' } };
+  const holding = (annotations: Record<string, string>): Node =>
+    withControlsOf(bare, { metadata: { name: 'other', annotations } });
+  const without = (node: Node, ...keys: string[]): boolean =>
+    areControlsSealed(withoutAnnotations(node, ...keys));
+
+  test('is absent on a Node that nobody controls', () => {
+    expect(areControlsSealed(bare)).toBe(true);
+    expect(holding({}).metadata.labels ?? {}).toEqual({});
+  });
+
+  test('is a valid value of a label, and holds for exactly what was written', () => {
+    const all = holding({
+      [PAUSE_ANNOTATION]: 'true',
+      [ABORT_ANNOTATION]: 'by ann',
+      [RETRY_ANNOTATION]: 'a@2026-01-01T00:00:00Z',
+    });
+    const value = all.metadata.labels?.[CONTROLS_SEAL] ?? '';
+    expect(value).toMatch(/^paused\.aborted\.[0-9a-f]{40}$/);
+    expect(value.length).toBeLessThanOrEqual(63);
+    expect(areControlsSealed(all)).toBe(true);
+    for (const key of [PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION])
+      expect([key, without(all, key)]).toEqual([key, false]);
+  });
+
+  test('is another one on another Node, so that no Node can use it', () => {
+    const { metadata } = holding({ [RETRY_ANNOTATION]: 'a@2026-01-01T00:00:00Z' });
+    const copied: Node = { metadata: { ...metadata, name: 'another' } };
+    expect([areControlsSealed({ metadata }), areControlsSealed(copied)]).toEqual([true, false]);
+  });
+});
