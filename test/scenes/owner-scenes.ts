@@ -152,4 +152,18 @@ export const OWNER_SCENES: readonly Scene[] = [
     },
     about: ['w2', 'w3'],
   }),
+  scene('of one owner, the plan is paused, and somebody removes the pause from its Node', {
+    policy: { waves: [{ count: 1 }, {}] },
+    play: async (stage) => {
+      await choose(stage, 'w1', 'w2');
+      await stage.refit('pause', '--plan', PLAN);
+      await stage.wait(60);
+      const metadata = { annotations: { 'upgrade.refit.dev/pause': null } };
+      await stage.client.patch(nodes, 'w1', { metadata }, { type: 'merge' });
+      await stage.wait(30);
+      await stage.refit('why');
+      await stage.refit('resume', '--plan', PLAN);
+      await stage.wait(5);
+    },
+  }),
 ];

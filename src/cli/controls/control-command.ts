@@ -4,6 +4,7 @@ import { isFinal } from '../../engine/model/rollout.ts';
 import { annotated, type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
 import { isConflict } from '../../kube/status-error.ts';
 import { RefitError, unlessError } from '../../util/errors.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrapped } from '../phrases.ts';
@@ -155,8 +156,8 @@ function differenceOf(
   after: Readonly<Record<string, string>> = {},
 ): Record<string, string | null> {
   const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const changed = keys.filter((key) => before[key] !== after[key]);
-  return Object.fromEntries(changed.map((key) => [key, after[key] ?? null]));
+  const changed = keys.filter((key) => ownMember(before, key) !== ownMember(after, key));
+  return Object.fromEntries(changed.map((key) => [key, ownMember(after, key) ?? null]));
 }
 
 /**

@@ -16,7 +16,10 @@ export interface Place {
 }
 
 /** Returns the place of the NodeRollout of the plan; undefined if the plan has no NodeRollout. */
-export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
+export function placeOf(
+  dialect: Pick<Dialect, 'name' | 'nodeRollouts'>,
+  plan: KubeObject,
+): Place | undefined {
   const { nodeRollouts: feature } = dialect;
   const subject = feature?.subjectOf
     ? feature.subjectOf(plan)

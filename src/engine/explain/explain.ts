@@ -13,7 +13,7 @@ import { notPaused } from '../gates/not-paused.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import type { Cordoned, Probe, Wait } from '../model/decision.ts';
-import { because } from '../model/reasons.ts';
+import { because, type Reason } from '../model/reasons.ts';
 import {
   inState,
   isFinal,
@@ -138,6 +138,12 @@ function retryWaits({ snapshot, policy }: Assessment): Wait[] {
   });
 }
 
+function endOfUnread({ code }: Reason): string {
+  return code === 'ControlsUnproved'
+    ? 'somebody runs `refit pause` or `refit resume` for the plan'
+    : 'the record of the plan can be read again';
+}
+
 /** Returns why pending targets do not start. Targets with the same reason share one wait. */
 function pendingWaits(
   assessment: Assessment,
@@ -146,9 +152,10 @@ function pendingWaits(
 ): Wait[] {
   const { rollout } = assessment.snapshot;
   const since = lastProgress(assessment, rollout.stages);
-  const ends = 'the record of the plan can be read again';
-  if (rollout.unread)
+  if (rollout.unread) {
+    const ends = endOfUnread(rollout.unread);
     return [{ gate: 'record', reason: rollout.unread, ends, since, ofStage: true }];
+  }
   if (assessment.isStopping) return [{ ...stopOf(assessment), since, ofStage: true }];
   if (!stage) return [];
   const { waiting, starting, queued } = unstartedTargets(assessment);

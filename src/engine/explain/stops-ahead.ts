@@ -50,7 +50,7 @@ export interface WaveAhead {
 
 /** Returns the waves of the stage with pending targets that cannot start yet, although earlier waves may end soon. */
 export function wavesAhead(assessment: Assessment, stage: Stage): WaveAhead[] {
-  const { members = [] } = wavesOf(assessment, stage) ?? {};
+  const { members = [], goneEnds = [] } = wavesOf(assessment, stage) ?? {};
   const { policy, now } = assessment;
   const unapproved = new Set(unapprovedWaves(assessment));
   return members.flatMap((wave, index) => {
@@ -59,10 +59,11 @@ export function wavesAhead(assessment: Assessment, stage: Stage): WaveAhead[] {
       const { settleMs = 0 } = policy.waves?.[before] ?? {};
       return (
         settleMs > 0 &&
-        earlier.some(({ state, since }) => {
-          const isOpen = state === 'pending' || state === 'intended';
-          return isOpen || Date.parse(since) + settleMs > now;
-        })
+        ((goneEnds[before] ?? Number.NEGATIVE_INFINITY) + settleMs > now ||
+          earlier.some(({ state, since }) => {
+            const isOpen = state === 'pending' || state === 'intended';
+            return isOpen || Date.parse(since) + settleMs > now;
+          }))
       );
     });
     const needsApproval = unapproved.has(index + 1);

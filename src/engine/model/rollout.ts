@@ -90,6 +90,13 @@ export function workOf(
 }
 
 /** A group of targets that may be upgraded at the same time. Stages run one after another. */
+/** Targets that are done and that were deleted since. They keep their places in the waves. */
+export interface GoneTargets {
+  readonly count: number;
+  /** When the last of them was done, in milliseconds since the Unix epoch. */
+  readonly lastEnd: number;
+}
+
 export interface Stage {
   readonly id: string;
   /** The index of the command in the plan to which this stage belongs. */
@@ -141,7 +148,11 @@ export interface Stage {
    * chose them, and after them those that it has not chosen yet; no order of the policy applies. `by` names that
    * controller. `advice` is a clause that says what to do if waves should select some of the targets.
    */
-  readonly chosenElsewhere?: { readonly by: string; readonly advice: string };
+  readonly chosenElsewhere?: {
+    readonly by: string;
+    readonly advice: string;
+    readonly gone?: GoneTargets | undefined;
+  };
   /** True if a target is upgraded even if it already has the version. */
   readonly forced: boolean;
   /**

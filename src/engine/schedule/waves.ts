@@ -27,6 +27,11 @@ export interface Waves {
    * applies. In a stage whose failed targets keep their slots, the budget of the plan applies to every wave.
    */
   readonly budgets: readonly (number | undefined)[];
+  /**
+   * For each wave, when the last of its members was done that were deleted since, in milliseconds since the Unix epoch.
+   * Undefined for a wave without such members.
+   */
+  readonly goneEnds: readonly (number | undefined)[];
 }
 
 /** Returns the waves of the stage; undefined if the policy has none. Controllers are in no wave: they come first, one at a time. */
@@ -47,34 +52,50 @@ interface Candidate {
 }
 
 function divide(stage: Stage, rules: Rules, snapshot: Snapshot): Waves {
-  const { targets, failedHoldSlots } = stage;
+  const { targets, failedHoldSlots, chosenElsewhere } = stage;
   const { uid } = snapshot.rollout.source;
+  const { count = 0, lastEnd } = chosenElsewhere?.gone ?? {};
+  const isChosen = chosenElsewhere !== undefined;
   const all = targets.map((target) => ({ target, labels: labelsOf(snapshot, target) }));
   let left = all.filter((each) => !isOfControlPlane(each));
-  const total = left.length;
+  let gone = count;
+  const total = left.length + gone;
   const members: Target[][] = [];
+  const goneEnds: (number | undefined)[] = [];
   const of = new Map<string, number>();
-  const close = (wave: readonly Candidate[]): void => {
+  const close = (wave: readonly Candidate[], filled: number): void => {
     for (const { target } of wave) of.set(target.key, members.length);
     members.push(wave.map(({ target }) => target));
+    goneEnds.push(filled > 0 ? lastEnd : undefined);
+    gone -= filled;
   };
   for (const rule of rules) {
-    const isMember = membership(rule, left, {
-      total,
-      uid,
-      isChosen: stage.chosenElsewhere !== undefined,
-    });
+    const places = placesIn(rule, total);
+    const filled = Math.min(gone, places ?? 0);
+    const free = places === undefined ? undefined : places - filled;
+    const isMember = membership(rule, left, { free, uid, isChosen });
     const others: Candidate[] = [];
     const wave: Candidate[] = [];
     for (const each of left) (isMember(each) ? wave : others).push(each);
-    close(wave);
+    close(wave, filled);
     left = others;
   }
-  if (left.length > 0) close(left);
+  if (left.length > 0) close(left, gone);
   const budgets = members.map((wave, index) =>
     failedHoldSlots === true ? undefined : budgetIn(rules[index], wave.length),
   );
-  return { members, of, budgets };
+  return { members, of, budgets, goneEnds };
+}
+
+/**
+ * Returns how many targets of the stage the rule selects at most; undefined if it selects them by their labels. `percent` selects
+ * at least one target.
+ */
+function placesIn({ selector, count, percent }: WaveRule, total: number): number | undefined {
+  if (selector !== undefined) return undefined;
+  if (count !== undefined) return count;
+  if (percent === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(1, Math.floor((total * percent) / 100));
 }
 
 function budgetIn(rule: WaveRule | undefined, size: number): number | undefined {
@@ -82,32 +103,29 @@ function budgetIn(rule: WaveRule | undefined, size: number): number | undefined 
 }
 
 /**
- * Returns a function that says which of the targets that are left the rule selects. A rule without `selector`, `count` and
- * `percent` selects all of them. For `count` and `percent`, a hash of the uid of the plan and the name of the target
- * decides, so that every leader chooses the same members without a record. If another controller chooses the targets, the
- * first ones of the list are the members instead. `percent` selects at least one target.
+ * Returns a function that says which of the targets that are left the rule selects. `free` is the number of places that are
+ * left in the wave. A hash of the uid of the plan and the name of the target decides who gets them, so that every leader
+ * chooses the same members without a record. If another controller chooses the targets, the first ones of the list are the
+ * members instead.
  */
 function membership(
-  { selector, count, percent }: WaveRule,
+  { selector }: WaveRule,
   left: readonly Candidate[],
   {
-    total,
+    free = 0,
     uid,
     isChosen,
-  }: { readonly total: number; readonly uid: string; readonly isChosen: boolean },
+  }: { readonly free: number | undefined; readonly uid: string; readonly isChosen: boolean },
 ): (candidate: Candidate) => boolean {
   if (selector !== undefined) return ({ labels }) => matchesLabels(selector, labels);
-  if (count === undefined && percent === undefined) return () => true;
-  const share = percent === undefined ? 0 : Math.max(1, Math.floor((total * percent) / 100));
-  const wanted = count ?? share;
-  if (wanted >= left.length) return () => true;
-  if (wanted <= 0) return () => false;
+  if (free >= left.length) return () => true;
+  if (free <= 0) return () => false;
   if (isChosen) {
-    const first = new Set(left.slice(0, wanted));
+    const first = new Set(left.slice(0, free));
     return (candidate) => first.has(candidate);
   }
   const lots = Float64Array.from(left, ({ target }) => lotOf(target, uid)).toSorted();
-  const last = lots[wanted - 1] ?? 0;
+  const last = lots[free - 1] ?? 0;
   return ({ target }) => lotOf(target, uid) <= last;
 }
 
@@ -168,13 +186,13 @@ function splitBySelector({ snapshot, policy }: Context, stage: Stage): Refusal |
   };
 }
 
-function settleOf({ policy, now }: DecisionContext, { members }: Waves, wave: number) {
+function settleOf({ policy, now }: DecisionContext, { members, goneEnds }: Waves, wave: number) {
   const periods = members.slice(0, wave).map((targets, before) => {
     const { settleMs = 0 } = policy.waves?.[before] ?? {};
-    const ends = targets
+    const present = targets
       .filter(({ state }) => state !== 'pending')
-      .map(({ since }) => Date.parse(since))
-      .filter((time) => !Number.isNaN(time));
+      .map(({ since }) => Date.parse(since));
+    const ends = [...present, goneEnds[before] ?? Number.NaN].filter((time) => !Number.isNaN(time));
     const until = ends.length === 0 ? Number.NEGATIVE_INFINITY : Math.max(...ends) + settleMs;
     return { before, settleMs, until };
   });

@@ -9,6 +9,7 @@ import {
   UPDATE_ANNOTATION,
   withRequest,
 } from '../../../src/dialects/capi/plan/machine-update.ts';
+import { areControlsSealed, sealed } from '../../../src/dialects/capi/plan/owner-controls.ts';
 import {
   PAUSE_ANNOTATION,
   RETRY_ANNOTATION,
@@ -173,19 +174,22 @@ function drainChanges({ drains }: CapiState): CapiChange[] {
 /** Returns what the state becomes if another Node represents the plan, or none does, because this one does not any more. */
 export function withoutLead({ pause }: CapiState, after: readonly Node[]): Partial<CapiState> {
   const [lead] = plansAmong(after);
-  const isKept = lead !== undefined && (pause === 'kept' || isPaused(lead));
+  const isKept = lead !== undefined && (pause === 'kept' || isStopped(lead));
   return { pause: isKept ? pause : 'none' };
 }
 
 const isPaused = ({ metadata: { annotations } }: Node): boolean =>
   annotations?.[PAUSE_ANNOTATION] !== undefined;
 
+/** Returns true if the plan is paused, or if somebody else has changed what controls it. */
+const isStopped = (lead: Node): boolean => isPaused(lead) || !areControlsSealed(lead);
+
 /** Somebody who has paused the plan resumes it. */
 function resumptions({ nodes }: CapiScene): CapiChange[] {
   return plansAmong(nodes.values())
-    .filter(isPaused)
+    .filter(isStopped)
     .map((lead): CapiChange => {
-      const node = withoutAnnotations(lead, PAUSE_ANNOTATION);
+      const node = sealed(withoutAnnotations(lead, PAUSE_ANNOTATION), lead);
       return { label: 'a person resumes the plan', fair: true, node, state: { pause: 'none' } };
     });
 }
@@ -201,8 +205,18 @@ const MOVES: Moves = {
       .map((lead) => ({
         label: 'a person pauses the plan',
         fair: false,
-        node: annotated(lead, { [PAUSE_ANNOTATION]: rfc3339(now) }),
+        node: sealed(annotated(lead, { [PAUSE_ANNOTATION]: rfc3339(now) }), lead),
         state: { moves, pause: 'said' },
+      })),
+
+  meddle: ({ nodes }, moves) =>
+    plansAmong(nodes.values())
+      .filter(isPaused)
+      .map((lead) => ({
+        label: `the kubelet of ${lead.metadata.name} removes the pause`,
+        fair: false,
+        node: withoutAnnotations(lead, PAUSE_ANNOTATION),
+        state: { moves },
       })),
 
   // A retry names a moment after the failure, so the clock must be able to pass it.
@@ -215,7 +229,8 @@ const MOVES: Moves = {
         const { created = record.since } = decodeSignal(node.metadata.annotations) ?? {};
         const at = rfc3339(Math.max(Date.parse(record.since), Date.parse(created)));
         const known = lead.metadata.annotations?.[RETRY_ANNOTATION];
-        const retried = annotated(lead, { [RETRY_ANNOTATION]: withRetry(known, name, at) });
+        const retries = { [RETRY_ANNOTATION]: withRetry(known, name, at) };
+        const retried = sealed(annotated(lead, retries), lead);
         return [
           { label: `a person retries ${name}`, fair: false, node: retried, state: { moves } },
         ];
@@ -245,6 +260,10 @@ const MOVES: Moves = {
         recordOn(node)?.failed?.some((each) => each.name === name),
       );
       const isLost = recordOn(lead)?.state === 'failed' && isKnown;
+      // A leader records that a Machine is done on the Node of the next Machine first.
+      const isDone =
+        after.some((node) => recordOn(node)?.before !== undefined) ||
+        (recordOn(lead)?.state === 'done' && after.some(isRequested));
       const { [name]: _, ...drains } = state.drains;
       return {
         label: `Cluster API deletes the Machine of ${name}`,
@@ -255,6 +274,7 @@ const MOVES: Moves = {
           ...withoutLead(state, after),
           drains,
           gone: isLost ? [...state.gone, name] : state.gone,
+          isFirstGone: state.isFirstGone || isDone,
         },
       };
     }),

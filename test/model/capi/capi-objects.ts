@@ -13,6 +13,8 @@ import type { Qualities } from '../works/configurations.ts';
 export type CapiMove =
   | 'hour'
   | 'pause'
+  /** The kubelet of the Node that represents a paused plan removes the pause from its Node. */
+  | 'meddle'
   /** A person retries a Machine that failed. */
   | 'retry'
   /** A person removes the request of a Machine that failed, so that Cluster API asks again. */

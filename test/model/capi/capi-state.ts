@@ -49,6 +49,8 @@ export interface CapiState {
   readonly pause: 'none' | 'said' | 'kept';
   /** The names of the failed Machines that were deleted after another Node had recorded their failure. */
   readonly gone: readonly string[];
+  /** True if the first Machine was done and is deleted, and a leader or a request of another Machine has recorded that before. */
+  readonly isFirstGone: boolean;
   /** How many requests Cluster API has written. */
   readonly requests: number;
   /** The moves that may still be made. */

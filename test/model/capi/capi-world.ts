@@ -70,6 +70,7 @@ export class CapiWorld implements Model {
       isApproved: false,
       pause: 'none',
       gone: [],
+      isFirstGone: false,
       requests: 0,
       moves: configuration.moves,
       past: Object.keys(configuration.nodes).map(freshPast),

@@ -72,12 +72,14 @@ function brokenByStart(state: CapiState, { configuration, nodes, before }: NodeW
   const [first] = chosen;
   const { retries } = controlsOn(first ?? before);
   const gone = state.gone.filter((name) => !retries.has(name));
-  const isLater = waves !== undefined && first !== undefined && first !== before;
+  // A Machine that was done and is deleted keeps the place of the first wave.
+  const isFirst = first === undefined || (first === before && !state.isFirstGone);
+  const isLater = waves !== undefined && !isFirst;
   return [
     ...(state.pause === 'none' ? [] : ['paused-never-starts']),
     ...(isRequested(before) ? [] : ['only-chosen-starts']),
     ...(failed.length + gone.length > maxFailures ? ['failures-stop-starts'] : []),
-    ...(isLater && !hasEnded(first) ? ['waves-in-turn'] : []),
+    ...(isLater && !state.isFirstGone && !hasEnded(first) ? ['waves-in-turn'] : []),
     ...(isLater && waves === 'approved' && !state.isApproved ? ['approved-before-start'] : []),
   ];
 }

@@ -9,6 +9,7 @@ type Options = Partial<Omit<CapiConfiguration, 'name' | 'nodes'>>;
 const TOLD: Readonly<Record<CapiMove, string>> = {
   hour: 'an hour passes',
   pause: 'a pause',
+  meddle: 'a kubelet removes the pause',
   retry: 'a person retries a failed Machine',
   again: 'a person removes a failed request',
   approve: 'a person approves the second wave',
@@ -51,6 +52,7 @@ export const CAPI_CONFIGURATIONS: readonly CapiConfiguration[] = [
   configureCapi('a b', { role: 'controller', maxUnavailable: 2, moves: ['hour'] }),
   configureCapi('a b', { role: 'controller', maxUnavailable: 2, moves: ['lag'] }),
   configureCapi('a b', { waves: 'in turn', maxUnavailable: 2, moves: ['pause', 'delete'] }),
+  configureCapi('a b', { maxUnavailable: 2, moves: ['pause', 'meddle'] }),
   configureCapi('a b', { waves: 'approved', maxUnavailable: 2, moves: ['approve'] }),
   configureCapi('a:bad b', { waves: 'in turn', moves: ['hour', 'retry'] }),
   configureCapi('a:bad b', { role: 'controller', maxUnavailable: 2, moves: ['again', 'delete'] }),

@@ -1,5 +1,6 @@
 /** Planted mistakes of leaders and of the hook of Cluster API's Machines, each with the invariant that it breaks. */
 import { capi } from '../../../src/dialects/capi/plan/capi-dialect.ts';
+import { sealed } from '../../../src/dialects/capi/plan/owner-controls.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { RecordSharding } from '../../../src/engine/contract/features.ts';
 import { PAUSE_ANNOTATION } from '../../../src/engine/model/controls.ts';
@@ -151,6 +152,17 @@ export const CAPI_MISTAKES: readonly CapiMistake[] = [
     breaks: 'paused-never-starts',
   },
   {
+    name: 'the leader believes that Refit removed the pause, although the seal says otherwise',
+    configuration: configureCapi('a b', { maxUnavailable: 2, moves: ['pause', 'meddle'] }),
+    parts: {
+      leader: leaderWith({
+        ...capi,
+        resolve: (...given) => ({ ...capi.resolve(...given), unread: undefined }),
+      }),
+    },
+    breaks: 'paused-never-starts',
+  },
+  {
     name: 'the hook writes a request without the controls of the plan',
     configuration: configureCapi('a b', { maxUnavailable: 2, moves: ['pause', 'delete'] }),
     parts: {
@@ -230,5 +242,5 @@ export const CAPI_MISTAKES: readonly CapiMistake[] = [
 ];
 
 function withoutPause(node: Node): Node {
-  return withoutAnnotations(node, PAUSE_ANNOTATION);
+  return sealed(withoutAnnotations(node, PAUSE_ANNOTATION), node);
 }

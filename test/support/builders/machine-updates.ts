@@ -19,4 +19,5 @@ export function buildMachineUpdate(): MachineUpdate {
 export const OWN_PLANS: MachineOwners = {
   of: async () => await Promise.resolve(undefined),
   nodesOf: async () => await Promise.resolve([]),
+  lastRunOf: async () => await Promise.resolve(undefined),
 };

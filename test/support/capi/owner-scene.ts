@@ -9,6 +9,7 @@ import {
 } from '../../../src/dialects/capi/plan/machine-update.ts';
 import { sealed } from '../../../src/dialects/capi/plan/owner-controls.ts';
 import { ownerWaits } from '../../../src/dialects/capi/plan/owner-waits.ts';
+import type { RememberedRun } from '../../../src/dialects/capi/plan/remembered-runs.ts';
 import { annotated, nodes } from '../../../src/kube/resources.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import { MachineScene } from './machine-scene.ts';
@@ -25,6 +26,8 @@ export class OwnerScene extends MachineScene {
   readonly #deleted = new Set<string>();
 
   readonly role: 'worker' | 'controller';
+  /** What the NodeRollout of the owner says. */
+  lastRun: RememberedRun | undefined;
 
   constructor(role: 'worker' | 'controller' = 'worker') {
     super(NAMES, role);
@@ -32,6 +35,7 @@ export class OwnerScene extends MachineScene {
     this.owners = {
       of: async () => await Promise.resolve(OWNER),
       nodesOf: async () => await Promise.resolve(NAMES),
+      lastRunOf: async () => await Promise.resolve(this.lastRun),
     };
   }
 

@@ -114,7 +114,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     readText: fetchText,
     callUpdater,
     replaceStuck,
-    owners: machineOwners(management, flags.rollouts),
+    owners: machineOwners(management, flags.rollouts, clock),
     rulesOf,
     clock,
     log,

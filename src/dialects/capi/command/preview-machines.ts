@@ -64,7 +64,7 @@ export async function previewMachines(
   const owners = ownerPreviews({
     management: client,
     workload,
-    owners: machineOwners(client, 'owner'),
+    owners: machineOwners(client, 'owner', clock),
     policies: (await listPolicies(workload, abort)) ?? [],
     rulesOf: machineRules(client, silentLogger),
     clock,

@@ -1,5 +1,5 @@
 /** The dialect of Cluster API. It maps Nodes with update requests to rollouts of the engine: one for each owner, or for each Machine. */
-import { machineDeployments, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { Instruction } from '../../../engine/contract/signal.ts';
 import type { World } from '../../../engine/contract/world.ts';
@@ -24,6 +24,7 @@ import { representing, rolloutUidOf } from './machine-groups.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 import { copies, sealed } from './owner-controls.ts';
 import { obstacleOf, withRules, withRulesOfMachines } from './policy-rules.ts';
+import { subjectOfOwner } from './remembered-runs.ts';
 import { payloadOf, project, resolve, sharding } from './rollout.ts';
 
 const signal = annotationSignal({
@@ -159,9 +160,7 @@ function subjectOf(
   const { machine = '', owner } = updateOn(node) ?? {};
   const { name, namespace } = splitKey(machine);
   if (namespace === undefined) return undefined;
-  // A control plane and a MachineDeployment may have the same name.
-  const kind = owner?.kind === machineDeployments.kind ? undefined : owner?.kind;
-  return { namespace, name: owner?.name ?? name, kind };
+  return owner ? subjectOfOwner(namespace, owner) : { namespace, name, kind: undefined };
 }
 
 /** A policy selects a plan with several Machines by the name of their owner, and a single Machine by the name of its Node. */

@@ -3,10 +3,11 @@
  * one plan, which the Node of the first Machine represents.
  */
 import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import type { GoneTargets } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { onceForEach } from '../../../util/memo.ts';
-import { type MachineUpdate, recordOf, updateOn } from './machine-update.ts';
+import { type DoneMachines, type MachineUpdate, recordOf, updateOn } from './machine-update.ts';
 
 /** A Node with the request to update its Machine. */
 export interface Requested {
@@ -28,6 +29,52 @@ export interface MachineGroup {
  */
 export function rolloutUidOf({ uid, owner }: MachineUpdate): string {
   return owner?.rollout ?? uid;
+}
+
+/**
+ * Returns how many Machines of the rollout are done and were deleted since, or lost their requests, and when the last of them was done;
+ * undefined if there are none. Requests and records say how many Machines were done before. `ends` are the times at which the present
+ * Machines were done, in milliseconds since the Unix epoch; by default, those in their records.
+ */
+export function goneIn(
+  chosen: readonly Requested[],
+  ends: readonly number[] = doneIn(chosen),
+): GoneTargets | undefined {
+  const known = chosen.flatMap(({ node, update }) => [
+    update.owner?.before ?? [],
+    recordOf(node, update)?.before ?? [],
+  ]);
+  const gone = known.flat().flatMap(({ done, lastEnd }): GoneTargets[] => {
+    const last = Date.parse(lastEnd);
+    const count = done - ends.filter((end) => end <= last).length;
+    return count > 0 ? [{ count, lastEnd: last }] : [];
+  });
+  return gone.toSorted((a, b) => b.count - a.count)[0];
+}
+
+/**
+ * Returns the Machines of the rollout that are done, and those that are gone; undefined if there are none. `ends` are the
+ * same as for `goneIn`.
+ */
+export function doneAmong(
+  chosen: readonly Requested[],
+  ends: readonly number[] = doneIn(chosen),
+): DoneMachines | undefined {
+  const { count, lastEnd } = goneIn(chosen, ends) ?? {
+    count: 0,
+    lastEnd: Number.NEGATIVE_INFINITY,
+  };
+  const done = ends.length + count;
+  if (done === 0) return undefined;
+  return { done, lastEnd: new Date(Math.max(lastEnd, ...ends)).toISOString() };
+}
+
+/** Returns when the Machines that are done were done, in milliseconds since the Unix epoch. */
+function doneIn(chosen: readonly Requested[]): number[] {
+  return chosen.flatMap(({ node, update }) => {
+    const { state, since = '' } = recordOf(node, update) ?? {};
+    return state === 'done' ? [Date.parse(since)] : [];
+  });
 }
 
 /** Returns the group of the Node; undefined if the Node has no request. `all` are the Nodes that are known. */

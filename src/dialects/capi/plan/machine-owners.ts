@@ -28,10 +28,19 @@ import {
   SIGNAL_DATA_ANNOTATION,
   SIGNAL_VERSION_ANNOTATION,
 } from '../../../signal/names.ts';
+import type { Clock } from '../../../util/clock.ts';
 import { originOf } from '../../shared/signal-owner.ts';
-import { groupOf, newestOf, rolloutUidOf } from './machine-groups.ts';
-import { type MachineUpdate, recordOf, withRequest } from './machine-update.ts';
+import { doneAmong, groupOf, newestOf, rolloutUidOf } from './machine-groups.ts';
+import {
+  type DoneMachines,
+  type MachineUpdate,
+  recordOf,
+  type UpdateRecord,
+  withRecord,
+  withRequest,
+} from './machine-update.ts';
 import { withControlsOf, withoutOwnControls, withPauseOf } from './owner-controls.ts';
+import { type RememberedRun, rememberedRun } from './remembered-runs.ts';
 
 /** A MachineDeployment or a control plane. */
 export type MachineOwner = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
@@ -52,11 +61,21 @@ export interface MachineOwners {
     version: string,
     abort: AbortSignal,
   ) => Promise<readonly string[]>;
+  /** Returns the last run of the owner of the Machine, if its NodeRollout knows one. */
+  readonly lastRunOf: (
+    machine: Machine,
+    owner: MachineOwner,
+    abort: AbortSignal,
+  ) => Promise<RememberedRun | undefined>;
 }
 
 const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 
-export function machineOwners(management: KubeClient, rollouts: Rollouts): MachineOwners {
+export function machineOwners(
+  management: KubeClient,
+  rollouts: Rollouts,
+  clock: Pick<Clock, 'now'>,
+): MachineOwners {
   return {
     of: async ({ metadata }, abort) => {
       if (rollouts === 'machine') return undefined;
@@ -88,6 +107,9 @@ export function machineOwners(management: KubeClient, rollouts: Rollouts): Machi
       const left = items.filter((each) => isOwn(each) && each.spec?.version !== version);
       return left.flatMap(({ status }) => status?.nodeRef?.name ?? []);
     },
+
+    lastRunOf: async ({ metadata: { namespace = 'default' } }, owner, abort) =>
+      await rememberedRun(management, namespace, owner, clock.now(), abort),
   };
 }
 
@@ -99,23 +121,49 @@ export interface OwnedRollout {
   readonly isNew: boolean;
   /** The Node that represents the plan, or else the earlier plan of the owner; undefined if there is none. */
   readonly represented: Node | undefined;
+  /** The Machines of the rollout that are done; undefined if there are none. */
+  readonly before?: DoneMachines | undefined;
+  /** The Machines of a rollout without requests that failed. Their failures count until somebody retries them. */
+  readonly failed?: UpdateRecord['failed'];
+}
+
+/** Resolves with the rollout of the owner of this Machine to this version. `all` are the Nodes of the cluster. */
+export async function findRollout(
+  owners: MachineOwners,
+  all: readonly Node[],
+  machine: Machine,
+  owner: MachineOwner,
+  version: string,
+  abort: AbortSignal,
+): Promise<OwnedRollout> {
+  const known = newestOf(all, owner.uid);
+  const run = known ? undefined : await owners.lastRunOf(machine, owner, abort);
+  return rolloutFor(all, owner, version, run);
 }
 
 /**
  * Returns the rollout of the owner to this version. Each replica computes the same uid for a new rollout, because several
- * Machines may be chosen at once.
+ * Machines may be chosen at once. `run` is the last run of an owner whose Nodes have no requests.
  */
 export function rolloutFor(
   all: readonly Node[],
   { uid }: MachineOwner,
   version: string,
+  run?: RememberedRun,
 ): OwnedRollout {
-  const [newest] = newestOf(all, uid) ?? [];
+  const chosen = newestOf(all, uid) ?? [];
+  const [newest] = chosen;
   const represented = newest?.node;
-  const known = newest && rolloutUidOf(newest.update);
-  if (known !== undefined && newest?.update.version === version)
-    return { uid: known, isNew: false, represented };
-  return { uid: uuidOf([uid, version, known ?? ''].join(' ')), isNew: true, represented };
+  if (newest?.update.version === version) {
+    const before = doneAmong(chosen);
+    return { uid: rolloutUidOf(newest.update), isNew: false, represented, before };
+  }
+  if (newest === undefined && run?.version === version && !run.isDone) {
+    const { before, failed } = run;
+    return { uid: run.uid, isNew: true, represented, before, failed };
+  }
+  const earlier = newest ? rolloutUidOf(newest.update) : run?.uid;
+  return { uid: uuidOf([uid, version, earlier ?? ''].join(' ')), isNew: true, represented };
 }
 
 /** Returns the digest of the text in the form of a UUID. */
@@ -136,11 +184,16 @@ const MOST_NAMES = 500;
  */
 export function ownerIn(
   owner: MachineOwner,
-  { uid, isNew }: Pick<OwnedRollout, 'uid' | 'isNew'>,
+  { uid, isNew, before }: Pick<OwnedRollout, 'uid' | 'isNew' | 'before'>,
   left: readonly string[],
 ): NonNullable<MachineUpdate['owner']> {
   const isListed = isNew || left.length <= MOST_NAMES;
-  return { ...owner, rollout: uid, ...(isListed && { nodes: [...left] }) };
+  return {
+    ...owner,
+    rollout: uid,
+    ...(isListed && { nodes: [...left] }),
+    ...(before && { before }),
+  };
 }
 
 /**
@@ -167,11 +220,24 @@ export function withOwnedRequest(
   rollout: OwnedRollout,
   left: readonly string[],
 ): Node {
-  const { isNew, represented } = rollout;
+  const { isNew, represented, failed = [] } = rollout;
   const owned = { ...update, owner: ownerIn(owner, rollout, left) };
   const ready = withoutEndedSignal(node, rollout);
-  if (represented === undefined) return withRequest(withoutOwnControls(ready), owned);
+  if (represented === undefined) {
+    const requested = withRequest(withoutOwnControls(ready), owned);
+    return failed.length === 0
+      ? requested
+      : withRecord(requested, owned, recordWith(owned, failed));
+  }
   return withRequest((isNew ? withPauseOf : withControlsOf)(ready, represented), owned);
+}
+
+/** Returns the record of a Machine that has not begun, and whose rollout has failed Machines. */
+function recordWith(
+  { uid, requested }: MachineUpdate,
+  failed: NonNullable<UpdateRecord['failed']>,
+): UpdateRecord {
+  return { uid, phase: 'running', blocked: false, state: 'pending', since: requested, failed };
 }
 
 /**

@@ -28,6 +28,12 @@ const podRuleSchema = z.object({
   turn: z.int(),
 });
 
+/**
+ * How many Machines of a rollout were done at some time, and when the last of them was done. They keep their places in the
+ * waves, also if they are deleted.
+ */
+const doneSchema = z.object({ done: z.int().min(1), lastEnd: z.iso.datetime() });
+
 const updateSchema = z.object({
   /** The uid is unique for each request, so that records and signals of earlier requests are ignored. */
   uid: z.string().min(1),
@@ -71,6 +77,8 @@ const updateSchema = z.object({
        * request of a rollout has them.
        */
       nodes: z.array(z.string()).exactOptional(),
+      /** The Machines of the rollout that were done before this request; absent if there were none. */
+      before: doneSchema.exactOptional(),
     })
     .exactOptional(),
 });
@@ -91,6 +99,8 @@ const recordSchema = z.object({
   since: z.iso.datetime(),
   /** Why the Machine failed, if it is part of a plan with several Machines. */
   failure: reasonSchema.exactOptional(),
+  /** The Machines of the plan that were done while this one waited. Only the first Machine that waits holds them. */
+  before: doneSchema.exactOptional(),
   /**
    * The Machines of the plan that have failed. Several Nodes hold this list, because a failure counts for the plan even
    * if somebody deletes the failed Machine together with its Node.
@@ -108,6 +118,7 @@ const recordSchema = z.object({
 
 export type MachineUpdate = z.infer<typeof updateSchema>;
 export type UpdateRecord = z.infer<typeof recordSchema>;
+export type DoneMachines = z.infer<typeof doneSchema>;
 
 /**
  * Returns the request on the Node; undefined if there is none. A request that makes the Node a part of the plan of an owner

@@ -10,7 +10,7 @@ import { platformOf } from '../../../engine/snapshot/gather.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import type { Clock } from '../../../util/clock.ts';
-import { type MachineOwners, rolloutFor, withOwnedRequest } from './machine-owners.ts';
+import { findRollout, type MachineOwners, withOwnedRequest } from './machine-owners.ts';
 import type { RulesOf } from './machine-rules.ts';
 import type { MachineUpdate } from './machine-update.ts';
 import { type ClusterOf, waitBeforeStart } from './progress.ts';
@@ -71,7 +71,8 @@ export function ownerWaits(parts: Parts): OwnerWait {
     if (first === undefined || owner === undefined) return undefined;
     const cluster = parts.clusterOf(first.machine);
     const all = (await listNodes(cluster.workload, { abort })).items;
-    const rollout = rolloutFor(all, owner, first.version);
+    const { owners } = parts;
+    const rollout = await findRollout(owners, all, first.machine, owner, first.version, abort);
     const names = rollout.isNew
       ? await parts.owners.nodesOf(first.machine, owner, first.version, abort)
       : [];

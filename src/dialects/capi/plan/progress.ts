@@ -139,10 +139,11 @@ export async function waitBeforeStart(
   const now = parts.clock.now();
   const known = { isReadOnly: true, controlPlane: answered([]) } as const;
   const snapshot = gather(capi, plan, world, now, known);
-  const { rollout } = snapshot;
+  const settled = settle(assess(snapshot, policy, now));
+  const { rollout } = settled.snapshot;
   if (isFinal(rollout))
-    return because('FinishingInFlight', `its rollout has ended: ${rollout.reason?.message}`);
-  const wait = waitOfTarget(settle(assess(snapshot, policy, now)), node.metadata.name);
+    return because('FinishingInFlight', `its rollout has ended: ${causeOfEnd(rollout)}`);
+  const wait = waitOfTarget(settled, node.metadata.name);
   return isGate(wait) ? wait?.reason : undefined;
 }
 
@@ -158,9 +159,14 @@ function reasonToWait({ plan }: Scene, { reason }: Rollout): string | undefined 
 function stopOf(rollout: Rollout): string | undefined {
   if (!isFinal(rollout)) return undefined;
   const { kind, name } = rollout.source;
-  const failed = targetsIn(rollout, 'failed').map((target) => target.name);
-  const cause = rollout.reason?.message ?? `these nodes failed: ${listed(failed)}`;
+  const cause = causeOfEnd(rollout);
   return `${kind} ${name} starts no further Machine: ${cause}; to go on, run refit retry for what failed, or for the plan capi/${name}`;
+}
+
+/** Returns why a rollout that has ended did so. */
+function causeOfEnd(rollout: Rollout): string {
+  const failed = targetsIn(rollout, 'failed').map((target) => target.name);
+  return rollout.reason?.message ?? `these nodes failed: ${listed(failed)}`;
 }
 
 /** Returns how the update of the Machine ended; undefined if it has not ended. */

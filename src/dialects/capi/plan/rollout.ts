@@ -26,8 +26,16 @@ import { apiVersionOf, type Node, nodes, splitKey } from '../../../kube/resource
 import { sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { isController } from '../../shared/node-endpoints.ts';
-import { groupOf, type MachineGroup, type Requested, rolloutUidOf } from './machine-groups.ts';
 import {
+  doneAmong,
+  goneIn,
+  groupOf,
+  type MachineGroup,
+  type Requested,
+  rolloutUidOf,
+} from './machine-groups.ts';
+import {
+  type DoneMachines,
   type MachineUpdate,
   recordOf,
   type UpdateRecord,
@@ -106,7 +114,7 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
         // Cluster API limits how many Machines are updated at once.
         maxInFlight: targets.length,
         payloads: payloadsOf(chosen, unchosen),
-        chosenElsewhere: CHOSEN_BY_CLUSTER_API,
+        chosenElsewhere: { ...CHOSEN_BY_CLUSTER_API, gone: goneIn(chosen) },
         targets,
       },
     ],
@@ -165,11 +173,12 @@ function phaseElsewhere(chosen: readonly Requested[]): RolloutPhase {
  */
 function reopened(phase: RolloutPhase, targets: readonly Target[]): RolloutPhase {
   if (!isFinal({ phase })) return phase;
-  const isOpen = targets.some(({ state }) => state === 'pending' || state === 'intended');
-  const isFailed = targets.some(
-    ({ state }) => state !== 'done' && state !== 'pending' && state !== 'intended',
-  );
-  return isOpen && !isFailed ? 'running' : phase;
+  const isFailed = targets.some((target) => target.state !== 'done' && !isOpen(target));
+  return targets.some(isOpen) && !isFailed ? 'running' : phase;
+}
+
+function isOpen({ state }: Target): boolean {
+  return state === 'pending' || state === 'intended';
 }
 
 /**
@@ -238,7 +247,13 @@ export function project(rollout: Rollout, node: Node): Node {
     throw new Error(`the rollout of node ${node.metadata.name} has no target for it`);
   const { blocked, reason } = rollout;
   const known = reason ? { reason: toRecord(reason) } : {};
-  return withRecord(node, update, { ...recordFor(update, target, rollout), blocked, ...known });
+  const before = recordOf(node, update)?.before;
+  return withRecord(node, update, {
+    ...recordFor(update, target, rollout),
+    blocked,
+    ...known,
+    ...(before && { before }),
+  });
 }
 
 function recordFor(
@@ -276,23 +291,29 @@ export const sharding: RecordSharding<Node> = {
     if (group === undefined || updateOn(plan)?.owner === undefined)
       return { plan: projected, writes: [] };
     const told = withFailures(rollout, failures);
+    const targets = told.stages[0]?.targets ?? [];
+    const next = targets.find(isOpen)?.name;
+    const done = doneAmong(group.chosen, endsOf(targets));
     const writes = group.chosen.flatMap(({ node, update }, index) => {
       const { name } = node.metadata;
-      const target = told.stages[0]?.targets.find((each) => each.name === name);
+      const target = targets.find((each) => each.name === name);
       if (target === undefined || name === plan.metadata.name) return [];
       const { failed, ...own } = recordFor(update, target, told);
       const known = recordOf(node, update);
       // One of the first Nodes represents the plan if those before it are deleted. The others are not written only because
       // the phase of the plan has changed.
       const isKeeper = index <= MOST_COPIES;
+      // The next Machine must not take the place of one that is done, if that one is deleted.
+      const before = name === next ? newerOf(update.owner?.before, done) : known?.before;
       const wanted = {
         ...own,
         phase: isKeeper ? own.phase : (known?.phase ?? own.phase),
         ...(isKeeper && failed && { failed }),
+        ...(before && { before }),
       };
       // Nothing is known about a Machine that waits, and that no turn has recorded yet.
-      if (known === undefined && target.state === 'pending' && wanted.failed === undefined)
-        return [];
+      const isUntold = wanted.failed === undefined && before === undefined;
+      if (known === undefined && target.state === 'pending' && isUntold) return [];
       if (known !== undefined && sameJson(known, wanted)) return [];
       return [
         { kind: 'replace', resource: nodes, object: withRecord(node, update, wanted) } as const,
@@ -307,6 +328,16 @@ export const sharding: RecordSharding<Node> = {
     });
   },
 };
+
+/** Returns when the targets that are done were done, in milliseconds since the Unix epoch. */
+function endsOf(targets: readonly Target[]): number[] {
+  return inState({ targets }, 'done').map(({ since }) => Date.parse(since));
+}
+
+/** Returns the Machines that are done, if they are more than those that the request names. */
+function newerOf(asked: DoneMachines | undefined, now: DoneMachines | undefined) {
+  return now !== undefined && now.done > (asked?.done ?? 0) ? now : undefined;
+}
 
 /** Returns the rollout in which each target that fails in this turn has its reason. */
 function withFailures(rollout: Rollout, { reasons }: WholeRecord<Node>['failures']): Rollout {

@@ -35,12 +35,8 @@ export function withSeal<T extends KubeObject>(
   value: string | undefined,
 ): T {
   if (sealOn(object, seal) === value) return object;
-  const { [seal]: _, ...labels } = object.metadata.labels ?? {};
-  return {
-    ...object,
-    metadata: {
-      ...object.metadata,
-      labels: value === undefined ? labels : { ...labels, [seal]: value },
-    },
-  };
+  const others = Object.entries(object.metadata.labels ?? {}).filter(([key]) => key !== seal);
+  const own = value === undefined ? [] : [[seal, value] as const];
+  const labels = Object.fromEntries([...others, ...own]);
+  return { ...object, metadata: { ...object.metadata, labels } };
 }

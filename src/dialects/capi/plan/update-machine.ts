@@ -26,7 +26,7 @@ import { isController } from '../../shared/node-endpoints.ts';
 import { orphanOn } from './capi-orphaned-work.ts';
 import { versionIn } from './desired-version.ts';
 import type { TellMachine } from './machine-events.ts';
-import { leftIn, type MachineOwners, rolloutFor, withOwnedRequest } from './machine-owners.ts';
+import { findRollout, leftIn, type MachineOwners, withOwnedRequest } from './machine-owners.ts';
 import type { RulesOf } from './machine-rules.ts';
 import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './machine-update.ts';
 import { procedureFor, refusalByProcedure, unknownProvider } from './procedures.ts';
@@ -191,7 +191,7 @@ async function ownedRequest(
   const owner = await owners.of(machine, abort);
   if (owner === undefined) return withRequest(withoutControls(node), update);
   const all = (await listNodes(workload, { abort })).items;
-  const rollout = rolloutFor(all, owner, update.version);
+  const rollout = await findRollout(owners, all, machine, owner, update.version, abort);
   const left =
     leftIn(all, rollout) ?? (await owners.nodesOf(machine, owner, update.version, abort));
   // The order of the requests is the order of the Machines, so seconds are not exact enough.
