@@ -156,6 +156,13 @@ export interface WholeRecord<P extends KubeObject> {
   readonly failures: FailureReasons;
 }
 
+/** A write to the object of one target. */
+export interface TargetWrite {
+  readonly stage: Stage;
+  readonly target: Target;
+  readonly instruction: Instruction;
+}
+
 /** A record that is spread over several objects. */
 export interface ShardedRecord<P extends KubeObject> {
   /** The plan as it must be written, without what the other objects hold. */
@@ -165,6 +172,11 @@ export interface ShardedRecord<P extends KubeObject> {
    * finished target is always recorded in at least one object.
    */
   readonly writes: readonly Instruction[];
+  /**
+   * The writes to the objects of targets, which are carried out together with the others. If the API server refuses one, only
+   * this target lacks its record, and the message is shown for it.
+   */
+  readonly ofTargets?: readonly TargetWrite[];
   /**
    * The plan with the counts that people read in its metadata. It is written before the status. Undefined if no counts
    * have to be written.

@@ -45,7 +45,7 @@ export async function record(
     plan: projected,
     writes: [],
   };
-  if (!(await writeShards(effects, change, spread.writes))) return false;
+  if (!(await writeShards(effects, change, spread))) return false;
   return await writePlan(effects, spread);
 }
 
@@ -56,17 +56,18 @@ export async function record(
 async function writeShards(
   effects: Effects,
   change: RecordChange,
-  writes: readonly Instruction[],
+  { writes, ofTargets = [] }: ShardedRecord<KubeObject>,
 ): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, before, after } = change;
   const holding = dialect.sharding?.holding(plan, restingOn(before, after), world) ?? [];
-  const basis =
-    writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
+  const isWriting = writes.length + ofTargets.length > 0;
+  const basis = isWriting ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
   if (!(await areUnchanged(effects, basis))) return false;
-  const written = await settleAll(
-    writes.map(async (instruction) => await carryOut(effects, instruction)),
-  );
+  const written = await settleAll([
+    ...writes.map(async (instruction) => await carryOut(effects, instruction)),
+    ...ofTargets.map(async (each) => await carryOutFor(effects, after, { ...each, mayLack: true })),
+  ]);
   return written.every(Boolean);
 }
 

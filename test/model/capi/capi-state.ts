@@ -81,6 +81,26 @@ export function recordOn(node: Node): UpdateRecord | undefined {
   return update && recordOf(node, update);
 }
 
+/**
+ * Returns the moments at which Machines have started and which are not over, by the name of the Node. They are recorded on the Node
+ * itself, or on the Node that represents the plan.
+ */
+export function startedIn(nodes: ReadonlyMap<string, Node>): Map<string, readonly string[]> {
+  const started = [...nodes.values()].flatMap((node) => {
+    const { state = 'pending', since = '', intended = [] } = recordOn(node) ?? {};
+    const own = state === 'intended' ? [{ name: node.metadata.name, since }] : [];
+    return [...own, ...intended];
+  });
+  const open = started.filter(({ name, since }) => {
+    const node = nodes.get(name);
+    const record = node && recordOn(node);
+    const isOver = record !== undefined && ['done', 'failed'].includes(record.state);
+    return !(isOver && record.since >= since);
+  });
+  const byName = Map.groupBy(open, ({ name }) => name);
+  return new Map([...byName].map(([name, all]) => [name, all.map(({ since }) => since)]));
+}
+
 export const isRequested = (node: Node): boolean => updateOn(node) !== undefined;
 
 /** Returns the Nodes with requests, in the order in which Cluster API has chosen their Machines. */

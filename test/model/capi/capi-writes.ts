@@ -1,4 +1,5 @@
 /** Judges the writes of a leader to one Node: what it starts, signals and acknowledges. */
+import { updateOn } from '../../../src/dialects/capi/plan/machine-update.ts';
 import { controlsOn } from '../../../src/engine/model/controls.ts';
 import { kubeletVersionOf, type Node } from '../../../src/kube/resources.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
@@ -11,6 +12,7 @@ import {
   pastOf,
   recordOn,
   remembering,
+  startedIn,
 } from './capi-state.ts';
 
 /** A write of a leader. `nodes` are all Nodes before the write. */
@@ -24,7 +26,7 @@ export interface NodeWrite {
 /** Returns the state with what the write breaks, and with what the model remembers of it. */
 export function judged(state: CapiState, write: NodeWrite): CapiState {
   const broken = [
-    ...(startsIn(write) ? brokenByStart(state, write) : []),
+    ...startsIn(write).flatMap((started) => brokenByStart(state, write, started)),
     ...(signalsIn(write) ? brokenBySignal(state, write) : []),
     ...(isAcknowledged(write) && !isEmptied(state, write) ? ['drained-before-work'] : []),
   ];
@@ -36,9 +38,14 @@ export function judged(state: CapiState, write: NodeWrite): CapiState {
   return remembering(judgedState, { name, sent: [...sent, attemptIn(write)] });
 }
 
-/** Returns true if the write records that the Machine starts. An intent that is recorded anew has started before. */
-function startsIn({ before, after }: NodeWrite): boolean {
-  return recordOn(after)?.state === 'intended' && recordOn(before)?.state !== 'intended';
+/** Returns the Nodes whose Machines start, as the write records. An intent that is recorded anew has started before. */
+function startsIn({ nodes, before, after }: NodeWrite): Node[] {
+  const { name } = before.metadata;
+  const then = new Map([...nodes, [name, after]]);
+  const known = startedIn(nodes);
+  return [...startedIn(then).keys()].flatMap((each) =>
+    known.has(each) ? [] : (nodes.get(each) ?? []),
+  );
 }
 
 /** Returns true if the write sends a signal, even if the same signal was sent before. */
@@ -49,9 +56,9 @@ function signalsIn({ before, after }: NodeWrite): boolean {
 }
 
 /** Returns the attempt for which the write sends a signal: its moment, and the request. */
-function attemptIn({ before, after }: NodeWrite): string {
+function attemptIn({ after }: NodeWrite): string {
   const { created = '' } = decodeSignal(after.metadata.annotations) ?? {};
-  return `${recordOn(before)?.uid} ${created}`;
+  return `${updateOn(after)?.uid} ${created}`;
 }
 
 function isAcknowledged({ before, after }: NodeWrite): boolean {
@@ -65,19 +72,23 @@ function isEmptied(state: CapiState, { before }: NodeWrite): boolean {
   return before.spec?.unschedulable === true && pastOf(state, before.metadata.name).isEmpty;
 }
 
-function brokenByStart(state: CapiState, { configuration, nodes, before }: NodeWrite): string[] {
+function brokenByStart(
+  state: CapiState,
+  { configuration, nodes }: NodeWrite,
+  started: Node,
+): string[] {
   const { waves, maxFailures, hasOwner } = configuration;
-  const chosen = chosenAmong(hasOwner ? nodes.values() : [before]);
-  const failed = chosen.filter((node) => node !== before && isFailed(node, chosen));
+  const chosen = chosenAmong(hasOwner ? nodes.values() : [started]);
+  const failed = chosen.filter((node) => node !== started && isFailed(node, chosen));
   const [first] = chosen;
-  const { retries } = controlsOn(first ?? before);
+  const { retries } = controlsOn(first ?? started);
   const gone = state.gone.filter((name) => !retries.has(name));
   // A Machine that was done and is deleted keeps the place of the first wave.
-  const isFirst = first === undefined || (first === before && !state.isFirstGone);
+  const isFirst = first === undefined || (first === started && !state.isFirstGone);
   const isLater = waves !== undefined && !isFirst;
   return [
     ...(state.pause === 'none' ? [] : ['paused-never-starts']),
-    ...(isRequested(before) ? [] : ['only-chosen-starts']),
+    ...(isRequested(started) ? [] : ['only-chosen-starts']),
     ...(failed.length + gone.length > maxFailures ? ['failures-stop-starts'] : []),
     ...(isLater && !state.isFirstGone && !hasEnded(first) ? ['waves-in-turn'] : []),
     ...(isLater && waves === 'approved' && !state.isApproved ? ['approved-before-start'] : []),
@@ -101,10 +112,12 @@ function hasEnded(node: Node): boolean {
 }
 
 function brokenBySignal(state: CapiState, write: NodeWrite): string[] {
-  const { before, after } = write;
-  const record = recordOn(before);
+  const { nodes, before, after } = write;
   const { created } = decodeSignal(after.metadata.annotations) ?? {};
-  const isRecorded = record?.state === 'intended' && record.since === created;
+  const isRecorded =
+    startedIn(nodes)
+      .get(before.metadata.name)
+      ?.includes(created ?? '') === true;
   const isSentAgain = pastOf(state, before.metadata.name).sent.includes(attemptIn(write));
   return [
     ...(isRequested(before) ? [] : ['only-chosen-starts']),

@@ -103,7 +103,7 @@ export const CAPI_MISTAKES: readonly CapiMistake[] = [
   {
     name: 'the leader records only the Machine that represents the plan',
     configuration: twoAtOnce,
-    parts: spreading({ spread: (...given) => ({ ...sharding().spread(...given), writes: [] }) }),
+    parts: spreading({ spread: (...given) => ({ ...sharding().spread(...given), ofTargets: [] }) }),
     breaks: EVERY_RUN_ENDS,
   },
   {

@@ -20,12 +20,12 @@ import { annotationSignal, occupantOf, unnamedCordonOf } from '../../shared/anno
 import { endpointsOf, isController } from '../../shared/node-endpoints.ts';
 import { originOf } from '../../shared/signal-owner.ts';
 import { orphanedPlans, signalAtWorkOn } from './capi-orphaned-work.ts';
-import { representing, rolloutUidOf } from './machine-groups.ts';
+import { groupOf, representing, rolloutUidOf, stateIn } from './machine-groups.ts';
 import { recordOf, updateOn } from './machine-update.ts';
 import { copies, sealed } from './owner-controls.ts';
 import { obstacleOf, withRules, withRulesOfMachines } from './policy-rules.ts';
 import { subjectOfOwner } from './remembered-runs.ts';
-import { payloadOf, project, resolve, sharding } from './rollout.ts';
+import { payloadOf, project, resolve, sharding, withStart } from './rollout.ts';
 
 const signal = annotationSignal({
   resourceOf: () => nodes,
@@ -98,7 +98,14 @@ function sendOwn(
     version: update.version,
     ...(update.procedure && { procedure: update.procedure }),
   };
-  return signal.send(world, rollout, { ...asked, stage: own, payload: payloadOf(update) }, plan);
+  const sent = signal.send(
+    world,
+    rollout,
+    { ...asked, stage: own, payload: payloadOf(update) },
+    plan,
+  );
+  if (sent?.kind !== 'replace' || node?.metadata.name === plan.metadata.name) return sent;
+  return { ...sent, object: withStart(sent.object, asked, rollout) };
 }
 
 /**
@@ -131,7 +138,8 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
     const update = updateOn(node);
     // A kubelet can write the request and the record on its own Node, but it cannot set the label that makes its Node a
     // controller.
-    const record = update && recordOf(node, update);
+    const record =
+      update && stateIn(groupOf(world.list(nodes), node)?.chosen ?? [], { node, update });
     const isOther =
       update?.role === 'controller' &&
       rolloutUidOf(update) !== rollout.source.uid &&

@@ -6,8 +6,14 @@ import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { GoneTargets } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
-import { onceForEach } from '../../../util/memo.ts';
-import { type DoneMachines, type MachineUpdate, recordOf, updateOn } from './machine-update.ts';
+import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
+import {
+  type DoneMachines,
+  type MachineUpdate,
+  recordOf,
+  type UpdateRecord,
+  updateOn,
+} from './machine-update.ts';
 
 /** A Node with the request to update its Machine. */
 export interface Requested {
@@ -77,17 +83,52 @@ function doneIn(chosen: readonly Requested[]): number[] {
   });
 }
 
+/** What is recorded of one Machine. */
+export type MachineState = Pick<UpdateRecord, 'state' | 'since' | 'failure'>;
+
+/**
+ * Returns what is recorded of the Machine; undefined if nothing is. The start of a Machine is recorded with the plan, and then
+ * on its own Node.
+ */
+export function stateIn(
+  chosen: readonly Requested[],
+  { node, update }: Requested,
+): MachineState | undefined {
+  const own = recordOf(node, update);
+  const [plan] = chosen;
+  const starts = (plan && recordOf(plan.node, plan.update)?.intended) ?? [];
+  const start = starts.find(({ name }) => name === node.metadata.name);
+  if (start === undefined) return own;
+  const isOver = own !== undefined && own.state !== 'pending' && own.since >= start.since;
+  return isOver ? own : { state: 'intended', since: start.since };
+}
+
 /** Returns the group of the Node; undefined if the Node has no request. `all` are the Nodes that are known. */
 export function groupOf(all: readonly Node[], node: Node): MachineGroup | undefined {
   const update = updateOn(node);
   if (update === undefined) return undefined;
   const own: Requested = { node, update };
   if (update.owner === undefined) return { chosen: [own], unchosen: [] };
-  // The caller may know a newer version of its own Node than the list has.
-  const others = (byRollout(all).get(keyOf(own)) ?? []).filter(
-    (each) => each.node.metadata.name !== node.metadata.name,
-  );
-  const [first = own, ...rest] = [...others, own].toSorted(comparePlaces);
+  const key = keyOf(own);
+  const known = byRollout(all).get(key) ?? [];
+  if (known.some((each) => each.node === node)) return groupWithKey(all, key);
+  // The caller knows a newer version of its own Node than the list has.
+  const others = known.filter((each) => each.node.metadata.name !== node.metadata.name);
+  return groupWith(all, [...others, own]);
+}
+
+/** The group is computed once for each list of Nodes, because each target of a plan asks for it. */
+const groupWithKey = onceForEachWith(
+  (all: readonly Node[], key: string): MachineGroup | undefined =>
+    groupWith(all, byRollout(all).get(key) ?? []),
+);
+
+function groupWith(
+  all: readonly Node[],
+  requested: readonly Requested[],
+): MachineGroup | undefined {
+  const [first, ...rest] = requested.toSorted(comparePlaces);
+  if (first === undefined) return undefined;
   const chosen = [first, ...rest] as const;
   return { chosen, unchosen: unchosenAmong(all, chosen) };
 }
@@ -133,13 +174,13 @@ export function newestOf(all: readonly Node[], ownerUid: string): readonly Reque
 }
 
 /** Returns the groups, the one with the last request at the end. The first Machine of each group represents it. */
-function groupsIn(all: readonly Node[]): readonly (readonly Requested[])[] {
+const groupsIn = onceForEach((all: readonly Node[]): readonly (readonly Requested[])[] => {
   const lastOf = (group: readonly Requested[]): Requested | undefined =>
     group.toSorted(compareRequests).at(-1);
   return [...byRollout(all).values()]
     .toSorted((a, b) => compareRequests(lastOf(a), lastOf(b)))
     .map((group) => group.toSorted(comparePlaces));
-}
+});
 
 const byRollout = onceForEach((all: readonly Node[]): ReadonlyMap<string, readonly Requested[]> => {
   const requested = all.flatMap((node): Requested[] => {

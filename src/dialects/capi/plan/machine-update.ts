@@ -99,6 +99,11 @@ const recordSchema = z.object({
   since: z.iso.datetime(),
   /** Why the Machine failed, if it is part of a plan with several Machines. */
   failure: reasonSchema.exactOptional(),
+  /**
+   * The Machines in progress. Only the Node that represents the plan holds them. A start changes this list, so of two leaders
+   * with the same view, the API server accepts the start of only one.
+   */
+  intended: z.array(z.object({ name: z.string(), since: z.iso.datetime() })).exactOptional(),
   /** The Machines of the plan that were done while this one waited. Only the first Machine that waits holds them. */
   before: doneSchema.exactOptional(),
   /**

@@ -10,8 +10,8 @@ import type { Obstacle } from '../../../engine/model/facts.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
-import { groupOf, type MachineGroup, newestOf, type Requested } from './machine-groups.ts';
-import { type MachineUpdate, recordOf, updateOn } from './machine-update.ts';
+import { groupOf, type MachineGroup, newestOf, type Requested, stateIn } from './machine-groups.ts';
+import { type MachineUpdate, updateOn } from './machine-update.ts';
 
 /** The rules for pods with a drain label. Cluster API ignores case and hyphens in its value, so each usual spelling is listed. */
 const LABEL_RULES = [
@@ -86,11 +86,11 @@ export function withRulesOfMachines(
 /** Returns what pauses a Machine in progress, or else every Machine that waits; undefined if nothing does. */
 function pausedIn({ chosen }: MachineGroup): string | undefined {
   const pausedOf = ({ update }: Requested): string | undefined => update.rules?.paused;
-  const [first, ...others] = chosen.filter(isWaiting).map(pausedOf);
+  const [first, ...others] = chosen.filter(isInState(chosen, 'pending')).map(pausedOf);
   const all = others.includes(undefined) ? undefined : first;
   return (
     chosen
-      .filter(isInState('intended'))
+      .filter(isInState(chosen, 'intended'))
       .map(pausedOf)
       .find((each) => each !== undefined) ?? all
   );
@@ -101,19 +101,19 @@ function pausedIn({ chosen }: MachineGroup): string | undefined {
  */
 function decidingOf({ chosen }: MachineGroup): Requested {
   const [first] = chosen;
+  const isWaiting = isInState(chosen, 'pending');
   return (
-    chosen.find(isInState('intended')) ??
+    chosen.find(isInState(chosen, 'intended')) ??
     chosen.find((each) => isWaiting(each) && each.update.rules?.paused === undefined) ??
     first
   );
 }
 
-function isWaiting({ node, update }: Requested): boolean {
-  return (recordOf(node, update)?.state ?? 'pending') === 'pending';
-}
-
-function isInState(state: string): (each: Requested) => boolean {
-  return ({ node, update }) => recordOf(node, update)?.state === state;
+function isInState(
+  chosen: readonly Requested[],
+  state: 'pending' | 'intended',
+): (each: Requested) => boolean {
+  return (each) => (stateIn(chosen, each)?.state ?? 'pending') === state;
 }
 
 /** Returns what keeps a Machine of a plan with several Machines from starting; undefined if nothing does. */

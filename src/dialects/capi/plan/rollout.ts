@@ -3,9 +3,14 @@
  * holds the state of its own Machine, and the first Node also holds what is recorded of the whole plan.
  */
 import { machines } from '../../../api/capi/machine.ts';
-import type { RecordSharding, WholeRecord } from '../../../engine/contract/features.ts';
+import type {
+  RecordSharding,
+  TargetWrite,
+  WholeRecord,
+} from '../../../engine/contract/features.ts';
 import type { World, WorldObject } from '../../../engine/contract/world.ts';
 import { controlsOn, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
+import type { Signalling } from '../../../engine/model/decision.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
 import {
   inState,
@@ -33,6 +38,7 @@ import {
   type MachineGroup,
   type Requested,
   rolloutUidOf,
+  stateIn,
 } from './machine-groups.ts';
 import {
   type DoneMachines,
@@ -83,7 +89,7 @@ export function rolloutOf(
 function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
   const [first] = chosen;
   const { update } = first;
-  const asked = chosen.map(targetOf);
+  const asked = chosen.map((each) => targetOf(chosen, each));
   const isWaiting = ({ state }: Target): boolean => state === 'pending';
   const targets = [
     ...failedAndGone({ chosen, unchosen }),
@@ -151,10 +157,10 @@ function failedAndGone({ chosen, unchosen }: MachineGroup): readonly Target[] {
 
 const requestedAt = ({ requested }: MachineUpdate): number => Date.parse(requested);
 
-function targetOf({ node, update }: Requested): Target {
-  const { name } = node.metadata;
-  const record = recordOf(node, update);
-  if (!record) return newTarget({ key: name, name }, requestedAt(update));
+function targetOf(chosen: readonly Requested[], each: Requested): Target {
+  const { name } = each.node.metadata;
+  const record = stateIn(chosen, each);
+  if (!record) return newTarget({ key: name, name }, requestedAt(each.update));
   const { state, since, failure } = record;
   return { key: name, name, state, since, ...(failure && { failure }) };
 }
@@ -248,17 +254,20 @@ export function project(rollout: Rollout, node: Node): Node {
   const { blocked, reason } = rollout;
   const known = reason ? { reason: toRecord(reason) } : {};
   const before = recordOf(node, update)?.before;
+  const others = rollout.stages.flatMap((stage) => inState(stage, 'intended'));
+  const intended = update.owner === undefined ? [] : others;
   return withRecord(node, update, {
     ...recordFor(update, target, rollout),
     blocked,
     ...known,
     ...(before && { before }),
+    ...(intended.length > 0 && { intended: intended.map(({ name, since }) => ({ name, since })) }),
   });
 }
 
 function recordFor(
   { uid, owner }: MachineUpdate,
-  target: Target,
+  target: Pick<Target, 'state' | 'since' | 'failure'>,
   { phase, stages }: Rollout,
 ): UpdateRecord {
   const { state, since } = target;
@@ -280,8 +289,21 @@ function recordFor(
   };
 }
 
-function failureIn({ failure }: Target): Pick<UpdateRecord, 'failure'> {
+function failureIn({ failure }: Pick<Target, 'failure'>): Pick<UpdateRecord, 'failure'> {
   return failure ? { failure: toRecord(failure) } : {};
+}
+
+/** Returns the Node of a Machine that starts, with the start in its record. The plan has recorded it before. */
+export function withStart(
+  node: Node,
+  { target }: Pick<Signalling, 'target'>,
+  rollout: Rollout,
+): Node {
+  const update = updateOn(node);
+  if (update === undefined) return node;
+  const { failed: _failed, ...own } = recordFor(update, target, rollout);
+  const known = recordOf(node, update);
+  return withRecord(node, update, { ...known, ...own });
 }
 
 /** Writes the state of each Machine to its own Node. */
@@ -294,12 +316,20 @@ export const sharding: RecordSharding<Node> = {
     const targets = told.stages[0]?.targets ?? [];
     const next = targets.find(isOpen)?.name;
     const done = doneAmong(group.chosen, endsOf(targets));
-    const writes = group.chosen.flatMap(({ node, update }, index) => {
+    const [stage] = told.stages;
+    const started = recordOf(plan, group.chosen[0].update)?.intended ?? [];
+    const ofTargets = group.chosen.flatMap(({ node, update }, index): TargetWrite[] => {
       const { name } = node.metadata;
       const target = targets.find((each) => each.name === name);
-      if (target === undefined || name === plan.metadata.name) return [];
-      const { failed, ...own } = recordFor(update, target, told);
+      if (stage === undefined || target === undefined || name === plan.metadata.name) return [];
+      // The start itself is recorded with the plan, so that of two leaders only one can start a Machine.
+      const isStart =
+        target.state === 'intended' &&
+        !started.some((each) => each.name === name && each.since === target.since);
       const known = recordOf(node, update);
+      const { failed, ...own } = isStart
+        ? recordFor(update, known ?? newTarget(target, requestedAt(update)), told)
+        : recordFor(update, target, told);
       // One of the first Nodes represents the plan if those before it are deleted. The others are not written only because
       // the phase of the plan has changed.
       const isKeeper = index <= MOST_COPIES;
@@ -313,13 +343,12 @@ export const sharding: RecordSharding<Node> = {
       };
       // Nothing is known about a Machine that waits, and that no turn has recorded yet.
       const isUntold = wanted.failed === undefined && before === undefined;
-      if (known === undefined && target.state === 'pending' && isUntold) return [];
+      if (known === undefined && own.state === 'pending' && isUntold) return [];
       if (known !== undefined && sameJson(known, wanted)) return [];
-      return [
-        { kind: 'replace', resource: nodes, object: withRecord(node, update, wanted) } as const,
-      ];
+      const object = withRecord(node, update, wanted);
+      return [{ stage, target, instruction: { kind: 'replace', resource: nodes, object } }];
     });
-    return { plan: project(told, plan), writes };
+    return { plan: project(told, plan), writes: [], ofTargets };
   },
   holding(plan, targets, world) {
     return targets.flatMap(({ name }): WorldObject[] => {
