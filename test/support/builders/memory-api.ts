@@ -14,7 +14,7 @@ import {
   type Resource,
 } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import { applyMergePatch, isRecord, type Json } from '../../../src/util/json.ts';
+import { applyMergePatch, isRecord, type Json, sameJson } from '../../../src/util/json.ts';
 
 export interface LaggingView<T extends KubeObject> {
   get(name: string): T | undefined;
@@ -160,12 +160,10 @@ export class MemoryApi {
                 : applyMergePatch(stored as unknown as Json, patch as unknown as Json);
             const { annotations = {}, labels = {} } = (merged as unknown as T).metadata;
             const object = merged as unknown as T;
-            return copyOf(
-              this.put(resource, {
-                ...object,
-                metadata: { ...object.metadata, annotations, labels },
-              }),
-            );
+            return this.#write(resource, stored, {
+              ...object,
+              metadata: { ...object.metadata, annotations, labels },
+            });
           },
         ),
     };
@@ -208,8 +206,13 @@ export class MemoryApi {
       throw refusal(409, 'Conflict');
     const { status } = stored as T & { readonly status?: unknown };
     const main = { ...object, ...(status === undefined ? {} : { status }) };
-    if (subresource === undefined) return copyOf(this.put(resource, main));
-    return copyOf(this.put(resource, { ...object, metadata: stored.metadata }));
+    const written = subresource === undefined ? main : { ...object, metadata: stored.metadata };
+    return this.#write(resource, stored, written);
+  }
+
+  /** As in etcd, a write that changes nothing gives the object no new version. */
+  #write<T extends KubeObject>(resource: Resource<T>, stored: T, written: T): T {
+    return copyOf(sameJson(written, stored) ? stored : this.put(resource, written));
   }
 }
 
