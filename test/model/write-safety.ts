@@ -19,6 +19,14 @@ import type { Configuration } from './cluster.ts';
 import { CONFIGURATIONS } from './configurations.ts';
 import { exploreConfiguration } from './explore-configuration.ts';
 import { type Exploration, explore, type Model, printViolation } from './explorer.ts';
+import {
+  KUBEADM_CONFIGURATIONS,
+  KUBEADM_HEAD,
+  kubeadmRow,
+  LARGE_KUBEADM_CONFIGURATIONS,
+} from './kubeadm/configurations.ts';
+import type { KubeadmConfiguration } from './kubeadm/kubeadm-objects.ts';
+import { KubeadmWorld } from './kubeadm/kubeadm-world.ts';
 import { LARGE } from './large-configurations.ts';
 import { counterexample, MISTAKES } from './mistakes.ts';
 import {
@@ -115,6 +123,9 @@ const cattleRows = async (configurations: readonly CattleConfiguration[]): Promi
 const capiRows = async (configurations: readonly CapiConfiguration[]): Promise<string[]> =>
   await worldRows(CAPI_HEAD, configurations, (each) => new CapiWorld(each), capiRow);
 
+const kubeadmRows = async (configurations: readonly KubeadmConfiguration[]): Promise<string[]> =>
+  await worldRows(KUBEADM_HEAD, configurations, (each) => new KubeadmWorld(each), kubeadmRow);
+
 const tables = {
   invariants: invariantRows(),
   mistakes: await mistakeRows(),
@@ -124,6 +135,8 @@ const tables = {
   'large-cattle': await cattleRows(LARGE_CATTLE_CONFIGURATIONS),
   capi: await capiRows(CAPI_CONFIGURATIONS),
   'large-capi': await capiRows(LARGE_CAPI_CONFIGURATIONS),
+  kubeadm: await kubeadmRows(KUBEADM_CONFIGURATIONS),
+  'large-kubeadm': await kubeadmRows(LARGE_KUBEADM_CONFIGURATIONS),
   'status-shards': await shardRows(SHARD_CONFIGURATIONS),
   'large-status-shards': await shardRows(LARGE_SHARD_CONFIGURATIONS),
   'large-configurations': await configurationRows(LARGE),
