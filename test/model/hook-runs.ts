@@ -1,5 +1,6 @@
 /** The runs of hooks: the state of their Jobs on the API server, and what leaders know of it. */
 import type { HookMoment, HookResult, HookRun, HookState } from '../../src/hooks/rules.ts';
+import type { HookRunner } from '../../src/hooks/runner.ts';
 import { NOW } from './cluster.ts';
 
 /** The index of the node whose state also stores the Jobs of the hooks for the whole plan. It is the first node. */
@@ -51,4 +52,31 @@ export function resultsOf(jobs: readonly HookJob[]): readonly HookResult[] {
     message: '',
     since: NOW,
   }));
+}
+
+/** A leader creates the Job of a hook for this Node. */
+export interface HookDeed {
+  readonly kind: 'hook';
+  readonly job: HookJob;
+  readonly node: string;
+}
+
+/** Lists the Jobs of hooks that the leader creates. The API server refuses a second Job with the same name. */
+export function recordingHooks(
+  hookJobs: readonly HookJob[],
+  deeds: Pick<HookDeed[], 'push'>,
+): HookRunner {
+  const present = new Set(hookJobs.map(({ id }) => id));
+  const create = (run: HookRun): void => {
+    if (present.has(run.id)) return;
+    present.add(run.id);
+    deeds.push({ kind: 'hook', job: jobOf(run), node: run.node ?? '' });
+  };
+  return {
+    follow: (_plan, due) => due.forEach(create),
+    forget: () => undefined,
+    resultsOf: () => resultsOf(hookJobs),
+    onChange: () => () => undefined,
+    run: async () => await Promise.resolve(),
+  };
 }

@@ -25,6 +25,7 @@ import {
 import { decodeSignal, encodeReport, encodeSignal } from '../../../src/signal/annotations.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { withKubelet } from '../../support/builders/nodes.ts';
+import { drainChanges, pastOf } from '../object-states.ts';
 import {
   type CapiConfiguration,
   type CapiMove,
@@ -39,7 +40,6 @@ import {
   isRequested,
   type MachinePast,
   openSignalOn,
-  pastOf,
   plansAmong,
   recordOn,
 } from './capi-state.ts';
@@ -155,20 +155,6 @@ function agentChanges({ configuration, now }: CapiScene, node: Node): CapiChange
   if (signal.status.status !== 'ApplyingUpdate') return [];
   const upgraded = withKubelet(node, NEW_VERSION);
   return [reporting('UnCordoning', upgraded), ...(mayFail ? [reporting('Failed')] : [])];
-}
-
-function drainChanges({ drains }: CapiState): CapiChange[] {
-  return Object.entries(drains).flatMap(([name, drain]): CapiChange[] => {
-    if (drain.kind === 'drained') return [];
-    return [
-      {
-        label: `the drain of ${name} ends`,
-        fair: true,
-        state: { drains: { ...drains, [name]: { ...drain, kind: 'drained' } } },
-        past: { name, isEmpty: true },
-      },
-    ];
-  });
 }
 
 /** Returns what the state becomes if another Node represents the plan, or none does, because this one does not any more. */
@@ -306,7 +292,7 @@ const MOVES: Moves = {
     {
       label: 'the watch shows no changes any more',
       fair: false,
-      state: { moves, seen: { nodes: state.nodes, changed: [] } },
+      state: { moves, seen: { nodes: state.objects, changed: [] } },
     },
   ],
 };

@@ -9,23 +9,18 @@ import type { Node } from '../../../src/kube/resources.ts';
 import { decodeSignal, type SignalData } from '../../../src/signal/annotations.ts';
 import { isOver } from '../../../src/signal/at-work.ts';
 import type { Drained } from '../deeds.ts';
+import type { Contents, NodePast } from '../object-states.ts';
 import type { CapiMove } from './capi-objects.ts';
 
 /** What the model remembers of one Machine, and no leader can read. */
-export interface MachinePast {
-  readonly name: string;
+export interface MachinePast extends NodePast {
   /** True once Cluster API has chosen the Machine. */
   readonly isChosen: boolean;
   /** True if a person cordoned the Node while nobody else had cordoned it. */
   readonly keptClosed: boolean;
-  /** True if the pods of the Node are gone. */
-  readonly isEmpty: boolean;
   /** The attempts for which the Node got a signal, the oldest first. */
   readonly sent: readonly string[];
 }
-
-/** The number of the content of each Node, by its name. A Node that was deleted is missing. */
-export type Contents = Readonly<Record<string, number>>;
 
 /** What a cache shows. */
 export interface Seen {
@@ -37,7 +32,8 @@ export interface Seen {
 export interface CapiState {
   /** The index of the present moment in TIMES. */
   readonly time: number;
-  readonly nodes: Contents;
+  /** The Nodes by their names. */
+  readonly objects: Contents;
   /** The Nodes as a leader sees them whose watch shows no changes now; undefined if there is none. */
   readonly seen: Seen | undefined;
   readonly drains: Drained;
@@ -69,10 +65,6 @@ export interface CapiGlance {
 
 export function freshPast(name: string): MachinePast {
   return { name, isChosen: false, keptClosed: false, isEmpty: false, sent: [] };
-}
-
-export function pastOf({ past }: Pick<CapiState, 'past'>, name: string): MachinePast {
-  return past.find((each) => each.name === name) ?? freshPast(name);
 }
 
 /** Returns the record of the update that Cluster API asks for now; undefined if there is none. */
@@ -118,14 +110,4 @@ export function plansAmong(nodes: Iterable<Node>): readonly Node[] {
 export function openSignalOn({ metadata: { annotations } }: Node): SignalData | undefined {
   const signal = decodeSignal(annotations);
   return signal && !isOver(signal) ? signal : undefined;
-}
-
-export function remembering(
-  state: CapiState,
-  change: Partial<MachinePast> & Pick<MachinePast, 'name'>,
-): CapiState {
-  const past = state.past.map((each) =>
-    each.name === change.name ? { ...each, ...change } : each,
-  );
-  return { ...state, past };
 }

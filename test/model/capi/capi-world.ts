@@ -2,8 +2,8 @@
 import type { Node } from '../../../src/kube/resources.ts';
 import { type Carrying, type Drained, edgesOfDeeds, withDrain, wordsForDeed } from '../deeds.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
-import { contentOf } from '../node-state.ts';
-import { Numbering, once, StateTexts } from '../numbering.ts';
+import { once } from '../numbering.ts';
+import { type Contents, ObjectStates, remembering } from '../object-states.ts';
 import { invariantsOf } from '../planted-world.ts';
 import { CAPI_INVARIANTS } from './capi-invariants.ts';
 import { type CapiDeed, type CapiLeader, type CapiView, realCapiLeader } from './capi-leader.ts';
@@ -18,12 +18,10 @@ import { type CapiConfiguration, nodesOf, TIMES } from './capi-objects.ts';
 import {
   type CapiGlance,
   type CapiState,
-  type Contents,
   chosenAmong,
   freshPast,
   plansAmong,
   recordOn,
-  remembering,
   type Seen,
 } from './capi-state.ts';
 import { judged } from './capi-writes.ts';
@@ -41,14 +39,13 @@ export class CapiWorld implements Model {
   readonly #configuration: CapiConfiguration;
   readonly #leader: CapiLeader;
   readonly #requesting: Requesting;
-  readonly #contents = new Numbering<Node>();
-  readonly #texts = new StateTexts<CapiState>();
+  readonly #states = new ObjectStates<CapiState>();
   readonly #deeds = new Map<string, Promise<readonly CapiDeed[]>>();
   readonly #glances = new Map<string, CapiGlance>();
   readonly #carrying: Carrying<CapiState, CapiDeed> = {
     after: (state, deed) => this.#afterDeed(state, deed),
     wordsFor: wordsForDeed,
-    textOf: (state) => this.#texts.textOf(state),
+    textOf: (state) => this.#states.textOf(state),
   };
 
   constructor(
@@ -58,13 +55,9 @@ export class CapiWorld implements Model {
     this.#configuration = configuration;
     this.#leader = leader;
     this.#requesting = requesting;
-    const contents = [...nodesOf(configuration)].map(([name, node]): [string, number] => [
-      name,
-      contentOf(this.#contents, node),
-    ]);
-    this.initial = this.#texts.textOf({
+    this.initial = this.#states.textOf({
       time: 0,
-      nodes: Object.fromEntries(contents),
+      objects: this.#states.contentsOf(nodesOf(configuration)),
       seen: undefined,
       drains: {},
       isApproved: false,
@@ -94,7 +87,7 @@ export class CapiWorld implements Model {
   }
 
   async next(text: string): Promise<Edge[]> {
-    const state = this.#texts.stateOf(text);
+    const state = this.#states.stateOf(text);
     const scene = this.#sceneOf(state);
     const changes = changesIn(scene, this.#requesting).map((change) => this.#edge(state, change));
     const edges = [...changes, ...(await this.#leaderEdges(state))];
@@ -103,7 +96,11 @@ export class CapiWorld implements Model {
 
   /** Besides a leader that sees the newest Nodes there may be one whose watch shows old Nodes. */
   async #leaderEdges(state: CapiState): Promise<Edge[]> {
-    const fresh = await this.#deedsSeeing(state, { nodes: state.nodes, changed: [] }, state.drains);
+    const fresh = await this.#deedsSeeing(
+      state,
+      { nodes: state.objects, changed: [] },
+      state.drains,
+    );
     const edges = [...fresh].flatMap(([name, deeds]) => this.#freshEdges(state, name, deeds));
     if (state.seen === undefined) return edges;
     const late = await this.#deedsSeeing(state, state.seen, {});
@@ -122,11 +119,11 @@ export class CapiWorld implements Model {
   /** Once a leader has reconciled the plan completely, a pause is on all its Nodes. */
   #freshEdges(state: CapiState, name: string, deeds: readonly CapiDeed[]): Edge[] {
     const edges = edgesOfDeeds(this.#carrying, state, deeds);
-    const leads = plansAmong(this.#nodesIn(state.nodes).values());
+    const leads = plansAmong(this.#nodesIn(state.objects).values());
     if (state.pause !== 'said' || leads.every(({ metadata }) => metadata.name !== name))
       return edges;
     const copied = deeds.reduce((before, deed) => this.#afterDeed(before, deed), state);
-    const to = this.#texts.textOf({ ...copied, pause: 'kept' });
+    const to = this.#states.textOf({ ...copied, pause: 'kept' });
     const label = edges.at(-1)?.label ?? 'a leader sees the pause';
     return [...edges.slice(0, -1), { label, fair: true, to }];
   }
@@ -138,7 +135,7 @@ export class CapiWorld implements Model {
     drains: Drained,
   ): Promise<ReadonlyMap<string, readonly CapiDeed[]>> {
     const view = this.#viewOf(state, seen, drains);
-    const key = JSON.stringify([state.time, state.nodes, seen, drains, state.isApproved]);
+    const key = JSON.stringify([state.time, state.objects, seen, drains, state.isApproved]);
     const all = new Map<string, readonly CapiDeed[]>();
     for (const name of new Set([...view.seen.keys(), ...view.current.keys()])) {
       const decide = async () => await this.#leader(view, name);
@@ -162,27 +159,26 @@ export class CapiWorld implements Model {
     let after = { ...state, ...more };
     if (node) after = this.#withNode(after, node);
     if (deleted !== undefined) {
-      const { [deleted]: _, ...nodes } = after.nodes;
-      after = { ...after, nodes, past: after.past.filter(({ name }) => name !== deleted) };
+      after = this.#states.withObject(after, deleted, undefined);
+      after = { ...after, past: after.past.filter(({ name }) => name !== deleted) };
     }
-    return { label, fair, to: this.#texts.textOf(past ? remembering(after, past) : after) };
+    return { label, fair, to: this.#states.textOf(past ? remembering(after, past) : after) };
   }
 
   #withNode(state: CapiState, node: Node): CapiState {
     const { name } = node.metadata;
-    const nodes = { ...state.nodes, [name]: contentOf(this.#contents, node) };
-    const { seen } = state;
-    const changed = [...new Set([...(seen?.changed ?? []), name])].toSorted();
-    const after = { ...state, nodes, ...(seen && { seen: { ...seen, changed } }) };
-    // New pods may come to a Node that is not cordoned.
-    return node.spec?.unschedulable === true ? after : remembering(after, { name, isEmpty: false });
+    const after = this.#states.withObject(state, name, node);
+    const { seen } = after;
+    if (!seen) return after;
+    const changed = [...new Set([...seen.changed, name])].toSorted();
+    return { ...after, seen: { ...seen, changed } };
   }
 
   #sceneOf(state: CapiState): CapiScene {
     return {
       configuration: this.#configuration,
       state,
-      nodes: this.#nodesIn(state.nodes),
+      nodes: this.#nodesIn(state.objects),
       now: TIMES[state.time] ?? 0,
     };
   }
@@ -202,14 +198,13 @@ export class CapiWorld implements Model {
   }
 
   #nodesIn(contents: Contents): Map<string, Node> {
-    const names = Object.keys(contents).toSorted();
-    return new Map(names.map((name) => [name, this.#contents.valueOf(contents[name] ?? -1)]));
+    return this.#states.objectsIn(contents);
   }
 
   #glance(text: string): CapiGlance {
     return once(this.#glances, text, () => {
-      const { nodes, past, broken } = this.#texts.stateOf(text);
-      return { nodes: this.#nodesIn(nodes), past, broken };
+      const { objects, past, broken } = this.#states.stateOf(text);
+      return { nodes: this.#nodesIn(objects), past, broken };
     });
   }
 }

@@ -3,15 +3,14 @@ import { updateOn } from '../../../src/dialects/capi/plan/machine-update.ts';
 import { controlsOn } from '../../../src/engine/model/controls.ts';
 import { kubeletVersionOf, type Node } from '../../../src/kube/resources.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
+import { pastOf, remembering } from '../object-states.ts';
 import { type CapiConfiguration, NEW_VERSION } from './capi-objects.ts';
 import {
   type CapiState,
   chosenAmong,
   isRequested,
   openSignalOn,
-  pastOf,
   recordOn,
-  remembering,
   startedIn,
 } from './capi-state.ts';
 

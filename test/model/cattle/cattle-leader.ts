@@ -6,8 +6,6 @@ import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/plan/config.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
-import type { HookRun } from '../../../src/hooks/rules.ts';
-import type { HookRunner } from '../../../src/hooks/runner.ts';
 import { jobs, type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { MemoryApi } from '../../support/builders/memory-api.ts';
 import { buildReconciler } from '../../support/builders/reconcilers.ts';
@@ -19,7 +17,7 @@ import {
   recordingDrains,
   type WriteDeed,
 } from '../deeds.ts';
-import { type HookJob, jobOf, resultsOf } from '../hook-runs.ts';
+import { type HookDeed, type HookJob, recordingHooks } from '../hook-runs.ts';
 import { hookAt } from '../leader-moves.ts';
 import { type CattleConfiguration, NAMESPACE } from './cattle-objects.ts';
 
@@ -34,10 +32,7 @@ export interface CattleView {
 }
 
 /** One effect of a leader. Each one may be the last, because the process can end after it. */
-export type CattleDeed =
-  | WriteDeed
-  | DrainDeed
-  | { readonly kind: 'hook'; readonly job: HookJob; readonly node: string };
+export type CattleDeed = WriteDeed | DrainDeed | HookDeed;
 
 export type CattleLeader = (view: CattleView) => Promise<readonly CattleDeed[]>;
 
@@ -65,7 +60,7 @@ export function leaderWith(
       clock: { now: () => now, monotonic: () => 0, schedule: () => () => undefined },
       policyFor: (plan) => dialect.planRules?.apply(plan as CattlePlan, policy) ?? policy,
       drains: recordingDrains(view, deeds),
-      ...(configuration.hasHook && { hooks: hooksIn(view, deeds) }),
+      ...(configuration.hasHook && { hooks: recordingHooks(view.hookJobs, deeds) }),
     });
     leader.catchUp();
     await leader.reconcile(`${NAMESPACE}/plan`);
@@ -84,21 +79,4 @@ function resourceAt(key: string): Resource {
   const found = RESOURCES.find(({ plural }) => key.startsWith(`${plural}/`));
   if (!found) throw new RangeError(`no kind for ${key}`);
   return found;
-}
-
-/** Lists the Jobs of hooks that the leader creates. The API server refuses a second Job with the same name. */
-function hooksIn({ hookJobs }: CattleView, deeds: CattleDeed[]): HookRunner {
-  const present = new Set(hookJobs.map(({ id }) => id));
-  const create = (run: HookRun): void => {
-    if (present.has(run.id)) return;
-    present.add(run.id);
-    deeds.push({ kind: 'hook', job: jobOf(run), node: run.node ?? '' });
-  };
-  return {
-    follow: (_plan, due) => due.forEach(create),
-    forget: () => undefined,
-    resultsOf: () => resultsOf(hookJobs),
-    onChange: () => () => undefined,
-    run: async () => await Promise.resolve(),
-  };
 }

@@ -13,24 +13,16 @@ import {
 } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { withKubelet } from '../../support/builders/nodes.ts';
+import { drainChanges, type ObjectChange } from '../object-states.ts';
 import {
   type CattleConfiguration,
   type CattleMove,
   TIMES,
   withOtherVersion,
 } from './cattle-objects.ts';
-import { type CattleState, isAtWork, type NodePast, nodeOfJob } from './cattle-state.ts';
+import { type CattleState, isAtWork, nodeOfJob } from './cattle-state.ts';
 
-/** A change of the cluster. Members that are not given stay as they are. */
-export interface CattleChange {
-  readonly label: string;
-  readonly fair: boolean;
-  /** The objects that change; undefined for an object that is deleted. */
-  readonly objects?: ReadonlyMap<string, KubeObject | undefined>;
-  readonly state?: Partial<CattleState>;
-  /** What the model remembers of this node afterwards. */
-  readonly past?: Partial<NodePast> & Pick<NodePast, 'name'>;
-}
+export type CattleChange = ObjectChange<CattleState>;
 
 export interface CattleScene {
   readonly configuration: CattleConfiguration;
@@ -117,20 +109,6 @@ function kubeletChanges({ state, objects }: CattleScene): CattleChange[] {
     const label = `the kubelet of ${name} reports ${unreported}`;
     const reporting = new Map([[`nodes/${name}`, withKubelet(node, unreported)]]);
     return [{ label, fair: true, objects: reporting, past: { name, unreported: '' } }];
-  });
-}
-
-function drainChanges({ drains }: CattleState): CattleChange[] {
-  return Object.entries(drains).flatMap(([name, drain]): CattleChange[] => {
-    if (drain.kind === 'drained') return [];
-    return [
-      {
-        label: `the drain of ${name} ends`,
-        fair: true,
-        state: { drains: { ...drains, [name]: { ...drain, kind: 'drained' } } },
-        past: { name, isEmpty: true },
-      },
-    ];
   });
 }
 

@@ -5,15 +5,13 @@ import { attemptKeyOf, NODE_LABEL } from '../../../src/dialects/cattle/plan/name
 import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
 import type { Drained } from '../deeds.ts';
 import type { HookJob } from '../hook-runs.ts';
+import type { Contents, NodePast } from '../object-states.ts';
 import type { CattleMove } from './cattle-objects.ts';
 
 /** What the model remembers of one node, and no leader can read. */
-export interface NodePast {
-  readonly name: string;
+export interface JobPast extends NodePast {
   /** True if a person cordoned the node while nobody else had cordoned it. */
   readonly keptClosed: boolean;
-  /** True if the pods of the node are gone. */
-  readonly isEmpty: boolean;
   /** The version that the last Job installed and the kubelet has not reported yet; empty if there is none. */
   readonly unreported: string;
   /** The hashes of the Jobs that have succeeded on the node. */
@@ -34,13 +32,12 @@ export interface NodePast {
 export interface CattleState {
   /** The index of the present moment in TIMES. */
   readonly time: number;
-  /** The number of the content of each object, by its key. */
-  readonly objects: Readonly<Record<string, number>>;
+  readonly objects: Contents;
   readonly drains: Drained;
   readonly hookJobs: readonly HookJob[];
   /** The moves that may still be made. */
   readonly moves: readonly CattleMove[];
-  readonly past: readonly NodePast[];
+  readonly past: readonly JobPast[];
 }
 
 /** One state as the invariants read it. */
@@ -48,10 +45,10 @@ export interface CattleGlance {
   readonly plan: CattlePlan;
   readonly jobs: readonly Job[];
   readonly nodes: ReadonlyMap<string, Node>;
-  readonly past: readonly NodePast[];
+  readonly past: readonly JobPast[];
 }
 
-export function freshPast(name: string): NodePast {
+export function freshPast(name: string): JobPast {
   return {
     name,
     keptClosed: false,

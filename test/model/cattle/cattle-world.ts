@@ -6,12 +6,12 @@ import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { type Carrying, edgesOfDeeds, withDrain, wordsForDeed } from '../deeds.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
-import { contentOf } from '../node-state.ts';
-import { Numbering, once, StateTexts } from '../numbering.ts';
+import { once } from '../numbering.ts';
+import { ObjectStates, pastOf, remembering } from '../object-states.ts';
 import { invariantsOf } from '../planted-world.ts';
 import { CATTLE_INVARIANTS } from './cattle-invariants.ts';
 import { type CattleDeed, type CattleLeader, realCattleLeader } from './cattle-leader.ts';
-import { type CattleChange, type CattleScene, changesIn, deletionsIn } from './cattle-moves.ts';
+import { type CattleScene, changesIn, deletionsIn } from './cattle-moves.ts';
 import { type CattleConfiguration, objectsOf, TIMES } from './cattle-objects.ts';
 import {
   attemptOf,
@@ -20,7 +20,6 @@ import {
   freshPast,
   isAtWork,
   momentOf,
-  type NodePast,
   nodeOfJob,
   versionOf,
 } from './cattle-state.ts';
@@ -31,12 +30,11 @@ export class CattleWorld implements Model {
   readonly invariantsAtRest: readonly Invariant[];
   readonly #configuration: CattleConfiguration;
   readonly #leader: CattleLeader;
-  readonly #contents = new Numbering<KubeObject>();
-  readonly #texts = new StateTexts<CattleState>();
+  readonly #states = new ObjectStates<CattleState>();
   readonly #carrying: Carrying<CattleState, CattleDeed> = {
     after: (state, deed) => this.#afterDeed(state, deed),
     wordsFor,
-    textOf: (state) => this.#texts.textOf(state),
+    textOf: (state) => this.#states.textOf(state),
   };
   readonly #deeds = new Map<string, Promise<readonly CattleDeed[]>>();
   readonly #glances = new Map<string, CattleGlance>();
@@ -44,13 +42,9 @@ export class CattleWorld implements Model {
   constructor(configuration: CattleConfiguration, leader: CattleLeader = realCattleLeader) {
     this.#configuration = configuration;
     this.#leader = leader;
-    const objects = [...objectsOf(configuration)].map(([key, object]): [string, number] => [
-      key,
-      contentOf(this.#contents, object),
-    ]);
-    this.initial = this.#texts.textOf({
+    this.initial = this.#states.textOf({
       time: 0,
-      objects: Object.fromEntries(objects),
+      objects: this.#states.contentsOf(objectsOf(configuration)),
       drains: {},
       hookJobs: [],
       moves: configuration.moves,
@@ -73,13 +67,13 @@ export class CattleWorld implements Model {
   }
 
   async next(text: string): Promise<Edge[]> {
-    const state = this.#texts.stateOf(text);
+    const state = this.#states.stateOf(text);
     const scene = this.#sceneOf(state);
     const deeds = await this.#deedsIn(scene);
-    const edges = changesIn(scene).map((change) => this.#edge(state, change));
+    const edges = changesIn(scene).map((change) => this.#states.edge(state, change));
     // Kubernetes waits so long that a leader has looked at the Job since, unless no process leads all that time.
     if (deeds.length === 0)
-      edges.push(...deletionsIn(scene).map((change) => this.#edge(state, change)));
+      edges.push(...deletionsIn(scene).map((change) => this.#states.edge(state, change)));
     return [...edges, ...edgesOfDeeds(this.#carrying, state, deeds)].filter(
       ({ to }) => to !== text,
     );
@@ -92,7 +86,7 @@ export class CattleWorld implements Model {
       case 'hook': {
         const { node, job } = deed;
         const hookJobs = [...state.hookJobs, job];
-        const { hooked = [] } = state.past.find(({ name }) => name === node) ?? {};
+        const { hooked } = pastOf(state, node);
         const past = { name: node, hooked: [...hooked, this.#attemptOn(state, node)] };
         return remembering({ ...state, hookJobs }, past);
       }
@@ -103,12 +97,15 @@ export class CattleWorld implements Model {
 
   #afterWrite(state: CattleState, key: string, object: KubeObject | undefined): CattleState {
     const before = state.objects[key];
-    const after = this.#withObject(state, key, object && started(object, key, this.#nowIn(state)));
+    const after = this.#states.withObject(
+      state,
+      key,
+      object && started(object, key, this.#nowIn(state)),
+    );
     if (!object || !key.startsWith('jobs/')) return after;
     const name = nodeOfJob(object);
-    const past = state.past.find((each) => each.name === name);
-    if (!past) throw new RangeError(`a Job for the unknown node ${name}`);
-    const node: Node = this.#objectOf(state, `nodes/${name}`);
+    const past = pastOf(state, name);
+    const node: Node = this.#states.objectOf(state, `nodes/${name}`);
     const attempt = this.#attemptOn(state, name);
     const begins = isAtWork(object) && this.#configuration.drains === 'the leader';
     const isDrained = past.isEmpty && node.spec?.unschedulable === true;
@@ -142,36 +139,14 @@ export class CattleWorld implements Model {
     );
   }
 
-  #edge(state: CattleState, { label, fair, objects, state: more, past }: CattleChange): Edge {
-    let after = { ...state, ...more };
-    for (const [key, object] of objects ?? []) after = this.#withObject(after, key, object);
-    return { label, fair, to: this.#texts.textOf(past ? remembering(after, past) : after) };
-  }
-
-  #withObject(state: CattleState, key: string, object: KubeObject | undefined): CattleState {
-    const { [key]: _, ...others } = state.objects;
-    if (!object) return { ...state, objects: others };
-    const before = state.objects[key];
-    const content = contentOf(this.#contents, object);
-    const after = before === content ? state : { ...state, objects: { ...others, [key]: content } };
-    // New pods may come to a Node that is not cordoned.
-    if (!key.startsWith('nodes/') || (object as Node).spec?.unschedulable === true) return after;
-    return remembering(after, { name: object.metadata.name, isEmpty: false });
-  }
-
   #sceneOf(state: CattleState): CattleScene {
-    const keys = Object.keys(state.objects).toSorted();
-    const objects = new Map(keys.map((key) => [key, this.#objectOf(state, key)]));
+    const objects = this.#states.objectsIn(state.objects);
     return { configuration: this.#configuration, state, objects, now: this.#nowIn(state) };
   }
 
-  #objectOf({ objects }: CattleState, key: string): KubeObject {
-    return this.#contents.valueOf(objects[key] ?? -1);
-  }
-
   #attemptOn(state: CattleState, name: string): string {
-    const plan = this.#objectOf(state, 'plans/plan') as CattlePlan;
-    return attemptOf(this.#objectOf(state, `nodes/${name}`), plan);
+    const plan = this.#states.objectOf(state, 'plans/plan') as CattlePlan;
+    return attemptOf(this.#states.objectOf(state, `nodes/${name}`), plan);
   }
 
   #nowIn({ time }: CattleState): number {
@@ -179,7 +154,7 @@ export class CattleWorld implements Model {
   }
 
   #glance(text: string): CattleGlance {
-    return once(this.#glances, text, () => this.#glanceAt(this.#texts.stateOf(text)));
+    return once(this.#glances, text, () => this.#glanceAt(this.#states.stateOf(text)));
   }
 
   #glanceAt(state: CattleState): CattleGlance {
@@ -187,21 +162,11 @@ export class CattleWorld implements Model {
     const jobs = [...objects].flatMap(([key, each]) => (key.startsWith('jobs/') ? each : []));
     const nodes = state.past.map(({ name }): [string, Node] => [
       name,
-      this.#objectOf(state, `nodes/${name}`),
+      this.#states.objectOf(state, `nodes/${name}`),
     ]);
-    const plan = this.#objectOf(state, 'plans/plan') as CattlePlan;
+    const plan = this.#states.objectOf(state, 'plans/plan') as CattlePlan;
     return { plan, jobs, nodes: new Map(nodes), past: state.past };
   }
-}
-
-function remembering(
-  state: CattleState,
-  change: Partial<NodePast> & Pick<NodePast, 'name'>,
-): CattleState {
-  const past = state.past.map((each) =>
-    each.name === change.name ? { ...each, ...change } : each,
-  );
-  return { ...state, past };
 }
 
 /** Kubernetes starts a Job as soon as it is not suspended. */

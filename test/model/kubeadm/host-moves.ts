@@ -10,23 +10,17 @@ import { requestOf } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
 import { annotated, kubeletVersionOf, type Node } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { withKubelet } from '../../support/builders/nodes.ts';
+import { pastOf } from '../object-states.ts';
 import type { KubeadmChange, KubeadmScene } from './kubeadm-moves.ts';
 import { isController, minorOf, otherVersion } from './kubeadm-objects.ts';
-import {
-  type Doing,
-  entryOf,
-  type HostPast,
-  type PastChange,
-  type Procedure,
-  pastOf,
-} from './kubeadm-state.ts';
+import { type Doing, entryOf, type HostPast, type Procedure } from './kubeadm-state.ts';
 
 interface Step {
   readonly label: string;
   readonly doing: Doing;
   /** What the procedure writes to the Node, if it writes anything. */
   readonly report?: Partial<Report> & Pick<Report, 'step'>;
-  readonly past?: Omit<PastChange, 'name'>;
+  readonly past?: Partial<HostPast>;
   /** The version that the kubelet reports afterwards. */
   readonly kubelet?: string;
 }

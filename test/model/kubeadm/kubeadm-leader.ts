@@ -8,8 +8,6 @@ import type {
 import { PLACE } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
-import type { HookRun } from '../../../src/hooks/rules.ts';
-import type { HookRunner } from '../../../src/hooks/runner.ts';
 import {
   type ConfigMap,
   configMaps,
@@ -27,7 +25,7 @@ import {
   recordingDrains,
   type WriteDeed,
 } from '../deeds.ts';
-import { type HookJob, jobOf, resultsOf } from '../hook-runs.ts';
+import { type HookDeed, type HookJob, recordingHooks } from '../hook-runs.ts';
 import { hookAt } from '../leader-moves.ts';
 import type { KubeadmConfiguration } from './kubeadm-objects.ts';
 import { type Procedure, stateOf } from './kubeadm-state.ts';
@@ -48,7 +46,7 @@ export interface KubeadmView {
 export type KubeadmDeed =
   | WriteDeed
   | DrainDeed
-  | { readonly kind: 'hook'; readonly job: HookJob; readonly node: string }
+  | HookDeed
   | { readonly kind: 'begin'; readonly key: string; readonly procedure: Procedure }
   | { readonly kind: 'acknowledge' | 'stop'; readonly key: string; readonly node: string };
 
@@ -84,7 +82,7 @@ export function leaderWith({
         askControlPlane: async (endpoints) =>
           await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true }))),
       },
-      ...(configuration.hasHook && { hooks: hooksIn(view, deeds) }),
+      ...(configuration.hasHook && { hooks: recordingHooks(view.hookJobs, deeds) }),
     });
     leader.catchUp();
     await leader.reconcile(`${PLACE.namespace}/${PLACE.name}`);
@@ -146,21 +144,4 @@ function recordingUpgrades(
 
 function procedureFor({ target, rollout, version, parts }: HostUpgrade): Procedure {
   return { node: target.name, rollout, attempt: target.since, version, parts, doing: 'begun' };
-}
-
-/** Lists the Jobs of hooks that the leader creates. The API server refuses a second Job with the same name. */
-function hooksIn({ hookJobs }: KubeadmView, deeds: Pick<KubeadmDeed[], 'push'>): HookRunner {
-  const present = new Set(hookJobs.map(({ id }) => id));
-  const create = (run: HookRun): void => {
-    if (present.has(run.id)) return;
-    present.add(run.id);
-    deeds.push({ kind: 'hook', job: jobOf(run), node: run.node ?? '' });
-  };
-  return {
-    follow: (_plan, due) => due.forEach(create),
-    forget: () => undefined,
-    resultsOf: () => resultsOf(hookJobs),
-    onChange: () => () => undefined,
-    run: async () => await Promise.resolve(),
-  };
 }

@@ -8,6 +8,7 @@ import {
   withoutAnnotations,
 } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
+import { drainChanges, type ObjectChange } from '../object-states.ts';
 import { scriptChanges, stepsOf } from './host-moves.ts';
 import {
   hasEnded,
@@ -16,17 +17,9 @@ import {
   nextPlan,
   PLAN,
 } from './kubeadm-objects.ts';
-import { entryOf, type HostPast, type KubeadmState, type PastChange } from './kubeadm-state.ts';
+import { entryOf, type HostPast, type KubeadmState } from './kubeadm-state.ts';
 
-/** A change of the cluster. Members that are not given stay as they are. */
-export interface KubeadmChange {
-  readonly label: string;
-  readonly fair: boolean;
-  readonly objects?: ReadonlyMap<string, KubeObject>;
-  readonly state?: Partial<KubeadmState>;
-  /** What the model remembers of this host afterwards. */
-  readonly past?: PastChange;
-}
+export type KubeadmChange = ObjectChange<KubeadmState>;
 
 export interface KubeadmScene {
   readonly configuration: KubeadmConfiguration;
@@ -78,20 +71,6 @@ export function runsAfter(scene: KubeadmScene): KubeadmChange[] {
 
 /** What a new process remembers. */
 const NEW_PROCESS = { drains: {}, procedures: {}, begun: [] } as const;
-
-function drainChanges({ drains }: KubeadmState): KubeadmChange[] {
-  return Object.entries(drains).flatMap(([name, drain]): KubeadmChange[] => {
-    if (drain.kind === 'drained') return [];
-    return [
-      {
-        label: `the drain of ${name} ends`,
-        fair: true,
-        state: { drains: { ...drains, [name]: { ...drain, kind: 'drained' } } },
-        past: { name, isEmpty: true },
-      },
-    ];
-  });
-}
 
 type Moves = Readonly<
   Record<KubeadmMove, (scene: KubeadmScene, moves: KubeadmState['moves']) => KubeadmChange[]>

@@ -3,6 +3,7 @@ import type { Part } from '../../../src/dialects/kubeadm/host/host.ts';
 import type { ConfigMap, Node } from '../../../src/kube/resources.ts';
 import type { Drained } from '../deeds.ts';
 import type { HookJob } from '../hook-runs.ts';
+import type { Contents, NodePast } from '../object-states.ts';
 import type { KubeadmMove } from './kubeadm-objects.ts';
 
 /**
@@ -39,8 +40,7 @@ export interface Procedure {
 export type Procedures = Readonly<Record<string, Procedure>>;
 
 /** What the model remembers of one host, and no leader can read. */
-export interface HostPast {
-  readonly name: string;
+export interface HostPast extends NodePast {
   /** The version of the static pods and of kubeadm's configuration. */
   readonly kubeadm: string;
   readonly kubelet: string;
@@ -48,8 +48,6 @@ export interface HostPast {
   readonly needsRenewal: boolean;
   /** True if a person cordoned the node while nobody else had cordoned it. */
   readonly keptClosed: boolean;
-  /** True if the pods of the node are gone. */
-  readonly isEmpty: boolean;
   /** True after a run has begun to replace the kubelet or what belongs to it, until the Node shows that a run has verified the host. */
   readonly isHalfDone: boolean;
   /** The parts that the journal of the host names as done, each with the uid of its run. */
@@ -75,8 +73,7 @@ export interface HostHookJob extends HookJob {
 }
 
 export interface KubeadmState {
-  /** The number of the content of each object, by its key. */
-  readonly objects: Readonly<Record<string, number>>;
+  readonly objects: Contents;
   readonly drains: Drained;
   readonly procedures: Procedures;
   /** The attempts that the process has begun, the oldest first. */
@@ -113,21 +110,6 @@ export function freshPast(name: string, version: string, needsRenewal: boolean):
     closedUnhooked: false,
     changedUndrained: false,
   };
-}
-
-export type PastChange = Partial<HostPast> & Pick<HostPast, 'name'>;
-
-export function remembering(state: KubeadmState, change: PastChange): KubeadmState {
-  const past = state.past.map((each) =>
-    each.name === change.name ? { ...each, ...change } : each,
-  );
-  return { ...state, past };
-}
-
-export function pastOf({ past }: Pick<KubeadmState, 'past'>, name: string): HostPast {
-  const found = past.find((each) => each.name === name);
-  if (!found) throw new RangeError(`no host ${name}`);
-  return found;
 }
 
 const ENDS: readonly Doing[] = ['finishing', 'failing', 'ended'];

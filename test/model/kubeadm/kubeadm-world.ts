@@ -1,15 +1,15 @@
 /** A run of `refit kubeadm apply` as a model to explore: the ConfigMap, the Nodes, the hosts and the process. */
-import type { ConfigMap, KubeObject, Node } from '../../../src/kube/resources.ts';
+import type { ConfigMap, Node } from '../../../src/kube/resources.ts';
 import { NOW } from '../cluster.ts';
 import { type Carrying, edgesOfDeeds, withDrain, wordsForDeed } from '../deeds.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
-import { contentOf } from '../node-state.ts';
-import { Numbering, once, StateTexts } from '../numbering.ts';
+import { once } from '../numbering.ts';
+import { isClosed, ObjectStates, pastOf, remembering } from '../object-states.ts';
 import { invariantsOf } from '../planted-world.ts';
 import { reportFor, withReport } from './host-moves.ts';
 import { KUBEADM_INVARIANTS } from './kubeadm-invariants.ts';
 import { type KubeadmDeed, type KubeadmLeader, realKubeadmLeader } from './kubeadm-leader.ts';
-import { changesIn, type KubeadmChange, type KubeadmScene, runsAfter } from './kubeadm-moves.ts';
+import { changesIn, type KubeadmScene, runsAfter } from './kubeadm-moves.ts';
 import {
   hasEnded,
   type KubeadmConfiguration,
@@ -24,8 +24,6 @@ import {
   type KubeadmGlance,
   type KubeadmState,
   type Procedure,
-  pastOf,
-  remembering,
 } from './kubeadm-state.ts';
 
 export class KubeadmWorld implements Model {
@@ -34,12 +32,11 @@ export class KubeadmWorld implements Model {
   readonly invariantsAtRest: readonly Invariant[];
   readonly #configuration: KubeadmConfiguration;
   readonly #leader: KubeadmLeader;
-  readonly #contents = new Numbering<KubeObject>();
-  readonly #texts = new StateTexts<KubeadmState>();
+  readonly #states = new ObjectStates<KubeadmState>();
   readonly #carrying: Carrying<KubeadmState, KubeadmDeed> = {
     after: (state, deed) => this.#afterDeed(state, deed),
     wordsFor,
-    textOf: (state) => this.#texts.textOf(state),
+    textOf: (state) => this.#states.textOf(state),
   };
   readonly #deeds = new Map<string, Promise<readonly KubeadmDeed[]>>();
   readonly #glances = new Map<string, KubeadmGlance>();
@@ -50,12 +47,8 @@ export class KubeadmWorld implements Model {
     const past = Object.keys(configuration.hosts).map((name) =>
       freshPast(name, versionAtFirst(configuration, name), configuration.renews.includes(name)),
     );
-    const objects = [...objectsOf(configuration, past)].map(([key, object]): [string, number] => [
-      key,
-      contentOf(this.#contents, object),
-    ]);
-    this.initial = this.#texts.textOf({
-      objects: Object.fromEntries(objects),
+    this.initial = this.#states.textOf({
+      objects: this.#states.contentsOf(objectsOf(configuration, past)),
       drains: {},
       procedures: {},
       begun: [],
@@ -73,11 +66,11 @@ export class KubeadmWorld implements Model {
   }
 
   async next(text: string): Promise<Edge[]> {
-    const state = this.#texts.stateOf(text);
+    const state = this.#states.stateOf(text);
     const scene = this.#sceneOf(state);
     const deeds = await this.#deedsIn(scene);
     const changes = [...changesIn(scene), ...(deeds.length === 0 ? runsAfter(scene) : [])];
-    const edges = changes.map((change) => this.#edge(state, change));
+    const edges = changes.map((change) => this.#states.edge(state, change));
     return [...edges, ...edgesOfDeeds(this.#carrying, state, deeds)].filter(
       ({ to }) => to !== text,
     );
@@ -99,8 +92,8 @@ export class KubeadmWorld implements Model {
       case 'write': {
         const { key, object } = deed;
         if (!object) throw new RangeError(`a leader deletes ${key}`);
-        const after = this.#withObject(state, key, object);
-        const isCordon = isClosed(object) && !isClosed(this.#objectOf(state, key));
+        const after = this.#states.withObject(state, key, object);
+        const isCordon = isClosed(object) && !isClosed(this.#states.objectOf(state, key));
         return isCordon ? this.#closed(after, object.metadata.name) : after;
       }
       case 'begin':
@@ -110,11 +103,11 @@ export class KubeadmWorld implements Model {
       case 'stop': {
         const { key, node } = deed;
         const procedure = state.procedures[key];
-        const object: Node = this.#objectOf(state, `nodes/${node}`);
+        const object: Node = this.#states.objectOf(state, `nodes/${node}`);
         if (!procedure) throw new RangeError(`nothing works for ${key}`);
         const failed = { step: '', state: 'failed', message: 'it was stopped' } as const;
         const report = reportFor({ key, procedure, node: object }, failed, NOW);
-        const told = this.#withObject(state, `nodes/${node}`, withReport(object, report));
+        const told = this.#states.withObject(state, `nodes/${node}`, withReport(object, report));
         return withProcedure(told, key, (each) => ({ ...each, doing: 'ended' }));
       }
     }
@@ -149,33 +142,14 @@ export class KubeadmWorld implements Model {
     );
   }
 
-  #edge(state: KubeadmState, { label, fair, objects, state: more, past }: KubeadmChange): Edge {
-    let after = { ...state, ...more };
-    for (const [key, object] of objects ?? []) after = this.#withObject(after, key, object);
-    return { label, fair, to: this.#texts.textOf(past ? remembering(after, past) : after) };
-  }
-
-  #withObject(state: KubeadmState, key: string, object: KubeObject): KubeadmState {
-    const content = contentOf(this.#contents, object);
-    const after = { ...state, objects: { ...state.objects, [key]: content } };
-    // New pods may come to a Node that is not cordoned.
-    if (!key.startsWith('nodes/') || isClosed(object)) return after;
-    return remembering(after, { name: object.metadata.name, isEmpty: false });
-  }
-
   #sceneOf(state: KubeadmState): KubeadmScene {
-    const keys = Object.keys(state.objects).toSorted();
-    const objects = new Map(keys.map((key) => [key, this.#objectOf(state, key)]));
+    const objects = this.#states.objectsIn(state.objects);
     const plan = this.#planIn(state);
     return { configuration: this.#configuration, state, plan, objects, now: NOW };
   }
 
-  #objectOf({ objects }: KubeadmState, key: string): KubeObject {
-    return this.#contents.valueOf(objects[key] ?? -1);
-  }
-
   #planIn(state: KubeadmState): ConfigMap {
-    return this.#objectOf(state, PLAN);
+    return this.#states.objectOf(state, PLAN);
   }
 
   /** Returns the recorded attempt on the host. */
@@ -187,20 +161,15 @@ export class KubeadmWorld implements Model {
 
   #glance(text: string): KubeadmGlance {
     return once(this.#glances, text, () => {
-      const state = this.#texts.stateOf(text);
+      const state = this.#states.stateOf(text);
       const { procedures, begun, past } = state;
       const nodes = past.map(({ name }): [string, Node] => [
         name,
-        this.#objectOf(state, `nodes/${name}`),
+        this.#states.objectOf(state, `nodes/${name}`),
       ]);
       return { plan: this.#planIn(state), nodes: new Map(nodes), procedures, begun, past };
     });
   }
-}
-
-function isClosed(object: KubeObject): boolean {
-  const node: Node = object;
-  return node.spec?.unschedulable === true;
 }
 
 function withProcedure(
