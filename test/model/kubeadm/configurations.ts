@@ -69,6 +69,7 @@ export const KUBEADM_CONFIGURATIONS: readonly KubeadmConfiguration[] = [
   configureKubeadm('w1:bad w2', { moves: ['again'] }),
   configureKubeadm('w1', { hasHook: true, moves: ['restart'] }),
   configureKubeadm('w1 w2', { moves: ['cordon'] }),
+  configureKubeadm('w1:bad', { moves: ['abort', 'again'] }),
 ];
 
 export const LARGE_KUBEADM_CONFIGURATIONS: readonly KubeadmConfiguration[] = [

@@ -1,13 +1,14 @@
 /** What a host does during an upgrade over SSH: the steps of its procedure, and scripts whose process was killed. */
 import type { Part } from '../../../src/dialects/kubeadm/host/host.ts';
 import { PARTS, STEPS } from '../../../src/dialects/kubeadm/host/step-names.ts';
+import { foundOn } from '../../../src/dialects/kubeadm/plan/host-report.ts';
 import {
   type Report,
   reportOn,
   reportPatch,
 } from '../../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
 import { requestOf } from '../../../src/dialects/kubeadm/plan/plan-object.ts';
-import { annotated, kubeletVersionOf, type Node } from '../../../src/kube/resources.ts';
+import { annotated, type Node } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { withKubelet } from '../../support/builders/nodes.ts';
 import { pastOf } from '../object-states.ts';
@@ -208,10 +209,8 @@ export function reportFor(
   more: Partial<Report> & Pick<Report, 'step'>,
   now: number,
 ): Report {
-  const earlier = reportOn(node);
   const { rollout, attempt } = procedure;
-  const isSame = earlier?.rollout === rollout && earlier.target === key;
-  const from = (isSame ? earlier.from : undefined) ?? kubeletVersionOf(node);
+  const { from, ...found } = foundOn(node, { rollout, target: key });
   return {
     rollout,
     target: key,
@@ -220,7 +219,7 @@ export function reportFor(
     since: rfc3339(now),
     spent: {},
     ...(from !== undefined && { from }),
-    ...(isSame && earlier.touched === true && { touched: true }),
+    ...found,
     ...more,
   };
 }

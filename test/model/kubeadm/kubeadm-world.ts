@@ -1,5 +1,6 @@
 /** A run of `refit kubeadm apply` as a model to explore: the ConfigMap, the Nodes, the hosts and the process. */
-import type { ConfigMap, Node } from '../../../src/kube/resources.ts';
+import { reportOn } from '../../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
+import type { ConfigMap, KubeObject, Node } from '../../../src/kube/resources.ts';
 import { NOW } from '../cluster.ts';
 import { type Carrying, edgesOfDeeds, withDrain, wordsForDeed } from '../deeds.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
@@ -69,7 +70,7 @@ export class KubeadmWorld implements Model {
     const state = this.#states.stateOf(text);
     const scene = this.#sceneOf(state);
     const deeds = await this.#deedsIn(scene);
-    const changes = [...changesIn(scene), ...(deeds.length === 0 ? runsAfter(scene) : [])];
+    const changes = [...changesIn(scene), ...runsAfter(scene)];
     const edges = changes.map((change) => this.#states.edge(state, change));
     return [...edges, ...edgesOfDeeds(this.#carrying, state, deeds)].filter(
       ({ to }) => to !== text,
@@ -92,7 +93,11 @@ export class KubeadmWorld implements Model {
       case 'write': {
         const { key, object } = deed;
         if (!object) throw new RangeError(`a leader deletes ${key}`);
-        const after = this.#states.withObject(state, key, object);
+        const after = this.#states.withObject(
+          state,
+          key,
+          this.#withPresentReport(state, key, object),
+        );
         const isCordon = isClosed(object) && !isClosed(this.#states.objectOf(state, key));
         return isCordon ? this.#closed(after, object.metadata.name) : after;
       }
@@ -111,6 +116,16 @@ export class KubeadmWorld implements Model {
         return withProcedure(told, key, (each) => ({ ...each, doing: 'ended' }));
       }
     }
+  }
+
+  /**
+   * Returns the object with the report that its Node has now. Leaders never write reports, and the API server refuses the
+   * write of a Node with a newer report, after which the leader decides again.
+   */
+  #withPresentReport(state: KubeadmState, key: string, object: KubeObject): KubeObject {
+    if (!key.startsWith('nodes/')) return object;
+    const report = reportOn(this.#states.objectOf(state, key));
+    return report === undefined ? object : withReport(object as Node, report);
   }
 
   /** The node is cordoned, or its drain begins. The Job of its hook must have succeeded before. */

@@ -112,17 +112,28 @@ export function hostReport(
 interface EarlierReport {
   readonly from: string | undefined;
   readonly touched?: boolean;
+  readonly touchedBefore?: boolean;
 }
 
 /**
- * Returns the values that the new attempt takes from the report of an earlier, killed attempt: the version before that
- * attempt, and `touched`.
+ * Returns the values that the new attempt takes from the report of an earlier attempt. From a killed attempt of the same
+ * rollout, these are the version before that attempt, and `touched`.
  */
-function foundOn(node: Node, { rollout, target }: Report): EarlierReport {
+export function foundOn(
+  node: Node,
+  { rollout, target }: Pick<Report, 'rollout' | 'target'>,
+): EarlierReport {
   const earlier = reportOn(node);
   const isSame = earlier?.rollout === rollout && earlier.target === target;
   return {
     from: (isSame ? earlier.from : undefined) ?? kubeletVersionOf(node),
     ...(isSame && earlier.touched ? { touched: true } : {}),
+    ...(wasTouched(earlier, isSame) ? { touchedBefore: true } : {}),
   };
+}
+
+/** Returns true if an earlier rollout may have changed the host, and no attempt has finished since. */
+function wasTouched(earlier: Report | undefined, isSame: boolean): boolean {
+  if (earlier === undefined || earlier.state === 'finished') return false;
+  return earlier.touchedBefore === true || (!isSame && earlier.touched === true);
 }

@@ -1,6 +1,6 @@
 /** Implements the dialect of `refit kubeadm`, which turns the recorded request into a rollout of the engine. */
 
-import { pendingOwner } from '../../../drain/cordon-marks.ts';
+import { cordonOwner, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
 import type { World } from '../../../engine/contract/world.ts';
@@ -10,6 +10,7 @@ import {
   pendingOwnerOf,
   type Rollout,
   type Stage,
+  type Target,
   type TurnTime,
 } from '../../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
@@ -28,7 +29,14 @@ import { endpointsOf } from '../../shared/node-endpoints.ts';
 import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
 import type { Part } from '../host/host.ts';
 import { HOST_DEADLINE_MS } from '../host/host-deadline.ts';
-import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './kubeadm-signal.ts';
+import {
+  drainDelegation,
+  type HostUpgrades,
+  isUnchanged,
+  LEADER,
+  reportOn,
+  sshSignal,
+} from './kubeadm-signal.ts';
 import * as planObject from './plan-object.ts';
 
 /** Returns the dialect. `upgrades` is undefined for commands that only read. */
@@ -121,27 +129,44 @@ const { kind } = configMaps;
 const OWN = pendingOwnerOf({ kind, uid: '' });
 
 /**
- * Finds the nodes with a taint that an earlier plan set, so that the leader removes the taint. Does not find cordons of
- * an earlier plan: they must stay, because a host that failed halfway must remain cordoned.
+ * Finds the nodes with a taint or a cordon that an earlier plan set, so that the leader removes it. A cordon must stay on a
+ * host that may be half upgraded, so it counts only if the host was not changed.
  */
 export function orphanedPlans(
   world: World,
   plans: readonly ConfigMap[],
 ): OrphanedPlan<ConfigMap>[] {
-  const current = plans.map((plan) => OWN + planObject.sourceOfPlan(plan).uid);
+  const current = plans.map((plan) => planObject.sourceOfPlan(plan).uid);
   return world.list(nodes).flatMap((node) => {
-    const owner = pendingOwner(node);
+    const taint = pendingOwner(node);
     // A taint without a uid also comes from an earlier plan, because only an earlier version of Refit set such taints.
-    const isPast = owner === '' || (owner?.startsWith(OWN) === true && !current.includes(owner));
-    return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
+    const tainting = taint?.startsWith(OWN) === true ? taint.slice(OWN.length) : undefined;
+    const isPast = taint === '' || (tainting !== undefined && !current.includes(tainting));
+    return [
+      ...(isPast ? [orphanedPlan(node, tainting ?? '', { state: 'pending', since: '' })] : []),
+      ...cordonsOf(node, current),
+    ];
   });
+}
+
+/** Returns the earlier plan that left its cordon on a host without a change; an empty list if there is none. */
+function cordonsOf(node: Node, current: readonly string[]): OrphanedPlan<ConfigMap>[] {
+  const owner = readOwner(cordonOwner(node) ?? '');
+  const report = reportOn(node);
+  const isPast = owner?.kind === kind && !current.includes(owner.plan);
+  if (!isPast || report === undefined || !isUnchanged(report)) return [];
+  return [orphanedPlan(node, owner.plan, { state: 'failed', since: owner.attempt })];
 }
 
 /**
  * Returns an orphaned plan that has the Node as its only target. No rollout uses the key of this target, so Refit does
  * no work on the host.
  */
-function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
+function orphanedPlan(
+  { metadata: { name } }: Node,
+  uid: string,
+  recorded: Pick<Target, 'state' | 'since'>,
+): OrphanedPlan<ConfigMap> {
   const source = {
     apiVersion: apiVersionOf(configMaps),
     kind,
@@ -149,7 +174,7 @@ function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<C
     uid,
     created: '',
   };
-  const target = { key: `left/${name}`, name, state: 'pending', since: '' } as const;
+  const target = { key: `left/${name}`, name, ...recorded };
   return {
     rollout: orphanedRollout(source, '', target, 'its plan was deleted'),
     plan: { metadata: { ...planObject.PLACE, uid } },

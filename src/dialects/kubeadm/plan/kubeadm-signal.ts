@@ -32,6 +32,8 @@ const reportSchema = z.object({
    * killed.
    */
   touched: z.boolean().optional(),
+  /** True if an earlier rollout may have replaced something on the host, and no attempt has finished since. */
+  touchedBefore: z.boolean().optional(),
   /** The duration of each finished step, in milliseconds. */
   spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
   message: z.string().optional(),
@@ -41,6 +43,11 @@ export type Report = Readonly<z.infer<typeof reportSchema>>;
 
 export function reportOn(node: KubeObject | undefined): Report | undefined {
   return reportSchema.safeParse(parseJson(node?.metadata.annotations?.[REPORT])).data;
+}
+
+/** Returns true if no attempt has changed the host since an attempt last finished on it, and none is in progress. */
+export function isUnchanged({ state, touched, touchedBefore }: Report): boolean {
+  return state === 'failed' && touched !== true && touchedBefore !== true;
 }
 
 export function reportPatch(report: Report): object {
