@@ -18,7 +18,7 @@ import type { RecordedRun } from '../model/runs.ts';
 import type { ForeignWork } from '../model/snapshot.ts';
 import type { VersionGap } from '../model/version-gap.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import type { Instruction } from './signal.ts';
+import type { Instruction, TargetWrite } from './signal.ts';
 import type { World, WorldObject } from './world.ts';
 
 /** The features that only some dialects have. The comment of each feature also says what happens in a dialect that lacks it. */
@@ -154,13 +154,6 @@ export interface WholeRecord<P extends KubeObject> {
   readonly rollout: Rollout;
   /** The reasons of the targets that this turn lets fail. */
   readonly failures: FailureReasons;
-}
-
-/** A write to the object of one target. */
-export interface TargetWrite {
-  readonly stage: Stage;
-  readonly target: Target;
-  readonly instruction: Instruction;
 }
 
 /** A record that is spread over several objects. */

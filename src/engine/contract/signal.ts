@@ -8,6 +8,13 @@ import type { Reason } from '../model/reasons.ts';
 import type { Rollout, Stage, Target } from '../model/rollout.ts';
 import type { World, WorldObject } from './world.ts';
 
+/** A write to the object of one target. */
+export interface TargetWrite {
+  readonly stage: Stage;
+  readonly target: Target;
+  readonly instruction: Instruction;
+}
+
 /**
  * How a target is signalled, and how its report is read. If a member returns an instruction, it writes nothing itself;
  * the engine carries the instruction out. The member returns undefined if nothing needs to be written, for example

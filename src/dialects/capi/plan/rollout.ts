@@ -3,11 +3,8 @@
  * holds the state of its own Machine, and the first Node also holds what is recorded of the whole plan.
  */
 import { machines } from '../../../api/capi/machine.ts';
-import type {
-  RecordSharding,
-  TargetWrite,
-  WholeRecord,
-} from '../../../engine/contract/features.ts';
+import type { RecordSharding, WholeRecord } from '../../../engine/contract/features.ts';
+import type { TargetWrite } from '../../../engine/contract/signal.ts';
 import type { World, WorldObject } from '../../../engine/contract/world.ts';
 import { controlsOn, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
 import type { Signalling } from '../../../engine/model/decision.ts';
