@@ -79,7 +79,7 @@ test.each<[string, string, object | string]>([
       address: '127.0.0.1:9443',
       certDir: '/tmp/k8s-webhook-server/serving-certs',
       callTimeout: 5000,
-      rollouts: 'machine',
+      rollouts: 'owner',
       leaseDuration: 15_000,
       targetDeadline: DEFAULT_POLICY.targetDeadlineMs,
       logLevel: 'info',

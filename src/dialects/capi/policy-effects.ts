@@ -4,32 +4,25 @@ import { inPart, noEffect, type PolicyEffects, WORKS } from '../../engine/policy
 const CHOSEN = noEffect('Cluster API chooses which Machine is updated next');
 const ASKED_EACH_TIME = noEffect('Cluster API asks for each update');
 
-const WITH_OWNERS = inPart(
-  'only with `--rollouts owner` of `refit capi-extension`; otherwise each Machine is a plan of its own, and Cluster API chooses which one is updated next',
-);
 const COUNTED_WAVES =
   'Cluster API chooses which Machine comes next, so `count` and `percent` mean the Machines that come first, and a selector must select all Machines of an owner or none; the waves of an owner do not wait for another owner, and the Machines of a control plane are in no wave';
 const NO_ROLL_BACK =
   '`RollBack` acts as `Stop`, because the owner of the Machines decides their version; run refit rollback to see what to change';
 
-/** The effects as far as they are the same whether an owner or each Machine is a plan. */
+/** The effects if all Machines of an owner are one plan, which is the default of the extension. */
 export const policyEffects: PolicyEffects = {
   plans: WORKS,
   paused: WORKS,
-  failureBudget: WITH_OWNERS,
-  maxConsecutiveFailures: WITH_OWNERS,
-  onFailure: inPart(
-    `it works only with \`--rollouts owner\` of \`refit capi-extension\`, and ${NO_ROLL_BACK}`,
-  ),
+  failureBudget: WORKS,
+  maxConsecutiveFailures: WORKS,
+  onFailure: inPart(NO_ROLL_BACK),
   retry: inPart(
     'a Machine that missed `deadlines.target` is not tried again, because its agent may be gone; run refit retry then',
   ),
-  waves: inPart(
-    `without \`--rollouts owner\` of \`refit capi-extension\`, each Machine is a plan of its own; with it, ${COUNTED_WAVES}`,
-  ),
-  'waves[].settle': WITH_OWNERS,
-  'waves[].failureBudget': WITH_OWNERS,
-  'waves[].approval': WITH_OWNERS,
+  waves: inPart(COUNTED_WAVES),
+  'waves[].settle': WORKS,
+  'waves[].failureBudget': WORKS,
+  'waves[].approval': WORKS,
   spread: CHOSEN,
   perDomain: WORKS,
   maxBlockedNodes: noEffect('Cluster API waits for each Machine, so none is skipped'),
@@ -66,7 +59,7 @@ export const policyEffects: PolicyEffects = {
   soak: WORKS,
   keepPrevious: noEffect('only k0s Plans say when the previous binary is removed'),
   etcdSnapshot: inPart('it applies to Machines with k0s, and not to those with kubeadm'),
-  settle: WITH_OWNERS,
+  settle: WORKS,
   'versions.allow': noEffect('the setting `allowedVersionRules` of the updater counts'),
   'versions.pin': WORKS,
   'versions.verify': noEffect('Refit always waits for the version of the kubelet'),
@@ -90,19 +83,6 @@ export const policyEffects: PolicyEffects = {
   'edits.whileRunning': ASKED_EACH_TIME,
   windows: WORKS,
   blackouts: WORKS,
-};
-
-/** The effects if the extension runs with `--rollouts owner`. */
-export const effectsOnOwners: PolicyEffects = {
-  ...policyEffects,
-  failureBudget: WORKS,
-  maxConsecutiveFailures: WORKS,
-  onFailure: inPart(NO_ROLL_BACK),
-  waves: inPart(COUNTED_WAVES),
-  'waves[].settle': WORKS,
-  'waves[].failureBudget': WORKS,
-  'waves[].approval': WORKS,
-  settle: WORKS,
 };
 
 const OWN_PLAN = noEffect(

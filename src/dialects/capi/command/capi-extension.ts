@@ -33,7 +33,7 @@ import { stuckMachines } from '../plan/stuck-machines.ts';
 import { fetchText } from '../plan/update-machine.ts';
 import * as workload from '../plan/workload-clusters.ts';
 import type { ServedCluster } from '../plan/workload-member.ts';
-import { effectsOnMachines, effectsOnOwners } from '../policy-effects.ts';
+import { effectsOnMachines, policyEffects } from '../policy-effects.ts';
 
 interface ExtensionFlags extends ControllerFlags {
   readonly managementKubeconfig?: string;
@@ -97,7 +97,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     lease,
     component,
     policy,
-    policyEffects: { capi: flags.rollouts === 'owner' ? effectsOnOwners : effectsOnMachines },
+    policyEffects: { capi: flags.rollouts === 'owner' ? policyEffects : effectsOnMachines },
     jobNamespaces,
     apiPort,
     metrics,

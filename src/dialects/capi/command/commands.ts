@@ -42,7 +42,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     'owner: all Machines of a MachineDeployment or of a control plane are one plan; machine: each Machine is a plan of its own',
   )
     .choices(['owner', 'machine'])
-    .default('machine'),
+    .default('owner'),
   new Option(
     '--management-kubeconfig <file>',
     'kubeconfig of the cluster with the Machines; default: that of the cluster with the Nodes',
