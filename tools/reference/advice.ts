@@ -15,6 +15,8 @@ interface Example<K extends Kind> {
   readonly facts: Omit<Extract<Situation, { readonly kind: K }>, 'kind'>;
   /** The dialects whose plans can be in the situation; absent for all dialects. */
   readonly only?: readonly DialectName[];
+  /** True if no plan with the Machines of an owner can be in the situation. */
+  readonly neverOfOwner?: true;
 }
 
 /** The dialects whose plans record the spec with which they began, and so can be edited after their end. */
@@ -52,7 +54,7 @@ const EXAMPLES: { readonly [K in Kind]: Example<K> } = {
     when: 'The failed nodes do not exist any more.',
     facts: { isRollBack: false, nodes: ['w1'] },
   },
-  Failed: { when: 'The plan failed without a failed node.', facts: {} },
+  Failed: { when: 'The plan failed without a failed node.', facts: {}, neverOfOwner: true },
   LeftOut: {
     when: 'The plan has ended without a node, for example because its drain was blocked.',
     facts: { nodes: ['w1'], held: [], isEdited: false },
@@ -81,9 +83,9 @@ const EXAMPLES: { readonly [K in Kind]: Example<K> } = {
     when: 'The plan has ended, and somebody changed its nodes afterwards.',
     facts: { nodes: ['w1'] },
   },
-  Empty: { when: 'The plan has no node.', facts: {} },
-  WillBeRefused: { when: 'The leader will refuse the new plan.', facts: {} },
-  Refused: { when: 'The plan was refused.', facts: {} },
+  Empty: { when: 'The plan has no node.', facts: {}, neverOfOwner: true },
+  WillBeRefused: { when: 'The leader will refuse the new plan.', facts: {}, neverOfOwner: true },
+  Refused: { when: 'The plan was refused.', facts: {}, neverOfOwner: true },
   WaveUnapproved: { when: 'The next wave needs an approval.', facts: { wave: 2 } },
   Held: { when: 'Somebody holds the node that would start next.', facts: { target: 'w1' } },
   CordonedByOthers: {
@@ -115,6 +117,13 @@ const PLANS: readonly (Pick<ShownPlan, 'kind' | 'name' | 'namespace' | 'cluster'
     name: 'refit-kubeadm',
   },
   {
+    title: 'MachineDeployment',
+    dialect: 'capi',
+    kind: 'MachineDeployment',
+    name: 'default/workers',
+    cluster: 'prod',
+  },
+  {
     title: 'Machine',
     dialect: 'capi',
     kind: 'Machine',
@@ -142,8 +151,12 @@ export function adviceReference(): string {
 
 function rowsOf(kind: Kind): string[] {
   const textsOf = textsIn(MODULES);
-  const { only } = EXAMPLES[kind];
-  const shown = PLANS.filter(({ dialect }) => only === undefined || only.includes(dialect));
+  const { only, neverOfOwner }: Example<Kind> = EXAMPLES[kind];
+  const shown = PLANS.filter(
+    ({ dialect, kind: of }) =>
+      (only === undefined || only.includes(dialect)) &&
+      !(neverOfOwner === true && of === 'MachineDeployment'),
+  );
   const rows = shown.map(({ title, ...plan }) => {
     const situation = { kind, ...EXAMPLES[kind].facts } as Situation;
     const [advice] = adviceJson({

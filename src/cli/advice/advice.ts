@@ -176,6 +176,14 @@ const TABLE: Table = {
       };
     }
     const retried = retryOf(plan, nodes);
+    if (advice.retriesGone) {
+      const them = nodes.length === 1 ? 'it' : 'them';
+      return {
+        clause: `Failed. If ${namesOf(nodes)} will not come back, ${retried.clause}: the plan goes on without ${them}.`,
+        commands: retried.commands,
+        outcome: 'the other nodes are upgraded',
+      };
+    }
     const without =
       !isRollBack && plan.updateConfig === undefined
         ? 'delete the Plan and apply one without the missing nodes'
