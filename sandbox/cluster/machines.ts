@@ -7,12 +7,14 @@ import {
   machineDeployments,
   machines,
   NODE_ANNOTATIONS,
+  SET_LABELS,
 } from '../../src/api/capi/machine.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import {
   apiVersionOf,
   customResourceDefinitions,
   nodes,
+  type OwnerReference,
   type Resource,
 } from '../../src/kube/resources.ts';
 import type { Clock } from '../../src/util/clock.ts';
@@ -64,6 +66,8 @@ export interface ExampleMachine {
   readonly controlPlane?: boolean;
   /** `CLUSTER` by default. */
   readonly cluster?: string;
+  /** The name of the MachineDeployment of the Machine. By default, the Machine belongs to none. */
+  readonly deployment?: string;
 }
 
 const NAMESPACE = 'default';
@@ -107,14 +111,18 @@ export async function joinNode(
 
 /** Creates a Machine in the namespace `default`. The Machine is provisioned and has its Node. */
 export async function createMachine(client: KubeClient, example: ExampleMachine): Promise<Machine> {
-  const { name, version, node, controlPlane, cluster = CLUSTER } = example;
+  const { name, version, node, controlPlane, cluster = CLUSTER, deployment } = example;
   const created = await client.create(machines, {
     apiVersion: apiVersionOf(machines),
     kind: machines.kind,
     metadata: {
       name,
       namespace: NAMESPACE,
-      labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {},
+      labels: {
+        ...(controlPlane && { [CONTROL_PLANE_LABEL]: '' }),
+        ...(deployment !== undefined && { [SET_LABELS.deployment]: deployment }),
+      },
+      ...(deployment !== undefined && { ownerReferences: [setOf(deployment)] }),
     },
     spec: { clusterName: cluster, version, ...referencesOf(name), ...identityOf(example).spec },
   });
@@ -123,4 +131,29 @@ export async function createMachine(client: KubeClient, example: ExampleMachine)
     { ...created, status: { nodeRef: { name: node } } },
     { subresource: 'status' },
   );
+}
+
+/** Creates a MachineDeployment whose Machines get this version. */
+export async function createDeployment(
+  client: KubeClient,
+  name: string,
+  version: string,
+): Promise<void> {
+  await client.create(machineDeployments, {
+    apiVersion: apiVersionOf(machineDeployments),
+    kind: machineDeployments.kind,
+    metadata: { name, namespace: NAMESPACE },
+    spec: { template: { spec: { version } } },
+  });
+}
+
+/** Returns the reference of a Machine to the MachineSet of its MachineDeployment. */
+export function setOf(deployment: string): OwnerReference {
+  return {
+    apiVersion: apiVersionOf(machines),
+    kind: 'MachineSet',
+    name: `${deployment}-x7k2p`,
+    uid: `uid-of-the-set-of-${deployment}`,
+    controller: true,
+  };
 }

@@ -14,13 +14,15 @@ import {
   type Wanted,
   writeDesired,
 } from '../cluster/machine-manager.ts';
-import { createMachine, installMachines, joinNode } from '../cluster/machines.ts';
+import { createDeployment, createMachine, installMachines, joinNode } from '../cluster/machines.ts';
 import { createMissing } from '../cluster/objects.ts';
 import { startSandboxPlane } from '../cluster/plane.ts';
 import type { Demonstration, Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
 
 const NODES = 3;
+/** The MachineDeployment of all Machines. */
+const OWNER = 'workers';
 const FROM = 'v1.36.2';
 const TO = 'v1.36.3';
 const RESTART_DELAY_MS = 1000;
@@ -31,7 +33,7 @@ const ASK_WITHIN_MS = 60_000;
 export const capi: Demonstration = {
   dialect: 'capi',
   about: [
-    `Starts an API server in memory with ${NODES} Machines of Cluster API, a host with an agent for each, and refit`,
+    `Starts an API server in memory with ${NODES} Machines of one MachineDeployment, a host with an agent for each, and refit`,
     'capi-extension. The demonstration calls its hooks over HTTPS, as Cluster API does, until every Machine is updated. At the',
     'end it requests a change that Refit does not support. Everything is removed at the end.',
   ],
@@ -54,9 +56,10 @@ export const capi: Demonstration = {
     started.defer(async () => await cluster.stop());
     await installMachines(cluster.client, systemClock);
     await createMissing(cluster.client, namespaces, { metadata: { name: 'refit-system' } });
+    await createDeployment(cluster.client, OWNER, TO);
     const names = await Promise.all(
       cluster.hosts.map(async ({ name: node }) => {
-        const example = { name: `md-${node}`, version: FROM, node };
+        const example = { name: `md-${node}`, version: FROM, node, deployment: OWNER };
         await joinNode(cluster.client, example);
         const { metadata } = await createMachine(cluster.client, example);
         return metadata.name;
@@ -121,17 +124,17 @@ async function showEnd(
   views: readonly ShownPlan[],
   { say }: Ground,
 ): Promise<void> {
+  const targets = views.flatMap(({ stages }) => stages.flatMap((stage) => stage.targets));
   const rows = await Promise.all(
     hosts.map(async (host) => {
-      const view = views.find(({ stages }) => stages[0]?.targets[0]?.name === host.name);
+      const target = targets.find(({ name }) => name === host.name);
       const { status } = await client.get(nodes, host.name);
-      const from = view?.stages[0]?.targets[0]?.from ?? FROM;
       return [
-        view?.name ?? '',
+        target?.machine ?? '',
         host.name,
-        `${from} → ${await host.version()}`,
+        `${target?.from ?? FROM} → ${await host.version()}`,
         status?.nodeInfo?.kubeletVersion ?? '',
-        view?.phase ?? '',
+        target?.phase ?? '',
       ];
     }),
   );

@@ -4,10 +4,11 @@
  */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { askWhatIsLeft, driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
-import { machineDeployments, machines, SET_LABELS } from '../../src/api/capi/machine.ts';
+import { createDeployment, setOf } from '../../sandbox/cluster/machines.ts';
+import { machines, SET_LABELS } from '../../src/api/capi/machine.ts';
 import { nodeRollouts, upgradePolicies } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
-import { apiVersionOf, nodes } from '../../src/kube/resources.ts';
+import { nodes } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
@@ -35,21 +36,8 @@ beforeAll(async () => {
   scene.running = await scene.cluster.startLeading('extension-owner', 'capi-extension', owned);
   await scene.whenCallable('h2');
   const { client } = scene.cluster;
-  await client.create(machineDeployments, {
-    apiVersion: apiVersionOf(machineDeployments),
-    kind: machineDeployments.kind,
-    metadata: { name: OWNER, namespace: 'default' },
-    spec: { template: { spec: { version: TO } } },
-  });
-  const ownerReferences = [
-    {
-      apiVersion: apiVersionOf(machines),
-      kind: 'MachineSet',
-      name: `${OWNER}-x7k2p`,
-      uid: 'uid-of-the-set',
-      controller: true,
-    },
-  ];
+  await createDeployment(client, OWNER, TO);
+  const ownerReferences = [setOf(OWNER)];
   const labels = { [SET_LABELS.deployment]: OWNER };
   for (const node of NODES)
     await client.patch(machines, machineOf(node), { metadata: { labels, ownerReferences } }, MERGE);
