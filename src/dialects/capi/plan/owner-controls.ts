@@ -82,9 +82,11 @@ export function sealed(node: Node, before: Node): Node {
 
 /**
  * Returns the Node with the controls of the Node that represents the plan, so that they stay if another Node represents it
- * later. Returns the same object if nothing changes.
+ * later. If somebody else has changed these controls, the Node only pauses the plan. Returns the same object if nothing
+ * changes.
  */
 export function withControlsOf(node: Node, plan: Node): Node {
+  if (!areControlsSealed(plan)) return withPauseOf(node, plan);
   const { annotations = {} } = plan.metadata;
   const own = node.metadata.annotations ?? {};
   const isSame =
@@ -100,9 +102,13 @@ export function withControlsOf(node: Node, plan: Node): Node {
   );
 }
 
-/** Returns the Node for the first request of a rollout. A pause of the earlier plan of the owner stays until `refit resume`. */
-export function withPauseOf(node: Node, { metadata: { annotations = {} } }: Node): Node {
-  const pause = annotations[PAUSE_ANNOTATION];
+/**
+ * Returns the Node for the first request of a rollout. A pause of the earlier plan of the owner stays until `refit resume`,
+ * also if somebody else has removed it.
+ */
+export function withPauseOf(node: Node, plan: Node): Node {
+  const known = ownMember(plan.metadata.annotations, PAUSE_ANNOTATION);
+  const pause = known ?? (areControlsSealed(plan) ? undefined : 'true');
   const rest = withoutAnnotations(node, ...CONTROLS);
   return withControlsSeal(
     pause === undefined ? rest : annotated(rest, { [PAUSE_ANNOTATION]: pause }),

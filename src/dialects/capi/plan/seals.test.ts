@@ -13,7 +13,7 @@ import { type Node, nodes, withoutAnnotations } from '../../../kube/resources.ts
 import { decodeSignal } from '../../../signal/annotations.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION, updateOn } from './machine-update.ts';
-import { areControlsSealed, withControlsOf } from './owner-controls.ts';
+import { areControlsSealed } from './owner-controls.ts';
 import { CONTROLS_SEAL, UPDATE_SEAL } from './seals.ts';
 
 /** Two Machines in two waves. The first one is in progress. */
@@ -109,6 +109,24 @@ describe('what lets the plan go on, and was not written by Refit,', () => {
   });
 });
 
+describe('what nobody has proved', () => {
+  test.each([
+    ['goes to no Machine that Cluster API chooses later', 'v1.35.1'],
+    ['goes to no later plan', 'v1.35.2'],
+  ])('%s: its Node pauses the plan instead', async (_what, version) => {
+    const scene = await begunScene();
+    scene.annotate('w1', {
+      [RETRY_ANNOTATION]: withRetry(undefined, 'w1', '2099-01-01T00:00:00Z'),
+    });
+    scene.want('w3', version);
+    await scene.ask('w3', version);
+    const { annotations } = scene.node('w3').metadata;
+    expect(annotations).toHaveProperty([PAUSE_ANNOTATION], 'true');
+    expect(annotations).not.toHaveProperty([RETRY_ANNOTATION]);
+    expect(areControlsSealed(scene.node('w3'))).toBe(true);
+  });
+});
+
 describe('a pause', () => {
   test('by kubectl counts, although it has no seal', async () => {
     const scene = await begunScene();
@@ -129,23 +147,20 @@ describe('a pause', () => {
 });
 
 describe('the seal of the controls', () => {
-  const bare: Node = { metadata: { name: 'n' } };
-  const holding = (annotations: Record<string, string>): Node =>
-    withControlsOf(bare, { metadata: { name: 'other', annotations } });
   const without = (node: Node, ...keys: string[]): boolean =>
     areControlsSealed(withoutAnnotations(node, ...keys));
+  const RETRY = { [RETRY_ANNOTATION]: 'a@2026-01-01T00:00:00Z' };
 
-  test('is absent on a Node that nobody controls', () => {
-    expect(areControlsSealed(bare)).toBe(true);
-    expect(holding({}).metadata.labels ?? {}).toEqual({});
+  test('is absent on a Node that nobody controls', async () => {
+    const scene = await begunScene();
+    expect(areControlsSealed(scene.node('w1'))).toBe(true);
+    expect(scene.node('w1').metadata.labels).not.toHaveProperty([CONTROLS_SEAL]);
   });
 
-  test('is a valid value of a label, and holds for exactly what was written', () => {
-    const all = holding({
-      [PAUSE_ANNOTATION]: 'true',
-      [ABORT_ANNOTATION]: 'by ann',
-      [RETRY_ANNOTATION]: 'a@2026-01-01T00:00:00Z',
-    });
+  test('is a valid value of a label, and holds for exactly what was written', async () => {
+    const scene = await begunScene();
+    scene.control('w1', { [PAUSE_ANNOTATION]: 'true', [ABORT_ANNOTATION]: 'by ann', ...RETRY });
+    const all = scene.node('w1');
     const value = all.metadata.labels?.[CONTROLS_SEAL] ?? '';
     expect(value).toMatch(/^paused\.aborted\.[0-9a-f]{40}$/);
     expect(value.length).toBeLessThanOrEqual(63);
@@ -154,8 +169,10 @@ describe('the seal of the controls', () => {
       expect([key, without(all, key)]).toEqual([key, false]);
   });
 
-  test('is another one on another Node, so that no Node can use it', () => {
-    const { metadata } = holding({ [RETRY_ANNOTATION]: 'a@2026-01-01T00:00:00Z' });
+  test('is another one on another Node, so that no Node can use it', async () => {
+    const scene = await begunScene();
+    scene.control('w1', RETRY);
+    const { metadata } = scene.node('w1');
     const copied: Node = { metadata: { ...metadata, name: 'another' } };
     expect([areControlsSealed({ metadata }), areControlsSealed(copied)]).toEqual([true, false]);
   });
