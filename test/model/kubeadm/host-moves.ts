@@ -219,6 +219,7 @@ export function reportFor(
     since: rfc3339(now),
     spent: {},
     ...(from !== undefined && { from }),
+    ...(procedure.parts.includes('kubelet') && { upgradesKubelet: true }),
     ...found,
     ...more,
   };

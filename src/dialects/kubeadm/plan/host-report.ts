@@ -40,7 +40,7 @@ const RETRY_MS = 1000;
 /** Returns the report of a new attempt, without writing it. The Node may still have an older report. */
 export function hostReport(
   { writer, clock, log }: ReportParts,
-  { target, rollout }: HostUpgrade,
+  { target, rollout, parts }: HostUpgrade,
   abort: AbortSignal,
 ): HostReport {
   const { key, name, since } = target;
@@ -52,6 +52,7 @@ export function hostReport(
     step: '',
     since,
     spent: {},
+    ...(parts.includes('kubelet') && { upgradesKubelet: true }),
   };
   let began = clock.monotonic();
   let written: Promise<void> = Promise.resolve();
@@ -112,7 +113,7 @@ export function hostReport(
 interface EarlierReport {
   readonly from: string | undefined;
   readonly touched?: boolean;
-  readonly touchedBefore?: boolean;
+  readonly touchedBefore: boolean;
 }
 
 /**
@@ -128,12 +129,18 @@ export function foundOn(
   return {
     from: (isSame ? earlier.from : undefined) ?? kubeletVersionOf(node),
     ...(isSame && earlier.touched ? { touched: true } : {}),
-    ...(wasTouched(earlier, isSame) ? { touchedBefore: true } : {}),
+    touchedBefore: wasTouched(earlier, isSame),
   };
 }
 
-/** Returns true if an earlier rollout may have changed the host, and no attempt has finished since. */
+/**
+ * Returns true if an earlier attempt may have changed the kubelet of the host, and none has finished upgrading it since. An attempt
+ * that upgrades no kubelet drains no node, so its changes do not matter here.
+ */
 function wasTouched(earlier: Report | undefined, isSame: boolean): boolean {
-  if (earlier === undefined || earlier.state === 'finished') return false;
-  return earlier.touchedBefore === true || (!isSame && earlier.touched === true);
+  if (earlier === undefined) return false;
+  // Nobody knows what happened before the report of an earlier release.
+  const wasBefore = earlier.touchedBefore ?? true;
+  if (earlier.state === 'finished') return wasBefore && earlier.upgradesKubelet !== true;
+  return wasBefore || (!isSame && earlier.upgradesKubelet === true && earlier.touched === true);
 }

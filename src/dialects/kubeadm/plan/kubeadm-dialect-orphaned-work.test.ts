@@ -52,34 +52,41 @@ const REPORT = {
   step: 'Stage',
   since: '2026-11-20T08:00:00Z',
   spent: {},
+  touchedBefore: false,
 } as const satisfies Report;
-const UNTOUCHED = ['clean-up w1'];
+const { touchedBefore: _, ...OF_EARLIER_RELEASE } = REPORT;
 
-test.each<[string, string, Report | undefined, string[]]>([
-  ['on a host that failed before a change', 'gone', REPORT, UNTOUCHED],
-  [
-    'whose host failed in a later run, before a change',
-    'gone',
-    { ...REPORT, rollout: 'run-uid' },
-    UNTOUCHED,
-  ],
-  ['of the run that is there', 'run-uid', REPORT, []],
-  ['on a host that failed after a change', 'gone', { ...REPORT, touched: true }, []],
-  ['on a host that an earlier run has changed', 'gone', { ...REPORT, touchedBefore: true }, []],
-  ['on a host that is at work', 'gone', { ...REPORT, state: 'working' }, []],
-  ['on a host that has reported nothing', 'gone', undefined, []],
-])('a cordon %s', (_name, plan, report, wanted) => {
+function nodeActionsFor(plan: string, report: Report | undefined): string[] {
   const owner = writeOwner({ plan, attempt: '2026-11-20T08:00:00Z', kind: 'ConfigMap' });
   const annotations = report ? annotationsOf(report) : {};
   const node = withCordon(buildNode('w1', { annotations }), owner);
   const dialect = kubeadmDialect(undefined);
   const world = buildWorld([], [node]);
   const plans = [{ metadata: { ...PLACE, uid: 'plan-uid' }, data: { uid: 'run-uid' } }];
-  const nodeActions = (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap((left) => {
+  return (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap((left) => {
     const snapshot = gatherOrphaned({ dialect, ...left, world, known: {} }, 0);
-    return decide(snapshot, DEFAULT_POLICY, 0).nodeActions;
+    return decide(snapshot, DEFAULT_POLICY, 0).nodeActions.map(
+      ({ kind, node: name }) => `${kind} ${name}`,
+    );
   });
-  expect(nodeActions.map(({ kind, node: name }) => `${kind} ${name}`)).toEqual(wanted);
+}
+
+test.each<[string, Report]>([
+  ['its host failed before a change', REPORT],
+  ['its host failed in a later run, before a change', { ...REPORT, rollout: 'run-uid' }],
+])('the cordon of an earlier run is removed if %s', (_when, report) => {
+  expect(nodeActionsFor('gone', report)).toEqual(['clean-up w1']);
+});
+
+test.each<[string, string, Report | undefined]>([
+  ['it is of the run that is there', 'run-uid', REPORT],
+  ['its host failed after a change', 'gone', { ...REPORT, touched: true }],
+  ['an earlier run has changed its host', 'gone', { ...REPORT, touchedBefore: true }],
+  ['its host is at work', 'gone', { ...REPORT, state: 'working' }],
+  ['its host has reported nothing', 'gone', undefined],
+  ['an earlier release wrote the report', 'gone', OF_EARLIER_RELEASE],
+])('a cordon stays if %s', (_when, plan, report) => {
+  expect(nodeActionsFor(plan, report)).toEqual([]);
 });
 
 function annotationsOf(report: Report): Record<string, string> {

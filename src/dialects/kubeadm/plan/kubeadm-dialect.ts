@@ -144,13 +144,13 @@ export function orphanedPlans(
     const isPast = taint === '' || (tainting !== undefined && !current.includes(tainting));
     return [
       ...(isPast ? [orphanedPlan(node, tainting ?? '', { state: 'pending', since: '' })] : []),
-      ...cordonsOf(node, current),
+      ...plansOfCordon(node, current),
     ];
   });
 }
 
-/** Returns the earlier plan that left its cordon on a host without a change; an empty list if there is none. */
-function cordonsOf(node: Node, current: readonly string[]): OrphanedPlan<ConfigMap>[] {
+/** Returns the earlier plan whose cordon is left on the Node, if the host is unchanged; otherwise an empty list. */
+function plansOfCordon(node: Node, current: readonly string[]): OrphanedPlan<ConfigMap>[] {
   const owner = readOwner(cordonOwner(node) ?? '');
   const report = reportOn(node);
   const isPast = owner?.kind === kind && !current.includes(owner.plan);

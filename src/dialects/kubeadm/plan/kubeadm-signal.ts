@@ -32,8 +32,13 @@ const reportSchema = z.object({
    * killed.
    */
   touched: z.boolean().optional(),
-  /** True if an earlier rollout may have replaced something on the host, and no attempt has finished since. */
+  /**
+   * True if an earlier attempt may have changed the kubelet of the host, and none has finished upgrading it since. It is
+   * absent in reports of earlier releases, which do not know it.
+   */
   touchedBefore: z.boolean().optional(),
+  /** True if the attempt upgrades the kubelet. If it has finished, the whole host works. */
+  upgradesKubelet: z.boolean().optional(),
   /** The duration of each finished step, in milliseconds. */
   spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
   message: z.string().optional(),
@@ -45,9 +50,12 @@ export function reportOn(node: KubeObject | undefined): Report | undefined {
   return reportSchema.safeParse(parseJson(node?.metadata.annotations?.[REPORT])).data;
 }
 
-/** Returns true if no attempt has changed the host since an attempt last finished on it, and none is in progress. */
+/**
+ * Returns true if the last attempt failed, and if neither it nor an earlier one has changed the host since an attempt finished
+ * on it.
+ */
 export function isUnchanged({ state, touched, touchedBefore }: Report): boolean {
-  return state === 'failed' && touched !== true && touchedBefore !== true;
+  return state === 'failed' && touched !== true && touchedBefore === false;
 }
 
 export function reportPatch(report: Report): object {
@@ -120,7 +128,9 @@ export const drainDelegation: DrainDelegation = {
     const node = world.get(nodes, target.name);
     const report = reportOn(node);
     const isChanged =
-      target.state === 'failed' && report?.target === target.key && report.touched === true;
+      target.state === 'failed' &&
+      report?.target === target.key &&
+      (report.touched === true || report.touchedBefore === true);
     return drains(stage) && !isChanged ? node : undefined;
   },
 };
