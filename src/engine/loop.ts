@@ -87,7 +87,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
           locks?.forget(title);
         }
       }
-      if (turns === 0) await copyControls(parts, stored);
+      if (turns === 0 && !(await copyControls(parts, stored))) return RECHECK_SOON;
       const policy = withRulesOfParts(dialect, stored, options.policyFor(stored), world);
       const now = clock.now();
       const plan = withRunBegun(options, stored, policy, now);
