@@ -255,6 +255,10 @@ const runSchema = object('One run of the plan.', {
     reason: text('Who rolled that run back, and why, as the plan says.', LONGEST_MESSAGE),
   }).exactOptional(),
   failures: optional('Nodes that failed; at most 10.', z.array(failureSchema).max(MOST.failures)),
+  paused: optional(
+    'True if the plan was paused when it was deleted. The next plan of an owner of Machines then begins with a pause.',
+    z.boolean(),
+  ),
 });
 
 const toldSchema = object(

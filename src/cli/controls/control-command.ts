@@ -131,8 +131,8 @@ async function write(
 }
 
 /**
- * Returns the change of the metadata of the plan for these annotations; null removes one. If the dialect seals what people
- * write, the change contains the seal, and what it removes because nobody has proved it.
+ * Returns the change of the metadata of the plan for these annotations; null removes one. If the dialect proves what
+ * Refit wrote, the change also sets the seal, and removes annotations that Refit did not write.
  */
 function sealedChange(
   { planObjects }: Inspection['dialect'],

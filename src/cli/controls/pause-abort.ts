@@ -90,7 +90,10 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   return { ...change, said: [`${title} ${isChange ? 'continues' : 'is not paused'}.`, ...then] };
 }
 
-/** Returns true unless something other than Refit has changed the controls. The next write of a control removes that change. */
+/**
+ * Returns true unless something other than Refit has changed the controls. The next write of a control removes what
+ * somebody added, and counts instead of what somebody removed.
+ */
 function areProved({ snapshot }: ControlledPlan): boolean {
   return snapshot.rollout.unread?.code !== 'ControlsUnproved';
 }
@@ -127,7 +130,7 @@ export function abort(reason: string): Control {
     const controls = { ...snapshot.plan.controls, abort: before ?? reason };
     const aborted = { ...snapshot, plan: { ...snapshot.plan, controls } };
     const effects = effectsOf({ ...plan, snapshot: aborted }, now);
-    if (before !== undefined)
+    if (before !== undefined && areProved(plan))
       return { said: [`${title} is already being aborted (${before}).`, ...effects] };
     return {
       annotations: { [ABORT_ANNOTATION]: reason },

@@ -11,8 +11,10 @@ export function retriesOn({
   dialect,
   plan,
 }: Pick<ControlledPlan, 'dialect' | 'plan'>): string | undefined {
-  const key = controlKey(RETRY_ANNOTATION, dialect.planObjects?.controlPrefix);
-  return ownMember(plan.metadata.annotations, key);
+  const { planObjects } = dialect;
+  const key = controlKey(RETRY_ANNOTATION, planObjects?.controlPrefix);
+  const { annotations } = (planObjects?.proved?.(plan) ?? plan).metadata;
+  return ownMember(annotations, key);
 }
 
 /**

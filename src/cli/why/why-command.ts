@@ -486,7 +486,8 @@ function controlsOf(plan: ShownPlan, status: ExplainedStatus): string[] {
   if (ignoresControls(status, plan)) return [];
   if (!isOpenPlan(plan) || plan.abort !== undefined || isRefusedPlan(plan, plan.reason)) return [];
   const flag = planFlag(plan, { hasOthers });
-  const pause = `refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}`;
-  const stops = `${pause}, refit abort${flag}`;
-  return [...startsOf(plan), stops];
+  const isUnproved = plan.waits.some(({ reason }) => reason.code === 'ControlsUnproved');
+  const either = plan.paused === 'plan' ? ['resume'] : ['pause'];
+  const words = [...(isUnproved ? ['pause', 'resume'] : either), 'abort'];
+  return [...startsOf(plan), words.map((word) => `refit ${word}${flag}`).join(', ')];
 }

@@ -97,7 +97,8 @@ const withShare = onceForEach((policy: RolloutPolicy) =>
 /** Returns how many different workers the stages have. A worker that several stages name counts once. */
 function countWorkers(stages: readonly Stage[]): number {
   const [first, ...others] = stages;
-  if (first && others.length === 0) return first.targets.length;
+  if (first && others.length === 0)
+    return first.targets.length + (first.chosenElsewhere?.gone?.count ?? 0);
   return new Set(stages.flatMap(({ targets }) => targets.map(({ name }) => name))).size;
 }
 

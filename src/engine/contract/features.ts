@@ -119,6 +119,8 @@ export interface PlanObjects<P extends KubeObject>
    * object without the change. Without this member, whoever may write the object controls the plan.
    */
   sealed?(object: P, before: P): P;
+  /** Returns the object without the controls that lack this proof. Without this member, all controls count. */
+  proved?(object: P): P;
   /**
    * Returns the namespace and the name by which an UpgradePolicy selects the plan, and the uid of the plan. Without this
    * member, they are those of the object.

@@ -16,18 +16,26 @@ export interface Place {
 }
 
 /** Returns the place of the NodeRollout of the plan; undefined if the plan has no NodeRollout. */
-export function placeOf(
-  dialect: Pick<Dialect, 'name' | 'nodeRollouts'>,
-  plan: KubeObject,
-): Place | undefined {
+export function placeOf(dialect: Dialect, plan: KubeObject): Place | undefined {
   const { nodeRollouts: feature } = dialect;
-  const subject = feature?.subjectOf
-    ? feature.subjectOf(plan)
-    : { ...plan.metadata, kind: undefined };
+  const subject = feature?.subjectOf ? feature.subjectOf(plan) : plan.metadata;
   const namespace = subject?.namespace ?? feature?.namespace;
   if (subject === undefined || namespace === undefined) return undefined;
+  return placeOfSubject(dialect.name, namespace, subject);
+}
+
+/** Returns the place of the NodeRollout of the plan that people regard as this object. */
+export function placeOfSubject(
+  dialect: string,
+  namespace: string,
+  subject: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly kind?: string | undefined;
+  },
+): Place {
   const named = defined({ name: subject.name, namespace: subject.namespace });
-  const whole = [dialect.name, subject.kind?.toLowerCase() ?? [], subject.name].flat().join('-');
+  const whole = [dialect, subject.kind?.toLowerCase() ?? [], subject.name].flat().join('-');
   if (whole.length <= LONGEST_NAME) return { namespace, name: whole, subject: named };
   const digest = hash('sha256', whole).slice(0, 8);
   const kept = whole.slice(0, LONGEST_NAME - digest.length - 1);

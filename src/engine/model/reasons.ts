@@ -25,8 +25,7 @@ export const REASONS = {
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',
-  ControlsUnproved:
-    'something other than Refit changed the annotations that control the plan, on a Node that may not do this',
+  ControlsUnproved: 'something other than Refit changed the annotations that control the plan',
   RecordRefused:
     'the API server refuses to change the plan, so what was decided cannot be recorded',
   VersionUnknown: 'the version to upgrade to is not known yet',

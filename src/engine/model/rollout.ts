@@ -89,7 +89,6 @@ export function workOf(
   return rollsBack !== undefined || goesBack === true ? 'roll-back' : 'upgrade';
 }
 
-/** A group of targets that may be upgraded at the same time. Stages run one after another. */
 /** Targets that are done and that were deleted since. They keep their places in the waves. */
 export interface GoneTargets {
   readonly count: number;
@@ -97,6 +96,7 @@ export interface GoneTargets {
   readonly lastEnd: number;
 }
 
+/** A group of targets that may be upgraded at the same time. Stages run one after another. */
 export interface Stage {
   readonly id: string;
   /** The index of the command in the plan to which this stage belongs. */
@@ -146,7 +146,8 @@ export interface Stage {
   /**
    * Present if another controller chooses which target comes next. The targets are then listed in the order in which it
    * chose them, and after them those that it has not chosen yet; no order of the policy applies. `by` names that
-   * controller. `advice` is a clause that says what to do if waves should select some of the targets.
+   * controller. `advice` is a clause that says what to do if waves should select some of the targets. `gone` are the
+   * targets that were done and are deleted.
    */
   readonly chosenElsewhere?: {
     readonly by: string;
@@ -236,8 +237,8 @@ export interface Rollout {
    */
   readonly edit?: string | undefined;
   /**
-   * The reason why a part of the record cannot be read; undefined if the whole record can be read. While it cannot be
-   * read, the leader does nothing for the plan.
+   * The reason why a part of the record cannot be read, or must not be believed; undefined if there is none. As long as
+   * there is one, the leader does nothing for the plan.
    */
   readonly unread?: Reason | undefined;
 }

@@ -210,7 +210,7 @@ test('the status of a plan that was deleted while it ran shows its end, and noth
       ...TIMES,
     })),
     history: [
-      runOf('run-1', { phase: 'deleted', ended: later(10 * MINUTE) }),
+      runOf('run-1', { phase: 'deleted', ended: later(10 * MINUTE), paused: true }),
       runOf('run-0', { phase: 'done', ended: later(0) }),
     ],
   });

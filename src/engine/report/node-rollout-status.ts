@@ -344,8 +344,15 @@ export function statusOfDeleted(
     ...(isUnfinished ? { phase: 'deleted' as const } : {}),
     planDeleted: rfc3339(now),
     conditions: [...withConditions(known, updates, metadata.generation, now)],
-    history: endOpenRuns(status.history ?? [], now),
+    history: endOpenRuns(withPause(status), now),
   };
+}
+
+/** Returns the runs of a deleted plan. The newest one says whether the plan was paused. */
+function withPause({ history = [], waiting }: NodeRolloutStatus): NodeRolloutRun[] {
+  const [newest, ...others] = history;
+  if (newest === undefined || waiting?.reason !== 'Paused') return history;
+  return [{ ...newest, paused: true }, ...others];
 }
 
 function clipped(text: string, most = LONGEST_MESSAGE): string {

@@ -29,7 +29,7 @@ export interface Waves {
   readonly budgets: readonly (number | undefined)[];
   /**
    * For each wave, when the last of its members was done that were deleted since, in milliseconds since the Unix epoch.
-   * Undefined for a wave without such members.
+   * It is known only for the last wave with such members. The settle times of the waves before it are over.
    */
   readonly goneEnds: readonly (number | undefined)[];
 }
@@ -61,12 +61,12 @@ function divide(stage: Stage, rules: Rules, snapshot: Snapshot): Waves {
   let gone = count;
   const total = left.length + gone;
   const members: Target[][] = [];
-  const goneEnds: (number | undefined)[] = [];
+  const filledPlaces: number[] = [];
   const of = new Map<string, number>();
   const close = (wave: readonly Candidate[], filled: number): void => {
     for (const { target } of wave) of.set(target.key, members.length);
     members.push(wave.map(({ target }) => target));
-    goneEnds.push(filled > 0 ? lastEnd : undefined);
+    filledPlaces.push(filled);
     gone -= filled;
   };
   for (const rule of rules) {
@@ -82,8 +82,12 @@ function divide(stage: Stage, rules: Rules, snapshot: Snapshot): Waves {
   }
   if (left.length > 0) close(left, gone);
   const budgets = members.map((wave, index) =>
-    failedHoldSlots === true ? undefined : budgetIn(rules[index], wave.length),
+    failedHoldSlots === true
+      ? undefined
+      : budgetIn(rules[index], wave.length + (filledPlaces[index] ?? 0)),
   );
+  const lastFilled = filledPlaces.findLastIndex((filled) => filled > 0);
+  const goneEnds = members.map((_, index) => (index === lastFilled ? lastEnd : undefined));
   return { members, of, budgets, goneEnds };
 }
 

@@ -115,7 +115,10 @@ export function gather(
     ...snapshot,
     plan: {
       ...snapshot.plan,
-      controls: controlsOn(plan, dialect.planObjects?.controlPrefix),
+      controls: controlsOn(
+        dialect.planObjects?.proved?.(plan) ?? plan,
+        dialect.planObjects?.controlPrefix,
+      ),
       edits: dialect.reruns && isFinal(rollout) ? editsOf(plan, rollout) : undefined,
       rollBack,
       ofRollBack:

@@ -87,7 +87,7 @@ export function startedIn(nodes: ReadonlyMap<string, Node>): Map<string, readonl
     const node = nodes.get(name);
     const record = node && recordOn(node);
     const isOver = record !== undefined && ['done', 'failed'].includes(record.state);
-    return !(isOver && record.since >= since);
+    return !(isOver && Date.parse(record.since) >= Date.parse(since));
   });
   const byName = Map.groupBy(open, ({ name }) => name);
   return new Map([...byName].map(([name, all]) => [name, all.map(({ since }) => since)]));

@@ -157,6 +157,7 @@ export const CAPI_MISTAKES: readonly CapiMistake[] = [
     parts: {
       leader: leaderWith({
         ...capi,
+        planObjects: { ...capi.planObjects, proved: (node) => node },
         resolve: (...given) => ({ ...capi.resolve(...given), unread: undefined }),
       }),
     },

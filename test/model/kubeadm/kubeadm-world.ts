@@ -125,7 +125,7 @@ export class KubeadmWorld implements Model {
   #withPresentReport(state: KubeadmState, key: string, object: KubeObject): KubeObject {
     if (!key.startsWith('nodes/')) return object;
     const report = reportOn(this.#states.objectOf(state, key));
-    return report === undefined ? object : withReport(object as Node, report);
+    return report === undefined ? object : withReport(object, report);
   }
 
   /** The node is cordoned, or its drain begins. The Job of its hook must have succeeded before. */

@@ -22,7 +22,7 @@ import { originOf } from '../../shared/signal-owner.ts';
 import { orphanedPlans, signalAtWorkOn } from './capi-orphaned-work.ts';
 import { groupOf, representing, rolloutUidOf, stateIn } from './machine-groups.ts';
 import { recordOf, updateOn } from './machine-update.ts';
-import { copies, sealed } from './owner-controls.ts';
+import { copies, proved, sealed } from './owner-controls.ts';
 import { obstacleOf, withRules, withRulesOfMachines } from './policy-rules.ts';
 import { subjectOfOwner } from './remembered-runs.ts';
 import { payloadOf, project, resolve, sharding, withStart } from './rollout.ts';
@@ -45,6 +45,7 @@ export const capi: Dialect<Node> = {
     representing,
     copies,
     sealed,
+    proved,
     referenceOf,
   },
   watched: [{ resource: nodes, isRelevant }],

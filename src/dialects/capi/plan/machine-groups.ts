@@ -97,9 +97,12 @@ export function stateIn(
   const own = recordOf(node, update);
   const [plan] = chosen;
   const starts = (plan && recordOf(plan.node, plan.update)?.intended) ?? [];
-  const start = starts.find(({ name }) => name === node.metadata.name);
+  const start = starts.find(({ uid }) => uid === update.uid);
   if (start === undefined) return own;
-  const isOver = own !== undefined && own.state !== 'pending' && own.since >= start.since;
+  const isOver =
+    own !== undefined &&
+    own.state !== 'pending' &&
+    Date.parse(own.since) >= Date.parse(start.since);
   return isOver ? own : { state: 'intended', since: start.since };
 }
 
@@ -190,10 +193,9 @@ const byRollout = onceForEach((all: readonly Node[]): ReadonlyMap<string, readon
   return Map.groupBy(requested, keyOf);
 });
 
-/** The Cluster is part of the key, because the Nodes of all Clusters may be in the management cluster. */
-function keyOf({ node, update }: Requested): string {
-  const { cluster = '', namespace = '' } = placeOf(node);
-  return `${namespace}/${cluster}/${rolloutUidOf(update)}`;
+/** The uid of a rollout is unique, also if the Nodes of all Clusters are in the management cluster. */
+function keyOf({ update }: Requested): string {
+  return rolloutUidOf(update);
 }
 
 function placeOf({ metadata: { annotations = {} } }: Node) {

@@ -2,7 +2,6 @@
  * Finds the owner of a Machine, and the rollout of that owner to which an update belongs. All Machines of one owner are
  * one plan.
  */
-import { hash } from 'node:crypto';
 import {
   CONTROL_PLANE_GROUP,
   CONTROL_PLANE_LABEL,
@@ -39,8 +38,13 @@ import {
   withRecord,
   withRequest,
 } from './machine-update.ts';
-import { withControlsOf, withoutOwnControls, withPauseOf } from './owner-controls.ts';
-import { type RememberedRun, rememberedRun } from './remembered-runs.ts';
+import {
+  isStoppedBefore,
+  withControlsOf,
+  withoutOwnControls,
+  withPauseOf,
+} from './owner-controls.ts';
+import { type RememberedRun, rememberedRun, rolloutUid } from './remembered-runs.ts';
 
 /** A MachineDeployment or a control plane. */
 export type MachineOwner = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
@@ -123,6 +127,8 @@ export interface OwnedRollout {
   readonly represented: Node | undefined;
   /** The Machines of the rollout that are done; undefined if there are none. */
   readonly before?: DoneMachines | undefined;
+  /** True if an earlier plan of the owner was paused or aborted, and no Node represents it any more. */
+  readonly isStopped?: boolean;
   /** The Machines of a rollout without requests that failed. Their failures count until somebody retries them. */
   readonly failed?: UpdateRecord['failed'];
 }
@@ -158,19 +164,17 @@ export function rolloutFor(
     const before = doneAmong(chosen);
     return { uid: rolloutUidOf(newest.update), isNew: false, represented, before };
   }
-  if (newest === undefined && run?.version === version && !run.isDone) {
+  const goesOn = newest === undefined && run?.version === version && !run.isDone;
+  // An abort ends one rollout, and a pause lasts until `refit resume`.
+  const isOfRun = run?.stopped === 'paused' || (goesOn && run.stopped === 'aborted');
+  const isStopped = newest === undefined && (isOfRun || isStoppedBefore(all, { uid }));
+  if (goesOn) {
     const { before, failed } = run;
-    return { uid: run.uid, isNew: true, represented, before, failed };
+    return { uid: run.uid, isNew: true, represented, isStopped, before, failed };
   }
   const earlier = newest ? rolloutUidOf(newest.update) : run?.uid;
-  return { uid: uuidOf([uid, version, earlier ?? ''].join(' ')), isNew: true, represented };
-}
-
-/** Returns the digest of the text in the form of a UUID. */
-function uuidOf(text: string): string {
-  const digits = hash('sha256', text);
-  const ends = [8, 12, 16, 20, 32];
-  return ends.map((end, index) => digits.slice(ends[index - 1] ?? 0, end)).join('-');
+  const fresh = rolloutUid(uid, version, earlier);
+  return { uid: fresh, isNew: true, represented, isStopped };
 }
 
 /**
@@ -220,16 +224,16 @@ export function withOwnedRequest(
   rollout: OwnedRollout,
   left: readonly string[],
 ): Node {
-  const { isNew, represented, failed = [] } = rollout;
+  const { isNew, represented, isStopped = false, failed = [] } = rollout;
   const owned = { ...update, owner: ownerIn(owner, rollout, left) };
   const ready = withoutEndedSignal(node, rollout);
   if (represented === undefined) {
-    const requested = withRequest(withoutOwnControls(ready), owned);
+    const requested = withRequest(withoutOwnControls(ready, owner, isStopped), owned);
     return failed.length === 0
       ? requested
       : withRecord(requested, owned, recordWith(owned, failed));
   }
-  return withRequest((isNew ? withPauseOf : withControlsOf)(ready, represented), owned);
+  return withRequest((isNew ? withPauseOf : withControlsOf)(ready, represented, owner), owned);
 }
 
 /** Returns the record of a Machine that has not begun, and whose rollout has failed Machines. */

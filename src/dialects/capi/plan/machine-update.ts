@@ -100,11 +100,16 @@ const recordSchema = z.object({
   /** Why the Machine failed, if it is part of a plan with several Machines. */
   failure: reasonSchema.exactOptional(),
   /**
-   * The Machines in progress. Only the Node that represents the plan holds them. A start changes this list, so of two leaders
+   * The Machines in progress, with the uids of their requests. Only the Node that represents the plan holds them. A start changes this list, so of two leaders
    * with the same view, the API server accepts the start of only one.
    */
-  intended: z.array(z.object({ name: z.string(), since: z.iso.datetime() })).exactOptional(),
-  /** The Machines of the plan that were done while this one waited. Only the first Machine that waits holds them. */
+  intended: z
+    .array(z.object({ name: z.string(), uid: z.string(), since: z.iso.datetime() }))
+    .exactOptional(),
+  /**
+   * The Machines of the plan that are done, as the Node that represents the plan, the one that represents it next, and that
+   * of the next Machine know them.
+   */
   before: doneSchema.exactOptional(),
   /**
    * The Machines of the plan that have failed. Several Nodes hold this list, because a failure counts for the plan even

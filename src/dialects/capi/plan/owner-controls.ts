@@ -3,6 +3,7 @@
  * holds these annotations, and the Nodes that represent it next hold copies. A kubelet can change the annotations of its own
  * Node, so a seal proves that Refit wrote them.
  */
+import { hash } from 'node:crypto';
 import type { Instruction } from '../../../engine/contract/signal.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import {
@@ -16,7 +17,7 @@ import {
 import { annotated, type Node, nodes, withoutAnnotations } from '../../../kube/resources.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { groupOf } from './machine-groups.ts';
-import { updateOn } from './machine-update.ts';
+import { type MachineUpdate, updateOn } from './machine-update.ts';
 import { CONTROLS_SEAL, digestOf, sealOn, withSeal } from './seals.ts';
 
 /** What lets a plan go on. It counts only with the seal. */
@@ -26,12 +27,15 @@ const LIFTING = [
   ATTEMPTS_ANNOTATION,
   OPEN_WINDOW_ANNOTATION,
 ];
-/** What stops a plan. Anybody who may write the Node may set it, but only Refit may remove it. */
+/** What stops a plan. Anybody who may write the Node may set it. If Refit has set it, only Refit may remove it. */
 const STOPPING = { paused: PAUSE_ANNOTATION, aborted: ABORT_ANNOTATION } as const;
 const CONTROLS = [...Object.values(STOPPING), ...LIFTING];
 /** The value of the seal in place of a digest, if nothing lets the plan go on. */
 const NOTHING = 'none';
+/** The value of a pause or an abort that somebody has removed. */
+const REMOVED = 'somebody removed the annotation that said why';
 
+type Owner = Pick<NonNullable<MachineUpdate['owner']>, 'uid'>;
 type Stops = Readonly<Record<keyof typeof STOPPING, boolean>>;
 
 function stopsOn({ metadata: { annotations = {} } }: Node): Stops {
@@ -39,17 +43,36 @@ function stopsOn({ metadata: { annotations = {} } }: Node): Stops {
   return { paused: has(STOPPING.paused), aborted: has(STOPPING.aborted) };
 }
 
-/** Returns the value of the seal for what the Node holds; undefined if it holds nothing. */
-function sealFor(node: Node): string | undefined {
+/**
+ * Returns the value of the seal for what the Node holds of this owner. Each Node with a request has a seal, because a kubelet can make
+ * Cluster API remove labels: the annotation `cluster.x-k8s.io/labels-from-machine` lists labels that Cluster API removes.
+ */
+function sealFor(node: Node, owner: Owner): string {
   const { paused, aborted } = stopsOn(node);
-  const lifts = digestOf(node, LIFTING);
-  if (!paused && !aborted && lifts === undefined) return undefined;
-  return [paused ? 'paused' : [], aborted ? 'aborted' : [], lifts ?? NOTHING].flat().join('.');
+  const stops = [paused ? 'paused' : [], aborted ? 'aborted' : []].flat();
+  return [wordFor(owner), ...stops, digestOf(node, LIFTING) ?? NOTHING].join('.');
 }
 
-/** Returns the Node with the seal for what it holds. */
-function withControlsSeal(node: Node): Node {
-  return withSeal(node, CONTROLS_SEAL, sealFor(node));
+/** Returns the first word of the seal, which says whose plan is controlled. */
+function wordFor({ uid }: Owner): string {
+  return hash('sha256', uid).slice(0, 8);
+}
+
+/** Returns the Node with the seal for what it holds of this owner. */
+function withControlsSeal(node: Node, owner: Owner): Node {
+  return withSeal(node, CONTROLS_SEAL, sealFor(node, owner));
+}
+
+/**
+ * Returns true if Refit paused or aborted a plan of this owner, and the Node that says so has no valid request any more. Its
+ * kubelet may have spoiled the request, which must not end the pause.
+ */
+export function isStoppedBefore(all: readonly Node[], owner: Owner): boolean {
+  return all.some((node) => {
+    const [first, ...parts] = sealOn(node, CONTROLS_SEAL)?.split('.') ?? [];
+    const isStopped = parts.includes('paused') || parts.includes('aborted');
+    return first === wordFor(owner) && isStopped && updateOn(node) === undefined;
+  });
 }
 
 /**
@@ -57,14 +80,25 @@ function withControlsSeal(node: Node): Node {
  * pause or an abort that somebody added with kubectl counts.
  */
 export function areControlsSealed(node: Node): boolean {
-  const parts = sealOn(node, CONTROLS_SEAL)?.split('.') ?? [NOTHING];
-  const { paused, aborted } = stopsOn(node);
-  const isKept = (word: string, isThere: boolean): boolean => isThere || !parts.includes(word);
-  return (
-    isKept('paused', paused) &&
-    isKept('aborted', aborted) &&
-    parts.at(-1) === (digestOf(node, LIFTING) ?? NOTHING)
+  return changedControls(node).length === 0;
+}
+
+/**
+ * Returns the keys of the annotations that somebody else has written or removed; empty if there are none. If the digest is
+ * wrong, each annotation that it covers may be the one. If the seal is gone, each annotation may be the one.
+ */
+export function changedControls(node: Node): string[] {
+  const seal = sealOn(node, CONTROLS_SEAL);
+  if (seal === undefined) return [CONTROLS_SEAL];
+  const parts = seal.split('.');
+  const stops = stopsOn(node);
+  const removed = (['paused', 'aborted'] as const).filter(
+    (word) => parts.includes(word) && !stops[word],
   );
+  const isDigestRight = parts.at(-1) === (digestOf(node, LIFTING) ?? NOTHING);
+  const present = LIFTING.filter((key) => ownMember(node.metadata.annotations, key) !== undefined);
+  const suspect = present.length > 0 ? present : LIFTING;
+  return [...removed.map((word) => STOPPING[word]), ...(isDigestRight ? [] : suspect)];
 }
 
 /**
@@ -72,26 +106,51 @@ export function areControlsSealed(node: Node): boolean {
  * change that is about to be written. What lets the plan go on, and what Refit did not write, is removed.
  */
 export function sealed(node: Node, before: Node): Node {
-  if (updateOn(before)?.owner === undefined) return node;
-  if (areControlsSealed(before)) return withControlsSeal(node);
-  const valueOn = ({ metadata: { annotations = {} } }: Node, key: string) =>
-    ownMember(annotations, key);
-  const unproved = LIFTING.filter((key) => valueOn(node, key) === valueOn(before, key));
-  return withControlsSeal(withoutAnnotations(node, ...unproved));
+  const { owner } = updateOn(before) ?? {};
+  if (owner === undefined) return node;
+  const valueOn = ({ metadata: { annotations } }: Node, key: string) => ownMember(annotations, key);
+  const unproved = areControlsSealed(before)
+    ? []
+    : LIFTING.filter((key) => valueOn(node, key) === valueOn(before, key));
+  return withControlsSeal(withoutAnnotations(node, ...unproved), owner);
+}
+
+/**
+ * Returns the Node with what Refit has written to control the plan of its owner: without what somebody else has added to let
+ * the plan go on, and with the pause or the abort that somebody else has removed.
+ */
+export function proved(node: Node): Node {
+  if (updateOn(node)?.owner === undefined || areControlsSealed(node)) return node;
+  return withStops(withoutAnnotations(node, ...LIFTING), node);
+}
+
+/** Returns the Node with what stops the plan that the other Node represents, also if somebody else has removed that there. */
+function withStops(node: Node, plan: Node): Node {
+  const parts = sealOn(plan, CONTROLS_SEAL)?.split('.');
+  const stops = (['paused', 'aborted'] as const).flatMap((word) => {
+    const known = ownMember(plan.metadata.annotations, STOPPING[word]);
+    const isLost = known === undefined && parts?.includes(word) === true;
+    const value = isLost ? REMOVED : known;
+    return value === undefined ? [] : [[STOPPING[word], value] as const];
+  });
+  // Without its seal, nobody knows whether the plan was stopped.
+  const unknown = parts === undefined && stops.length === 0 ? { [PAUSE_ANNOTATION]: REMOVED } : {};
+  return annotated(node, { ...unknown, ...Object.fromEntries(stops) });
 }
 
 /**
  * Returns the Node with the controls of the Node that represents the plan, so that they stay if another Node represents it
- * later. If somebody else has changed these controls, the Node only pauses the plan. Returns the same object if nothing
- * changes.
+ * later. If somebody else has changed these controls, the Node gets only what stops the plan. Returns the same object if
+ * nothing changes.
  */
-export function withControlsOf(node: Node, plan: Node): Node {
-  if (!areControlsSealed(plan)) return withPauseOf(node, plan);
+export function withControlsOf(node: Node, plan: Node, owner: Owner): Node {
+  if (!areControlsSealed(plan))
+    return withControlsSeal(withStops(withoutAnnotations(node, ...CONTROLS), plan), owner);
   const { annotations = {} } = plan.metadata;
   const own = node.metadata.annotations ?? {};
   const isSame =
     CONTROLS.every((key) => ownMember(own, key) === ownMember(annotations, key)) &&
-    sealOn(node, CONTROLS_SEAL) === sealFor(node);
+    sealOn(node, CONTROLS_SEAL) === sealFor(node, owner);
   if (isSame) return node;
   const kept = CONTROLS.flatMap((key) => {
     const value = ownMember(annotations, key);
@@ -99,6 +158,7 @@ export function withControlsOf(node: Node, plan: Node): Node {
   });
   return withControlsSeal(
     annotated(withoutAnnotations(node, ...CONTROLS), Object.fromEntries(kept)),
+    owner,
   );
 }
 
@@ -106,18 +166,26 @@ export function withControlsOf(node: Node, plan: Node): Node {
  * Returns the Node for the first request of a rollout. A pause of the earlier plan of the owner stays until `refit resume`,
  * also if somebody else has removed it.
  */
-export function withPauseOf(node: Node, plan: Node): Node {
-  const known = ownMember(plan.metadata.annotations, PAUSE_ANNOTATION);
-  const pause = known ?? (areControlsSealed(plan) ? undefined : 'true');
-  const rest = withoutAnnotations(node, ...CONTROLS);
-  return withControlsSeal(
-    pause === undefined ? rest : annotated(rest, { [PAUSE_ANNOTATION]: pause }),
-  );
+export function withPauseOf(node: Node, plan: Node, owner: Owner): Node {
+  return withOnlyPause(node, pauseOn(withStops(plan, plan)), owner);
 }
 
-/** Returns the Node for the first request of an owner that has no plan. A pause on the Node itself stays until `refit resume`. */
-export function withoutOwnControls(node: Node): Node {
-  return withPauseOf(node, node);
+function pauseOn({ metadata: { annotations } }: Node): string | undefined {
+  return ownMember(annotations, PAUSE_ANNOTATION);
+}
+
+function withOnlyPause(node: Node, pause: string | undefined, owner: Owner): Node {
+  const rest = withoutAnnotations(node, ...CONTROLS);
+  const held = pause === undefined ? rest : annotated(rest, { [PAUSE_ANNOTATION]: pause });
+  return withControlsSeal(held, owner);
+}
+
+/**
+ * Returns the Node for the first request of an owner that has no plan. A pause on the Node itself stays until `refit resume`.
+ * `isStopped` says that an earlier plan of the owner was paused or aborted, so the plan begins with a pause.
+ */
+export function withoutOwnControls(node: Node, owner: Owner, isStopped: boolean): Node {
+  return withOnlyPause(node, pauseOn(node) ?? (isStopped ? REMOVED : undefined), owner);
 }
 
 /**
@@ -130,9 +198,11 @@ export const MOST_COPIES = 5;
 export function copies(plan: Node, world: Pick<World, 'list'>): Instruction[] {
   // What nobody has proved is not copied. The plan waits until somebody decides.
   if (!areControlsSealed(plan)) return [];
+  const { owner } = updateOn(plan) ?? {};
+  if (owner === undefined) return [];
   const [, ...others] = groupOf(world.list(nodes), plan)?.chosen ?? [];
   return others.slice(0, MOST_COPIES).flatMap(({ node }): Instruction[] => {
-    const object = withControlsOf(node, plan);
+    const object = withControlsOf(node, plan, owner);
     return object === node ? [] : [{ kind: 'replace', resource: nodes, object }];
   });
 }

@@ -46,7 +46,9 @@ test('a Node that the API server refuses to change delays only its own Machine',
       throw refusal(403, 'Forbidden', 'a policy forbids it');
     });
   scene.api.calls.length = 0;
-  await scene.finish('w1');
+  await scene.finish('w2');
   expect(writesOf(scene)).toContain('replace nodes/w2');
+  expect(scene.stateOf('w2')).toBe('intended');
+  await scene.finish('w1');
   expect(scene.stateOf('w1')).toBe('done');
 });

@@ -31,7 +31,7 @@ function labelled(action: PodRule['action'], values: string[]): PodRule {
 }
 
 /**
- * Returns the policy with the rules of the request. If an UpgradePolicy covers the Node, the drain timeout of the
+ * Returns the policy with the rules of the request. If an UpgradePolicy covers the plan, the drain timeout of the
  * UpgradePolicy replaces the drain timeout of the Machine.
  */
 export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
@@ -88,12 +88,9 @@ function pausedIn({ chosen }: MachineGroup): string | undefined {
   const pausedOf = ({ update }: Requested): string | undefined => update.rules?.paused;
   const [first, ...others] = chosen.filter(isInState(chosen, 'pending')).map(pausedOf);
   const all = others.includes(undefined) ? undefined : first;
-  return (
-    chosen
-      .filter(isInState(chosen, 'intended'))
-      .map(pausedOf)
-      .find((each) => each !== undefined) ?? all
-  );
+  const working = chosen.filter(isInState(chosen, 'intended'));
+  // A Machine that waits does not hold one that has started.
+  return working.length === 0 ? all : working.map(pausedOf).find((each) => each !== undefined);
 }
 
 /**

@@ -6,7 +6,7 @@ import { machines } from '../../../api/capi/machine.ts';
 import type { RecordSharding, WholeRecord } from '../../../engine/contract/features.ts';
 import type { TargetWrite } from '../../../engine/contract/signal.ts';
 import type { World, WorldObject } from '../../../engine/contract/world.ts';
-import { controlsOn, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
+import { ABORT_ANNOTATION, controlsOn } from '../../../engine/model/controls.ts';
 import type { Signalling } from '../../../engine/model/decision.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
 import {
@@ -27,6 +27,7 @@ import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { apiVersionOf, type Node, nodes, splitKey } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { listed } from '../../../util/phrases.ts';
 import { isController } from '../../shared/node-endpoints.ts';
 import {
   doneAmong,
@@ -45,7 +46,7 @@ import {
   updateOn,
   withRecord,
 } from './machine-update.ts';
-import { areControlsSealed, MOST_COPIES } from './owner-controls.ts';
+import { changedControls, MOST_COPIES, proved } from './owner-controls.ts';
 
 /** Who chooses the next Machine, and the advice for waves whose selectors select some Machines of one owner. */
 const CHOSEN_BY_CLUSTER_API = {
@@ -101,7 +102,7 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
   const record = recordOf(first.node, update);
   const recorded = record?.phase ?? phaseElsewhere(chosen);
   const isAborted =
-    record?.reason?.code === 'Aborted' && controlsOn(first.node).abort !== undefined;
+    record?.reason?.code === 'Aborted' && controlsOn(proved(first.node)).abort !== undefined;
   const phase = isAborted ? recorded : reopened(recorded, targets);
   return {
     source: sourceOf(update),
@@ -126,11 +127,19 @@ function rolloutOfGroup({ chosen, unchosen }: MachineGroup): Rollout {
   };
 }
 
-/** Returns why nothing starts, if somebody else has changed what people have asked of the plan; undefined if nobody has. */
+/**
+ * Returns why the leader does nothing for the plan, if somebody else has changed what people have asked of it; undefined if nobody
+ * has.
+ */
 function unprovedControlsOf({ node, update }: Requested): Reason | undefined {
-  if (areControlsSealed(node)) return undefined;
-  const title = `node ${node.metadata.name}, which holds the plan of ${sourceOf(update).name},`;
-  const message = `annotations such as ${PAUSE_ANNOTATION} or ${RETRY_ANNOTATION} on ${title} were not written by Refit: run refit pause or refit resume, which remove what nobody has proved`;
+  const changed = changedControls(node);
+  if (changed.length === 0) return undefined;
+  const keys = listed(changed);
+  const place = `node ${node.metadata.name}, which holds the plan ${sourceOf(update).name}`;
+  const cure = changed.includes(ABORT_ANNOTATION)
+    ? 'run refit abort to keep the plan aborted; then refit retry with the name of the plan can start it again'
+    : 'run refit pause to keep the plan paused, or refit resume to let it go on; both remove what Refit did not write';
+  const message = `somebody other than Refit changed ${keys} on ${place}: ${cure}`;
   return because('ControlsUnproved', message);
 }
 
@@ -139,7 +148,7 @@ function unprovedControlsOf({ node, update }: Requested): Reason | undefined {
  * means for a Machine that is gone that the plan goes on without it.
  */
 function failedAndGone({ chosen, unchosen }: MachineGroup): readonly Target[] {
-  const { retries } = controlsOn(chosen[0].node);
+  const { retries } = controlsOn(proved(chosen[0].node));
   // If a person removed the request of a Machine, the Machine is one of the unchosen ones until Cluster API asks again.
   const existing = [...chosen.map(({ node }) => node), ...unchosen];
   const present = new Set(existing.map(({ metadata }) => metadata.name));
@@ -185,8 +194,8 @@ function isOpen({ state }: Target): boolean {
 }
 
 /**
- * Returns `controller` if any Node of the owner is one. The requests may say something else, because kubelets can change
- * them; the label of a control-plane Node they cannot set.
+ * Returns `controller` if any Node of the owner is one. The requests may say something else if another release has
+ * written them. A kubelet can change neither such a request nor this label.
  */
 function roleOf(chosen: MachineGroup['chosen'], unchosen: MachineGroup['unchosen']): Role {
   const isOne = chosen.some(
@@ -244,21 +253,29 @@ function stageOf(update: MachineUpdate): Omit<Stage, 'targets'> {
 }
 
 export function project(rollout: Rollout, node: Node): Node {
+  return projected(rollout, node, { done: undefined, intended: [] });
+}
+
+/** What the Node that represents a plan with several Machines records of the others. */
+interface OfOthers {
+  readonly done: DoneMachines | undefined;
+  readonly intended: NonNullable<UpdateRecord['intended']>;
+}
+
+function projected(rollout: Rollout, node: Node, { done, intended }: OfOthers): Node {
   const update = updateOn(node);
   const target = rollout.stages[0]?.targets.find(({ name }) => name === node.metadata.name);
   if (!update || !target)
     throw new Error(`the rollout of node ${node.metadata.name} has no target for it`);
   const { blocked, reason } = rollout;
   const known = reason ? { reason: toRecord(reason) } : {};
-  const before = recordOf(node, update)?.before;
-  const others = rollout.stages.flatMap((stage) => inState(stage, 'intended'));
-  const intended = update.owner === undefined ? [] : others;
+  const before = newerOf(update, done) ?? recordOf(node, update)?.before;
   return withRecord(node, update, {
     ...recordFor(update, target, rollout),
     blocked,
     ...known,
     ...(before && { before }),
-    ...(intended.length > 0 && { intended: intended.map(({ name, since }) => ({ name, since })) }),
+    ...(intended.length > 0 && { intended }),
   });
 }
 
@@ -305,10 +322,10 @@ export function withStart(
 
 /** Writes the state of each Machine to its own Node. */
 export const sharding: RecordSharding<Node> = {
-  spread(plan, { projected, rollout, failures }, world) {
+  spread(plan, { projected: alone, rollout, failures }, world) {
     const group = groupOf(world.list(nodes), plan);
     if (group === undefined || updateOn(plan)?.owner === undefined)
-      return { plan: projected, writes: [] };
+      return { plan: alone, writes: [] };
     const told = withFailures(rollout, failures);
     const targets = told.stages[0]?.targets ?? [];
     const next = targets.find(isOpen)?.name;
@@ -322,7 +339,7 @@ export const sharding: RecordSharding<Node> = {
       // The start itself is recorded with the plan, so that of two leaders only one can start a Machine.
       const isStart =
         target.state === 'intended' &&
-        !started.some((each) => each.name === name && each.since === target.since);
+        !started.some((each) => each.uid === update.uid && each.since === target.since);
       const known = recordOf(node, update);
       const { failed, ...own } = isStart
         ? recordFor(update, known ?? newTarget(target, requestedAt(update)), told)
@@ -330,8 +347,10 @@ export const sharding: RecordSharding<Node> = {
       // One of the first Nodes represents the plan if those before it are deleted. The others are not written only because
       // the phase of the plan has changed.
       const isKeeper = index <= MOST_COPIES;
-      // The next Machine must not take the place of one that is done, if that one is deleted.
-      const before = name === next ? newerOf(update.owner?.before, done) : known?.before;
+      // No Machine must take the place of one that is done, if that one is deleted. So the Node that represents the plan
+      // knows the Machines that are done, and so do the one that represents it next and that of the next Machine.
+      const before =
+        (index === 1 || name === next ? newerOf(update, done) : undefined) ?? known?.before;
       const wanted = {
         ...own,
         phase: isKeeper ? own.phase : (known?.phase ?? own.phase),
@@ -345,7 +364,8 @@ export const sharding: RecordSharding<Node> = {
       const object = withRecord(node, update, wanted);
       return [{ stage, target, instruction: { kind: 'replace', resource: nodes, object } }];
     });
-    return { plan: project(told, plan), writes: [], ofTargets };
+    const intended = intendedIn(group.chosen, targets);
+    return { plan: projected(told, plan, { done, intended }), writes: [], ofTargets };
   },
   holding(plan, targets, world) {
     return targets.flatMap(({ name }): WorldObject[] => {
@@ -355,14 +375,29 @@ export const sharding: RecordSharding<Node> = {
   },
 };
 
+/** Returns the Machines in progress, with the uids of their requests. */
+function intendedIn(
+  chosen: readonly Requested[],
+  targets: readonly Target[],
+): OfOthers['intended'] {
+  const uids = new Map(chosen.map(({ node, update }) => [node.metadata.name, update.uid]));
+  return inState({ targets }, 'intended').flatMap(({ name, since }) => {
+    const uid = uids.get(name);
+    return uid === undefined ? [] : [{ name, uid, since }];
+  });
+}
+
 /** Returns when the targets that are done were done, in milliseconds since the Unix epoch. */
 function endsOf(targets: readonly Target[]): number[] {
   return inState({ targets }, 'done').map(({ since }) => Date.parse(since));
 }
 
 /** Returns the Machines that are done, if they are more than those that the request names. */
-function newerOf(asked: DoneMachines | undefined, now: DoneMachines | undefined) {
-  return now !== undefined && now.done > (asked?.done ?? 0) ? now : undefined;
+function newerOf(
+  { owner }: MachineUpdate,
+  now: DoneMachines | undefined,
+): DoneMachines | undefined {
+  return now !== undefined && now.done > (owner?.before?.done ?? 0) ? now : undefined;
 }
 
 /** Returns the rollout in which each target that fails in this turn has its reason. */

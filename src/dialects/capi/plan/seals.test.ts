@@ -4,6 +4,7 @@ import { buildPolicy } from '../../../../test/support/builders/rollout-policies.
 import { OwnerScene } from '../../../../test/support/capi/owner-scene.ts';
 import {
   ABORT_ANNOTATION,
+  controlsOn,
   OPEN_WINDOW_ANNOTATION,
   PAUSE_ANNOTATION,
   RETRY_ANNOTATION,
@@ -13,8 +14,16 @@ import { type Node, nodes, withoutAnnotations } from '../../../kube/resources.ts
 import { decodeSignal } from '../../../signal/annotations.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION, updateOn } from './machine-update.ts';
-import { areControlsSealed } from './owner-controls.ts';
-import { CONTROLS_SEAL, UPDATE_SEAL } from './seals.ts';
+import { areControlsSealed, proved } from './owner-controls.ts';
+import { CONTROLS_SEAL, UPDATE_SEAL, withSeal } from './seals.ts';
+
+/** A retry that no person has asked for. */
+const FORGED = { [RETRY_ANNOTATION]: withRetry(undefined, 'w1', '2099-01-01T00:00:00Z') };
+
+/** Removes the label, as Cluster API does if a kubelet lists it in an annotation. */
+function withoutSeal(node: Node): Node {
+  return withSeal(node, CONTROLS_SEAL, undefined);
+}
 
 /** Two Machines in two waves. The first one is in progress. */
 async function begunScene(role: 'worker' | 'controller' = 'worker'): Promise<OwnerScene> {
@@ -91,7 +100,9 @@ describe('what lets the plan go on, and was not written by Refit,', () => {
     const scene = await begunScene();
     scene.annotate('w1', { [key]: value });
     await scene.finish('w1');
-    expect((await scene.ask('w2')).message).toMatch(/were not written by Refit.*refit resume/);
+    expect((await scene.ask('w2')).message).toMatch(
+      /somebody other than Refit changed .*refit resume/,
+    );
     expect(scene.started()).toEqual(['w1']);
     scene.control('w1', { [PAUSE_ANNOTATION]: 'true' });
     expect(scene.node('w1').metadata.annotations).not.toHaveProperty([key]);
@@ -109,22 +120,79 @@ describe('what lets the plan go on, and was not written by Refit,', () => {
   });
 });
 
-describe('what nobody has proved', () => {
-  test.each([
-    ['goes to no Machine that Cluster API chooses later', 'v1.35.1'],
-    ['goes to no later plan', 'v1.35.2'],
-  ])('%s: its Node pauses the plan instead', async (_what, version) => {
+describe.each([
+  ['a Machine that Cluster API chooses later', 'v1.35.1'],
+  ['a later plan', 'v1.35.2'],
+])('%s', (_what, version) => {
+  test('does not get a retry that Refit did not write', async () => {
     const scene = await begunScene();
-    scene.annotate('w1', {
-      [RETRY_ANNOTATION]: withRetry(undefined, 'w1', '2099-01-01T00:00:00Z'),
-    });
+    scene.annotate('w1', FORGED);
     scene.want('w3', version);
     await scene.ask('w3', version);
-    const { annotations } = scene.node('w3').metadata;
-    expect(annotations).toHaveProperty([PAUSE_ANNOTATION], 'true');
-    expect(annotations).not.toHaveProperty([RETRY_ANNOTATION]);
+    const node = scene.node('w3');
+    expect(node.metadata.annotations).not.toHaveProperty([RETRY_ANNOTATION]);
+    expect(areControlsSealed(node)).toBe(true);
+  });
+
+  test.each([
+    ['somebody has removed', (node: Node) => withoutAnnotations(node, PAUSE_ANNOTATION)],
+    [
+      'somebody has removed together with its seal',
+      (node: Node) => withoutSeal(withoutAnnotations(node, PAUSE_ANNOTATION)),
+    ],
+  ])('gets the pause that %s', async (_how, remove) => {
+    const scene = await begunScene();
+    scene.control('w1', { [PAUSE_ANNOTATION]: 'true' });
+    scene.api.change(nodes, 'w1', remove);
+    scene.want('w3', version);
+    await scene.ask('w3', version);
+    expect(scene.node('w3').metadata.annotations).toHaveProperty([PAUSE_ANNOTATION]);
     expect(areControlsSealed(scene.node('w3'))).toBe(true);
   });
+});
+
+test('a seal that Cluster API removed, as a kubelet can have it do, does not end a pause', async () => {
+  const scene = await begunScene();
+  scene.control('w1', { [PAUSE_ANNOTATION]: 'true' });
+  scene.api.change(nodes, 'w1', (node) => withoutSeal(withoutAnnotations(node, PAUSE_ANNOTATION)));
+  await scene.finish('w1');
+  expect(scene.started()).toEqual(['w1']);
+  expect((await scene.ask('w2')).message).toMatch(/somebody other than Refit changed/);
+});
+
+test('the kubelet of the only Machine with a request cannot end a pause by spoiling its request', async () => {
+  const scene = new OwnerScene();
+  await scene.chosen('w1');
+  await scene.finish('w1');
+  scene.control('w1', { [PAUSE_ANNOTATION]: 'true' });
+  scene.forge('w1', { url: 'https://evil.example.com/k0s' });
+  await scene.chosen('w2');
+  expect(scene.started()).toEqual(['w1']);
+  expect((await scene.ask('w2')).message).toMatch(/paused/);
+});
+
+test('an abort that somebody has removed stays an abort', async () => {
+  const scene = await begunScene();
+  scene.control('w1', { [ABORT_ANNOTATION]: 'by ann' });
+  scene.api.change(nodes, 'w1', (node) => withoutAnnotations(node, ABORT_ANNOTATION));
+  await scene.finish('w1');
+  expect(scene.started()).toEqual(['w1']);
+  const { message } = await scene.ask('w2');
+  expect(message).toMatch(/changed upgrade\.refit\.dev\/abort .*run refit abort/);
+  expect(controlsOn(proved(scene.node('w1'))).abort).toBeDefined();
+});
+
+test('a retry by a person is not written together with one that Refit did not write', async () => {
+  const scene = await begunScene();
+  scene.annotate('w1', FORGED);
+  const known = proved(scene.node('w1')).metadata.annotations?.[RETRY_ANNOTATION];
+  const retry = withRetry(known, 'w2', '2026-11-20T08:00:00Z');
+  scene.control('w1', { [RETRY_ANNOTATION]: retry });
+  expect(scene.node('w1').metadata.annotations).toHaveProperty(
+    [RETRY_ANNOTATION],
+    'w2@2026-11-20T08:00:00Z',
+  );
+  expect(areControlsSealed(scene.node('w1'))).toBe(true);
 });
 
 describe('a pause', () => {
@@ -142,7 +210,9 @@ describe('a pause', () => {
     scene.api.change(nodes, 'w1', (node) => withoutAnnotations(node, PAUSE_ANNOTATION));
     await scene.finish('w1');
     expect(scene.started()).toEqual(['w1']);
-    expect((await scene.ask('w2')).message).toMatch(/were not written by Refit/);
+    expect((await scene.ask('w2')).message).toMatch(
+      /changed upgrade\.refit\.dev\/pause on node w1/,
+    );
   });
 });
 
@@ -151,10 +221,10 @@ describe('the seal of the controls', () => {
     areControlsSealed(withoutAnnotations(node, ...keys));
   const RETRY = { [RETRY_ANNOTATION]: 'a@2026-01-01T00:00:00Z' };
 
-  test('is absent on a Node that nobody controls', async () => {
+  test('says of a Node that nobody controls that there is nothing', async () => {
     const scene = await begunScene();
     expect(areControlsSealed(scene.node('w1'))).toBe(true);
-    expect(scene.node('w1').metadata.labels).not.toHaveProperty([CONTROLS_SEAL]);
+    expect(scene.node('w1').metadata.labels?.[CONTROLS_SEAL]).toMatch(/^[0-9a-f]{8}\.none$/);
   });
 
   test('is a valid value of a label, and holds for exactly what was written', async () => {
@@ -162,7 +232,7 @@ describe('the seal of the controls', () => {
     scene.control('w1', { [PAUSE_ANNOTATION]: 'true', [ABORT_ANNOTATION]: 'by ann', ...RETRY });
     const all = scene.node('w1');
     const value = all.metadata.labels?.[CONTROLS_SEAL] ?? '';
-    expect(value).toMatch(/^paused\.aborted\.[0-9a-f]{40}$/);
+    expect(value).toMatch(/^[0-9a-f]{8}\.paused\.aborted\.[0-9a-f]{32}$/);
     expect(value.length).toBeLessThanOrEqual(63);
     expect(areControlsSealed(all)).toBe(true);
     for (const key of [PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION])

@@ -1,7 +1,7 @@
 /**
  * Seals annotations of a Node: a label holds their digest. A kubelet may change the annotations of its own Node, but the
  * admission plugin NodeRestriction forbids kubelets to set or to remove labels with this prefix. So annotations with the
- * right seal were written by Refit.
+ * right seal were written by Refit. A label can be missing: a kubelet can make Cluster API remove it.
  */
 import { hash } from 'node:crypto';
 import type { KubeObject } from '../../../kube/resources.ts';
@@ -14,7 +14,7 @@ export const UPDATE_SEAL = `${PREFIX}refit-machine-update`;
 export const CONTROLS_SEAL = `${PREFIX}refit-controls`;
 
 /** The characters of a digest. The value of a label has at most 63 characters. */
-const DIGITS = 40;
+const DIGITS = 32;
 
 /** Returns the digest of these annotations of the Node; undefined if it has none of them. */
 export function digestOf({ metadata }: KubeObject, keys: readonly string[]): string | undefined {
