@@ -1,7 +1,7 @@
 /** The plans of Cluster API that are explored: the small ones in every test run, and the large ones in the second tier. */
 import type { Exploration } from '../explorer.ts';
 import { row } from '../safety-page.ts';
-import { countOf, qualitiesOf } from '../works/configurations.ts';
+import { countOfFallible, qualitiesOf } from '../works/configurations.ts';
 import type { CapiConfiguration, CapiMove } from './capi-objects.ts';
 
 type Options = Partial<Omit<CapiConfiguration, 'name' | 'nodes'>>;
@@ -34,7 +34,7 @@ export function configureCapi(nodes: string, options: Options = {}): CapiConfigu
   const count = Object.keys(configuration.nodes).length;
   const noun = `${role}${count === 1 ? '' : 's'}`;
   const parts = [
-    countOf(configuration.nodes, noun).replace(/fails?$/, 'may fail'),
+    countOfFallible(configuration.nodes, noun),
     ...(hasOwner ? [] : ['each Machine is a plan']),
     ...(maxUnavailable > 1 ? [`${maxUnavailable} at once`] : []),
     ...(maxFailures > 0 ? [`${maxFailures} failure allowed`] : []),

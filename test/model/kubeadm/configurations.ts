@@ -1,7 +1,7 @@
 /** The runs of kubeadm that are explored: the small ones in every test run, and the large ones in the second tier. */
 import type { Exploration } from '../explorer.ts';
 import { row } from '../safety-page.ts';
-import { countOf, qualitiesOf } from '../works/configurations.ts';
+import { countOfFallible, qualitiesOf } from '../works/configurations.ts';
 import { isController, type KubeadmConfiguration, type KubeadmMove } from './kubeadm-objects.ts';
 
 type Options = Partial<Omit<KubeadmConfiguration, 'name' | 'hosts'>>;
@@ -55,8 +55,7 @@ function groupOf(
   );
   const count = Object.keys(group).length;
   if (count === 0) return [];
-  const said = countOf(group, count === 1 ? noun : `${noun}s`);
-  return [said.replace(/fails?$/, 'may fail')];
+  return [countOfFallible(group, count === 1 ? noun : `${noun}s`)];
 }
 
 export const KUBEADM_CONFIGURATIONS: readonly KubeadmConfiguration[] = [

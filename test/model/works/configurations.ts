@@ -21,9 +21,22 @@ export function qualitiesOf(targets: string): Qualities {
 
 /** Describes the number of targets in the name of a configuration. */
 export function countOf(qualities: Qualities, noun: string): string {
+  return counted(qualities, noun, ['fails', 'fail']);
+}
+
+/** Returns the number of targets, and how many of them fail if a move lets them fail. */
+export function countOfFallible(qualities: Qualities, noun: string): string {
+  return counted(qualities, noun, ['may fail', 'may fail']);
+}
+
+function counted(
+  qualities: Qualities,
+  noun: string,
+  [one, many]: readonly [one: string, many: string],
+): string {
   const all = Object.values(qualities);
   const bad = all.filter((quality) => quality === 'bad').length;
-  return `${all.length} ${noun}${bad === 0 ? '' : `, ${bad} of them ${bad === 1 ? 'fails' : 'fail'}`}`;
+  return `${all.length} ${noun}${bad === 0 ? '' : `, ${bad} of them ${bad === 1 ? one : many}`}`;
 }
 
 export function configureWorks(
