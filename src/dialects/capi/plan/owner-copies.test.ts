@@ -30,7 +30,7 @@ test('a pause is not lost if its copy meets a conflict in the turn in which anot
   expect(['w1', 'w2', 'w3'].map((name) => isPaused(scene, name))).toEqual([true, true, true]);
 });
 
-test('a Node that is deleted in mid-update and made again with its name waits as any other one', async () => {
+test('a Node that is deleted in mid-update and made again with its name waits like the others', async () => {
   const scene = new OwnerScene();
   scene.policy = buildPolicy({ name: 'p' });
   await scene.chosen('w1', 'w2');
