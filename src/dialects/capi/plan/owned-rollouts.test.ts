@@ -7,6 +7,7 @@ import { MINUTE } from '../../../../test/support/clock/times.ts';
 import { placeOf } from '../../../engine/contract/node-rollout-place.ts';
 import { ownsNodeRollout } from '../../../engine/contract/plan-objects.ts';
 import { PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../../engine/model/controls.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { capi } from './capi-dialect.ts';
 import { updateOn } from './machine-update.ts';
@@ -216,6 +217,33 @@ describe('a Machine keeps its place in the waves', () => {
     await scene.finish('w1');
     expect(scene.started()).toEqual(['w1']);
   });
+});
+
+test('a Node runs only what its own request names, although other releases may have written other requests', async () => {
+  const scene = new OwnerScene();
+  scene.policy = buildPolicy({ name: 'p', waves: [{ count: 1 }, {}] });
+  await scene.chosen('w1', 'w2', 'w3');
+  scene.request('w3', {
+    url: 'https://evil.example.com/k0s',
+    sha256: 'e'.repeat(64),
+    role: 'worker',
+  });
+  scene.request('w1', { version: 'v9.9.9' });
+  await scene.settle();
+  scene.request('w1', { version: 'v1.35.1' });
+  await scene.finish('w1');
+  const { command } = decodeSignal(scene.node('w2').metadata.annotations) ?? {};
+  expect(JSON.stringify(command)).not.toContain('evil');
+  expect(command?.version).toBe('v1.35.1');
+});
+
+test('a controller whose request calls it a worker does not let others start beside it', async () => {
+  const scene = new OwnerScene('controller');
+  await scene.ask('w1');
+  await scene.ask('w2');
+  scene.request('w1', { role: 'worker' });
+  await scene.settle();
+  expect(scene.started()).toEqual(['w1']);
 });
 
 test('a control plane and a MachineDeployment of the same name have a NodeRollout each', async () => {
