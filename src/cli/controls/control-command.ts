@@ -140,9 +140,11 @@ function sealedChange(
   annotations: Readonly<Record<string, string | null>>,
 ): object {
   if (planObjects?.sealed === undefined) return { annotations };
-  const set = Object.entries(annotations).filter((entry) => entry[1] !== null);
+  const set = Object.entries(annotations).flatMap(([key, value]) =>
+    value === null ? [] : [[key, value] as const],
+  );
   const kept = withoutAnnotations(plan, ...Object.keys(annotations));
-  const changed = annotated(kept, Object.fromEntries(set) as Record<string, string>);
+  const changed = annotated(kept, Object.fromEntries(set));
   const { metadata } = planObjects.sealed(changed, plan);
   return {
     annotations: differenceOf(plan.metadata.annotations, metadata.annotations),

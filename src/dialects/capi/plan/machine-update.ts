@@ -100,8 +100,8 @@ const recordSchema = z.object({
   /** Why the Machine failed, if it is part of a plan with several Machines. */
   failure: reasonSchema.exactOptional(),
   /**
-   * The Machines in progress, with the uids of their requests. Only the Node that represents the plan holds them. A start changes this list, so of two leaders
-   * with the same view, the API server accepts the start of only one.
+   * The Machines in progress, with the uids of their requests. Only the Node that represents the plan holds them. A start
+   * changes this list, so of two leaders with the same view, the API server accepts the start of only one.
    */
   intended: z
     .array(z.object({ name: z.string(), uid: z.string(), since: z.iso.datetime() }))

@@ -36,11 +36,13 @@ const NOTHING = 'none';
 const REMOVED = 'somebody removed the annotation that said why';
 
 type Owner = Pick<NonNullable<MachineUpdate['owner']>, 'uid'>;
-type Stops = Readonly<Record<keyof typeof STOPPING, boolean>>;
 
-function stopsOn({ metadata: { annotations = {} } }: Node): Stops {
-  const has = (key: string): boolean => ownMember(annotations, key) !== undefined;
-  return { paused: has(STOPPING.paused), aborted: has(STOPPING.aborted) };
+/** The words of the seal for what stops a plan. */
+const STOPS = ['paused', 'aborted'] as const satisfies readonly (keyof typeof STOPPING)[];
+
+/** Returns the words for what the annotations of the Node stop. */
+function stopsOn({ metadata: { annotations } }: Node): readonly string[] {
+  return STOPS.filter((word) => ownMember(annotations, STOPPING[word]) !== undefined);
 }
 
 /**
@@ -48,9 +50,7 @@ function stopsOn({ metadata: { annotations = {} } }: Node): Stops {
  * Cluster API remove labels: the annotation `cluster.x-k8s.io/labels-from-machine` lists labels that Cluster API removes.
  */
 function sealFor(node: Node, owner: Owner): string {
-  const { paused, aborted } = stopsOn(node);
-  const stops = [paused ? 'paused' : [], aborted ? 'aborted' : []].flat();
-  return [wordFor(owner), ...stops, digestOf(node, LIFTING) ?? NOTHING].join('.');
+  return [wordFor(owner), ...stopsOn(node), digestOf(node, LIFTING) ?? NOTHING].join('.');
 }
 
 /** Returns the first word of the seal, which says whose plan is controlled. */
@@ -70,7 +70,7 @@ function withControlsSeal(node: Node, owner: Owner): Node {
 export function isStoppedBefore(all: readonly Node[], owner: Owner): boolean {
   return all.some((node) => {
     const [first, ...parts] = sealOn(node, CONTROLS_SEAL)?.split('.') ?? [];
-    const isStopped = parts.includes('paused') || parts.includes('aborted');
+    const isStopped = STOPS.some((word) => parts.includes(word));
     return first === wordFor(owner) && isStopped && updateOn(node) === undefined;
   });
 }
@@ -91,13 +91,11 @@ export function changedControls(node: Node): string[] {
   const seal = sealOn(node, CONTROLS_SEAL);
   if (seal === undefined) return [CONTROLS_SEAL];
   const parts = seal.split('.');
-  const stops = stopsOn(node);
-  const removed = (['paused', 'aborted'] as const).filter(
-    (word) => parts.includes(word) && !stops[word],
-  );
+  const present = stopsOn(node);
+  const removed = STOPS.filter((word) => parts.includes(word) && !present.includes(word));
   const isDigestRight = parts.at(-1) === (digestOf(node, LIFTING) ?? NOTHING);
-  const present = LIFTING.filter((key) => ownMember(node.metadata.annotations, key) !== undefined);
-  const suspect = present.length > 0 ? present : LIFTING;
+  const lifts = LIFTING.filter((key) => ownMember(node.metadata.annotations, key) !== undefined);
+  const suspect = lifts.length > 0 ? lifts : LIFTING;
   return [...removed.map((word) => STOPPING[word]), ...(isDigestRight ? [] : suspect)];
 }
 
@@ -127,7 +125,7 @@ export function proved(node: Node): Node {
 /** Returns the Node with what stops the plan that the other Node represents, also if somebody else has removed that there. */
 function withStops(node: Node, plan: Node): Node {
   const parts = sealOn(plan, CONTROLS_SEAL)?.split('.');
-  const stops = (['paused', 'aborted'] as const).flatMap((word) => {
+  const stops = STOPS.flatMap((word) => {
     const known = ownMember(plan.metadata.annotations, STOPPING[word]);
     const isLost = known === undefined && parts?.includes(word) === true;
     const value = isLost ? REMOVED : known;

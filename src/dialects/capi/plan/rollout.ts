@@ -327,10 +327,10 @@ export const sharding: RecordSharding<Node> = {
     if (group === undefined || updateOn(plan)?.owner === undefined)
       return { plan: alone, writes: [] };
     const told = withFailures(rollout, failures);
-    const targets = told.stages[0]?.targets ?? [];
+    const [stage] = told.stages;
+    const targets = stage?.targets ?? [];
     const next = targets.find(isOpen)?.name;
     const done = doneAmong(group.chosen, endsOf(targets));
-    const [stage] = told.stages;
     const started = recordOf(plan, group.chosen[0].update)?.intended ?? [];
     const ofTargets = group.chosen.flatMap(({ node, update }, index): TargetWrite[] => {
       const { name } = node.metadata;
