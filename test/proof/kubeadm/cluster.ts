@@ -1,16 +1,16 @@
 /** Makes a cluster with kubeadm, as its documentation describes: one control plane, more control planes, then workers. */
-import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { must } from '../../../tools/release/commands.ts';
+import { KUBELET_CONFIGURATION, onVersion1 } from '../machines/kernel.ts';
+import { Machine, NETWORK } from '../machines/machine.ts';
+import { OPERATOR } from '../machines/namespaces.ts';
 import { until } from '../wait.ts';
 import type { BalancerPorts } from './balancer.ts';
+import { furnish } from './furnish.ts';
 import { archiveOf, imageNames, REPOSITORY } from './images/kubernetes.ts';
-import { furnish } from './machine/furnish.ts';
-import { Machine, NETWORK } from './machine/machine.ts';
 
-export const OPERATOR = `${NETWORK}.1`;
 /** The address from which the load balancer probes the API servers. */
 export const BALANCER = `${NETWORK}.2`;
 
@@ -173,26 +173,6 @@ async function joinAs(machine: Machine, command: string): Promise<void> {
   const flags = onVersion1() ? ' --ignore-preflight-errors=SystemVerification' : '';
   await machine.must(`${command}${flags}`);
 }
-
-/** Whether this machine has cgroups of version 1. */
-export const onVersion1 = (): boolean => !existsSync('/sys/fs/cgroup/cgroup.controllers');
-
-/** The configuration of the kubelets that is necessary because the machines share a kernel. */
-export const KUBELET_CONFIGURATION = {
-  apiVersion: 'kubelet.config.k8s.io/v1beta1',
-  kind: 'KubeletConfiguration',
-  cgroupDriver: 'cgroupfs',
-  oomScoreAdj: 0,
-  maxOpenFiles: 20_000,
-  evictionHard: {
-    'memory.available': '50Mi',
-    'nodefs.available': '1%',
-    'imagefs.available': '1%',
-    'nodefs.inodesFree': '1%',
-  },
-  // Images must not be removed as garbage, because nothing can pull them again.
-  imageGCHighThresholdPercent: 100,
-};
 
 export const PROXY_CONFIGURATION = {
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { join } from 'node:path';
-import type { Machine } from './machine/machine.ts';
+import type { Machine } from '../machines/machine.ts';
 
 interface Members {
   readonly members?: readonly { readonly name?: string; readonly isLearner?: boolean }[];

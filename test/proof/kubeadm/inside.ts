@@ -3,15 +3,15 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
-import { must } from '../../../tools/release/commands.ts';
 import { Checks } from '../checks.ts';
+import { makeSwitch, OPERATOR } from '../machines/namespaces.ts';
 import { upgradeByPods } from './agents/by-pods.ts';
 import { upgradeByAgents } from './agents/upgrade.ts';
 import { upgradeAnotherWay } from './another-way/upgrade.ts';
 import { anotherWay } from './another-way/way.ts';
 import { Balancer } from './balancer.ts';
 import { renewCertificates } from './certificates/renew.ts';
-import { BALANCER, OPERATOR, startMachines, USUAL, type Way } from './cluster.ts';
+import { BALANCER, startMachines, USUAL, type Way } from './cluster.ts';
 import { upgradeWithFaults } from './faults/faults.ts';
 import { replaceHost } from './faults/replace-host.ts';
 import { restoreEtcd } from './faults/restore-etcd.ts';
@@ -32,18 +32,6 @@ function log(line: string): void {
   process.stdout.write(
     `${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, '0')} ${options.part}: ${line}\n`,
   );
-}
-
-/**
- * Makes a network switch to which all machines are connected. It is in its own network namespace, which ends with this
- * process.
- */
-async function makeSwitch(): Promise<void> {
-  await must('ip', ['link', 'set', 'lo', 'up']);
-  await must('ip', ['link', 'add', 'machines', 'type', 'bridge']);
-  for (const address of [OPERATOR, BALANCER])
-    await must('ip', ['addr', 'add', `${address}/24`, 'dev', 'machines']);
-  await must('ip', ['link', 'set', 'machines', 'up']);
 }
 
 /** Makes a cluster for `work`, and removes it when `work` ends. */
@@ -105,7 +93,7 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   hops: async () => await withCluster('hopped', options, upgradeByHops),
   'skipped-minors': async () => await withCluster('skipped', options, skipMinors),
 };
-await makeSwitch();
+await makeSwitch([OPERATOR, BALANCER]);
 try {
   await PARTS[options.part]();
 } catch (error) {

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { lastLines, type RunResult, run } from '../../../tools/controlplane/run.ts';
 import { must } from '../../../tools/release/commands.ts';
-import { type Cluster, onVersion1 } from './cluster.ts';
+import { onVersion1 } from '../machines/kernel.ts';
+import type { Cluster } from './cluster.ts';
 
 export interface OperatorOptions {
   readonly directory: string;

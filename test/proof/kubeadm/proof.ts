@@ -2,8 +2,6 @@
  * The command behind `npm run proof:kubeadm`. Refit upgrades a real kubeadm cluster on machines that are made of
  * namespaces.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,14 +15,15 @@ import { runMain } from '../../../tools/main.ts';
 import { gatherManagers } from '../capi/managers/programs.ts';
 import type { Outcome } from '../checks.ts';
 import { conclude, parsed } from '../command.ts';
-import { cgroupsOf, removeCgroups, withInotify } from './host.ts';
+import { cgroupsOf, removeCgroups, withInotify } from '../machines/host.ts';
+import { runApart } from '../machines/namespaces.ts';
+import { gatherPackages } from '../machines/packages.ts';
+import { demandHost } from '../machines/requirements.ts';
 import { makeImages } from './images/kubernetes.ts';
 import { makeRefitImage } from './images/refit.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
-import { gatherPackages } from './parts/packages.ts';
 import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { makeRepository } from './patch-back/packaged.ts';
-import { demandHost } from './requirements.ts';
 
 /** Parts for which a cluster of one control plane and one worker is enough. */
 const SMALL: readonly Part[] = [
@@ -186,23 +185,7 @@ async function enter(options: InsideOptions, abort: AbortSignal): Promise<Outcom
   await mkdir(options.directory);
   const file = join(options.directory, 'inside.json');
   await writeFile(file, JSON.stringify(options));
-  const namespaces = [
-    '--net',
-    '--mount',
-    '--propagation',
-    'private',
-    '--pid',
-    '--mount-proc',
-    '--fork',
-    '--kill-child',
-  ];
-  const args = [...namespaces, process.execPath, join(import.meta.dirname, 'inside.ts'), file];
-  const child = spawn('unshare', args, { stdio: ['ignore', 'inherit', 'inherit'] });
-  const end = (): void => void child.kill('SIGKILL');
-  abort.addEventListener('abort', end, { once: true });
-  if (abort.aborted) end();
-  await once(child, 'close');
-  abort.throwIfAborted();
+  await runApart(join(import.meta.dirname, 'inside.ts'), [file], abort);
   const result = resultOf(options);
   if (!existsSync(result))
     throw new RefitError('REFIT_TESTENV', `${options.part} ended early: see above`);

@@ -6,7 +6,7 @@ import {
   record,
   writeRecorded,
 } from '../../support/kubeadm/recording.ts';
-import type { Machine } from './machine/machine.ts';
+import type { Machine } from '../machines/machine.ts';
 import type { Scene } from './upgrade.ts';
 import { settled } from './verify.ts';
 

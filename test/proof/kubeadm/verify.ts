@@ -5,10 +5,10 @@ import { parse } from 'yaml';
 import type { Node } from '../../../src/kube/resources.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { type Checks, differing } from '../checks.ts';
+import type { Machine } from '../machines/machine.ts';
 import { until } from '../wait.ts';
 import type { Cluster, Way } from './cluster.ts';
 import { etcdMembers, etcdStatus } from './etcd.ts';
-import type { Machine } from './machine/machine.ts';
 import type { Operator } from './operator.ts';
 
 const CORDON_MARK = 'upgrade.refit.dev/cordoned-by';

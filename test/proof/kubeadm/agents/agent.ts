@@ -7,8 +7,10 @@ import { createServer, type Server } from 'node:http';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { stringify } from 'yaml';
-import { KUBEADM, OPERATOR, onVersion1 } from '../cluster.ts';
-import type { Machine } from '../machine/machine.ts';
+import { onVersion1 } from '../../machines/kernel.ts';
+import type { Machine } from '../../machines/machine.ts';
+import { OPERATOR } from '../../machines/namespaces.ts';
+import { KUBEADM } from '../cluster.ts';
 
 export const MIRROR = `http://${OPERATOR}:8000`;
 export const AGENT_LOG = '/var/log/refit-agent.log';

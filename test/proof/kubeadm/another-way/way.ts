@@ -4,19 +4,12 @@
  */
 import { appendFile, chmod, chown, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { KUBELET_CONFIGURATION, onVersion1 } from '../../machines/kernel.ts';
+import type { Machine } from '../../machines/machine.ts';
+import { OPERATOR } from '../../machines/namespaces.ts';
 import { until } from '../../wait.ts';
-import {
-  type Cluster,
-  type ClusterOptions,
-  documents,
-  KUBEADM,
-  KUBELET_CONFIGURATION,
-  OPERATOR,
-  onVersion1,
-  type Way,
-} from '../cluster.ts';
+import { type Cluster, type ClusterOptions, documents, KUBEADM, type Way } from '../cluster.ts';
 import { REPOSITORY } from '../images/kubernetes.ts';
-import type { Machine } from '../machine/machine.ts';
 
 export const PORTS = { own: 8443, backend: 7443 };
 export const SSH_PORT = 2222;

@@ -6,9 +6,9 @@ import { appendFile, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { lastLines, type RunResult, run } from '../../../../tools/controlplane/run.ts';
 import { must } from '../../../../tools/release/commands.ts';
+import { onVersion1 } from '../../machines/kernel.ts';
+import type { Machine } from '../../machines/machine.ts';
 import { until } from '../../wait.ts';
-import { onVersion1 } from '../cluster.ts';
-import type { Machine } from '../machine/machine.ts';
 import type { Scene } from '../upgrade.ts';
 import { rolledOut, settled, verify } from '../verify.ts';
 

@@ -1,8 +1,8 @@
 /** Tests upgrades over several minor versions, with the manifest and the commands of docs/guides/kubeadm.md. */
 import { dirname } from 'node:path';
 import { lastLines } from '../../../../tools/controlplane/run.ts';
+import type { Machine } from '../../machines/machine.ts';
 import { changed, lastingContainers, startLasting } from '../containers.ts';
-import type { Machine } from '../machine/machine.ts';
 import type { Scene } from '../upgrade.ts';
 import { rolledOut, settled, verify } from '../verify.ts';
 

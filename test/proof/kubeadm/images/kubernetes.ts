@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { must } from '../../../../tools/release/commands.ts';
-import { type ImageParts, writeImage } from './images.ts';
+import { type ImageParts, writeImage } from '../../machines/images.ts';
 
 /** A registry from which no image can be pulled. */
 export const REPOSITORY = 'images.refit.internal';

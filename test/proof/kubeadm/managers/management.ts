@@ -13,9 +13,9 @@ import { applyDefinitions } from '../../capi/managers/definitions.ts';
 import { Managers } from '../../capi/managers/managers.ts';
 import type { Program } from '../../capi/managers/programs.ts';
 import { authoritySecret, extensionConfig } from '../../capi/parts/registration.ts';
+import { NETWORK } from '../../machines/machine.ts';
 import { MIRROR } from '../agents/agent.ts';
 import { extensionFor, runExtension } from '../agents/extension.ts';
-import { NETWORK } from '../machine/machine.ts';
 
 export interface ManagementOptions {
   readonly directory: string;

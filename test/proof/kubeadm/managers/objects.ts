@@ -3,14 +3,10 @@
  * this proof.
  */
 import { of, reference, workersOf } from '../../capi/machines/objects.ts';
+import { KUBELET_CONFIGURATION, onVersion1 } from '../../machines/kernel.ts';
+import { OPERATOR } from '../../machines/namespaces.ts';
 import { START_AGENT } from '../agents/agent.ts';
-import {
-  documents,
-  KUBELET_CONFIGURATION,
-  OPERATOR,
-  onVersion1,
-  PROXY_CONFIGURATION,
-} from '../cluster.ts';
+import { documents, PROXY_CONFIGURATION } from '../cluster.ts';
 import { REPOSITORY } from '../images/kubernetes.ts';
 
 export const CLUSTER = 'metal';

@@ -10,8 +10,8 @@ import { type KubeObject, namespaced, secrets } from '../../../../src/kube/resou
 import { sleep, systemClock } from '../../../../src/util/clock.ts';
 import { messageOf } from '../../../../src/util/errors.ts';
 import { capiMachines, NAMESPACE, type ProofMachine } from '../../capi/machines/objects.ts';
+import type { Machine } from '../../machines/machine.ts';
 import type { Cluster } from '../cluster.ts';
-import type { Machine } from '../machine/machine.ts';
 
 const API = 'infrastructure.cluster.x-k8s.io/v1beta2';
 export const devClusters = namespaced<KubeObject>(API, 'DevCluster');

@@ -6,7 +6,6 @@ import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type BuildOptions,
-  cacheDirectory,
   ensureBuilt,
   ensureComponents,
 } from '../../../../tools/controlplane/build.ts';
@@ -15,9 +14,10 @@ import {
   RECIPES,
   type Recipe,
 } from '../../../../tools/controlplane/components.ts';
-import { run } from '../../../../tools/controlplane/run.ts';
-import { findToolchain } from '../../../../tools/controlplane/toolchain.ts';
 import { must } from '../../../../tools/release/commands.ts';
+import { buildGoFile } from '../../machines/go-file.ts';
+
+const HERE = import.meta.dirname;
 
 export const FROM = 'v1.36.2';
 export const TO = 'v1.36.3';
@@ -92,8 +92,9 @@ export async function gatherPrograms(
   const [etcdctl = ''] = await ensureBuilt([['etcdctl', ETCDCTL]], own);
   await must('cp', [etcdutl, join(parts, 'bin', 'etcdutl')]);
   const standIn = join(parts, 'bin', 'stand-in');
-  await buildFile('images/stand-in.go', standIn, own);
-  await buildFile('faults/kill-at-rename.go', join(parts, 'bin', 'kill-at-rename'), own);
+  await buildGoFile(join(HERE, '../../machines/stand-in.go'), standIn, own);
+  const killer = join(parts, 'bin', 'kill-at-rename');
+  await buildGoFile(join(HERE, '../faults/kill-at-rename.go'), killer, own);
   return { etcd, etcdctl, standIn };
 }
 
@@ -105,18 +106,4 @@ async function linkAll(
   await mkdir(directory);
   for (const [index, name] of names.entries())
     await symlink(paths[index] ?? '', join(directory, name));
-}
-
-/** Builds a program that has one source file and no dependencies. */
-async function buildFile(
-  source: string,
-  output: string,
-  { environment, log, abort }: BuildOptions,
-): Promise<void> {
-  const toolchain = await findToolchain({ cache: cacheDirectory(environment), run, log, abort });
-  await must(toolchain.go, ['build', '-trimpath', '-ldflags', '-s -w', '-o', output, source], {
-    cwd: join(import.meta.dirname, '..'),
-    environment: { ...toolchain.environment, CGO_ENABLED: '0', GOWORK: 'off' },
-    abort,
-  });
 }

@@ -6,8 +6,8 @@ import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { sleep, systemClock } from '../../../../src/util/clock.ts';
+import type { Machine } from '../../machines/machine.ts';
 import type { Cluster } from '../cluster.ts';
-import type { Machine } from '../machine/machine.ts';
 
 const PAUSE_MS = 500;
 /** The port on which each component listens on every control plane. */

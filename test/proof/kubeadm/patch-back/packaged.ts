@@ -7,8 +7,8 @@ import { chmod, copyFile, mkdir, readFile, rm, stat, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { must } from '../../../../tools/release/commands.ts';
 import { differing } from '../../checks.ts';
+import type { Machine } from '../../machines/machine.ts';
 import { type Cluster, type ClusterOptions, USUAL, type Way } from '../cluster.ts';
-import type { Machine } from '../machine/machine.ts';
 
 export const NAMES = ['kubeadm', 'kubectl', 'kubelet'] as const;
 const HELD = 'kubelet';

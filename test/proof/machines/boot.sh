@@ -78,7 +78,8 @@ supervise() {
       wait $! || true
       rm -f "/run/services/$1.pid"
       [ ! -e "/run/services/$1.again" ] || { rm "/run/services/$1.again"; continue; }
-      sleep 1
+      # A unit with its own RestartSec has a file with the number of seconds.
+      sleep "$(cat "/etc/restart-seconds/$1" 2>/dev/null || echo 1)"
     else
       sleep 0.1
     fi

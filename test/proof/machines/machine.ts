@@ -7,9 +7,9 @@ import { once } from 'node:events';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type RunResult, run } from '../../../../tools/controlplane/run.ts';
-import { must } from '../../../../tools/release/commands.ts';
-import { until } from '../../wait.ts';
+import { type RunResult, run } from '../../../tools/controlplane/run.ts';
+import { must } from '../../../tools/release/commands.ts';
+import { until } from '../wait.ts';
 
 export const NETWORK = '10.90.0';
 const PATH = '/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

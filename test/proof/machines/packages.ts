@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RefitError } from '../../../../src/util/errors.ts';
-import { lastLines, run } from '../../../../tools/controlplane/run.ts';
-import { cacheFolder, must } from '../../../../tools/release/commands.ts';
+import { RefitError } from '../../../src/util/errors.ts';
+import { lastLines, run } from '../../../tools/controlplane/run.ts';
+import { cacheFolder, must } from '../../../tools/release/commands.ts';
 
 /** The packages, with the libraries that a small system lacks. */
 const PACKAGES = [

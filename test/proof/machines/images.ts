@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, copyFile, cp, mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { must } from '../../../../tools/release/commands.ts';
+import { must } from '../../../tools/release/commands.ts';
 
 export interface ImageParts {
   /** Fully qualified, with its tag. */
