@@ -164,6 +164,7 @@ test('no soak is a choice, and relative paths are those of whoever calls', () =>
   ];
   const options = parseAgentOptions(['--soak', '0', ...paths]);
   expect(options?.times.soakMs).toBe(0);
+  expect(parseAgentOptions(['--soak', '0s', ...paths])?.times.soakMs).toBe(0);
   expect(options).toMatchObject({ stateDirectory: resolve('state'), runDirectory: resolve('run') });
   expect(options?.place).toEqual({
     statusSocket: resolve('s.sock'),
@@ -188,7 +189,7 @@ test.each([
   [['--max-download-bytes', '0'], '--max-download-bytes 0 is not a whole number'],
   [['--mode', 'worker'], '--mode worker is none of controller, controller+worker'],
   [['--api-address', 'c1.example.com'], '--api-address c1.example.com is not an IP address'],
-  [['--soak', '5'], '--soak 5 is not a time'],
+  [['--soak', '5'], '--soak 5 is not a time: write 0, or a number with ms, s, m or h, such as 90s'],
   [['--log-level', 'loud'], '--log-level loud is none of'],
   [['--surprise'], "Unknown option '--surprise'"],
   [['--name', ''], '--name is empty: give it a value, or leave it out'],

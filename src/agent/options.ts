@@ -3,7 +3,12 @@ import { resolve } from 'node:path';
 import type { Procedure } from '../signal/agent-presence.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { isAllowance } from '../signal/node-configuration.ts';
-import { isDurationTooLong, LONGEST_DURATION, parseDuration } from '../util/duration.ts';
+import {
+  isDurationTooLong,
+  LONGEST_DURATION,
+  parseDuration,
+  parseDurationOrZero,
+} from '../util/duration.ts';
 import { failing } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { parseVersion } from '../util/version.ts';
@@ -91,7 +96,7 @@ export function parseAgentOptions(args: readonly string[]): AgentOptions | undef
     limits: limitsIn(flags),
     times: {
       restartTimeoutMs: toMilliseconds('restart-timeout', flags['restart-timeout']),
-      soakMs: flags.soak === '0' ? 0 : toMilliseconds('soak', flags.soak),
+      soakMs: toMillisecondsOrZero('soak', flags.soak),
       readyTimeoutMs: toMilliseconds('ready-timeout', flags['ready-timeout']),
     },
     veto: vetoIn(flags),
@@ -128,10 +133,7 @@ function vetoIn(flags: FlagValues): Veto {
     ),
     refuseDowngrade: flags['refuse-downgrade'],
     allowCgroupV1: flags['allow-cgroup-v1'],
-    maxSignalAgeMs:
-      flags['max-signal-age'] === '0'
-        ? 0
-        : toMilliseconds('max-signal-age', flags['max-signal-age']),
+    maxSignalAgeMs: toMillisecondsOrZero('max-signal-age', flags['max-signal-age']),
   };
 }
 
@@ -149,11 +151,21 @@ function isExcluded({
 
 const refuse = failing('REFIT_USAGE');
 
+const TIME = 'a number with ms, s, m or h, such as 90s';
+
 function toMilliseconds(flag: string, text: string): number {
+  return toTime(flag, text, parseDuration(text), `write ${TIME}`);
+}
+
+/** Works like `toMilliseconds`, for a flag with which 0 switches something off. */
+function toMillisecondsOrZero(flag: string, text: string): number {
+  return toTime(flag, text, parseDurationOrZero(text), `write 0, or ${TIME}`);
+}
+
+function toTime(flag: string, text: string, time: number | undefined, advice: string): number {
   if (isDurationTooLong(text))
     refuse(`--${flag} ${text} is too long: the longest time is ${LONGEST_DURATION}`);
-  const advice = 'write a number with ms, s, m or h, such as 90s';
-  return parseDuration(text) ?? refuse(`--${flag} ${text} is not a time: ${advice}`);
+  return time ?? refuse(`--${flag} ${text} is not a time: ${advice}`);
 }
 
 function toCount(flag: string, text: string): number {

@@ -9,6 +9,7 @@ import {
   isDurationTooLong,
   LONGEST_DURATION,
   parseDuration,
+  parseDurationOrZero,
 } from '../util/duration.ts';
 import { ADDRESS_ADVICE, partsOfAddress } from '../util/listen.ts';
 import type { LogLevel } from '../util/log.ts';
@@ -118,7 +119,8 @@ export const CONTROLLER_OPTIONS: readonly Option[] = [
     '--target-deadline <time>',
     'time for one node from its signal on; after that the node and its plan have failed. 0: no deadline',
   )
-    .argParser((text) => (text === '0' ? Number.POSITIVE_INFINITY : parseTime(text)))
+    // 0 means that there is no deadline.
+    .argParser((text) => parseTimeOrZero(text) || Number.POSITIVE_INFINITY)
     .default(targetDeadlineMs, formatDuration(targetDeadlineMs)),
   HEALTH_ADDRESS,
   LOG_LEVEL,
@@ -143,12 +145,23 @@ export function leaseDuration(description: string): Option {
  * Returns the duration in milliseconds. Throws InvalidArgumentError if `text` is not a duration.
  */
 export function parseTime(text: string): number {
-  const milliseconds = parseDuration(text);
-  if (milliseconds !== undefined) return milliseconds;
+  return (
+    parseDuration(text) ??
+    refuseTime(text, 'a duration is a number above zero with a unit (ms, s, m or h), such as 90s')
+  );
+}
+
+/** Works like `parseTime`, for an option that may also be zero. */
+export function parseTimeOrZero(text: string): number {
+  return (
+    parseDurationOrZero(text) ??
+    refuseTime(text, 'write 0, or a number with a unit (ms, s, m or h), such as 90s')
+  );
+}
+
+function refuseTime(text: string, advice: string): never {
   throw new InvalidArgumentError(
-    isDurationTooLong(text)
-      ? `the longest duration is ${LONGEST_DURATION}`
-      : 'a duration is a number above zero with a unit (ms, s, m or h), such as 90s',
+    isDurationTooLong(text) ? `the longest duration is ${LONGEST_DURATION}` : advice,
   );
 }
 

@@ -67,6 +67,11 @@ test.each<[string, string, object | string]>([
     { leaseDuration: 3000, targetDeadline: Infinity, healthAddress: ':8080', logLevel: 'debug' },
   ],
   [
+    'controller --target-deadline 0s',
+    'controller',
+    { leaseDuration: 15_000, targetDeadline: Infinity, logLevel: 'info' },
+  ],
+  [
     'controller --target-deadline 90m',
     'controller',
     { leaseDuration: 15_000, targetDeadline: 5_400_000, logLevel: 'info' },
@@ -136,10 +141,14 @@ test.each<[string, string]>([
     'controller --lease-duration 1500ms',
     "option '--lease-duration <time>' argument '1500ms' is invalid. write whole seconds, such as 15s",
   ],
-  ...['lease-duration', 'target-deadline'].map((option): [string, string] => [
-    `controller --${option} 90`,
-    `option '--${option} <time>' argument '90' is invalid. a duration is a number above zero with a unit (ms, s, m or h), such as 90s`,
-  ]),
+  [
+    'controller --lease-duration 90',
+    "option '--lease-duration <time>' argument '90' is invalid. a duration is a number above zero with a unit (ms, s, m or h), such as 90s",
+  ],
+  [
+    'controller --target-deadline 90',
+    "option '--target-deadline <time>' argument '90' is invalid. write 0, or a number with a unit (ms, s, m or h), such as 90s",
+  ],
   [
     'controller --log-level loud',
     "option '--log-level <level>' argument 'loud' is invalid. Allowed choices are debug, info, warn, error.",

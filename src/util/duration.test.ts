@@ -1,6 +1,12 @@
 /** Tests which durations are understood, and how they are written. */
 import { expect, test } from 'vitest';
-import { formatDuration, isDurationTooLong, LONGEST_DURATION, parseDuration } from './duration.ts';
+import {
+  formatDuration,
+  isDurationTooLong,
+  LONGEST_DURATION,
+  parseDuration,
+  parseDurationOrZero,
+} from './duration.ts';
 
 test.each<[string, number | undefined]>([
   ['250ms', 250],
@@ -21,6 +27,19 @@ test.each<[string, number | undefined]>([
   ['', undefined],
 ])('%j is %s ms', (text, milliseconds) => {
   expect(parseDuration(text)).toBe(milliseconds);
+});
+
+test.each<[string, number | undefined]>([
+  ['0', 0],
+  ['0s', 0],
+  ['0h0m', 0],
+  ['00ms', 0],
+  ['90s', 90_000],
+  ['-0s', undefined],
+  ['0d', undefined],
+  ['', undefined],
+])('%j is %s ms where a duration may be zero', (text, milliseconds) => {
+  expect(parseDurationOrZero(text)).toBe(milliseconds);
 });
 
 test.each<[number, string]>([

@@ -10,6 +10,12 @@ export function parseDuration(text: string): number | undefined {
   return nanoseconds ? nanoseconds / 1e6 : undefined;
 }
 
+/** Works like `parseDuration`, and also returns 0 for `0` and for zero with a unit, such as `0s`. */
+export function parseDurationOrZero(text: string): number | undefined {
+  return ZERO.test(text) ? 0 : parseDuration(text);
+}
+
+const ZERO = /^(?:0|(?:0+(?:ms|s|m|h))+)$/;
 const FORM = /^(?:\d+(?:ms|s|m|h))+$/;
 
 /** The longest duration that `parseDuration` reads, in whole hours. Go programs cannot read a longer one. */

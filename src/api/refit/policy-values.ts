@@ -34,11 +34,13 @@ export const durationSchema = z
 export const duration = (what: string) =>
   optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
 
-/** A duration that may also be written as `0s`. */
+/** A duration that may also be zero, such as `0s`. */
 export const durationOrZero = (what: string) =>
   optional(
     what,
-    durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME_OR_ZERO])),
+    durationSchema.meta(
+      rules([`duration(self) == duration('0s') || (${isBelow('8760h')})`, TIME_OR_ZERO]),
+    ),
   );
 
 /** A number of nodes that is at least `least`, or a percentage such as `10%`. */

@@ -357,7 +357,7 @@ test.each<[string, Case, readonly string[]]>([
   ],
   [
     'a policy that cannot be read',
-    { policy: { soak: '0h' } },
+    { policy: { soak: '9000h' } },
     [
       'UpgradePolicy nightly: spec.soak must be',
       'ends    when UpgradePolicy nightly is corrected\n',
@@ -415,7 +415,7 @@ test.each<[string, Case]>([
     'an abort',
     { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
   ],
-  ['a policy that cannot be read', { policy: { soak: '0h' } }],
+  ['a policy that cannot be read', { policy: { soak: '9000h' } }],
   [
     'a download that the policy does not allow',
     { policy: { payloads: { requireSha256: true } }, update: { platforms: UNHASHED } },

@@ -87,7 +87,7 @@ test('the order of the policies in the list does not matter', () => {
 });
 
 test('the policy that applies blocks the plan when it is invalid; another policy does not', () => {
-  const unreadable = buildUpgradePolicy('unreadable', { plans: [{ dialect: ONE }], soak: '0h' });
+  const unreadable = buildUpgradePolicy('unreadable', { plans: [{ dialect: ONE }], soak: '9000h' });
   expect(policyFor([ALL, unreadable], PLAN).problems).toHaveLength(1);
   expect(policyFor([NAMED, unreadable], PLAN)).toEqual({ ...DEFAULT_POLICY, name: 'named' });
   expect(policyFor([ALL, unreadable], NAMESPACED).problems).toEqual([]);

@@ -16,7 +16,7 @@ const ALPHA = buildUpgradePolicy('alpha');
 const BETA = buildUpgradePolicy('beta');
 const CLOSER = buildUpgradePolicy('closer', { plans: [{ dialect: ONE }] });
 const BROKEN = buildUpgradePolicy('broken', {
-  soak: '0h',
+  soak: '9000h',
   windows: [{ start: '22:00', length: '0h', timeZone: 'UTC' }],
 });
 

@@ -257,6 +257,7 @@ describe('times', () => {
     expect(read({ payloads: { problemTimeout: '0s' } }).downloadProblemMs).toBe(0);
     expect(read({ payloads: { problemTimeout: '1h' } }).downloadProblemMs).toBe(3_600_000);
     expect(read({ soak: '0s' }).agent).toEqual({ soakMs: 0 });
+    expect(read({ soak: '0m' }).agent).toEqual({ soakMs: 0 });
     expect(read({ etcdSnapshot: {} }).agent).toEqual({ etcdSnapshot: {} });
     expect(
       read({ etcdSnapshot: { mode: 'Require', keep: 3, timeout: '5m', certificate: `${PEM}\n` } })
@@ -355,8 +356,8 @@ test.each<[UpgradePolicySpec, string]>([
     'spec.deadlines.restart must be a time above zero and below a year, such as 90s or 1h30m; found "99999999h"',
   ],
   [
-    { soak: '0h' },
-    'spec.soak must be 0s, or a time above zero and below a year, such as 90s or 1h30m; found "0h"',
+    { soak: '9000h' },
+    'spec.soak must be 0s, or a time above zero and below a year, such as 90s or 1h30m; found "9000h"',
   ],
   [
     { keepPrevious: '9000h' },
@@ -412,7 +413,7 @@ test.each<[UpgradePolicySpec, string]>([
 
 test('every invalid field of a policy is reported', () => {
   const { problems } = read({
-    soak: '0h',
+    soak: '9000h',
     windows: [{ start: '22:00', length: '0h', timeZone: 'Nowhere' }],
   });
   expect(problems.map(({ message }) => message.split(' ')[2])).toEqual([

@@ -1,5 +1,5 @@
 /** Reads the durations of an UpgradePolicy. */
-import { parseDuration } from '../../util/duration.ts';
+import { parseDuration, parseDurationOrZero } from '../../util/duration.ts';
 
 /** Records an invalid field: its path in `spec`, what its value must be, and the value that was found. */
 export type Complain = (field: string, wanted: string, found: unknown) => void;
@@ -15,15 +15,16 @@ export function readTime(
   text: string | undefined,
   complain: Complain,
   wanted = WANTED_TIME,
+  parse = parseDuration,
 ): number | undefined {
   if (text === undefined) return undefined;
-  const ms = parseDuration(text);
+  const ms = parse(text);
   if (ms !== undefined && ms <= LONGEST_MS) return ms;
   complain(field, wanted, text);
   return undefined;
 }
 
-/** Works like `readTime`, for a field that may also be `0s`. */
+/** Works like `readTime`, for a field that may also be zero. */
 export function readTimeOrZero(field: string, text: string | undefined, complain: Complain) {
-  return text === '0s' ? 0 : readTime(field, text, complain, WANTED_TIME_OR_ZERO);
+  return readTime(field, text, complain, WANTED_TIME_OR_ZERO, parseDurationOrZero);
 }
