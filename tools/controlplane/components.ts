@@ -1,7 +1,7 @@
 /** Lists the parts of the control plane, etcdutl and Helm: each component's Go module, package, version and build flags. */
 
 export const KUBERNETES_VERSION = 'v1.36.3';
-const ETCD_VERSION = 'v3.6.14';
+export const ETCD_VERSION = 'v3.6.14';
 const KWOK_VERSION = 'v0.8.0';
 const HELM_VERSION = 'v4.2.4';
 

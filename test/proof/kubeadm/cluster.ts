@@ -3,11 +3,11 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { must } from '../../../tools/release/commands.ts';
+import type { BalancerPorts } from '../machines/balancer.ts';
 import { KUBELET_CONFIGURATION, onVersion1 } from '../machines/kernel.ts';
 import { Machine, NETWORK } from '../machines/machine.ts';
 import { OPERATOR } from '../machines/namespaces.ts';
 import { until } from '../wait.ts';
-import type { BalancerPorts } from './balancer.ts';
 import { furnish } from './furnish.ts';
 import { archiveOf, imageNames, REPOSITORY } from './images/kubernetes.ts';
 

@@ -6,10 +6,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Node } from '../../../src/kube/resources.ts';
 import { differing } from '../checks.ts';
+import { CONTAINERD } from '../machines/containerd.ts';
 import { until } from '../wait.ts';
 import type { Cluster } from './cluster.ts';
 import type { Operator } from './operator.ts';
-import { CONTAINERD } from './parts/programs.ts';
 
 interface Pod {
   readonly metadata: { readonly name: string };

@@ -1,9 +1,9 @@
 /** Installs on a new machine what the kubeadm documentation requires of a host before `kubeadm init`. */
 import { chmod, copyFile, mkdir, readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { furnishBase } from '../machines/furnish.ts';
+import { CONTAINERD, RUNTIME } from '../machines/containerd.ts';
+import { containerdConfiguration, furnishBase } from '../machines/furnish.ts';
 import type { Machine } from '../machines/machine.ts';
-import { CONTAINERD, RUNTIME } from './parts/programs.ts';
 
 export interface Furniture {
   readonly parts: string;
@@ -43,8 +43,8 @@ export async function furnish(machine: Machine, furniture: Furniture): Promise<v
     await symlink(`/opt/parts/bin/${tool}`, at('local/bin', tool));
   await furnishBase(machine, {
     hosts: furniture.hosts,
-    sandbox: furniture.sandbox,
     files: {
+      'etc/containerd/config.toml': await containerdConfiguration(furniture.sandbox),
       'etc/ssh/sshd_config': SSHD,
       'root/.ssh/authorized_keys': furniture.authorized,
       'etc/services.d/containerd': 'exec containerd\n',

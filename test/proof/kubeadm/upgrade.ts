@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import { lastLines } from '../../../tools/controlplane/run.ts';
 import type { Checks } from '../checks.ts';
+import { CONTAINERD, RUNTIME } from '../machines/containerd.ts';
 import type { Cluster } from './cluster.ts';
 import {
   changed,
@@ -11,7 +12,6 @@ import {
   startLasting,
 } from './containers.ts';
 import type { Operator } from './operator.ts';
-import { CONTAINERD, RUNTIME } from './parts/programs.ts';
 import { rolledOut, settled, verify } from './verify.ts';
 
 export interface Scene {

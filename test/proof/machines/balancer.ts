@@ -12,6 +12,8 @@ const PROBE_MS = 1000;
 export interface BalancerPorts {
   readonly own: number;
   readonly backend: number;
+  /** The port of `/readyz`, if it is not the port of the backend. */
+  readonly probe?: number;
 }
 
 export class Balancer implements AsyncDisposable {
@@ -44,7 +46,7 @@ export class Balancer implements AsyncDisposable {
         if (
           await isReady({
             host: backend,
-            port: this.#ports.backend,
+            port: this.#ports.probe ?? this.#ports.backend,
             localAddress: this.#localAddress,
           })
         )

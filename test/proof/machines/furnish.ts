@@ -1,6 +1,6 @@
 /** Installs on a new machine what every kind of cluster needs: a container runtime, a network for pods, and iptables. */
-import { chmod, copyFile, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Machine } from './machine.ts';
 
 const HERE = import.meta.dirname;
@@ -8,29 +8,33 @@ const HERE = import.meta.dirname;
 export interface BaseFurniture {
   /** Lines of /etc/hosts. */
   readonly hosts: string;
-  /** The name of the image of the pause container, which holds the namespaces of a pod. */
-  readonly sandbox: string;
   /** The text of more files, by their path below the root of the machine. */
   readonly files: Readonly<Record<string, string>>;
 }
 
 export async function furnishBase(
   { root, address }: Machine,
-  { hosts, sandbox, files }: BaseFurniture,
+  { hosts, files }: BaseFurniture,
 ): Promise<void> {
   const at = (...path: string[]): string => join(root, ...path);
   await copyFile(join(HERE, 'systemctl'), at('local/bin/systemctl'));
   await chmod(at('local/bin/systemctl'), 0o755);
   await packaged(at('local/sbin'));
-  const toml = await readFile(join(HERE, 'containerd.toml'), 'utf8');
   const all = {
-    'etc/containerd/config.toml': toml.replace('SANDBOX', sandbox),
     'etc/cni/net.d/10-bridge.conflist': bridge(Number(address.split('.')[3])),
     'etc/hosts': `127.0.0.1 localhost\n${hosts}`,
     'etc/resolv.conf': 'nameserver 127.0.0.1\n',
     ...files,
   };
-  for (const [path, content] of Object.entries(all)) await writeFile(at(path), content);
+  for (const [path, content] of Object.entries(all)) {
+    await mkdir(dirname(at(path)), { recursive: true });
+    await writeFile(at(path), content);
+  }
+}
+
+/** The configuration of a containerd that a machine runs by itself. `sandbox` is the name of the image of the pause container, which holds the namespaces of a pod. */
+export async function containerdConfiguration(sandbox: string): Promise<string> {
+  return (await readFile(join(HERE, 'containerd.toml'), 'utf8')).replace('SANDBOX', sandbox);
 }
 
 /**

@@ -48,6 +48,15 @@ export class Machine {
     this.#options = options;
   }
 
+  get isOn(): boolean {
+    return this.#process !== undefined;
+  }
+
+  /** The files of the running machine, with those in its memory, such as /run and /proc. */
+  get live(): string {
+    return `/proc/${this.#init}/root`;
+  }
+
   async create(): Promise<void> {
     await must('sh', [join(HERE, 'make-root.sh'), this.#options.directory, this.name]);
   }

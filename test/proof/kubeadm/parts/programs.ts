@@ -15,6 +15,7 @@ import {
   type Recipe,
 } from '../../../../tools/controlplane/components.ts';
 import { must } from '../../../../tools/release/commands.ts';
+import { CONTAINERD, containerdRecipe, RUNTIME } from '../../machines/containerd.ts';
 import { buildGoFile } from '../../machines/go-file.ts';
 
 const HERE = import.meta.dirname;
@@ -24,8 +25,6 @@ export const TO = 'v1.36.3';
 /** The earlier versions for the parts that upgrade over several minor versions. */
 export const EARLIER = ['v1.34.4', 'v1.35.4'] as const;
 
-/** The versions of containerd. The machines begin with `from`. */
-export const CONTAINERD = { from: 'v2.3.3', to: 'v2.3.4' } as const;
 const PROGRAMS = [
   'kubeadm',
   'kubelet',
@@ -35,15 +34,6 @@ const PROGRAMS = [
   'kube-scheduler',
   'kube-proxy',
 ] as const;
-export const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr'] as const;
-
-const containerd = (name: string, module: string, version: string): Recipe => ({
-  module,
-  package: `github.com/containerd/containerd/v2/cmd/${name}`,
-  version,
-  flags: ['-ldflags', `-s -w -X github.com/containerd/containerd/v2/version.Version=${version}`],
-});
-
 /** Builds etcdctl from the same release as the etcd of the tests. */
 const ETCDCTL: Recipe = {
   ...RECIPES.etcd,
@@ -84,7 +74,7 @@ export async function gatherPrograms(
     ['proof/containerd', CONTAINERD.from],
     ['proof/containerd-next', CONTAINERD.to],
   ] as const) {
-    const recipes = RUNTIME.map((name) => [name, containerd(name, module, version)] as const);
+    const recipes = RUNTIME.map((name) => [name, containerdRecipe(name, module, version)] as const);
     await mkdir(join(parts, 'containerd', version), { recursive: true });
     await must('cp', [...(await ensureBuilt(recipes, own)), join(parts, 'containerd', version)]);
   }

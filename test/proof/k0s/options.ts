@@ -1,0 +1,46 @@
+/** The options that the command passes to the process inside the operator's namespaces. */
+import { join } from 'node:path';
+
+export const SCENES = [
+  'upgrade',
+  'mixtures',
+  'migrate',
+  'faults',
+  'policy',
+  'back',
+  'updates',
+  'long',
+] as const;
+
+export type SceneName = (typeof SCENES)[number];
+
+/** An executable of k0s, and the version that it reports. */
+export interface Release {
+  readonly version: string;
+  readonly executable: string;
+}
+
+export interface InsideOptions {
+  readonly scene: SceneName;
+  readonly workers: number;
+  /** The release that is installed first, the release that it is upgraded to, and the releases after that. */
+  readonly from: Release;
+  readonly to: Release;
+  readonly later: readonly Release[];
+  /** Releases whose kubelet or whose controller manager never starts. */
+  readonly withoutKubelet?: Release;
+  readonly withoutManager?: Release;
+  /** How often `upgrade` compares Refit with k0s. */
+  readonly pairs: number;
+  readonly directory: string;
+  readonly parts: string;
+  readonly group: string;
+  /** The binary of Refit, as in a release. */
+  readonly refit: string;
+  /** The folder for the logs of the machines. */
+  readonly logs: string;
+}
+
+/** File for the outcome. */
+export const resultOf = ({ directory }: Pick<InsideOptions, 'directory'>): string =>
+  join(directory, 'result.json');

@@ -1,0 +1,77 @@
+/** The releases of k0s that the scenes install. */
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { BuildOptions } from '../../../../tools/controlplane/build.ts';
+import { cacheFolder, must } from '../../../../tools/release/commands.ts';
+import type { Release, SceneName } from '../options.ts';
+import { buildK0s } from './k0s.ts';
+import { gatherPayload } from './programs.ts';
+import { unpackSource } from './source.ts';
+
+/** The tags of k0s that are built: two releases with different code, each with its own version of Kubernetes. */
+export const FROM = 'v1.36.2+k0s.0';
+export const TO = 'v1.36.3+k0s.2';
+/** The code of `TO` under further versions. */
+const LATER = ['v1.36.3+k0s.3', 'v1.36.3+k0s.4', 'v1.36.3+k0s.5', 'v1.36.3+k0s.6', 'v1.36.3+k0s.7'];
+const WITHOUT_KUBELET = 'v1.36.3+k0s.8';
+const WITHOUT_MANAGER = 'v1.36.3+k0s.9';
+
+export interface Releases {
+  readonly from: Release;
+  readonly to: Release;
+  readonly later: readonly Release[];
+  readonly withoutKubelet?: Release;
+  readonly withoutManager?: Release;
+}
+
+/** The scenes that need more releases than the two that are compared. */
+export const NEED_SOURCE: readonly SceneName[] = ['faults', 'back', 'updates', 'long'];
+
+/** Returns two executables that the user has, under the versions that they print. */
+export async function givenReleases(from: string, to: string): Promise<Releases> {
+  const given = async (executable: string): Promise<Release> => ({
+    executable,
+    version: (await must(executable, ['version'])).trim(),
+  });
+  return { from: await given(from), to: await given(to), later: [] };
+}
+
+/** Builds the releases that the scenes need from a repository of k0s. */
+export async function builtReleases(
+  repository: string,
+  scenes: readonly SceneName[],
+  building: BuildOptions,
+): Promise<Releases> {
+  const source = await unpackSource(repository, FROM);
+  const from = {
+    version: FROM,
+    executable: await buildK0s(source, await gatherPayload(source, building), FROM, building),
+  };
+  const newer = await unpackSource(repository, TO);
+  const payload = await gatherPayload(newer, building);
+  const build = async (version: string, files = payload): Promise<Release> => ({
+    version,
+    executable: await buildK0s(newer, files, version, building),
+  });
+  const to = await build(TO);
+  if (!scenes.some((scene) => NEED_SOURCE.includes(scene))) return { from, to, later: [] };
+  const later: Release[] = [];
+  for (const version of LATER) later.push(await build(version));
+  return {
+    from,
+    to,
+    later,
+    withoutKubelet: await build(WITHOUT_KUBELET, await without('kubelet', payload)),
+    withoutManager: await build(WITHOUT_MANAGER, await without('kube-controller-manager', payload)),
+  };
+}
+
+/** Replaces a program of the payload by a program that only fails. */
+async function without(program: string, payload: readonly string[]): Promise<string[]> {
+  const folder = join(await cacheFolder('proof'), 'k0s-failing');
+  await mkdir(folder, { recursive: true });
+  const failing = join(folder, program);
+  await writeFile(failing, `#!/bin/sh\necho "this ${program} never starts" >&2\nexit 1\n`);
+  await chmod(failing, 0o755);
+  return payload.map((path) => (basename(path) === program ? failing : path));
+}

@@ -1,0 +1,178 @@
+/** The command behind `npm run proof:k0s`. Refit and k0s upgrade a real cluster of k0s on machines made of namespaces. */
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../../../src/util/clock.ts';
+import { RefitError } from '../../../src/util/errors.ts';
+import { runMain } from '../../../tools/main.ts';
+import { buildOwnFile } from '../../support/one-file.ts';
+import type { Outcome } from '../checks.ts';
+import { conclude, parsed } from '../command.ts';
+import { cgroupsOf, removeCgroups, withInotify } from '../machines/host.ts';
+import { runApart } from '../machines/namespaces.ts';
+import { gatherPackages } from '../machines/packages.ts';
+import { demandHost } from '../machines/requirements.ts';
+import { type InsideOptions, resultOf, SCENES, type SceneName } from './options.ts';
+import { makeImages } from './parts/images.ts';
+import { builtReleases, FROM, givenReleases, NEED_SOURCE, TO } from './parts/releases.ts';
+
+const HELP = `Usage: npm run proof:k0s -- (--source DIR | --binaries OLD NEW) [--only SCENE] [--pairs N]
+
+Builds k0s ${FROM} and ${TO} from a git repository of k0s, makes machines of namespaces and clusters of real k0s on them, upgrades the
+clusters with Refit, with k0s, and with both, and looks at everything afterwards. Needs root. Nothing is left behind.
+
+  --source DIR         a git repository of k0s with both tags; a bare one is enough
+  --binaries OLD NEW   two executables of k0s, with the programs that a release carries, instead of a repository;
+                       without the scenes ${NEED_SOURCE.join(', ')}
+  --only SCENE         \`upgrade\`: one upgrade by Refit and one by k0s alone, with their times beside each other;
+                       \`mixtures\`: leader and agents of either product;
+                       \`migrate\`: from k0s's own autopilot to Refit, and back;
+                       \`faults\`: processes that are killed, releases that do not run, hosts that fail;
+                       \`policy\`: waves, gates, holds, hooks, rules for drains and a window;
+                       \`back\`: \`refit rollback\` after the end, in the middle, and after a failed release;
+                       \`updates\`: a channel with five releases;
+                       \`long\`: 50 upgrades to and fro; it runs only by its name
+  --pairs N            how often \`upgrade\` compares Refit with k0s (default 1)
+  --help               this text
+`;
+
+interface Command {
+  readonly scenes: readonly SceneName[];
+  readonly pairs: number;
+  readonly source?: string;
+  readonly binaries?: readonly [old: string, new: string];
+}
+
+function parseCommand(args: string[]): Command | undefined {
+  const options = {
+    source: { type: 'string' },
+    binaries: { type: 'string' },
+    only: { type: 'string' },
+    pairs: { type: 'string' },
+    help: { type: 'boolean' },
+  } as const;
+  const { values, positionals } = parsed(() =>
+    parseArgs({ args, options, allowPositionals: true }),
+  );
+  if (values.help === true) return undefined;
+  const { source, binaries, only, pairs = '1' } = values;
+  const scene = SCENES.find((each) => each === only);
+  if (only !== undefined && scene === undefined)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--only wants one of ${SCENES.join(', ')}, found "${only}"`,
+    );
+  if (!/^[1-9]$/.test(pairs))
+    throw new RefitError('REFIT_USAGE', `--pairs wants a number from 1 to 9, found "${pairs}"`);
+  const [second, ...rest] = positionals;
+  const wanted = binaries === undefined ? 0 : 1;
+  if (positionals.length !== wanted || rest.length > 0)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--binaries wants two files, as in --binaries OLD NEW, found ${positionals.length + wanted}: ${[binaries, ...positionals].filter(Boolean).join(' ')}`,
+    );
+  if ((source === undefined) === (binaries === undefined))
+    throw new RefitError(
+      'REFIT_USAGE',
+      `this command wants either --source DIR or --binaries OLD NEW`,
+    );
+  const scenes = scene ? [scene] : SCENES.filter((each) => each !== 'long');
+  const impossible =
+    binaries === undefined ? [] : scenes.filter((each) => NEED_SOURCE.includes(each));
+  if (scene !== undefined && impossible.length > 0)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `the scene ${scene} needs more releases than two: use --source DIR, found --binaries`,
+    );
+  return {
+    scenes: scenes.filter((each) => !impossible.includes(each)),
+    pairs: Number(pairs),
+    ...(source === undefined ? {} : { source: resolve(source) }),
+    ...(binaries === undefined || second === undefined
+      ? {}
+      : { binaries: [resolve(binaries), resolve(second)] as const }),
+  };
+}
+
+async function prove(command: Command, directory: string, abort: AbortSignal): Promise<Outcome> {
+  const log = (line: string): void => void process.stdout.write(`${line}\n`);
+  const now = (): number => systemClock.monotonic();
+  const building = { environment: process.env, log, now, abort };
+  const parts = join(directory, 'parts');
+  const logs = join(directory, 'logs');
+  for (const folder of [parts, logs, join(directory, 'refit')]) await mkdir(folder);
+  await gatherPackages(parts, log);
+  const { binaries, source = '' } = command;
+  const releases = binaries
+    ? await givenReleases(...binaries)
+    : await builtReleases(source, command.scenes, building);
+  await makeImages(parts, building);
+  const refit = await buildOwnFile(join(directory, 'refit'));
+  const outcomes: Outcome[] = [];
+  await withInotify(async () => {
+    for (const scene of command.scenes) {
+      const own = { scene, directory: join(directory, scene), group: groupOf(directory, scene) };
+      const shared = {
+        ...releases,
+        pairs: command.pairs,
+        parts,
+        refit,
+        logs,
+        workers: 3,
+      };
+      outcomes.push(await enter({ ...shared, ...own }, abort));
+      await rm(own.directory, { recursive: true });
+    }
+  });
+  return {
+    passed: outcomes.reduce((sum, { passed }) => sum + passed, 0),
+    failed: outcomes.flatMap(({ failed }) => failed),
+  };
+}
+
+/** The cgroup of a scene's machines. */
+const groupOf = (directory: string, scene: SceneName): string => `${basename(directory)}-${scene}`;
+
+async function enter(options: InsideOptions, abort: AbortSignal): Promise<Outcome> {
+  await mkdir(options.directory);
+  const file = join(options.directory, 'inside.json');
+  await writeFile(file, JSON.stringify(options));
+  await runApart(join(import.meta.dirname, 'inside.ts'), [file], abort);
+  const result = resultOf(options);
+  if (!existsSync(result))
+    throw new RefitError('REFIT_TESTENV', `${options.scene} ended early: see above`);
+  return JSON.parse(await readFile(result, 'utf8')) as Outcome;
+}
+
+async function keepLogs(directory: string): Promise<void> {
+  const kept = `${directory}-logs`;
+  await cp(join(directory, 'logs'), kept, { recursive: true });
+  process.stdout.write(`the logs of the machines: ${kept}\n`);
+}
+
+await runMain(async (args, abort) => {
+  const command = parseCommand(args);
+  if (command === undefined) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  await demandHost();
+  const started = systemClock.monotonic();
+  const directory = await mkdtemp(join(tmpdir(), 'refit-proof-'));
+  let outcome: Outcome;
+  try {
+    outcome = await prove(command, directory, abort);
+    if (outcome.failed.length > 0) await keepLogs(directory);
+  } finally {
+    for (const scene of command.scenes) await removeCgroups(groupOf(directory, scene));
+    await rm(directory, { recursive: true });
+  }
+  const left = command.scenes.flatMap((scene) => cgroupsOf(groupOf(directory, scene)));
+  const failed = [
+    ...outcome.failed,
+    ...(left.length > 0 ? [`cgroups are left: ${left.join(', ')}`] : []),
+  ];
+  return conclude({ passed: outcome.passed + (left.length > 0 ? 0 : 1), failed }, started);
+});
