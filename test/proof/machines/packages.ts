@@ -24,6 +24,7 @@ const PACKAGES = [
   'libnfnetlink0',
   'libseccomp2',
   'sudo',
+  'busybox-static',
 ];
 /** Downloads the packages. `apt-get update` changes only apt's own lists. */
 const FETCH = `apt-get download ${PACKAGES.join(' ')} || { apt-get update && apt-get download ${PACKAGES.join(' ')}; }`;
