@@ -105,6 +105,12 @@ const OTHERS: readonly Row[] = [
     'test/testenv/cattle.test.ts',
   ],
   [
+    'system-upgrade-controller and its test suite',
+    'v0.20.1',
+    'the real programs, in a kubeadm cluster on machines that are Linux namespaces; only in `npm run proof:suc`',
+    'test/proof/suc',
+  ],
+  [
     'kubeadm, kubelet',
     'v1.36',
     'stand-ins that behave as the real programs were observed to behave',

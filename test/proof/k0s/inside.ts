@@ -1,15 +1,15 @@
 /** Runs in the operator's namespaces. Makes a cluster of k0s, and plays one scene on it. */
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemClock } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
 import { Checks } from '../checks.ts';
 import { Balancer } from '../machines/balancer.ts';
 import { NETWORK } from '../machines/machine.ts';
 import { makeSwitch, OPERATOR } from '../machines/namespaces.ts';
+import { resultOf, timedLog } from '../machines/whole-proof.ts';
 import { Cluster } from './cluster/cluster.ts';
 import { Mirror } from './mirror.ts';
-import { type InsideOptions, resultOf, type SceneName } from './options.ts';
+import type { InsideOptions, SceneName } from './options.ts';
 import type { Scene } from './scene.ts';
 import { goBack } from './scenes/back.ts';
 import { failInManyWays } from './scenes/faults/faults.ts';
@@ -25,14 +25,8 @@ const BALANCER = `${NETWORK}.2`;
 /** The ports of a controller that workers and other controllers use. */
 const PORTS = [6443, 9443];
 
-const started = systemClock.monotonic();
 const options = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as InsideOptions;
-
-function log(line: string): void {
-  const seconds = Math.round((systemClock.monotonic() - started) / 1000);
-  const time = `${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, '0')}`;
-  process.stdout.write(`${time} ${options.scene}: ${line}\n`);
-}
+const log = timedLog(options.part);
 
 const PLAYS: Readonly<Record<SceneName, (scene: Scene) => Promise<void>>> = {
   upgrade: compareUpgrades,
@@ -65,14 +59,14 @@ async function play(): Promise<void> {
   const mirror = things.use(new Mirror(releases));
   await mirror.start();
   await cluster.make();
-  await PLAYS[options.scene]({ ...options, cluster, mirror, checks, log });
+  await PLAYS[options.part]({ ...options, cluster, mirror, checks, log });
 }
 
 /** Copies the logs of all machines, for those who look for the cause of a failure. */
 async function keepLogs(): Promise<void> {
   for (const { name, root } of cluster.machines) {
     const from = join(root, 'var/log');
-    const to = join(options.logs, options.scene, name);
+    const to = join(options.logs, options.part, name);
     await mkdir(to, { recursive: true });
     const files = await readdir(from).catch(() => []);
     for (const file of files.filter((each) => each.endsWith('.log')))

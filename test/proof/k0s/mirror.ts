@@ -67,7 +67,8 @@ export class Mirror implements AsyncDisposable {
     const { size } = await stat(file);
     const [, first = '0', last = String(size - 1)] =
       /^bytes=(\d+)-(\d+)?$/.exec(request.headers.range ?? '') ?? [];
-    const [start, end] = [Number(first), Number(last)];
+    const start = Number(first);
+    const end = Number(last);
     const isPart = request.headers.range !== undefined;
     response.writeHead(isPart ? 206 : 200, {
       'accept-ranges': 'bytes',

@@ -1,5 +1,5 @@
 /** The options that the command passes to the process inside the operator's namespaces. */
-import { join } from 'node:path';
+import type { PartPlace } from '../machines/whole-proof.ts';
 
 export const SCENES = [
   'upgrade',
@@ -20,8 +20,8 @@ export interface Release {
   readonly executable: string;
 }
 
-export interface InsideOptions {
-  readonly scene: SceneName;
+export interface InsideOptions extends PartPlace {
+  readonly part: SceneName;
   readonly workers: number;
   /** The release that is installed first, the release that it is upgraded to, and the releases after that. */
   readonly from: Release;
@@ -32,15 +32,9 @@ export interface InsideOptions {
   readonly withoutManager?: Release;
   /** How often `upgrade` compares Refit with k0s. */
   readonly pairs: number;
-  readonly directory: string;
   readonly parts: string;
-  readonly group: string;
   /** The binary of Refit, as in a release. */
   readonly refit: string;
   /** The folder for the logs of the machines. */
   readonly logs: string;
 }
-
-/** File for the outcome. */
-export const resultOf = ({ directory }: Pick<InsideOptions, 'directory'>): string =>
-  join(directory, 'result.json');

@@ -1,20 +1,17 @@
 /** The command behind `npm run proof:k0s`. Refit and k0s upgrade a real cluster of k0s on machines made of namespaces. */
-import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { mkdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../../src/util/clock.ts';
 import { RefitError } from '../../../src/util/errors.ts';
 import { runMain } from '../../../tools/main.ts';
 import { buildOwnFile } from '../../support/one-file.ts';
 import type { Outcome } from '../checks.ts';
-import { conclude, parsed } from '../command.ts';
-import { cgroupsOf, removeCgroups, withInotify } from '../machines/host.ts';
-import { runApart } from '../machines/namespaces.ts';
+import { parsed } from '../command.ts';
+import { withInotify } from '../machines/host.ts';
 import { gatherPackages } from '../machines/packages.ts';
-import { demandHost } from '../machines/requirements.ts';
-import { type InsideOptions, resultOf, SCENES, type SceneName } from './options.ts';
+import { enterPart, logsOf, placeOf, proveOnMachines, together } from '../machines/whole-proof.ts';
+import { type InsideOptions, SCENES, type SceneName } from './options.ts';
 import { makeImages } from './parts/images.ts';
 import { builtReleases, FROM, givenReleases, NEED_SOURCE, TO } from './parts/releases.ts';
 
@@ -101,55 +98,24 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   const now = (): number => systemClock.monotonic();
   const building = { environment: process.env, log, now, abort };
   const parts = join(directory, 'parts');
-  const logs = join(directory, 'logs');
-  for (const folder of [parts, logs, join(directory, 'refit')]) await mkdir(folder);
+  for (const folder of [parts, join(directory, 'refit')]) await mkdir(folder);
   await gatherPackages(parts, log);
-  const { binaries, source = '' } = command;
+  const { binaries, source = '', scenes, pairs } = command;
   const releases = binaries
     ? await givenReleases(...binaries)
-    : await builtReleases(source, command.scenes, building);
+    : await builtReleases(source, scenes, building);
   await makeImages(parts, building);
   const refit = await buildOwnFile(join(directory, 'refit'));
+  const shared = { ...releases, pairs, parts, refit, logs: logsOf(directory), workers: 3 };
   const outcomes: Outcome[] = [];
   await withInotify(async () => {
-    for (const scene of command.scenes) {
-      const own = { scene, directory: join(directory, scene), group: groupOf(directory, scene) };
-      const shared = {
-        ...releases,
-        pairs: command.pairs,
-        parts,
-        refit,
-        logs,
-        workers: 3,
-      };
-      outcomes.push(await enter({ ...shared, ...own }, abort));
-      await rm(own.directory, { recursive: true });
+    for (const scene of scenes) {
+      const options: InsideOptions = { ...shared, ...placeOf(directory, scene) };
+      outcomes.push(await enterPart(join(import.meta.dirname, 'inside.ts'), options, abort));
+      await rm(options.directory, { recursive: true });
     }
   });
-  return {
-    passed: outcomes.reduce((sum, { passed }) => sum + passed, 0),
-    failed: outcomes.flatMap(({ failed }) => failed),
-  };
-}
-
-/** The cgroup of a scene's machines. */
-const groupOf = (directory: string, scene: SceneName): string => `${basename(directory)}-${scene}`;
-
-async function enter(options: InsideOptions, abort: AbortSignal): Promise<Outcome> {
-  await mkdir(options.directory);
-  const file = join(options.directory, 'inside.json');
-  await writeFile(file, JSON.stringify(options));
-  await runApart(join(import.meta.dirname, 'inside.ts'), [file], abort);
-  const result = resultOf(options);
-  if (!existsSync(result))
-    throw new RefitError('REFIT_TESTENV', `${options.scene} ended early: see above`);
-  return JSON.parse(await readFile(result, 'utf8')) as Outcome;
-}
-
-async function keepLogs(directory: string): Promise<void> {
-  const kept = `${directory}-logs`;
-  await cp(join(directory, 'logs'), kept, { recursive: true });
-  process.stdout.write(`the logs of the machines: ${kept}\n`);
+  return together(outcomes);
 }
 
 await runMain(async (args, abort) => {
@@ -158,21 +124,8 @@ await runMain(async (args, abort) => {
     process.stdout.write(HELP);
     return 0;
   }
-  await demandHost();
-  const started = systemClock.monotonic();
-  const directory = await mkdtemp(join(tmpdir(), 'refit-proof-'));
-  let outcome: Outcome;
-  try {
-    outcome = await prove(command, directory, abort);
-    if (outcome.failed.length > 0) await keepLogs(directory);
-  } finally {
-    for (const scene of command.scenes) await removeCgroups(groupOf(directory, scene));
-    await rm(directory, { recursive: true });
-  }
-  const left = command.scenes.flatMap((scene) => cgroupsOf(groupOf(directory, scene)));
-  const failed = [
-    ...outcome.failed,
-    ...(left.length > 0 ? [`cgroups are left: ${left.join(', ')}`] : []),
-  ];
-  return conclude({ passed: outcome.passed + (left.length > 0 ? 0 : 1), failed }, started);
+  return await proveOnMachines(
+    command.scenes,
+    async (directory) => await prove(command, directory, abort),
+  );
 });

@@ -3,7 +3,7 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { must } from '../../../tools/release/commands.ts';
-import type { BalancerPorts } from '../machines/balancer.ts';
+import { Balancer, type BalancerPorts } from '../machines/balancer.ts';
 import { KUBELET_CONFIGURATION, onVersion1 } from '../machines/kernel.ts';
 import { Machine, NETWORK } from '../machines/machine.ts';
 import { OPERATOR } from '../machines/namespaces.ts';
@@ -60,6 +60,23 @@ export interface Cluster {
   readonly replace: (machine: Machine) => Promise<void>;
 }
 
+/** Makes a cluster for `work`, and removes it when `work` ends. Makes the folder of the cluster, too. */
+export async function withCluster(
+  options: ClusterOptions,
+  work: (cluster: Cluster) => Promise<void>,
+): Promise<void> {
+  const { directory, way } = options;
+  await mkdir(directory);
+  const cluster = await startMachines(options);
+  const addresses = cluster.controlPlanes.map(({ address }) => address);
+  await using balancer = new Balancer(addresses, way.ports, BALANCER);
+  await balancer.start(OPERATOR);
+  await way.make(cluster, options);
+  await work(cluster);
+  for (const machine of cluster.machines) await machine.powerOff();
+  await rm(directory, { recursive: true });
+}
+
 const numbered = (name: string, count: number, first: number) =>
   Array.from({ length: count }, (_, index) => ({
     name: `${name}${index + 1}`,
@@ -67,7 +84,7 @@ const numbered = (name: string, count: number, first: number) =>
   }));
 
 /** Starts the machines, with everything that kubeadm needs. */
-export async function startMachines(options: ClusterOptions): Promise<Cluster> {
+async function startMachines(options: ClusterOptions): Promise<Cluster> {
   const { directory, parts, group, way } = options;
   const make = ({ name, number }: { name: string; number: number }): Machine =>
     new Machine({ name, number, directory: join(directory, name), parts, group });

@@ -1,5 +1,4 @@
 /** The options that the command passes to the process inside the operator's namespaces. */
-import { join } from 'node:path';
 import type { Program } from '../capi/managers/programs.ts';
 import type { ClusterOptions } from './cluster.ts';
 
@@ -29,7 +28,3 @@ export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   /** The folder for the output of each command. */
   readonly logs: string;
 }
-
-/** File for the outcome. */
-export const resultOf = ({ directory }: Pick<InsideOptions, 'directory'>): string =>
-  join(directory, 'result.json');

@@ -2,10 +2,8 @@
  * The command behind `npm run proof:kubeadm`. Refit upgrades a real kubeadm cluster on machines that are made of
  * namespaces.
  */
-import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { cp, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../../src/util/clock.ts';
 import { RefitError } from '../../../src/util/errors.ts';
@@ -14,17 +12,17 @@ import { buildControlPlane } from '../../../tools/controlplane/control-plane.ts'
 import { runMain } from '../../../tools/main.ts';
 import { gatherManagers } from '../capi/managers/programs.ts';
 import type { Outcome } from '../checks.ts';
-import { conclude, parsed } from '../command.ts';
-import { cgroupsOf, removeCgroups, withInotify } from '../machines/host.ts';
-import { runApart } from '../machines/namespaces.ts';
+import { parsed } from '../command.ts';
+import { withInotify } from '../machines/host.ts';
 import { gatherPackages } from '../machines/packages.ts';
-import { demandHost } from '../machines/requirements.ts';
+import { enterPart, logsOf, placeOf, proveOnMachines, together } from '../machines/whole-proof.ts';
 import { makeImages } from './images/kubernetes.ts';
 import { makeRefitImage } from './images/refit.ts';
-import { type InsideOptions, type Part, resultOf } from './options.ts';
+import type { InsideOptions, Part } from './options.ts';
 import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
 import { makeRepository } from './patch-back/packaged.ts';
 
+const INSIDE = join(import.meta.dirname, 'inside.ts');
 /** Parts for which a cluster of one control plane and one worker is enough. */
 const SMALL: readonly Part[] = [
   'daemonset',
@@ -128,11 +126,14 @@ function parseCommand(args: string[]): Command | undefined {
   };
 }
 
-async function prove(command: Command, directory: string, abort: AbortSignal): Promise<Outcome> {
+async function proveParts(
+  command: Command,
+  directory: string,
+  abort: AbortSignal,
+): Promise<Outcome> {
   const log = (line: string): void => void process.stdout.write(`${line}\n`);
   const parts = join(directory, 'parts');
   await mkdir(parts);
-  await mkdir(join(directory, 'logs'));
   const now = (): number => systemClock.monotonic();
   const building = { environment: process.env, log, now, abort };
   const [from = FROM, ...offers] = VERSIONS[command.chosen[0] ?? 'upgrade'] ?? [FROM, TO];
@@ -147,49 +148,14 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
   if (command.chosen.includes('daemonset')) await makeRefitImage(parts);
   if (command.chosen.includes('packages-back')) await makeRepository(parts, versions);
-  const shared = {
-    ...command,
-    managers,
-    parts,
-    from,
-    offers,
-    refit,
-    logs: join(directory, 'logs'),
-  };
+  const shared = { ...command, managers, parts, from, offers, refit, logs: logsOf(directory) };
   const outcomes: Outcome[] = [];
-  const enterPart = async (part: Part): Promise<void> => {
-    const own = { part, directory: join(directory, part), group: groupOf(directory, part) };
-    outcomes.push(await enter({ ...shared, ...own }, abort));
+  const prove = async (part: Part): Promise<void> => {
+    const options: InsideOptions = { ...shared, ...placeOf(directory, part) };
+    outcomes.push(await enterPart(INSIDE, options, abort));
   };
-  await withInotify(async () => void (await Promise.all(command.chosen.map(enterPart))));
-  return {
-    passed: outcomes.reduce((sum, { passed }) => sum + passed, 0),
-    failed: outcomes.flatMap(({ failed }) => failed),
-  };
-}
-
-/** The cgroup of a part's machines. */
-const groupOf = (directory: string, part: Part): string => `${basename(directory)}-${part}`;
-
-async function keepLogs(directory: string): Promise<void> {
-  const kept = `${directory}-logs`;
-  await cp(join(directory, 'logs'), kept, { recursive: true });
-  process.stdout.write(`what each command said: ${kept}\n`);
-}
-
-/**
- * Runs a part in its own namespaces. When the first process of the namespaces ends, all machines end, and their mounts
- * and networks are removed.
- */
-async function enter(options: InsideOptions, abort: AbortSignal): Promise<Outcome> {
-  await mkdir(options.directory);
-  const file = join(options.directory, 'inside.json');
-  await writeFile(file, JSON.stringify(options));
-  await runApart(join(import.meta.dirname, 'inside.ts'), [file], abort);
-  const result = resultOf(options);
-  if (!existsSync(result))
-    throw new RefitError('REFIT_TESTENV', `${options.part} ended early: see above`);
-  return JSON.parse(await readFile(result, 'utf8')) as Outcome;
+  await withInotify(async () => void (await Promise.all(command.chosen.map(prove))));
+  return together(outcomes);
 }
 
 await runMain(async (args, abort) => {
@@ -198,22 +164,7 @@ await runMain(async (args, abort) => {
     process.stdout.write(HELP);
     return 0;
   }
-  await demandHost();
-  const started = systemClock.monotonic();
-  const directory = await mkdtemp(join(tmpdir(), 'refit-proof-'));
-  let outcome: Outcome;
-  try {
-    outcome = await prove(command, directory, abort);
-    if (outcome.failed.length > 0) await keepLogs(directory);
-  } finally {
-    for (const part of command.chosen) await removeCgroups(groupOf(directory, part));
-    await rm(directory, { recursive: true });
-  }
-  const left = command.chosen.flatMap((part) => cgroupsOf(groupOf(directory, part)));
-  const failed = [
-    ...outcome.failed,
-    ...(left.length > 0 ? [`cgroups are left: ${left.join(', ')}`] : []),
-  ];
-  const passed = outcome.passed + (left.length > 0 ? 0 : 1);
-  return conclude({ passed, failed }, started);
+  const run = async (directory: string): Promise<Outcome> =>
+    await proveParts(command, directory, abort);
+  return await proveOnMachines(command.chosen, run);
 });

@@ -186,6 +186,7 @@ test('the condition of a Plan names each wrong field', () => {
   const message = problems.map((problem) => problem.message).join('. ');
   expect(conditionsOf(plan, problems)).toMatchObject([
     { type: 'Validated', status: 'False', message },
+    { type: 'LatestResolved', status: 'True' },
   ]);
 });
 

@@ -144,6 +144,44 @@ describe('the version', () => {
   });
 });
 
+describe('a Plan that only Refit refuses, because no Job can work', () => {
+  const upgrade = { image: '' };
+  const PROBLEM =
+    'spec.upgrade.image: "" is not the name of an image; use for example rancher/k3s-upgrade';
+  const REFUSED = `Validated False Error ${PROBLEM}`;
+  const saidOf = (plan: CattlePlan): string[] =>
+    conditionsOf(plan, resolveLatest(plan, noSecret).problems).map(
+      ({ type, status, reason, message }) => [type, status, reason, message].join(' '),
+    );
+
+  test('has its version and hash, as in the original', () => {
+    const plan = planOf({ upgrade });
+    const { version, hash, problems } = resolveLatest(plan, noSecret);
+    expect([version, hash]).toEqual(['v1.2.3', latestHash(plan, 'v1.2.3', [])]);
+    expect(problems).toEqual([{ code: 'InvalidPlan', message: PROBLEM }]);
+    expect(saidOf(plan)).toEqual([REFUSED, 'LatestResolved True Version ']);
+  });
+
+  test('keeps the recorded version while a node has a slot for it', () => {
+    const { status, ...rest } = planOf({ upgrade });
+    const plan = { ...rest, status: { ...status, applying: ['w1'] } };
+    const { version, hash } = resolveLatest(plan, noSecret);
+    expect([version, hash]).toEqual(['v1.0.0', 'h0']);
+  });
+
+  test('says that it has neither version nor channel', () => {
+    const unresolved =
+      'LatestResolved False Error cannot resolve plan: missing channel and version';
+    expect(saidOf(planOf({ version: '', upgrade }))).toEqual([REFUSED, unresolved]);
+  });
+
+  test('has no resolved version if the original refuses it, too', () => {
+    expect(saidOf(planOf({ version: 'v1:2', upgrade }))).toEqual([
+      expect.stringContaining(`${REFUSED}. the version is invalid`),
+    ]);
+  });
+});
+
 describe('Secrets', () => {
   const secrets = [
     { name: 'a', path: 'a' },

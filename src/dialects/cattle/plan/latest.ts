@@ -145,9 +145,25 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
     recordedFault(plan, secretOf) ??
     absent.map(({ name }) => absenceOf(name)).join(', ');
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
-  const wrong = fieldProblems(plan);
-  if (wrong.length > 0)
-    return { ...recorded, problems: wrong.map((each) => because('InvalidPlan', each)) };
+  const latest = latestOf(plan, recorded, secrets);
+  const wrong = fieldProblems(plan).map((each) => because('InvalidPlan', each));
+  if (wrong.length === 0) return latest;
+  // The original accepts this Plan. Scripts wait until its version is known, so the version is recorded as in the
+  // original, unless a node still has a slot for the recorded version.
+  const isAtWork = (plan.status?.applying ?? []).length > 0;
+  const { version, hash } = isAtWork ? recorded : latest;
+  const others = latest.problems.filter(({ code }) => code === 'InvalidPlan');
+  return { version, hash, problems: [...wrong, ...others] };
+}
+
+type Recorded = Pick<Latest, 'version' | 'hash'>;
+
+interface NamedSecret {
+  readonly name: string;
+  readonly secret: Secret | undefined;
+}
+
+function latestOf(plan: CattlePlan, recorded: Recorded, secrets: readonly NamedSecret[]): Latest {
   const version = versionOf(plan);
   if (version === undefined) {
     const problem = plan.spec?.channel
@@ -164,7 +180,7 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
       ],
     };
   const found = secrets.flatMap(({ secret }) => secret ?? []);
-  const hash = found.length === secrets.length ? latestHash(plan, version, found) : recordedHash;
+  const hash = found.length === secrets.length ? latestHash(plan, version, found) : recorded.hash;
   return { version, hash, problems: [] };
 }
 
@@ -252,26 +268,26 @@ function versionOf(plan: CattlePlan): string | undefined {
 
 const NEITHER = 'cannot resolve plan: missing channel and version';
 
-/** Returns the conditions for the problems. The channel controller writes `LatestResolved` of a Plan with a channel. */
-export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
+/**
+ * Returns the conditions for the problems. The channel controller writes `LatestResolved` of a Plan with a channel. If
+ * Refit refuses a Plan that the original accepts, the version of the Plan is resolved all the same.
+ */
+export function conditionsOf(plan: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
   const invalid = problems.filter(({ code }) => code === 'InvalidPlan');
+  const type = 'Validated';
+  if (invalid.length === 0)
+    return [{ type, status: 'True', reason: 'PlanIsValid', message: '' }, ...resolutionOf(plan)];
   const message = invalid.map((each) => each.message).join('. ');
-  if (invalid.length > 0) return [{ type: 'Validated', status: 'False', reason: 'Error', message }];
-  const validated: ConditionUpdate = {
-    type: 'Validated',
-    status: 'True',
-    reason: 'PlanIsValid',
-    message: '',
-  };
-  const resolved = {
-    type: 'LatestResolved',
-    status: 'True',
-    reason: 'Version',
-    message: '',
-  } as const;
-  const unresolved = { ...resolved, status: 'False', reason: 'Error', message: NEITHER } as const;
-  if (spec?.version) return [validated, resolved];
-  return spec?.channel ? [validated] : [validated, unresolved];
+  const refused = { type, status: 'False', reason: 'Error', message } as const;
+  const accepted = fieldProblems(plan);
+  const isAccepted = invalid.every((each) => accepted.includes(each.message));
+  return isAccepted ? [refused, ...resolutionOf(plan)] : [refused];
+}
+
+function resolutionOf({ spec }: CattlePlan): ConditionUpdate[] {
+  const type = 'LatestResolved';
+  if (spec?.version) return [{ type, status: 'True', reason: 'Version', message: '' }];
+  return spec?.channel ? [] : [{ type, status: 'False', reason: 'Error', message: NEITHER }];
 }
 
 export const NOT_READY: ConditionUpdate = {

@@ -59,18 +59,22 @@ describe('what the library cuts', () => {
     });
   });
 
-  test('in the items of a list, names, kinds and paths of mounts stay whole at every depth', () => {
+  test('a character that is cut in the middle becomes one U+FFFD for each of its bytes', () => {
+    expect(recorded({ a: `${'x'.repeat(62)}€€`, b: `${'x'.repeat(63)}é` })).toEqual({
+      a: `${'x'.repeat(62)}\uFFFD\uFFFD`,
+      b: `${'x'.repeat(63)}\uFFFD`,
+    });
+  });
+
+  test('an object in a list keeps its own names, kinds and paths of mounts, and no others', () => {
     const item = { name: long, value: long, from: { kind: long, path: long } };
-    const kept = { name: long, value: short, from: { kind: long, path: short } };
+    const kept = { name: long, value: short, from: { kind: short, path: short } };
     expect(recorded({ list: [item] })).toEqual({ list: [kept] });
   });
 
-  test('outside of lists, and as items themselves, they are cut too', () => {
-    expect(recorded({ name: long, args: [long], lists: [{ name: [long] }] })).toEqual({
-      name: short,
-      args: [short],
-      lists: [{ name: [short] }],
-    });
+  test('a text in a list stays whole, so the original finds its arguments unchanged', () => {
+    const template = { args: [long], lists: [[long], { name: [long] }] };
+    expect(recorded({ name: long, ...template })).toEqual({ name: short, ...template });
   });
 
   test('numbers, booleans and missing values stay', () => {

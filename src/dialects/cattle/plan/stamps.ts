@@ -13,9 +13,9 @@ const PREFIX = 'objectset.rio.cattle.io';
 /** The annotation with the applied Job, compressed. */
 export const STAMP_ANNOTATION = `${PREFIX}/applied`;
 const OWNER_KIND = 'upgrade.cattle.io/v1, Kind=Plan';
-/** The most bytes of a text. The library cuts longer texts. */
+/** The most bytes of a text in a member of an object. The library cuts longer texts. */
 const MOST = 64;
-/** The library does not cut the values of these keys in the items of lists. */
+/** The library does not cut the values of these keys in an object that is an item of a list. */
 const WHOLE = new Set(
   'apiVersion containerPort devicePath ip kind mountPath name port topologyKey type'.split(' '),
 );
@@ -63,16 +63,26 @@ function templateOf({ metadata }: Job): unknown {
   });
 }
 
-function cut(value: unknown, isKept = false, isInList = false): unknown {
-  if (typeof value === 'string')
-    return isKept ? value : Buffer.from(value).subarray(0, MOST).toString();
-  if (Array.isArray(value)) return value.map((item) => cut(item, false, true));
+/** Cuts the texts as the library does. It keeps each text that is itself an item of a list, such as an argument. */
+function cut(value: unknown, isItem = false): unknown {
+  if (Array.isArray(value))
+    return value.map((item: unknown) => (typeof item === 'string' ? item : cut(item, true)));
   if (!isRecord(value)) return value;
-  const members = Object.entries(value).map(([key, it]) => [
+  const members = Object.entries(value).map(([key, member]) => [
     key,
-    cut(it, isInList && WHOLE.has(key), isInList),
+    typeof member === 'string' && !(isItem && WHOLE.has(key)) ? firstBytes(member) : cut(member),
   ]);
   return Object.fromEntries(members);
+}
+
+/** Returns the first bytes of the text. Go writes U+FFFD for each byte of a character that is cut in the middle. */
+function firstBytes(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MOST) return text;
+  let end = MOST;
+  // Each byte of a character except its first byte begins with the bits 10.
+  while (((bytes[end] ?? 0) & 0b1100_0000) === 0b1000_0000) end--;
+  return `${bytes.subarray(0, end).toString()}${'\uFFFD'.repeat(MOST - end)}`;
 }
 
 /** Returns the value without empty members. Go writes some empty members and omits others, so they cannot be compared. */

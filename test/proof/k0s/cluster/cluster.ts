@@ -179,8 +179,20 @@ export class Cluster {
     return [...running.flat(), ...notReady];
   }
 
-  /** Returns what an upgrade left behind on Nodes and hosts. */
+  /**
+   * Returns what an upgrade left behind on Nodes and hosts. The Plan may end before an agent of the other product has
+   * finished, so this gives the agents a minute.
+   */
   async left(): Promise<string[]> {
+    let found: string[] = [];
+    await until('nothing to be left', 60, async () => {
+      found = await this.#leftNow();
+      return found.length === 0;
+    }).catch(() => undefined);
+    return found;
+  }
+
+  async #leftNow(): Promise<string[]> {
     const { items } = await this.client.list(nodes);
     const cordoned = items.flatMap(({ metadata, spec }) =>
       spec?.unschedulable === true ? [`${metadata.name} is cordoned`] : [],
@@ -219,7 +231,7 @@ export class Cluster {
         await machine.must('systemctl stop k0s');
         await install(machine, executable);
         await machine.must(
-          'rm -f /usr/local/bin/k0s.previous /usr/local/bin/k0s.tmp /usr/local/bin/.k0s.refit*',
+          'rm -rf /usr/local/bin/k0s.previous /usr/local/bin/k0s.tmp /usr/local/bin/.k0s.refit*',
         );
         if (this.controllers.includes(machine))
           await writeFile(join(machine.root, FLAGS), agents === 'off' ? AUTOPILOT_OFF : '\n');

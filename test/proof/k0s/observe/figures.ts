@@ -34,7 +34,8 @@ export function figuresOf(writes: readonly AuditedWrite[], names: readonly strin
       : [(to - from) / 1000];
   });
   const restarts = [...times].flatMap(([name, own]) => {
-    const [from, to] = [own.get('Restart'), own.get('UnCordoning')];
+    const from = own.get('Restart');
+    const to = own.get('UnCordoning');
     return !name.startsWith('c') || from === undefined || to === undefined
       ? []
       : [(to - from) / 1000];

@@ -82,8 +82,9 @@ async function kubeProxy(parts: string, version: string): Promise<Omit<ImagePart
     name.includes('-linux-gnu'),
   );
   const own = join(debian, 'usr/lib', triplet);
-  const ldd = await must('ldd', ['/bin/sh']);
-  const system = [...ldd.matchAll(/(\/\S+)/g)].flatMap(([, path]) => path ?? []);
+  // A Service with several endpoints needs this match, whose library needs the system's library for mathematics.
+  const ldd = await must('ldd', ['/bin/sh', join(own, 'xtables/libxt_statistic.so')]);
+  const system = [...ldd.matchAll(/^\t(?:.* => )?(\/\S+)/gm)].flatMap(([, path]) => path ?? []);
   const tables = ['', '-save', '-restore'].flatMap((end) => [`iptables${end}`, `ip6tables${end}`]);
   return {
     files: {
