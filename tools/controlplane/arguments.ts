@@ -1,5 +1,7 @@
 /** Builds the command line of each component. */
 import { join } from 'node:path';
+import { parseVersion } from '../../src/util/version.ts';
+import { KUBERNETES_VERSION } from './components.ts';
 
 export interface Layout {
   readonly directory: string;
@@ -113,13 +115,11 @@ const UNUSED_CONTROLLERS = [
   'certificatesigningrequest-cleaner',
   'cloud-node-lifecycle',
   'cronjob',
-  'device-taint-eviction',
   'endpoints',
   'endpointslice',
   'endpointslice-mirroring',
   'ephemeral-volume',
   'horizontal-pod-autoscaler',
-  'kube-apiserver-serving-clustertrustbundle-publisher',
   'legacy-serviceaccount-token-cleaner',
   'node-ipam',
   'node-route',
@@ -128,11 +128,8 @@ const UNUSED_CONTROLLERS = [
   'persistentvolume-expander',
   'persistentvolume-protection',
   'persistentvolumeclaim-protection',
-  'podcertificaterequest-cleaner',
-  'podgroup-protection',
   'replicationcontroller',
   'resourceclaim',
-  'resourcepoolstatusrequest',
   'root-ca-certificate-publisher',
   'service-cidr',
   'service-lb',
@@ -140,8 +137,28 @@ const UNUSED_CONTROLLERS = [
   'storageversion-garbage-collector',
   'ttl',
   'validatingadmissionpolicy-status',
-  'volumeattributesclass-protection',
-].map((name) => `-${name}-controller`);
+] as const;
+
+/**
+ * The same for controllers that came later, by the first minor version of v1 that has them. An older
+ * kube-controller-manager does not start if its arguments name them.
+ */
+const LATER_UNUSED_CONTROLLERS: Readonly<Record<string, number>> = {
+  'device-taint-eviction': 33,
+  'kube-apiserver-serving-clustertrustbundle-publisher': 32,
+  'podcertificaterequest-cleaner': 34,
+  'podgroup-protection': 36,
+  resourcepoolstatusrequest: 36,
+  'volumeattributesclass-protection': 32,
+};
+
+/** Returns the argument that leaves out the unused controllers of this version of Kubernetes. */
+export function controllersArgument(version: string): string {
+  const minor = parseVersion(version)?.minor ?? 0;
+  const later = Object.entries(LATER_UNUSED_CONTROLLERS).filter(([, since]) => since <= minor);
+  const unused = [...UNUSED_CONTROLLERS, ...later.map(([name]) => name)];
+  return `--controllers=*,${unused.map((name) => `-${name}-controller`).join()}`;
+}
 
 /**
  * Returns the arguments of kube-controller-manager. `certificateLife` is the longest lifetime of certificates that the
@@ -154,7 +171,7 @@ export function controllerManagerArguments(
   certificateLife = '8760h',
 ): string[] {
   return [
-    `--controllers=*,${UNUSED_CONTROLLERS.join()}`,
+    controllersArgument(KUBERNETES_VERSION),
     `--cluster-signing-duration=${certificateLife}`,
     ...controllerArguments(directory, kubeconfig, port),
     // The default limit of 20 requests a second would dominate a benchmark of many Jobs.
