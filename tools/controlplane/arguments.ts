@@ -113,7 +113,6 @@ function controllerArguments(directory: string, kubeconfig: string, port: number
  */
 const UNUSED_CONTROLLERS = [
   'certificatesigningrequest-cleaner',
-  'cloud-node-lifecycle',
   'cronjob',
   'endpoints',
   'endpointslice',
@@ -122,7 +121,6 @@ const UNUSED_CONTROLLERS = [
   'horizontal-pod-autoscaler',
   'legacy-serviceaccount-token-cleaner',
   'node-ipam',
-  'node-route',
   'persistentvolume-attach-detach',
   'persistentvolume-binder',
   'persistentvolume-expander',
@@ -132,7 +130,6 @@ const UNUSED_CONTROLLERS = [
   'resourceclaim',
   'root-ca-certificate-publisher',
   'service-cidr',
-  'service-lb',
   'storage-version-migrator',
   'storageversion-garbage-collector',
   'ttl',
@@ -140,23 +137,28 @@ const UNUSED_CONTROLLERS = [
 ] as const;
 
 /**
- * The same for controllers that came later, by the first minor version of v1 that has them. An older
- * kube-controller-manager does not start if its arguments name them.
+ * The same for controllers that not every release has, by the first and the last minor version of v1 that has them. A
+ * kube-controller-manager does not start if its arguments name a controller that it lacks.
  */
-const LATER_UNUSED_CONTROLLERS: Readonly<Record<string, number>> = {
-  'device-taint-eviction': 33,
-  'kube-apiserver-serving-clustertrustbundle-publisher': 32,
-  'podcertificaterequest-cleaner': 34,
-  'podgroup-protection': 36,
-  resourcepoolstatusrequest: 36,
-  'volumeattributesclass-protection': 32,
+const UNUSED_IN_SOME: Readonly<Record<string, { first?: number; last?: number }>> = {
+  'cloud-node-lifecycle': { last: 36 },
+  'device-taint-eviction': { first: 33 },
+  'kube-apiserver-serving-clustertrustbundle-publisher': { first: 32 },
+  'node-route': { last: 36 },
+  'podcertificaterequest-cleaner': { first: 34 },
+  'podgroup-protection': { first: 36 },
+  resourcepoolstatusrequest: { first: 36 },
+  'service-lb': { last: 36 },
+  'volumeattributesclass-protection': { first: 32 },
 };
 
 /** Returns the argument that leaves out the unused controllers of this version of Kubernetes. */
 export function controllersArgument(version: string): string {
   const minor = parseVersion(version)?.minor ?? 0;
-  const later = Object.entries(LATER_UNUSED_CONTROLLERS).filter(([, since]) => since <= minor);
-  const unused = [...UNUSED_CONTROLLERS, ...later.map(([name]) => name)];
+  const some = Object.entries(UNUSED_IN_SOME).filter(
+    ([, { first = 0, last = Number.POSITIVE_INFINITY }]) => first <= minor && minor <= last,
+  );
+  const unused = [...UNUSED_CONTROLLERS, ...some.map(([name]) => name)];
   return `--controllers=*,${unused.map((name) => `-${name}-controller`).join()}`;
 }
 
