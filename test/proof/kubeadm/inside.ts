@@ -18,6 +18,7 @@ import { restoreEtcd } from './faults/restore-etcd.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { rollBackStaticPods } from './faults/static-pods-back.ts';
 import { skipMinors, upgradeByHops } from './hops/hops.ts';
+import { upgradeByMinor } from './hops/minor.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
@@ -90,6 +91,10 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
     await withCluster('packaged', options, goBackByPackages, packagedWay),
   'replace-host': async () => await withCluster('replaced', options, replaceHost),
   certificates: async () => await withCluster('renewed', options, renewCertificates),
+  minor: async () => {
+    const work = async (scene: Scene): Promise<void> => await upgradeByMinor(scene, options.etcd);
+    await withCluster('minor', options, work);
+  },
   hops: async () => await withCluster('hopped', options, upgradeByHops),
   'skipped-minors': async () => await withCluster('skipped', options, skipMinors),
 };

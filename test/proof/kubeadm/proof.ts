@@ -22,7 +22,7 @@ import { demandHost } from '../machines/requirements.ts';
 import { makeImages } from './images/kubernetes.ts';
 import { makeRefitImage } from './images/refit.ts';
 import { type InsideOptions, type Part, resultOf } from './options.ts';
-import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
+import { EARLIER, FROM, gatherPrograms, NEXT_MINOR, TO } from './parts/programs.ts';
 import { makeRepository } from './patch-back/packaged.ts';
 
 /** Parts for which a cluster of one control plane and one worker is enough. */
@@ -54,6 +54,7 @@ behind.
                    \`packages-back\`: the same, with packages of Debian instead of files;
                    \`replace-host\`: members of etcd that are lost for good;
                    \`certificates\`: a cluster of ${TO} whose certificates end soon;
+                   \`minor\`: from ${TO} to ${NEXT_MINOR}, with the etcd that this minor version installs;
                    \`hops\`: one minor version after the other, from ${EARLIER[0]}, which is built, too;
                    \`skipped-minors\`: the same, but workers go straight to ${TO}
   --help           this text
@@ -78,6 +79,7 @@ const PARTS: readonly Part[] = [
   'packages-back',
   'replace-host',
   'certificates',
+  'minor',
   'hops',
   'skipped-minors',
 ];
@@ -85,6 +87,7 @@ const PARTS: readonly Part[] = [
 /** The versions of a part in the order in which they are installed, for the parts that do not use the usual versions. */
 const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
   certificates: [TO, TO],
+  minor: [TO, NEXT_MINOR],
   // The cluster goes to the new version and back.
   'patch-back': [FROM, TO, FROM],
   'packages-back': [FROM, TO, FROM],
@@ -142,7 +145,7 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   const managers = isManaged ? await gatherManagers('1.14', building) : [];
   if (isManaged) await buildControlPlane({ log, abort });
   await gatherPackages(parts, log);
-  await cp(programs.etcd, join(parts, 'etcd'));
+  await cp(programs.etcds[from]?.server ?? '', join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions, parts, ...programs });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
   if (command.chosen.includes('daemonset')) await makeRefitImage(parts);
@@ -153,6 +156,7 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
     parts,
     from,
     offers,
+    etcd: programs.etcds[versions.at(-1) ?? from]?.version ?? '',
     refit,
     logs: join(directory, 'logs'),
   };
