@@ -1,6 +1,8 @@
 /** Tests that the comparison detects differences: one wrong value in the answers of a server must make the case fail. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
+import { testUnless } from '../support/left-out.ts';
+import { ON_USUAL_RELEASE } from '../testenv/since.ts';
 import { del, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
 import { normalise } from './harness/normalise.ts';
 import { LEASES, lease } from './harness/objects.ts';
@@ -90,11 +92,15 @@ const swapped =
   (text) =>
     text.replace(pattern, replacement);
 
+/** The comparison ignores messages on another release, whose API server has other words. */
+const LIES_IN_WORDS: readonly [string, Lie][] = [
+  ['another message', swapped(/object has been modified/, () => 'object was modified')],
+  ['another message of one cause', swapped(/must be greater than 0/, () => 'must be positive')],
+];
+
 const LIES: readonly [string, Lie][] = [
   ['another code', swapped(/"code":201/, () => '"code":200')],
   ['another reason', swapped(/"reason":"Conflict"/, () => '"reason":"Invalid"')],
-  ['another message', swapped(/object has been modified/, () => 'object was modified')],
-  ['another message of one cause', swapped(/must be greater than 0/, () => 'must be positive')],
   [
     'a cause left out',
     swapped(/,\{"reason":"FieldValueInvalid"[^}]*transitions?[^}]*\}/i, () => ''),
@@ -116,7 +122,7 @@ const LIES: readonly [string, Lie][] = [
   ['an item left out', swapped(/"items":\[.*\]/, () => '"items":[]')],
 ];
 
-test.each(LIES)('%s: found', async (name, lie) => {
+async function isFound(name: string, lie: Lie): Promise<void> {
   let told = 0;
   const counting: Lie = (text) => {
     const result = lie(text);
@@ -126,7 +132,12 @@ test.each(LIES)('%s: found', async (name, lie) => {
   const [honest, liar] = await compare(name.replaceAll(' ', '-'), counting);
   expect(told).toBeGreaterThan(0);
   expect(liar).not.toEqual(honest);
-});
+}
+
+test.each(LIES)('%s: found', isFound);
+testUnless(
+  ON_USUAL_RELEASE ? undefined : 'on another release, the comparison ignores messages',
+).each(LIES_IN_WORDS)('%s: found', async (name, lie) => await isFound(name, lie));
 
 test('the same uid for an object and its successor: found', async () => {
   const first: string[] = [];

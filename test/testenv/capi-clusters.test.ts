@@ -21,6 +21,7 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
 import { buildUpdaterSet } from '../support/builders/updater-sets.ts';
 import {
+  AFTER,
   FROM,
   type MachineCluster,
   machineOf,
@@ -285,7 +286,7 @@ test('a kubeconfig that runs a command or reads a file is refused, and its clust
   await writeSecret(OTHER, stringify(hostile));
   const refusal =
     'cannot connect to cluster default/other: Secret default/other-kubeconfig: exec of user "u" is not allowed';
-  const wanted = { machine: THERE, version: 'v1.36.3' };
+  const wanted = { machine: THERE, version: AFTER };
   const asked = async (): Promise<unknown> =>
     await askCanUpdate(scene.manager('h2'), wanted).catch(String);
   await vi.waitFor(async () => expect(await asked()).toContain(refusal), PATIENCE);
@@ -293,9 +294,7 @@ test('a kubeconfig that runs a command or reads a file is refused, and its clust
     ...WAITS,
     message: expect.stringContaining(refusal) as unknown,
   });
-  expect(await askCanUpdate(scene.manager('h2'), { machine: HERE, version: 'v1.36.3' })).toEqual(
-    [],
-  );
+  expect(await askCanUpdate(scene.manager('h2'), { machine: HERE, version: AFTER })).toEqual([]);
   expect(existsSync(mark)).toBe(false);
 });
 

@@ -14,6 +14,7 @@ import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { startTcpProxy } from '../faults/tcp-proxy.ts';
 import {
+  AFTER,
   FROM,
   type MachineCluster,
   machineOf,
@@ -285,7 +286,7 @@ test('while the API of the Nodes is away it starts, is ready, and answers; it le
     async () => expect((await fetch(`http://${health}/readyz`)).status).toBe(200),
     PATIENCE,
   );
-  const wanted = { machine: machineOf('worker1'), version: 'v1.36.3' };
+  const wanted = { machine: machineOf('worker1'), version: AFTER };
   expect(await askCanUpdate(scene.manager('h2'), { ...wanted, version: TO })).toEqual([]);
   const leader = async () =>
     (await cluster.client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec

@@ -5,6 +5,7 @@ import { CONTROLS_SEAL, UPDATE_SEAL } from '../../src/dialects/capi/plan/seals.t
 import { ATTEMPT_LABEL } from '../../src/signal/names.ts';
 import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
+import { testUnless } from '../support/left-out.ts';
 import { WHOLE } from '../support/whole.ts';
 import { accessByRules, reviewAccess } from './access-review.ts';
 import {
@@ -15,6 +16,7 @@ import {
   kubectlAs,
   type User,
 } from './control-plane.ts';
+import { whyNotSince } from './since.ts';
 
 const READ = 'get list watch';
 const FOLLOW = 'list watch';
@@ -324,6 +326,8 @@ test.each([
 const ALLOWED = '';
 const FORBIDDEN = 'Forbidden';
 const ANNOTATE = ['annotate', '--overwrite'];
+/** The feature gate AuthorizeNodeWithSelectors is on by default since v1.32. */
+const OWN_NODE_ONLY = 'lets a kubelet read only its own Node';
 const watch = (path: string, name: string): string[] => [
   'get',
   '--raw',
@@ -361,12 +365,18 @@ describe.each([
     '/apis/autopilot.k0sproject.io/v1beta2/controlnodes',
   ],
 ] as const)('%s', (_name, user, kind, path) => {
+  const seesOnlyItself = kind === 'nodes' ? testUnless(whyNotSince(32, OWN_NODE_ONLY)) : test;
+  seesOnlyItself.each([
+    ['does not read another', ['get', kind, 'roles-b']],
+    ['an agent may not list the objects of all nodes', ['get', kind]],
+    ['an agent may not watch the object of another node', watch(path, 'roles-b')],
+  ])('%s', async (_case, args) => {
+    await expectOutcome(user, args, FORBIDDEN);
+  });
+
   test.each([
     ['reads its own object', ['get', kind, 'roles-a'], ALLOWED],
-    ['does not read another', ['get', kind, 'roles-b'], FORBIDDEN],
-    ['an agent may not list the objects of all nodes', ['get', kind], FORBIDDEN],
     ['watches its own object', watch(path, 'roles-a'), ALLOWED],
-    ['an agent may not watch the object of another node', watch(path, 'roles-b'), FORBIDDEN],
     ['does not delete its own object', ['delete', kind, 'roles-a'], FORBIDDEN],
     ['does not annotate another', [...ANNOTATE, kind, 'roles-b', 'refit-test=1'], FORBIDDEN],
     ['does not read secrets', ['get', 'secrets', '-A'], FORBIDDEN],

@@ -1,5 +1,7 @@
 /** Builds the command line of each component. */
 import { join } from 'node:path';
+import { parseVersion } from '../../src/util/version.ts';
+import { KUBERNETES_VERSION } from './components.ts';
 
 export interface Layout {
   readonly directory: string;
@@ -111,37 +113,54 @@ function controllerArguments(directory: string, kubeconfig: string, port: number
  */
 const UNUSED_CONTROLLERS = [
   'certificatesigningrequest-cleaner',
-  'cloud-node-lifecycle',
   'cronjob',
-  'device-taint-eviction',
   'endpoints',
   'endpointslice',
   'endpointslice-mirroring',
   'ephemeral-volume',
   'horizontal-pod-autoscaler',
-  'kube-apiserver-serving-clustertrustbundle-publisher',
   'legacy-serviceaccount-token-cleaner',
   'node-ipam',
-  'node-route',
   'persistentvolume-attach-detach',
   'persistentvolume-binder',
   'persistentvolume-expander',
   'persistentvolume-protection',
   'persistentvolumeclaim-protection',
-  'podcertificaterequest-cleaner',
-  'podgroup-protection',
   'replicationcontroller',
   'resourceclaim',
-  'resourcepoolstatusrequest',
   'root-ca-certificate-publisher',
   'service-cidr',
-  'service-lb',
   'storage-version-migrator',
   'storageversion-garbage-collector',
   'ttl',
   'validatingadmissionpolicy-status',
-  'volumeattributesclass-protection',
-].map((name) => `-${name}-controller`);
+] as const;
+
+/**
+ * The same for controllers that not every release has, by the first and the last minor version of v1 that has them. A
+ * kube-controller-manager does not start if its arguments name a controller that it lacks.
+ */
+const UNUSED_IN_SOME: Readonly<Record<string, { first?: number; last?: number }>> = {
+  'cloud-node-lifecycle': { last: 36 },
+  'device-taint-eviction': { first: 33 },
+  'kube-apiserver-serving-clustertrustbundle-publisher': { first: 32 },
+  'node-route': { last: 36 },
+  'podcertificaterequest-cleaner': { first: 34 },
+  'podgroup-protection': { first: 36 },
+  resourcepoolstatusrequest: { first: 36 },
+  'service-lb': { last: 36 },
+  'volumeattributesclass-protection': { first: 32 },
+};
+
+/** Returns the argument that leaves out the unused controllers of this version of Kubernetes. */
+export function controllersArgument(version: string): string {
+  const minor = parseVersion(version)?.minor ?? 0;
+  const some = Object.entries(UNUSED_IN_SOME).filter(
+    ([, { first = 0, last = Number.POSITIVE_INFINITY }]) => first <= minor && minor <= last,
+  );
+  const unused = [...UNUSED_CONTROLLERS, ...some.map(([name]) => name)];
+  return `--controllers=*,${unused.map((name) => `-${name}-controller`).join()}`;
+}
 
 /**
  * Returns the arguments of kube-controller-manager. `certificateLife` is the longest lifetime of certificates that the
@@ -154,7 +173,7 @@ export function controllerManagerArguments(
   certificateLife = '8760h',
 ): string[] {
   return [
-    `--controllers=*,${UNUSED_CONTROLLERS.join()}`,
+    controllersArgument(KUBERNETES_VERSION),
     `--cluster-signing-duration=${certificateLife}`,
     ...controllerArguments(directory, kubeconfig, port),
     // The default limit of 20 requests a second would dominate a benchmark of many Jobs.

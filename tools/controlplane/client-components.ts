@@ -1,8 +1,10 @@
 /** Starts the components that are clients of the API server: their users, command lines and readiness checks. */
 import { join } from 'node:path';
 import { systemClock } from '../../src/util/clock.ts';
+import { parseVersion } from '../../src/util/version.ts';
 import { controllerManagerArguments, kwokArguments, schedulerArguments } from './arguments.ts';
 import { type Subject, validFrom } from './certs.ts';
+import { KUBERNETES_VERSION } from './components.ts';
 import { type Place, writeKubeconfig } from './kubeconfig.ts';
 import { freePort } from './ports.ts';
 import type { Probe } from './probe.ts';
@@ -22,6 +24,9 @@ interface Client {
   readonly ready: (port: number, apiServer: string) => string[];
 }
 
+/** kube-scheduler has `/readyz` since v1.31. */
+const SCHEDULER_PROBE = (parseVersion(KUBERNETES_VERSION)?.minor ?? 0) < 31 ? 'healthz' : 'readyz';
+
 const CLIENTS: Readonly<Record<ClientComponent, Client>> = {
   'kube-controller-manager': {
     subject: { commonName: 'system:kube-controller-manager' },
@@ -35,7 +40,7 @@ const CLIENTS: Readonly<Record<ClientComponent, Client>> = {
   'kube-scheduler': {
     subject: { commonName: 'system:kube-scheduler' },
     args: schedulerArguments,
-    ready: (port) => [`https://127.0.0.1:${port}/readyz`],
+    ready: (port) => [`https://127.0.0.1:${port}/${SCHEDULER_PROBE}`],
   },
   kwok: {
     // kwok simulates the kubelets of all nodes; a role for one node does not allow that.

@@ -1,7 +1,10 @@
 /** Lists the parts of the control plane, etcdutl and Helm: each component's Go module, package, version and build flags. */
 
-export const KUBERNETES_VERSION = 'v1.36.3';
-export const ETCD_VERSION = 'v3.6.14';
+import { chosenRelease } from './releases.ts';
+
+const release = chosenRelease(process.env);
+
+export const KUBERNETES_VERSION = release.kubernetes;
 const KWOK_VERSION = 'v0.8.0';
 const HELM_VERSION = 'v4.2.4';
 
@@ -38,21 +41,21 @@ export function kubernetesProgram(name: string, module: string, version: string)
   return { module, package: `k8s.io/kubernetes/cmd/${name}`, version, flags };
 }
 
-const kubernetes = (name: string): Recipe => kubernetesProgram(name, 'kube', KUBERNETES_VERSION);
+/** etcd is the package `server`. */
+export function etcdProgram(
+  path: 'server' | 'etcdctl' | 'etcdutl',
+  module: string,
+  version: string,
+): Recipe {
+  return { module, package: `go.etcd.io/etcd/${path}/v3`, version, flags: ['-ldflags', '-s -w'] };
+}
+
+const kubernetes = (name: string): Recipe =>
+  kubernetesProgram(name, release.modules.kubernetes, release.kubernetes);
 
 export const RECIPES: Readonly<Record<Component, Recipe>> = {
-  etcd: {
-    module: 'etcd',
-    package: 'go.etcd.io/etcd/server/v3',
-    version: ETCD_VERSION,
-    flags: ['-ldflags', '-s -w'],
-  },
-  etcdutl: {
-    module: 'etcdutl',
-    package: 'go.etcd.io/etcd/etcdutl/v3',
-    version: ETCD_VERSION,
-    flags: ['-ldflags', '-s -w'],
-  },
+  etcd: etcdProgram('server', release.modules.etcd, release.etcd),
+  etcdutl: etcdProgram('etcdutl', release.modules.etcdutl, release.etcd),
   'kube-apiserver': kubernetes('kube-apiserver'),
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),

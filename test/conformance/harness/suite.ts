@@ -25,8 +25,11 @@ const PATIENCE = { timeout: 150_000, interval: 200 };
 
 const NAMESPACES = '/api/v1/namespaces';
 
-/** Registers a test that sends the steps to both servers and compares the answers. */
-type TestCase = (name: string, steps: readonly Step[]) => void;
+/**
+ * Registers a test that sends the steps to both servers and compares the answers. The test is skipped if there is a
+ * reason `whyNot`.
+ */
+type TestCase = (name: string, steps: readonly Step[], whyNot?: string) => void;
 
 /**
  * Prepares a file of cases. `subject` is the prefix for the names of the file's objects on the servers, and must be
@@ -51,10 +54,11 @@ export function conformance(subject: string, fixtures: readonly Fixture[] = []):
     await sandbox.stop();
   });
 
-  return (name, steps) => {
+  return (name, steps, whyNot) => {
     const id = `${subject}-${cases++}`;
     let attempts = 0;
-    test.concurrent(name, async () => {
+    test.concurrent(name, async ({ skip }) => {
+      if (whyNot !== undefined) skip(whyNot);
       // The objects of a failed attempt stay, so the next attempt needs other names.
       const own = attempts++ === 0 ? id : `${id}-${attempts}`;
       const names = { ns: own, id: own, group };

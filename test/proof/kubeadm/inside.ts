@@ -17,6 +17,7 @@ import { restoreEtcd } from './faults/restore-etcd.ts';
 import { rollBackKubelet } from './faults/roll-back.ts';
 import { rollBackStaticPods } from './faults/static-pods-back.ts';
 import { skipMinors, upgradeByHops } from './hops/hops.ts';
+import { upgradeByMinor } from './hops/minor.ts';
 import { upgradeByManagers } from './managers/upgrade.ts';
 import { Operator } from './operator.ts';
 import type { InsideOptions, Part } from './options.ts';
@@ -74,6 +75,10 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   'packages-back': async () => await withScene('packaged', options, goBackByPackages, packagedWay),
   'replace-host': async () => await withScene('replaced', options, replaceHost),
   certificates: async () => await withScene('renewed', options, renewCertificates),
+  minor: async () => {
+    const work = async (scene: Scene): Promise<void> => await upgradeByMinor(scene, options.etcd);
+    await withScene('minor', options, work);
+  },
   hops: async () => await withScene('hopped', options, upgradeByHops),
   'skipped-minors': async () => await withScene('skipped', options, skipMinors),
 };

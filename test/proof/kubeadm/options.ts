@@ -16,6 +16,7 @@ export type Part =
   | 'recordings'
   | 'replace-host'
   | 'certificates'
+  | 'minor'
   | 'hops'
   | 'skipped-minors';
 
@@ -23,6 +24,8 @@ export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
   readonly part: Part;
   /** The managers of Cluster API. Only the part that runs managers needs them. */
   readonly managers: readonly Program[];
+  /** The version of etcd that the last version of Kubernetes runs. */
+  readonly etcd: string;
   /** The built command. */
   readonly refit: string;
   /** The folder for the output of each command. */

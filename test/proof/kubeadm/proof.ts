@@ -19,7 +19,7 @@ import { enterPart, logsOf, placeOf, proveOnMachines, together } from '../machin
 import { makeImages } from './images/kubernetes.ts';
 import { makeRefitImage } from './images/refit.ts';
 import type { InsideOptions, Part } from './options.ts';
-import { EARLIER, FROM, gatherPrograms, TO } from './parts/programs.ts';
+import { EARLIER, FROM, gatherPrograms, NEXT_MINOR, TO } from './parts/programs.ts';
 import { makeRepository } from './patch-back/packaged.ts';
 
 const INSIDE = join(import.meta.dirname, 'inside.ts');
@@ -52,6 +52,7 @@ behind.
                    \`packages-back\`: the same, with packages of Debian instead of files;
                    \`replace-host\`: members of etcd that are lost for good;
                    \`certificates\`: a cluster of ${TO} whose certificates end soon;
+                   \`minor\`: from ${TO} to ${NEXT_MINOR}, with the etcd that this minor version installs;
                    \`hops\`: one minor version after the other, from ${EARLIER[0]}, which is built, too;
                    \`skipped-minors\`: the same, but workers go straight to ${TO}
   --help           this text
@@ -76,6 +77,7 @@ const PARTS: readonly Part[] = [
   'packages-back',
   'replace-host',
   'certificates',
+  'minor',
   'hops',
   'skipped-minors',
 ];
@@ -83,6 +85,7 @@ const PARTS: readonly Part[] = [
 /** The versions of a part in the order in which they are installed, for the parts that do not use the usual versions. */
 const VERSIONS: Readonly<Partial<Record<Part, readonly string[]>>> = {
   certificates: [TO, TO],
+  minor: [TO, NEXT_MINOR],
   // The cluster goes to the new version and back.
   'patch-back': [FROM, TO, FROM],
   'packages-back': [FROM, TO, FROM],
@@ -143,12 +146,21 @@ async function proveParts(
   const managers = isManaged ? await gatherManagers('1.14', building) : [];
   if (isManaged) await buildControlPlane({ log, abort });
   await gatherPackages(parts, log);
-  await cp(programs.etcd, join(parts, 'etcd'));
+  await cp(programs.etcds[from]?.server ?? '', join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions, parts, ...programs });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
   if (command.chosen.includes('daemonset')) await makeRefitImage(parts);
   if (command.chosen.includes('packages-back')) await makeRepository(parts, versions);
-  const shared = { ...command, managers, parts, from, offers, refit, logs: logsOf(directory) };
+  const shared = {
+    ...command,
+    managers,
+    parts,
+    from,
+    offers,
+    etcd: programs.etcds[versions.at(-1) ?? from]?.version ?? '',
+    refit,
+    logs: logsOf(directory),
+  };
   const outcomes: Outcome[] = [];
   const prove = async (part: Part): Promise<void> => {
     const options: InsideOptions = { ...shared, ...placeOf(directory, part) };

@@ -77,7 +77,7 @@ async function proveParts(
   const programs = await gatherPrograms(parts, [TO], building);
   const { helm } = await ensureComponents(['helm'], building);
   await gatherPackages(parts, log);
-  await cp(programs.etcd, join(parts, 'etcd'));
+  await cp(programs.etcds[TO]?.server ?? '', join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions: [TO], parts, ...programs });
   const archives = await makeSucImages({ parts, kubernetes: TO, original, version: tag });
   const shared = { original, version: tag, archives, parts, helm, from: TO, offers: [] };

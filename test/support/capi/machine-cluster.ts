@@ -24,12 +24,16 @@ import {
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { customResourceDefinitions, nodes } from '../../../src/kube/resources.ts';
 import { systemClock } from '../../../src/util/clock.ts';
+import { KUBERNETES_VERSION } from '../../../tools/controlplane/components.ts';
 import type { Process } from '../../../tools/controlplane/process.ts';
 import { kubeconfigFor } from '../../testenv/control-plane.ts';
 import { startOwnCluster } from '../../testenv/own-cluster.ts';
 
-export const FROM = 'v1.36.1';
-export const TO = 'v1.36.2';
+/** The Machines have versions of the minor version of the API server, because no kubelet may be newer than that. */
+const MINOR = KUBERNETES_VERSION.split('.', 2).join('.');
+export const FROM = `${MINOR}.1`;
+export const TO = `${MINOR}.2`;
+export const AFTER = `${MINOR}.3`;
 
 export interface MachineClusterOptions {
   /** The number of Nodes. They are called worker1, worker2, …, and each has a Machine. */

@@ -4,13 +4,15 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type BuildOptions, cacheDirectory } from '../../../../tools/controlplane/build.ts';
-import { ETCD_VERSION } from '../../../../tools/controlplane/components.ts';
+import { RECIPES } from '../../../../tools/controlplane/components.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
 import { findToolchain, GO_VERSION } from '../../../../tools/controlplane/toolchain.ts';
 import { cacheFolder, must } from '../../../../tools/release/commands.ts';
 import { buildGoFile } from '../../machines/go-file.ts';
 import type { Source } from './source.ts';
 
+/** The etcd that the payload has. */
+const ETCD_VERSION = RECIPES.etcd.version;
 const STAMPS = 'github.com/k0sproject/k0s/pkg/build';
 const KUBERNETES = 'k8s.io/component-base/version';
 const ETCD_MODULES = ['api', 'client', 'client/pkg', 'etcdutl', 'pkg', 'server'];

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { must } from '../../../../tools/release/commands.ts';
 import { type ImageParts, writeImage } from '../../machines/images.ts';
+import type { Etcd } from '../parts/programs.ts';
 
 /** A registry from which no image can be pulled. */
 export const REPOSITORY = 'images.refit.internal';
@@ -14,11 +15,11 @@ export interface ImageSources {
   readonly versions: readonly string[];
   /**
    * The folder that contains a folder with the programs of each version, and a folder with Debian's packages. The
-   * members below are the paths of single files.
+   * members below have the paths of single files.
    */
   readonly parts: string;
-  readonly etcd: string;
-  readonly etcdctl: string;
+  /** The etcd of each version. */
+  readonly etcds: Readonly<Record<string, Etcd>>;
   readonly standIn: string;
 }
 
@@ -59,15 +60,17 @@ async function contentOf(
   version: string,
   sources: ImageSources,
 ): Promise<Omit<ImageParts, 'name'>> {
-  const { parts, etcd, etcdctl, standIn } = sources;
+  const { parts, etcds, standIn } = sources;
   const component = name.slice(REPOSITORY.length + 1).split(':')[0] ?? '';
   switch (component) {
     case 'pause':
       return { files: { pause: standIn }, entrypoint: ['/pause'] };
     case 'coredns':
       return { files: { coredns: standIn }, entrypoint: ['/coredns'] };
-    case 'etcd':
-      return { files: { 'usr/local/bin/etcd': etcd, 'usr/local/bin/etcdctl': etcdctl } };
+    case 'etcd': {
+      const { server = '', etcdctl = '' } = etcds[version] ?? {};
+      return { files: { 'usr/local/bin/etcd': server, 'usr/local/bin/etcdctl': etcdctl } };
+    }
     case 'kube-proxy':
       return await kubeProxy(parts, version);
     default:
