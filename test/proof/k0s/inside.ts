@@ -17,6 +17,7 @@ import { upgradeForLong } from './scenes/long.ts';
 import { migrate } from './scenes/migrate.ts';
 import { mix } from './scenes/mixtures.ts';
 import { followPolicy } from './scenes/policy.ts';
+import { recordK0s } from './scenes/recordings.ts';
 import { followChannel } from './scenes/updates.ts';
 import { compareUpgrades } from './scenes/upgrade.ts';
 
@@ -37,6 +38,7 @@ const PLAYS: Readonly<Record<SceneName, (scene: Scene) => Promise<void>>> = {
   back: goBack,
   updates: followChannel,
   long: upgradeForLong,
+  recordings: recordK0s,
 };
 
 const checks = new Checks(log);

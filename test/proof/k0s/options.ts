@@ -10,6 +10,7 @@ export const SCENES = [
   'back',
   'updates',
   'long',
+  'recordings',
 ] as const;
 
 export type SceneName = (typeof SCENES)[number];
@@ -30,6 +31,8 @@ export interface InsideOptions extends PartPlace {
   /** Releases whose kubelet or whose controller manager never starts. */
   readonly withoutKubelet?: Release;
   readonly withoutManager?: Release;
+  /** The folder into which `recordings` writes. */
+  readonly record?: string;
   /** How often `upgrade` compares Refit with k0s. */
   readonly pairs: number;
   readonly parts: string;

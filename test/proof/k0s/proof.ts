@@ -15,6 +15,9 @@ import { type InsideOptions, SCENES, type SceneName } from './options.ts';
 import { makeImages } from './parts/images.ts';
 import { builtReleases, FROM, givenReleases, NEED_SOURCE, TO } from './parts/releases.ts';
 
+/** The scenes that run only if they are named. */
+const BY_NAME: readonly SceneName[] = ['long', 'recordings'];
+
 const HELP = `Usage: npm run proof:k0s -- (--source DIR | --binaries OLD NEW) [--only SCENE] [--pairs N]
 
 Builds k0s ${FROM} and ${TO} from a git repository of k0s, makes machines of namespaces and clusters of real k0s on them, upgrades the
@@ -30,14 +33,19 @@ clusters with Refit, with k0s, and with both, and looks at everything afterwards
                        \`policy\`: waves, gates, holds, hooks, rules for drains and a window;
                        \`back\`: \`refit rollback\` after the end, in the middle, and after a failed release;
                        \`updates\`: a channel with five releases;
-                       \`long\`: 50 upgrades to and fro; it runs only by its name
+                       \`long\`: 50 upgrades to and fro;
+                       \`recordings\`: k0s alone, for the doubles of the tests. These two run only by their names
   --pairs N            how often \`upgrade\` compares Refit with k0s (default 1)
+  --record DIR         where \`recordings\` writes (default: test/fixtures/autopilot/recorded)
   --help               this text
 `;
+
+const RECORDINGS = join(import.meta.dirname, '../../fixtures/autopilot/recorded');
 
 interface Command {
   readonly scenes: readonly SceneName[];
   readonly pairs: number;
+  readonly record: string;
   readonly source?: string;
   readonly binaries?: readonly [old: string, new: string];
 }
@@ -48,13 +56,14 @@ function parseCommand(args: string[]): Command | undefined {
     binaries: { type: 'string' },
     only: { type: 'string' },
     pairs: { type: 'string' },
+    record: { type: 'string' },
     help: { type: 'boolean' },
   } as const;
   const { values, positionals } = parsed(() =>
     parseArgs({ args, options, allowPositionals: true }),
   );
   if (values.help === true) return undefined;
-  const { source, binaries, only, pairs = '1' } = values;
+  const { source, binaries, only, pairs = '1', record = RECORDINGS } = values;
   const scene = SCENES.find((each) => each === only);
   if (only !== undefined && scene === undefined)
     throw new RefitError(
@@ -75,7 +84,7 @@ function parseCommand(args: string[]): Command | undefined {
       'REFIT_USAGE',
       `this command wants either --source DIR or --binaries OLD NEW`,
     );
-  const scenes = scene ? [scene] : SCENES.filter((each) => each !== 'long');
+  const scenes = scene ? [scene] : SCENES.filter((each) => !BY_NAME.includes(each));
   const impossible =
     binaries === undefined ? [] : scenes.filter((each) => NEED_SOURCE.includes(each));
   if (scene !== undefined && impossible.length > 0)
@@ -86,6 +95,7 @@ function parseCommand(args: string[]): Command | undefined {
   return {
     scenes: scenes.filter((each) => !impossible.includes(each)),
     pairs: Number(pairs),
+    record: resolve(record),
     ...(source === undefined ? {} : { source: resolve(source) }),
     ...(binaries === undefined || second === undefined
       ? {}
@@ -100,13 +110,13 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   const parts = join(directory, 'parts');
   for (const folder of [parts, join(directory, 'refit')]) await mkdir(folder);
   await gatherPackages(parts, log);
-  const { binaries, source = '', scenes, pairs } = command;
+  const { binaries, source = '', scenes, pairs, record } = command;
   const releases = binaries
     ? await givenReleases(...binaries)
     : await builtReleases(source, scenes, building);
   await makeImages(parts, building);
   const refit = await buildOwnFile(join(directory, 'refit'));
-  const shared = { ...releases, pairs, parts, refit, logs: logsOf(directory), workers: 3 };
+  const shared = { ...releases, pairs, record, parts, refit, logs: logsOf(directory), workers: 3 };
   const outcomes: Outcome[] = [];
   await withInotify(async () => {
     for (const scene of scenes) {

@@ -25,7 +25,13 @@ export interface Releases {
 }
 
 /** The scenes that need more releases than the two that are compared. */
-export const NEED_SOURCE: readonly SceneName[] = ['faults', 'back', 'updates', 'long'];
+export const NEED_SOURCE: readonly SceneName[] = [
+  'faults',
+  'back',
+  'updates',
+  'long',
+  'recordings',
+];
 
 /** Returns two executables that the user has, under the versions that they print. */
 export async function givenReleases(from: string, to: string): Promise<Releases> {
