@@ -19,6 +19,8 @@ export async function migrate(scene: Scene): Promise<void> {
   await refit.install();
   await refit.startControllers(false);
   await notDone(scene, refit, "while k0s's own leader holds the Lease");
+  // A worker that is restarted while controllers still run k0s's own agent starts its own agent again.
+  await restartTooEarly(scene, refit);
   await moveControllers(scene, refit);
   await checks.check('Refit leads after the last controller', async () => {
     await until('Refit to lead', 120, async () => await refit.leads());
@@ -48,16 +50,17 @@ async function moveControllers(scene: Scene, refit: Refit): Promise<void> {
   }
 }
 
-/** Steps 3 and 4 of the guide. The first worker is restarted too early, which the guide warns of. */
+async function restartTooEarly(scene: Scene, refit: Refit): Promise<void> {
+  const [early] = scene.cluster.workers;
+  if (early === undefined) return;
+  await restart(scene, early, 'on');
+  await refit.startAgents([early]);
+  await notDone(scene, refit, `after ${early.name}, which was restarted too early`);
+}
+
+/** Steps 3 and 4 of the guide. */
 async function moveWorkers(scene: Scene, refit: Refit): Promise<void> {
   const { cluster, checks } = scene;
-  const [early, ...others] = cluster.workers;
-  if (early === undefined) return;
-  if ((await cluster.profiles()).includes(false)) {
-    await restart(scene, early, 'on');
-    await refit.startAgents([early]);
-    await notDone(scene, refit, `after ${early.name}, which was restarted too early`);
-  }
   await checks.check(
     'the command of --plan waits until the worker profiles are rewritten',
     async () => {
@@ -73,10 +76,10 @@ async function moveWorkers(scene: Scene, refit: Refit): Promise<void> {
     },
   );
   await notDone(scene, refit, 'when the worker profiles are rewritten');
-  for (const machine of [early, ...others]) {
+  for (const machine of cluster.workers) {
     await restart(scene, machine, 'on');
     await refit.startAgents([machine]);
-    if (machine !== others.at(-1)) await notDone(scene, refit, `after ${machine.name}`);
+    if (machine !== cluster.workers.at(-1)) await notDone(scene, refit, `after ${machine.name}`);
   }
 }
 
