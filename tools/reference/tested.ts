@@ -99,6 +99,12 @@ const OTHERS: readonly Row[] = [
     'test/support/doubles',
   ],
   [
+    'k0s with its etcd, kubelets and containerd',
+    'v1.36.2+k0s.0, v1.36.3+k0s.2',
+    'the real programs, on machines that are Linux namespaces; only in `npm run proof:k0s`',
+    'test/proof/k0s',
+  ],
+  [
     'system-upgrade-controller',
     'v0.20.1',
     'its Plans, hashes, Jobs and labels; the tests do not run the program',
