@@ -13,9 +13,7 @@ export interface Figures {
 }
 
 export function figuresOf(writes: readonly AuditedWrite[], names: readonly string[]): Figures {
-  const created = writes.find(
-    ({ verb, resource, code }) => /create|patch/.test(verb) && resource === 'plans' && code < 300,
-  );
+  const created = writes.find(isCreation);
   const completed = writes.find(
     ({ resource, sent, code }) =>
       resource === 'plans/status' && code < 300 && /^Completed$/.test(stateIn(sent)),
@@ -54,6 +52,21 @@ export const signalOrder = (
   writes: readonly AuditedWrite[],
   names: readonly string[],
 ): readonly string[] => [...firstTimes(writes, names).keys()];
+
+/** One line for each node: the seconds since the creation of the Plan at which it had each status first. */
+export function timelineOf(
+  writes: readonly AuditedWrite[],
+  names: readonly string[],
+): readonly string[] {
+  const begun = writes.find(isCreation)?.at ?? 0;
+  return [...firstTimes(writes, names)].map(([name, own]) => {
+    const steps = [...own].map(([status, at]) => `${status} ${((at - begun) / 1000).toFixed(1)}`);
+    return `${name}: ${steps.join(', ')}`;
+  });
+}
+
+const isCreation = ({ verb, resource, code }: AuditedWrite): boolean =>
+  /create|patch/.test(verb) && resource === 'plans' && code < 300;
 
 /** When each node had each status first. */
 function firstTimes(

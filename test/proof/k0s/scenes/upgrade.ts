@@ -1,5 +1,5 @@
 /** Upgrades a cluster by Refit, and by k0s alone, beside each other, and compares their times. */
-import { type Figures, figuresOf, median } from '../observe/figures.ts';
+import { type Figures, figuresOf, median, timelineOf } from '../observe/figures.ts';
 import { upgradeAndCheck } from '../outcome.ts';
 import { calm } from '../plan.ts';
 import { Refit } from '../refit.ts';
@@ -56,10 +56,9 @@ async function upgradeOnce(
   const writes = await upgradeAndCheck(scene, title, to.version);
   let figures: Figures | undefined;
   await checks.check(`${title}: the audit logs show how long it took`, () => {
-    figures = figuresOf(
-      writes,
-      cluster.machines.map(({ name }) => name),
-    );
+    const names = cluster.machines.map(({ name }) => name);
+    figures = figuresOf(writes, names);
+    for (const line of timelineOf(writes, names)) log(`${title}: ${line}`);
     return [];
   });
   return figures;
