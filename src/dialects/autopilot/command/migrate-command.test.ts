@@ -43,6 +43,7 @@ interface Scene {
   readonly state?: string;
   readonly leader?: 'k0s' | 'refit';
   readonly server?: string;
+  readonly leases?: readonly KubeObject[];
 }
 
 const LEASE = {
@@ -68,7 +69,7 @@ async function factsOf(scene: Scene): Promise<MigrationFacts> {
   const lists = new Map<string, readonly KubeObject[]>([
     [pathOf(controlNodes), controllers],
     [pathOf(nodes), workers],
-    [pathOf(leases), recorded('node-lease-autopilot-on')],
+    [pathOf(leases), [...recorded('node-lease-autopilot-on'), ...(scene.leases ?? [])]],
   ]);
   const listAll = async (resource: Resource): Promise<unknown> => {
     if (resource.kind === 'ConfigMap' && profiles === 'forbidden') throw refused(403, 'Forbidden');
@@ -122,6 +123,17 @@ test('a cluster that has not begun: agents, the leader and the profiles are thos
       'Nothing blocks the migration: see refit migrate k0s --plan.',
     ].join('\n'),
   );
+});
+
+test('the controller whose k0s leads is named by its own Lease', async () => {
+  const own = (name: string, holderIdentity: string) => ({
+    metadata: { name: `k0s-ctrl-${name}`, namespace: 'kube-node-lease' },
+    spec: { holderIdentity },
+  });
+  const holder = 'ab'.repeat(16);
+  const own3 = [own('c1', 'cd'.repeat(16)), own('c2', holder)];
+  expect(await check({ leases: own3 })).toContain(`leader: k0s on c2 (${holder})`);
+  expect(await check({ leases: own3, leader: 'refit' })).toContain('leader: Refit (host1_1)');
 });
 
 test('of a worker whose kubelet is not that of k0s, or says nothing, the version of k0s is not known', async () => {

@@ -57,7 +57,7 @@ export function checkLines(
   problems = problemsOf(facts),
   width = Number.POSITIVE_INFINITY,
 ): string[] {
-  const { hosts, profilesOn, leader } = facts;
+  const { hosts, profilesOn, leader, leadingController } = facts;
   const rows = hosts.map((host) => [
     host.name,
     host.role,
@@ -65,9 +65,10 @@ export function checkLines(
     host.agent,
     nextOf(host, facts),
   ]);
+  const who = leadingController === undefined ? 'k0s' : `k0s on ${leadingController}`;
   const leads =
     'holder' in leader
-      ? `${isK0sLeader(leader.holder) ? 'k0s' : 'Refit'} (${leader.holder})`
+      ? `${isK0sLeader(leader.holder) ? who : 'Refit'} (${leader.holder})`
       : 'nobody, or unknown';
   const ended =
     leader.state === 'silent' ? `, which has not renewed its lease since ${leader.since}` : '';

@@ -51,6 +51,8 @@ export interface MigrationFacts {
   /** The names of the worker profiles with which k0s starts its own agent; undefined if the profiles cannot be read. */
   readonly profilesOn: readonly string[] | undefined;
   readonly leader: LeaderView;
+  /** The name of the controller whose k0s leads; undefined if Refit leads, or if the Leases of k0s do not show it. */
+  readonly leadingController: string | undefined;
   /** True while a Plan exists that has not ended. */
   readonly isRunning: boolean;
   /** The address of a load balancer; undefined if the kubeconfig names one API server. */
@@ -58,6 +60,8 @@ export interface MigrationFacts {
 }
 
 const PROFILE = 'worker-config-';
+/** Each controller of k0s holds a Lease of this name and its host name, under the same identity as the Lease of the leader. */
+const OWN_LEASE = 'k0s-ctrl-';
 
 /** Reads the facts. `server` is the URL of the API server in the kubeconfig, and `now` is in milliseconds. */
 export async function readFacts(
@@ -106,6 +110,14 @@ export async function readFacts(
       )
       .map(({ metadata }) => metadata.name),
     leader,
+    leadingController: nodeLeases?.items
+      .find(
+        ({ metadata, spec }) =>
+          metadata.name.startsWith(OWN_LEASE) &&
+          'holder' in leader &&
+          spec?.holderIdentity === leader.holder,
+      )
+      ?.metadata.name.slice(OWN_LEASE.length),
     isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
     balancer: controllers.items.some(({ status }) =>
       status?.addresses?.some(({ address }) => address === host),

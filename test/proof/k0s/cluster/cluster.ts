@@ -135,7 +135,7 @@ export class Cluster {
     return stdout.trim();
   }
 
-  /** The controller whose k0s leads, found as the guide describes: k0s holds a Lease for each controller by the same name. */
+  /** The controller whose k0s leads. Each controller holds a Lease of its own under the same identity. */
   async leader(): Promise<Machine | undefined> {
     const holder = await this.holder();
     const { items } = await this.client.list(leases, { namespace: 'kube-node-lease' });

@@ -12,10 +12,18 @@ import type { Scene } from '../scene.ts';
 export async function migrate(scene: Scene): Promise<void> {
   const { cluster, checks, from, to } = scene;
   const refit = new Refit(cluster, scene.refit);
-  await checks.check('before the migration, --check blocks nothing and is not done', async () => {
-    const { ok, stdout, stderr } = await refit.command('migrate', 'k0s', '--check');
-    return ok && stdout.includes('Nothing blocks the migration') ? [] : [stdout + stderr];
-  });
+  await checks.check(
+    'before the migration, --check blocks nothing, is not done, and names the leader',
+    async () => {
+      const { ok, stdout, stderr } = await refit.command('migrate', 'k0s', '--check');
+      const leader = (await cluster.leader())?.name;
+      return ok &&
+        stdout.includes('Nothing blocks the migration') &&
+        stdout.includes(`leader: k0s on ${leader} `)
+        ? []
+        : [stdout + stderr];
+    },
+  );
   await refit.install();
   await refit.startControllers(false);
   await notDone(scene, refit, "while k0s's own leader holds the Lease");
