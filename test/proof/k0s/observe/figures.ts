@@ -78,6 +78,8 @@ function firstTimes(
     const status = statusIn(write);
     if (status === undefined || !names.includes(write.name)) continue;
     const own = times.get(write.name) ?? new Map<string, number>();
+    // Until its signal, a Node may still carry the signal of an earlier Plan, which each write of the Node repeats.
+    if (own.size === 0 && status !== 'Signalled') continue;
     if (!own.has(status)) own.set(status, write.at);
     times.set(write.name, own);
   }

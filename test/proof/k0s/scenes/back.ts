@@ -41,13 +41,7 @@ async function inTheMiddle(scene: Scene, refit: Refit): Promise<void> {
         'too early',
         '--yes',
       );
-      const aborted = await refit.command(
-        'abort',
-        'autopilot',
-        '--reason',
-        'wrong release',
-        '--yes',
-      );
+      const aborted = await refit.command('abort', 'autopilot', '--reason', 'wrong release');
       await untilState(scene, ['ApplyFailed', 'Completed']);
       return [
         ...(refused.ok ? ['rollback was not refused while the plan ran'] : []),
