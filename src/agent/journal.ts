@@ -95,6 +95,8 @@ export interface UpdateJournal extends Progress {
   readonly drain?: 'started' | 'done' | 'undone' | 'stuck';
   /** The snapshot of etcd; undefined until the agent has taken it or has tried to take it. */
   readonly snapshot?: EtcdSnapshot;
+  /** The milliseconds for which the new process had worked when it was proven; undefined if nothing was restarted. */
+  readonly upMs?: number;
   /** True if the agent started at the status Cordoning, because its journal was lost. */
   readonly begunLate?: true;
 }

@@ -39,8 +39,14 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   if (step.kind === 'roll-back')
     return { ...journal, phase: 'swappingBack', failure: journal.failure ?? fail(step.reason) };
   if (step.kind === 'report' && step.status === 'UnCordoning')
-    return { ...journal, phase: 'proven' };
+    return { ...journal, phase: 'proven', ...upMsOf(journal, now) };
   return journal;
+}
+
+/** A journal that is proven already keeps its value, because the report may be repeated. */
+function upMsOf({ phase, since }: UpdateJournal, now: number): Pick<UpdateJournal, 'upMs'> {
+  if (phase !== 'soaking' || since === undefined) return {};
+  return { upMs: Math.max(0, Math.round(now - since)) };
 }
 
 /** Returns the journal after the step's outcome. Returns the same object if a failed step must be repeated. */

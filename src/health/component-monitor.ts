@@ -49,7 +49,7 @@ export interface MonitorParts {
 }
 
 /** Milliseconds between two attempts to read the Leases. By default, a leader renews its Lease every 2 s. */
-const EVERY_MS = 2000;
+const EVERY_MS = 1000;
 /** If the time in the Lease is at most this old by the clock of this process, the component works. */
 const FRESH_MS = 10_000;
 /** The duration of a Lease that does not say how long it is valid. It is the default of both components. */

@@ -185,6 +185,8 @@ const REPORT = {
   from: aText,
   /** The milliseconds that the upgrade spent in each earlier status. */
   spent: recordOf(TIMES) as (value: unknown) => Readonly<Record<string, number>> | undefined,
+  /** The milliseconds for which the new process had worked when its node was reported as UnCordoning. */
+  upMs: anAmount,
   /** Says for people why the upgrade failed or does not continue, in at most REASON_LIMIT characters. */
   reason: (value: unknown) => aText(value)?.slice(0, REASON_LIMIT),
   /** True if the previous binary was restored and runs again. False if the service may still restart. */

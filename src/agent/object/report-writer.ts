@@ -60,6 +60,7 @@ function reportOf(
     removed: journal.phase === 'idle' ? undefined : journal.removed,
     removedBundle: journal.phase === 'idle' ? undefined : journal.removedBundle,
     etcdSnapshot: 'snapshot' in journal ? journal.snapshot : undefined,
+    upMs: 'upMs' in journal ? journal.upMs : undefined,
   };
   return { ...earlier, ...told, ...defined(known) };
 }

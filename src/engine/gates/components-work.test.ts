@@ -16,7 +16,33 @@ test.each([
   ['which the controller may not read, keep no target waiting', true, 'pass'],
 ])('Leases of the components %s', (_title, isForbidden, kind) => {
   const components = answered({ states: [], problem: 'no route', isForbidden });
-  const input = { cluster: { components }, stage: { role: 'controller' }, facts: {}, now: 0 };
+  const input = {
+    cluster: { components },
+    stage: { role: 'controller' },
+    facts: { observation: { kind: 'none' } },
+    now: 0,
+  };
   for (const gate of [componentsWork, componentsWorkAfter])
     expect(gate.evaluate(input as unknown as GateInput)).toMatchObject({ kind });
 });
+
+test.each([
+  ['before the new version worked', 4000, 'wait'],
+  ['while the new version already worked', 2500, 'pass'],
+  ['after the report', -500, 'pass'],
+])(
+  'a renewal %s: %s ms before the report of a controller that had worked for 5 s',
+  (_when, earlierMs, kind) => {
+    const now = 100_000;
+    const watchedMs = 1000;
+    const renewedAt = now - watchedMs - earlierMs;
+    const state = { name: 'kube-scheduler', state: 'working', renewedAt, silentMs: 0 } as const;
+    const input = {
+      cluster: { components: answered({ states: [state] }) },
+      stage: { role: 'controller' },
+      facts: { observation: { kind: 'succeeded', report: { upMs: 5000 } }, watchedMs },
+      now,
+    };
+    expect(componentsWorkAfter.evaluate(input as unknown as GateInput)).toMatchObject({ kind });
+  },
+);

@@ -12,6 +12,16 @@ const ENDS =
 const ENDS_READ = 'an API server answers with the Leases';
 /** Milliseconds until the states are compared again, because a renewal alone wakes no plan. */
 const RECHECK_MS = 2000;
+/** The same after the upgrade of a controller, when the next controller waits for it. */
+const RECHECK_AFTER_MS = 500;
+/**
+ * The new process of a controller has often worked for some seconds before its agent reports it, and a renewal in this
+ * time counts. The old process may have renewed a Lease just before it ended, and the monitor sees a renewal up to this
+ * many milliseconds late.
+ */
+const SEEN_LATE_MS = 2000;
+/** A longer time counts as this, because the agent that reports it may be wrong. */
+const MOST_UP_MS = 5 * 60_000;
 
 /** Before a target starts: no component has stopped. */
 export const componentsWork: Gate = {
@@ -21,16 +31,18 @@ export const componentsWork: Gate = {
     verdictOn(components, ({ state }) => state === 'working'),
 };
 
-/** After the upgrade of a controller: each component has renewed its Lease since. */
+/** After the upgrade of a controller: each component has renewed its Lease since the new version works. */
 export const componentsWorkAfter: Gate = {
   name: 'components-work',
-  evaluate({ stage, cluster: { components }, facts, now }) {
+  evaluate({ stage, cluster: { components }, facts: { observation, watchedMs = 0 }, now }) {
     if (stage.role !== 'controller') return PASS;
-    const since = now - (facts.watchedMs ?? 0);
+    const { upMs = 0 } = (observation.kind === 'succeeded' && observation.report) || {};
+    const since = now - watchedMs - Math.min(Math.max(0, upMs - SEEN_LATE_MS), MOST_UP_MS);
     return verdictOn(
       components,
       ({ state, renewedAt = Number.NEGATIVE_INFINITY }) =>
         state === 'working' && renewedAt >= since,
+      RECHECK_AFTER_MS,
     );
   },
 };
@@ -38,6 +50,7 @@ export const componentsWorkAfter: Gate = {
 function verdictOn(
   components: GateInput['cluster']['components'],
   isGood: (component: ComponentState) => boolean,
+  recheckMs = RECHECK_MS,
 ): Verdict {
   if (components.kind === 'never') return PASS;
   if (components.kind === 'unasked')
@@ -55,7 +68,7 @@ function verdictOn(
       'ControlPlaneUnknown',
       `the Leases of the components could not be read: ${problem}`,
       ENDS_READ,
-      { isPassing: true, recheckMs: RECHECK_MS },
+      { isPassing: true, recheckMs },
     );
   const bad = answer.states.find((component) => !isGood(component));
   if (bad === undefined) return PASS;
@@ -65,8 +78,8 @@ function verdictOn(
       'ComponentNotWorking',
       `${name} does not work: nobody has renewed its Lease kube-system/${name} for ${formatDuration(silentMs)}`,
       ENDS,
-      { recheckMs: RECHECK_MS },
+      { recheckMs },
     );
   const message = `it is not known yet whether ${name} works: Refit waits until its Lease kube-system/${name} is renewed`;
-  return wait('ComponentNotWorking', message, ENDS, { recheckMs: RECHECK_MS });
+  return wait('ComponentNotWorking', message, ENDS, { recheckMs });
 }

@@ -69,6 +69,8 @@ export interface TargetReport {
   readonly from?: string | undefined;
   /** Milliseconds spent in each finished step. */
   readonly spent?: Readonly<Record<string, number>> | undefined;
+  /** Milliseconds for which the upgraded service had worked when the target reported that its work has ended. */
+  readonly upMs?: number | undefined;
   readonly rolledBack?: boolean | undefined;
   /** The version of the kept binary that was removed to make room for the download. */
   readonly removed?: string | undefined;
