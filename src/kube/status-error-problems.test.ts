@@ -49,7 +49,13 @@ test.each<[string, unknown, string, string]>([
     'expired',
     transport('CERT_HAS_EXPIRED'),
     'REFIT_TLS',
-    `cannot reach ${server}: its certificate has expired`,
+    `cannot reach ${server}: its certificate has expired, or the clock of this machine is wrong`,
+  ],
+  [
+    'not valid yet',
+    transport('CERT_NOT_YET_VALID', 'certificate is not yet valid'),
+    'REFIT_TLS',
+    `cannot reach ${server}: its certificate is not valid yet: the clock of this machine is probably wrong`,
   ],
   [
     'not trusted',

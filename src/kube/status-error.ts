@@ -238,6 +238,9 @@ function judge(error: StatusError): [ErrorCode, string] {
 function explain(code: string, root: unknown): string {
   if (code === 'ECONNREFUSED') return 'connection refused: nothing listens at this address';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'the host name does not resolve';
-  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired';
+  if (code === 'CERT_HAS_EXPIRED')
+    return 'its certificate has expired, or the clock of this machine is wrong';
+  if (code === 'CERT_NOT_YET_VALID')
+    return 'its certificate is not valid yet: the clock of this machine is probably wrong';
   return messageOf(root) || code || 'no reason given';
 }

@@ -36,7 +36,7 @@ export const ERRORS = {
   },
   REFIT_TLS: {
     exit: EXIT.unreachable,
-    hint: 'renew the certificate, or correct its authority in the kubeconfig',
+    hint: 'renew the certificate, correct its authority in the kubeconfig, or correct the clock of this machine',
   },
   REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'renew the credentials in the kubeconfig' },
   REFIT_FORBIDDEN: {

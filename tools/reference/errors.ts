@@ -8,7 +8,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   REFIT_UNREACHABLE: 'The API server does not answer.',
   REFIT_BAD_ANSWER:
     'The server answers, but not as a Kubernetes API server: with HTML, with another kind, or without an end.',
-  REFIT_TLS: 'A TLS certificate is not trusted or has expired, on either side.',
+  REFIT_TLS: 'A TLS certificate is not trusted, has expired or is not valid yet, on either side.',
   REFIT_UNAUTHORIZED: 'The API server does not accept the credentials.',
   REFIT_FORBIDDEN: 'The user lacks a permission on the API server.',
   REFIT_SSH: 'SSH to a host fails: it cannot be reached, or its host key has changed.',
