@@ -73,13 +73,16 @@ async function giveDisk(machine: Machine): Promise<void> {
   await startK0s(machine);
 }
 
-/** The agents of a controller and of a worker, and a leader, live an hour in the future, and an hour in the past. */
+/**
+ * The agents of a controller and of a worker, and a leader, live an hour in the future. In the past they would not trust
+ * the certificates of this cluster, which is younger than an hour.
+ */
 export async function wrongClock(scene: Scene, refit: Refit, version: string): Promise<string> {
   const { cluster } = scene;
   const next = after(scene, version);
   await cluster.forget();
   await setClock(cluster.named('c1'), '+1h');
-  await setClock(cluster.named('w1'), '-1h');
+  await setClock(cluster.named('w1'), '+1h');
   await refit.startControllers();
   await refit.startAgents([cluster.named('c1'), cluster.named('w1')]);
   await upgradeAndCheck(scene, 'clocks that are an hour off', next, { id: 'clocks' });
