@@ -9,6 +9,6 @@ export async function proveUpgradeScript(scene: Scene): Promise<void> {
   await installK3s(scene);
   // While the Job of an agent waits for the servers, its deadline counts. The manifest of the original has this value.
   await installRefit(scene, { SYSTEM_UPGRADE_JOB_ACTIVE_DEADLINE_SECONDS: '900' });
-  for (const play of [serversBeforeAgents, preparedInVain, emptyImage, refusedDowngrade])
+  for (const play of [serversBeforeAgents, preparedInVain, refusedDowngrade, emptyImage])
     await play(scene);
 }

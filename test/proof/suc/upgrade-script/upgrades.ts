@@ -22,15 +22,11 @@ import { NEW, NEWER, tagOf } from './programs.ts';
 
 /** Both Plans are applied at once. */
 export async function serversBeforeAgents(scene: Scene): Promise<void> {
-  const { cluster, checks, log } = scene;
-  const [agent] = cluster.workers;
-  if (agent === undefined) throw new Error('this scene needs an agent');
+  const { checks } = scene;
   await applyPlans(scene, { servers: NEW, agents: NEW });
   await checks.check('`prepare` of the agent waits for the servers', async () => {
     await says(scene, [AGENTS, NEW, 'prepare'], 'Waiting for all control-plane nodes');
     const { stdout } = await refit(scene, 'status');
-    const why = await refit(scene, 'why', agent.name);
-    log(`refit why ${agent.name}: ${why.stdout.trim()}`);
     return lacking(stdout, SERVERS, AGENTS);
   });
   await checks.check('both Plans complete', async () => {
@@ -47,7 +43,7 @@ export async function serversBeforeAgents(scene: Scene): Promise<void> {
     ];
     await saidBy(scene, AGENTS, NEW, 'prepare');
     return [
-      ...differing({ 'the number of Jobs': said.length }, cluster.machines.length),
+      ...differing({ 'the number of Jobs': said.length }, scene.cluster.machines.length),
       ...said.flatMap((text) =>
         lacking(text, 'K3s binary has been replaced successfully', 'Successfully killed old k3s'),
       ),
@@ -76,9 +72,10 @@ export async function preparedInVain(scene: Scene): Promise<void> {
     ];
   });
   await checks.check('Refit says for which Plan and which version `prepare` waits', async () => {
-    const { stdout } = await refit(scene, 'status');
-    await refit(scene, 'why', agent.name);
-    return lacking(stdout, `waits for Plan system-upgrade/${SERVERS}`, tagOf(NEW), tagOf(NEWER));
+    const words = `waits for Plan system-upgrade/${SERVERS} in spec.prepare, which has the version ${tagOf(NEW)} and not ${tagOf(NEWER)}`;
+    const status = await refit(scene, 'status');
+    const why = await refit(scene, 'why', agent.name);
+    return [...lacking(status.stdout, words), ...lacking(why.stdout, words)];
   });
   await applyPlans(scene, { servers: NEWER });
   await checks.check('both Plans complete when the version of the servers is right', async () => {
