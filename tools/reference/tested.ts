@@ -117,6 +117,12 @@ const OTHERS: readonly Row[] = [
     'test/proof/suc',
   ],
   [
+    'the script of k3s-upgrade',
+    'April 2026',
+    'the real script, with stand-ins for K3s that run real kubelets; only in `npm run proof:suc -- --only upgrade-script`',
+    'test/proof/suc/upgrade-script',
+  ],
+  [
     'kubeadm, kubelet',
     'v1.36',
     'stand-ins that behave as the real programs were observed to behave',

@@ -22,6 +22,8 @@ export interface ImageParts {
   /** Files on this machine by their path in the image. */
   readonly files: Readonly<Record<string, string>>;
   readonly entrypoint?: readonly string[];
+  /** The arguments of the entry point if a container names none. */
+  readonly command?: readonly string[];
   /** Folders of this machine that are copied with all their files. */
   readonly folders?: Readonly<Record<string, string>>;
   readonly links?: Readonly<Record<string, string>>;
@@ -64,6 +66,7 @@ export async function writeImage(
     config: {
       Env: ['PATH=/usr/local/bin:/usr/sbin', ...(parts.environment ?? [])],
       Entrypoint: parts.entrypoint,
+      Cmd: parts.command,
     },
     rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
   });

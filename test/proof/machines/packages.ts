@@ -27,28 +27,41 @@ const PACKAGES = [
   'busybox-static',
   'libfaketime',
 ];
-/** Downloads the packages. `apt-get update` changes only apt's own lists. */
-const FETCH = `apt-get download ${PACKAGES.join(' ')} || { apt-get update && apt-get download ${PACKAGES.join(' ')}; }`;
+/** Downloads packages. `apt-get update` changes only apt's own lists. */
+const fetching = (names: string): string =>
+  `apt-get download ${names} || { apt-get update && apt-get download ${names}; }`;
 const UNPACK = 'for package in *.deb; do dpkg-deb -x "$package" . && rm "$package"; done';
 
 /** Downloads the packages once, and copies them to `parts/debian`. */
 export async function gatherPackages(parts: string, log: (line: string) => void): Promise<void> {
-  const list = createHash('sha256').update(PACKAGES.join()).digest('hex').slice(0, 8);
+  await must('cp', ['-a', await fetchPackages(PACKAGES, log), join(parts, 'debian')]);
+}
+
+/** Downloads these packages once, and returns the folder with their files, which nobody may change. */
+export async function fetchPackages(
+  packages: readonly string[],
+  log: (line: string) => void,
+): Promise<string> {
+  const list = createHash('sha256').update(packages.join()).digest('hex').slice(0, 8);
   const kept = join(await cacheFolder('proof'), `debian-${process.arch}-${list}`);
   if (!existsSync(kept)) {
     log('fetching Debian packages');
     const staging = await mkdtemp(`${kept}-`);
-    const { ok, stdout, stderr } = await run('sh', ['-ec', `${FETCH}\n${UNPACK}`], {
-      cwd: staging,
-    });
+    const { ok, stdout, stderr } = await run(
+      'sh',
+      ['-ec', `${fetching(packages.join(' '))}\n${UNPACK}`],
+      {
+        cwd: staging,
+      },
+    );
     if (!ok) {
       await rm(staging, { recursive: true });
       throw new RefitError(
         'REFIT_TESTENV',
-        `the packages ${PACKAGES.join(', ')} cannot be fetched: run this on Debian, where \`apt-get download\` works: ${lastLines(stdout + stderr)}`,
+        `the packages ${packages.join(', ')} cannot be fetched: run this on Debian, where \`apt-get download\` works: ${lastLines(stdout + stderr)}`,
       );
     }
     await rename(staging, kept);
   }
-  await must('cp', ['-a', kept, join(parts, 'debian')]);
+  return kept;
 }

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { must } from '../../../tools/release/commands.ts';
 import { REFIT_IMAGE } from '../kubeadm/images/refit.ts';
 import { until } from '../wait.ts';
-import { administer, get, type Scene } from './scene.ts';
+import { administer, get, originalOf, type Scene } from './scene.ts';
 
 export const NAMESPACE = 'system-upgrade';
 const CONTROLLER = 'system-upgrade-controller';
@@ -31,12 +31,13 @@ const OWN = {
 export const ORIGINAL: Controller = {
   name: 'the original',
   install: async (scene) => {
-    const { directory, original, version } = scene.options;
+    const { directory, version } = scene.options;
+    const { manifests } = originalOf(scene);
     const folder = join(directory, 'original');
     await mkdir(folder, { recursive: true });
-    const resources = await readdir(original.manifests);
+    const resources = await readdir(manifests);
     for (const file of resources) {
-      const text = await readFile(join(original.manifests, file), 'utf8');
+      const text = await readFile(join(manifests, file), 'utf8');
       // No image can be pulled here.
       const own = text.replaceAll('PULL_POLICY: "Always"', 'PULL_POLICY: "IfNotPresent"');
       await writeFile(join(folder, file), own);
@@ -56,32 +57,38 @@ export const ORIGINAL: Controller = {
 
 export const REFIT: Controller = {
   name: 'Refit',
-  install: async (scene) => {
-    const [repository = '', tag = ''] = REFIT_IMAGE.split(':');
-    const values = {
-      'k0s.enabled': 'false',
-      'cattle.enabled': 'true',
-      'image.repository': repository,
-      'image.tag': tag,
-    };
-    await helm(scene, [
-      'install',
-      ...RELEASE,
-      CHART,
-      '--create-namespace',
-      ...Object.entries(values).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
-      ...Object.entries(OWN).flatMap(([name, value]) => [
-        '--set-string',
-        `cattle.env.${name}=${value}`,
-      ]),
-    ]);
-    await leads(scene);
-  },
+  install: async (scene) => await installRefit(scene, OWN),
   remove: async (scene) => {
     await helm(scene, ['uninstall', ...RELEASE, '--wait']);
     await gone(scene);
   },
 };
+
+/** Installs Refit with these variables. */
+export async function installRefit(
+  scene: Scene,
+  variables: Readonly<Record<string, string>>,
+): Promise<void> {
+  const [repository = '', tag = ''] = REFIT_IMAGE.split(':');
+  const values = {
+    'k0s.enabled': 'false',
+    'cattle.enabled': 'true',
+    'image.repository': repository,
+    'image.tag': tag,
+  };
+  await helm(scene, [
+    'install',
+    ...RELEASE,
+    CHART,
+    '--create-namespace',
+    ...Object.entries(values).flatMap(([name, value]) => ['--set', `${name}=${value}`]),
+    ...Object.entries(variables).flatMap(([name, value]) => [
+      '--set-string',
+      `cattle.env.${name}=${value}`,
+    ]),
+  ]);
+  await leads(scene);
+}
 
 /** Helm keeps its files in the folder of the part. */
 async function helm({ options, cluster }: Scene, args: readonly string[]): Promise<void> {

@@ -27,28 +27,33 @@ export const SWITCH = 'SYSTEM_UPGRADE_CONTROLLER_INSTALL_CRD=true';
 export const originalImage = (version: string): string =>
   `docker.io/rancher/system-upgrade-controller:${version}`;
 
-export interface SucImages {
-  /** The folder that all machines can read. */
-  readonly parts: string;
-  /** The version of Kubernetes. */
-  readonly kubernetes: string;
-  readonly original: Original;
-  readonly version: string;
+const FOLDER = 'suc-images';
+
+/**
+ * Makes the images of Refit and of kubectl. `kubernetes` is a version. Returns the paths of the archives below `parts`,
+ * which is the folder that all machines can read.
+ */
+export async function makeCommonImages(parts: string, kubernetes: string): Promise<string[]> {
+  await mkdir(join(parts, FOLDER));
+  const archive = `${FOLDER}/kubectl.tar`;
+  await writeImage(join(parts, archive), await mkdtemp(join(parts, 'making-')), {
+    name: KUBECTL,
+    files: { 'bin/kubectl': join(parts, kubernetes, 'kubectl') },
+    entrypoint: ['/bin/kubectl'],
+  });
+  await makeRefitImage(parts);
+  return [archive, REFIT_ARCHIVE];
 }
 
-/** Returns the paths of the archives below `parts`. */
-export async function makeSucImages(options: SucImages): Promise<string[]> {
-  const { parts, kubernetes, original, version } = options;
-  const folder = 'suc-images';
-  await mkdir(join(parts, folder));
+/** Makes the images for the parts with the original, after the common images. Returns the paths of their archives. */
+export async function makeOriginalImages(
+  parts: string,
+  original: Original,
+  version: string,
+): Promise<string[]> {
   const temporary = async (): Promise<string> => await mkdtemp(join(parts, 'making-'));
   const images: Readonly<Record<string, ImageParts>> = {
-    alpine: { name: ALPINE, ...(await busybox(parts)) },
-    kubectl: {
-      name: KUBECTL,
-      files: { 'bin/kubectl': join(parts, kubernetes, 'kubectl') },
-      entrypoint: ['/bin/kubectl'],
-    },
+    alpine: { name: ALPINE, ...(await busybox(join(parts, 'debian'))) },
     original: {
       name: originalImage(version),
       files: { 'bin/system-upgrade-controller': original.controller },
@@ -56,21 +61,20 @@ export async function makeSucImages(options: SucImages): Promise<string[]> {
     },
   };
   for (const [name, image] of Object.entries(images))
-    await writeImage(join(parts, folder, `${name}.tar`), await temporary(), image);
-  await makeRefitImage(parts);
-  await deriveImage(join(parts, folder, 'stand-in.tar'), await temporary(), {
+    await writeImage(join(parts, FOLDER, `${name}.tar`), await temporary(), image);
+  await deriveImage(join(parts, FOLDER, 'stand-in.tar'), await temporary(), {
     base: join(parts, REFIT_ARCHIVE),
     name: STAND_IN,
     entrypoint: ['/usr/bin/system-upgrade-controller'],
     environment: [SWITCH],
   });
-  const own = [...Object.keys(images), 'stand-in'].map((name) => `${folder}/${name}.tar`);
-  return [...own, REFIT_ARCHIVE];
+  return [...Object.keys(images), 'stand-in'].map((name) => `${FOLDER}/${name}.tar`);
 }
 
-/** Returns busybox from its Debian package, with a link for each of its commands. */
-async function busybox(parts: string): Promise<Pick<ImageParts, 'files' | 'links'>> {
-  const debian = join(parts, 'debian');
+/** Returns busybox from a folder with its Debian package, with a link for each of its commands. */
+export async function busybox(
+  debian: string,
+): Promise<Required<Pick<ImageParts, 'files' | 'links'>>> {
   const program = ['usr/bin/busybox', 'bin/busybox']
     .map((path) => join(debian, path))
     .find((path) => existsSync(path));

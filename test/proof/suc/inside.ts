@@ -10,10 +10,12 @@ import type { InsideOptions, Part } from './options.ts';
 import { prepare, type Scene } from './scene.ts';
 import { proveSuite } from './specs.ts';
 import { proveSwap } from './swap.ts';
+import { proveUpgradeScript } from './upgrade-script/prove.ts';
 
 const PROOFS: Readonly<Record<Part, (scene: Scene) => Promise<void>>> = {
   suite: proveSuite,
   swap: proveSwap,
+  'upgrade-script': proveUpgradeScript,
 };
 
 const given = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as InsideOptions;

@@ -5,12 +5,19 @@ import type { Checks } from '../checks.ts';
 import type { Cluster } from '../kubeadm/cluster.ts';
 import { until } from '../wait.ts';
 import type { InsideOptions } from './options.ts';
+import type { Original } from './original.ts';
 
 export interface Scene {
   readonly cluster: Cluster;
   readonly options: InsideOptions;
   readonly checks: Checks;
   readonly log: (line: string) => void;
+}
+
+/** The parts that compare Refit with the original are given its programs. */
+export function originalOf({ options }: Scene): Original {
+  if (options.original === undefined) throw new Error('this part needs the original');
+  return options.original;
 }
 
 /** kubectl with the administrator's kubeconfig. */

@@ -3,7 +3,7 @@
 import { until } from '../wait.ts';
 import { compare, tableOf } from './columns.ts';
 import { originalImage, STAND_IN, SWITCH } from './images.ts';
-import { administer, get, type Scene } from './scene.ts';
+import { administer, get, originalOf, type Scene } from './scene.ts';
 import { runSuite, type Spec } from './suite.ts';
 
 export const PLANS = 'plans.upgrade.cattle.io';
@@ -20,7 +20,8 @@ export async function proveSuite(scene: Scene): Promise<void> {
 
 async function column(scene: Scene, name: string, image: string): Promise<Spec[]> {
   const { options, cluster, log } = scene;
-  const { directory, logs, original } = options;
+  const { directory, logs } = options;
+  const original = originalOf(scene);
   const { kubeconfig } = cluster;
   log(`the suite runs with ${image}`);
   return await runSuite({ suite: original.suite, kubeconfig, image, directory, logs, name });

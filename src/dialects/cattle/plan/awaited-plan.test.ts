@@ -1,6 +1,9 @@
 /** Proves that a Plan whose `prepare` waits for ever says so, and names the Plan that it waits for. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import {
+  buildCattlePlan,
+  type CattleSpec,
+} from '../../../../test/support/builders/cattle-plans.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
@@ -61,6 +64,36 @@ test.each<[string, CattlePlan, readonly CattlePlan[], string | undefined]>([
   expect(endlessWaits(plan, inFiles, [plan, ...others])).toEqual(sentences);
   const fault = awaitedBy(plan, inCluster)?.fault;
   expect(fault?.remedy).toBe(wanted === undefined ? undefined : REMEDY);
+});
+
+const installing = (plan: CattlePlan, version: string): CattlePlan => ({
+  ...plan,
+  spec: { ...(plan.spec as CattleSpec), version },
+});
+const following = (plan: CattlePlan, latestVersion?: string): CattlePlan => ({
+  ...installing(plan, ''),
+  ...(latestVersion !== undefined && { status: { latestVersion } }),
+});
+const complete = (plan: CattlePlan): CattlePlan => ({
+  ...plan,
+  status: { conditions: [{ type: 'Complete', status: 'True' }] },
+});
+const SERVERS = installing(waitingFor('server-plan'), 'v1.36.3+k3s1');
+
+test.each<[string, CattlePlan, CattlePlan, string | undefined]>([
+  ['the same version', installing(AGENTS, 'v1.36.3-k3s1'), SERVERS, undefined],
+  ['another version', installing(AGENTS, 'v1.36.3+k3s2'), SERVERS, 'v1.36.3-k3s2'],
+  ['another version, but is complete', complete(installing(AGENTS, 'v1.2.3')), SERVERS, undefined],
+  ['another version, from a channel', following(AGENTS, 'v1.2.3'), SERVERS, 'v1.2.3'],
+  ['no version yet', following(AGENTS), SERVERS, undefined],
+  ['a version, and the other one follows a channel', AGENTS, following(SERVERS, 'v1'), undefined],
+])('a Plan that waits has %s', (_what, plan, other, version) => {
+  const given =
+    version &&
+    `Plan system-upgrade/agents waits for Plan system-upgrade/server-plan in spec.prepare, which has the version v1.36.3-k3s1 and not ${version}: give both Plans the same version`;
+  const sentences = given === undefined ? [] : [given];
+  expect(endlessWaits(plan, buildWorldOf([cattlePlans, [plan, other]]), [])).toEqual(sentences);
+  expect(endlessWaitsAmong(plan, [plan, other])).toEqual(sentences);
 });
 
 const MEANT =

@@ -10,8 +10,13 @@ import type { AwaitedPlan } from '../../../engine/model/awaited-plan.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
 import { conditionOf } from './conditions.ts';
+import { plannedVersion } from './installed-version.ts';
+
+/** Why the wait of a Plan never ends, as a relative clause about the other Plan, and what a person can do. */
+type Fault = NonNullable<AwaitedPlan['fault']>;
 
 const REMEDY = 'write the name of the right Plan into spec.prepare.args, or create that Plan';
+const ONE_VERSION = 'give both Plans the same version';
 
 /** Returns whether the Plan is complete, and at which version. */
 const endOf = (plan: CattlePlan) => [
@@ -38,7 +43,7 @@ export function awaitedBy(plan: CattlePlan, world: World): AwaitedPlan | undefin
   if (other && sameJson(endOf(other), ['True', plan.status?.latestVersion])) return undefined;
   const fault = faultOf(plan, find);
   const title = `Plan ${namespace}/${name}`;
-  return { plan: title, ...(fault === undefined ? {} : { fault: { why: fault, remedy: REMEDY } }) };
+  return { plan: title, ...(fault === undefined ? {} : { fault }) };
 }
 
 /** Returns a sentence if the Plan waits for a Plan that does not exist, or for itself. */
@@ -53,7 +58,7 @@ export function endlessWaits(
     given.findLast(({ metadata }) => metadata.name === wanted) ??
     world.get(cattlePlans, wanted, namespace);
   const fault = faultOf(plan, find);
-  return fault === undefined ? [] : [sentenceOf(plan, fault, REMEDY)];
+  return fault === undefined ? [] : [sentenceOf(plan, fault)];
 }
 
 /**
@@ -68,15 +73,14 @@ export function endlessWaitsAmong(plan: CattlePlan, plans: readonly CattlePlan[]
     given.findLast(({ metadata }) => metadata.name === wanted);
   if (awaited === plan.metadata.name || find(awaited)) {
     const fault = faultOf(plan, find);
-    return fault === undefined ? [] : [sentenceOf(plan, fault, REMEDY)];
+    return fault === undefined ? [] : [sentenceOf(plan, fault)];
   }
   const meant = given.findLast((other) => isFirstOf(plan, other));
   if (!meant) return [];
   const { name } = meant.metadata;
   const remedy = `write ${name} into spec.prepare.args if that Plan is meant, or else check that the cluster has Plan ${awaited}`;
-  return [
-    sentenceOf(plan, `which none of the files has, and Plan ${name} has the same image`, remedy),
-  ];
+  const why = `which none of the files has, and Plan ${name} has the same image`;
+  return [sentenceOf(plan, { why, remedy })];
 }
 
 /** Returns true if `other` runs the same image as the Plan and waits for no Plan, as Plans for servers do. */
@@ -99,27 +103,50 @@ function neighboursOf(plan: CattlePlan, plans: readonly KubeObject[]): CattlePla
   );
 }
 
-function sentenceOf(plan: CattlePlan, fault: string, remedy: string): string {
+function sentenceOf(plan: CattlePlan, { why, remedy }: Fault): string {
   const namespace = namespaceOf(plan);
   const { name } = plan.metadata;
-  return `Plan ${namespace}/${name} waits for Plan ${namespace}/${awaitedName(plan)} in spec.prepare, ${fault}: ${remedy}`;
+  return `Plan ${namespace}/${name} waits for Plan ${namespace}/${awaitedName(plan)} in spec.prepare, ${why}: ${remedy}`;
 }
 
-/** Returns the reason why the wait of the Plan never ends, as a relative clause; undefined if it may end. */
+/** Returns why the wait of the Plan never ends; undefined if it may end. */
 function faultOf(
   plan: CattlePlan,
   find: (name: string) => CattlePlan | undefined,
-): string | undefined {
+): Fault | undefined {
   const own = plan.metadata.name;
   const passed = new Set<string>();
   for (let next = awaitedName(plan); next !== undefined; ) {
-    if (next === own)
-      return passed.size === 0 ? 'which is this Plan itself' : 'which waits for this Plan';
+    if (next === own) {
+      const why = passed.size === 0 ? 'which is this Plan itself' : 'which waits for this Plan';
+      return { why, remedy: REMEDY };
+    }
     const other = find(next);
-    if (other === undefined) return passed.size === 0 ? 'which does not exist' : undefined;
+    if (other === undefined)
+      return passed.size === 0 ? { why: 'which does not exist', remedy: REMEDY } : undefined;
+    if (passed.size === 0 && hasOtherVersion(plan, other)) return versionFault(plan, other);
     if (passed.has(next)) return undefined;
     passed.add(next);
     next = awaitedName(other);
   }
   return undefined;
+}
+
+/**
+ * Returns whether `prepare` waits for a version that the other Plan does not install. A channel may still give the other
+ * Plan the right version, and a Plan that is complete runs no `prepare`.
+ */
+function hasOtherVersion(plan: CattlePlan, other: CattlePlan): boolean {
+  const wanted = versionOf(plan);
+  const given = plannedVersion(other);
+  const isDone = conditionOf(plan, 'Complete')?.status === 'True';
+  return !isDone && wanted !== undefined && given !== undefined && wanted !== given;
+}
+
+const versionOf = (plan: CattlePlan): string | undefined =>
+  plannedVersion(plan) ?? plan.status?.latestVersion;
+
+function versionFault(plan: CattlePlan, other: CattlePlan): Fault {
+  const why = `which has the version ${versionOf(other)} and not ${versionOf(plan)}`;
+  return { why, remedy: ONE_VERSION };
 }
