@@ -1,4 +1,5 @@
 /** Tests the conformance of deletion: finalizers, grace periods, preconditions, and the answers. */
+import { whyNotSince } from '../testenv/since.ts';
 import { del, get, merge, post } from './harness/case.ts';
 import {
   ANYTHING,
@@ -71,12 +72,16 @@ testCase('options in body and query', [
   del(W, { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background' }),
   get(W),
 ]);
-testCase('options that are none', [
-  post(WIDGETS, widget('w')),
-  del(W, '{', { anyMessage: true }),
-  del(W, { preconditions: { uid: 5 } }, { anyMessage: true }),
-  del(W, { propagationPolicy: 'Perhaps' }, { anyMessage: true }),
-]);
+testCase(
+  'options that are none',
+  [
+    post(WIDGETS, widget('w')),
+    del(W, '{', { anyMessage: true }),
+    del(W, { preconditions: { uid: 5 } }, { anyMessage: true }),
+    del(W, { propagationPolicy: 'Perhaps' }, { anyMessage: true }),
+  ],
+  whyNotSince(35, 'refuses a DELETE with a body of another kind as a bad request'),
+);
 testCase('a collection is deleted as selected', [
   post(LEASES, lease('one', {}, { labels: { go: 'yes' } })),
   post(LEASES, lease('two', {}, { labels: { go: 'yes' }, finalizers: ['example.com/one'] })),

@@ -1,4 +1,5 @@
 /** Tests the conformance of paged lists, and of the resource versions that clients may request for a list. */
+import { whyNotSince } from '../testenv/since.ts';
 import { del, get, merge, post } from './harness/case.ts';
 import {
   ANYTHING,
@@ -62,14 +63,18 @@ testCase('a token that is none', [
   get(`${LEASES}?limit=1&continue=nonsense`, { anyMessage: true }),
   get(`${LEASES}?limit=1&continue=e30`, { anyMessage: true }),
 ]);
-testCase('a token together with a resourceVersion', [
-  ...five,
-  get(`${LEASES}?limit=2`, { as: 'one' }),
-  get(
-    `${LEASES}?limit=2&continue={one.metadata.continue}&resourceVersion={one.metadata.resourceVersion}`,
-  ),
-  get(`${LEASES}?limit=2&continue={one.metadata.continue}&resourceVersion=0`),
-]);
+testCase(
+  'a token together with a resourceVersion',
+  [
+    ...five,
+    get(`${LEASES}?limit=2`, { as: 'one' }),
+    get(
+      `${LEASES}?limit=2&continue={one.metadata.continue}&resourceVersion={one.metadata.resourceVersion}`,
+    ),
+    get(`${LEASES}?limit=2&continue={one.metadata.continue}&resourceVersion=0`),
+  ],
+  whyNotSince(34, 'answers all pages from its cache'),
+);
 testCase('a list of exactly one revision', [
   post(LEASES, lease('a'), { as: 'first' }),
   post(LEASES, lease('b'), { as: 'second' }),
@@ -84,17 +89,20 @@ testCase('a list of exactly one revision', [
   get(`${LEASES}?resourceVersion={third.metadata.resourceVersion}`),
   get(`${LEASES}?resourceVersion={third.metadata.resourceVersion}&limit=5`),
 ]);
-testCase('resource versions that are none', [
-  get(`${LEASES}?resourceVersion=soon`),
-  get(`${LEASES}?resourceVersion=-1`),
-]);
+testCase(
+  'resource versions that are none',
+  [get(`${LEASES}?resourceVersion=soon`), get(`${LEASES}?resourceVersion=-1`)],
+  whyNotSince(33, 'refuses such a version as a bad request'),
+);
 testCase('a list of a revision of the future', [get(`${LEASES}?resourceVersion=999999999`)]);
 testCase('an object of a revision of the future', [
   get(`${LEASES}/none?resourceVersion=999999999`),
 ]);
-testCase('exactly a revision of the future', [
-  get(`${LEASES}?resourceVersion=999999999&resourceVersionMatch=Exact`, { anyMessage: true }),
-]);
+testCase(
+  'exactly a revision of the future',
+  [get(`${LEASES}?resourceVersion=999999999&resourceVersionMatch=Exact`, { anyMessage: true })],
+  whyNotSince(34, 'answers that such a revision is too large'),
+);
 testCase('combinations of list options that are refused', [
   get(`${LEASES}?resourceVersionMatch=Exact`),
   get(`${LEASES}?resourceVersionMatch=Perhaps&resourceVersion=1`),

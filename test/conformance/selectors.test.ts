@@ -1,4 +1,5 @@
 /** Tests the conformance of label selectors and field selectors in lists. */
+import { whyNotSince } from '../testenv/since.ts';
 import { get, post, type Step } from './harness/case.ts';
 import {
   ANYTHING,
@@ -111,18 +112,22 @@ testCase('nodes by field: metadata.namespace=x', byField(NODES, 'metadata.namesp
 testCase('a field selector that does not parse', [
   get(`${LEASES}?fieldSelector=metadata.name%3Da%3Db`, { anyMessage: true }),
 ]);
-testCase('field selectors of custom objects', [
-  post(WIDGETS, widget('a', { color: 'red', count: 3, on: true })),
-  post(WIDGETS, widget('b', { color: 'blue' })),
-  get(`${WIDGETS}?fieldSelector=metadata.name%3Da`),
-  get(`${WIDGETS}?fieldSelector=spec.color%3Dred`),
-  get(`${WIDGETS}?fieldSelector=spec.color!%3Dred`),
-  get(`${WIDGETS}?fieldSelector=spec.count%3D3`),
-  get(`${WIDGETS}?fieldSelector=spec.on%3Dtrue`),
-  get(`${WIDGETS}?fieldSelector=spec.count%3D`),
-  get(`${WIDGETS}?fieldSelector=spec.shape%3Dround`),
-  get(`${WIDGETS}?fieldSelector=spec.color%3Dred&labelSelector=x`),
-]);
+testCase(
+  'field selectors of custom objects',
+  [
+    post(WIDGETS, widget('a', { color: 'red', count: 3, on: true })),
+    post(WIDGETS, widget('b', { color: 'blue' })),
+    get(`${WIDGETS}?fieldSelector=metadata.name%3Da`),
+    get(`${WIDGETS}?fieldSelector=spec.color%3Dred`),
+    get(`${WIDGETS}?fieldSelector=spec.color!%3Dred`),
+    get(`${WIDGETS}?fieldSelector=spec.count%3D3`),
+    get(`${WIDGETS}?fieldSelector=spec.on%3Dtrue`),
+    get(`${WIDGETS}?fieldSelector=spec.count%3D`),
+    get(`${WIDGETS}?fieldSelector=spec.shape%3Dround`),
+    get(`${WIDGETS}?fieldSelector=spec.color%3Dred&labelSelector=x`),
+  ],
+  whyNotSince(31, 'has such selectors'),
+);
 testCase('selectors of a list over all namespaces', [
   post(LEASES, lease('a', {}, { labels: { case: '$id' } })),
   get('/apis/coordination.k8s.io/v1/leases?labelSelector=case%3D$id'),

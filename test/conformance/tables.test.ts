@@ -1,5 +1,5 @@
 /** Tests the conformance of tables: the columns and rows that `kubectl get` requests from the server. */
-import { whyNotUntil } from '../testenv/since.ts';
+import { WHY_NO_WATCH_LISTS, whyNotSince, whyNotUntil } from '../testenv/since.ts';
 import { del, end, events, get, merge, post, type Step, watch } from './harness/case.ts';
 import {
   ANYTHING,
@@ -111,15 +111,19 @@ testCase('a watch sends tables', [
   del(`${WIDGETS}/a`),
   end('w'),
 ]);
-testCase('the first bookmark of a watch', [
-  post(WIDGETS, widget('a')),
-  watch(
-    'w',
-    `${WIDGETS}?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
-    asTable,
-  ),
-  events('w', 2),
-]);
+testCase(
+  'the first bookmark of a watch',
+  [
+    post(WIDGETS, widget('a')),
+    watch(
+      'w',
+      `${WIDGETS}?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
+      asTable,
+    ),
+    events('w', 2),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
 
 const nodeTable = (more: object, labels: object = {}): Step[] => [
   post(NODES, node({ labels }, more)),
@@ -354,6 +358,7 @@ testCase(
       }),
     },
   ),
+  whyNotSince(31, 'has the condition SuccessCriteriaMet in every Job'),
 );
 
 testCase('a namespace, a Secret and a ConfigMap', [

@@ -1,4 +1,5 @@
 /** Tests the conformance of watches: where they start, which events they send, and how they end. */
+import { WHY_NO_WATCH_LISTS } from '../testenv/since.ts';
 import { del, end, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
 import {
   ANYTHING,
@@ -137,105 +138,149 @@ testCase('finalizers: a deletion is a change first', [
   post(WIDGETS, widget('zz')),
   events('w', 4),
 ]);
-testCase('sendInitialEvents ends the state with a bookmark', [
-  post(LEASES, lease('b')),
-  post(LEASES, lease('a')),
-  watch(
-    'w',
-    `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=`,
-  ),
-  events('w', 3),
-  last,
-  events('w', 1),
-]);
-testCase('sendInitialEvents of nothing is a bookmark', [
-  watch(
-    'w',
-    `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
-  ),
-  events('w', 1),
-  last,
-  events('w', 1),
-]);
-testCase('sendInitialEvents with selectors', [
-  post(LEASES, labelled('one', 'yes')),
-  post(LEASES, labelled('two', 'no')),
-  watch(
-    'w',
-    `${ALL}&labelSelector=on%3Dyes&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
-  ),
-  events('w', 2),
-]);
+testCase(
+  'sendInitialEvents ends the state with a bookmark',
+  [
+    post(LEASES, lease('b')),
+    post(LEASES, lease('a')),
+    watch(
+      'w',
+      `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=`,
+    ),
+    events('w', 3),
+    last,
+    events('w', 1),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'sendInitialEvents of nothing is a bookmark',
+  [
+    watch(
+      'w',
+      `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    ),
+    events('w', 1),
+    last,
+    events('w', 1),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'sendInitialEvents with selectors',
+  [
+    post(LEASES, labelled('one', 'yes')),
+    post(LEASES, labelled('two', 'no')),
+    watch(
+      'w',
+      `${ALL}&labelSelector=on%3Dyes&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    ),
+    events('w', 2),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
 // The case uses the newest revision. For an older revision, a real server sends the state of any later revision that
 // its cache has.
-testCase('sendInitialEvents from a revision', [
-  post(LEASES, lease('one')),
-  merge(ONE, { spec: { holderIdentity: 'a' } }, { as: 'changed' }),
-  watch(
-    'w',
-    `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={changed.metadata.resourceVersion}`,
-  ),
-  events('w', 2),
-]);
-testCase('sendInitialEvents without bookmarks has no end', [
-  post(LEASES, lease('one')),
-  watch('w', `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`),
-  last,
-  events('w', 2),
-]);
-testCase('sendInitialEvents=false starts now', [
-  post(LEASES, lease('one')),
-  watch('w', `${ALL}&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`),
-  last,
-  events('w', 1),
-]);
-testCase('bookmarks of custom objects and of nodes carry what the kind makes of nothing', [
-  watch(
-    'w',
-    `${WIDGETS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
-  ),
-  events('w', 1),
-  watch(
-    'n',
-    `${NODES}?watch=true&fieldSelector=metadata.name%3D$id&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
-  ),
-  events('n', 1),
-]);
-testCase('a bookmark of pods', bookmarkOf('pods'));
-testCase('a bookmark of events', bookmarkOf('events'));
-testCase('a bookmark of pods in a namespace', bookmarkOf('namespaces/$ns/pods'));
-testCase('a watch with bookmarks that asks for the state gets the bookmark too', [
-  post(LEASES, lease('one')),
-  watch('w', `${ALL}&allowWatchBookmarks=true`),
-  events('w', 2),
-]);
-testCase('combinations of watch options that are refused', [
-  get(`${ALL}&sendInitialEvents=true`),
-  get(`${ALL}&resourceVersionMatch=NotOlderThan`),
-  get(`${ALL}&resourceVersionMatch=Exact&resourceVersion=1`),
-  get(`${ALL}&sendInitialEvents=true&resourceVersionMatch=Exact`),
-  get(`${ALL}&labelSelector=a%3D%3D%3D`, { anyMessage: true }),
-  get(`${ALL}&fieldSelector=spec.x%3D1`),
-  get(`${ALL}&resourceVersion=soon`),
-]);
-testCase('timeoutSeconds ends the watch', [
-  post(LEASES, lease('one')),
-  watch('w', `${ALL}&timeoutSeconds=1&resourceVersion=0`),
-  end('w'),
-  watch('b', `${ALL}&timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=0`),
-  end('b'),
-]);
+testCase(
+  'sendInitialEvents from a revision',
+  [
+    post(LEASES, lease('one')),
+    merge(ONE, { spec: { holderIdentity: 'a' } }, { as: 'changed' }),
+    watch(
+      'w',
+      `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={changed.metadata.resourceVersion}`,
+    ),
+    events('w', 2),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'sendInitialEvents without bookmarks has no end',
+  [
+    post(LEASES, lease('one')),
+    watch('w', `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`),
+    last,
+    events('w', 2),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'sendInitialEvents=false starts now',
+  [
+    post(LEASES, lease('one')),
+    watch('w', `${ALL}&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`),
+    last,
+    events('w', 1),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'bookmarks of custom objects and of nodes carry what the kind makes of nothing',
+  [
+    watch(
+      'w',
+      `${WIDGETS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    ),
+    events('w', 1),
+    watch(
+      'n',
+      `${NODES}?watch=true&fieldSelector=metadata.name%3D$id&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+    ),
+    events('n', 1),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
+testCase('a bookmark of pods', bookmarkOf('pods'), WHY_NO_WATCH_LISTS);
+testCase('a bookmark of events', bookmarkOf('events'), WHY_NO_WATCH_LISTS);
+testCase(
+  'a bookmark of pods in a namespace',
+  bookmarkOf('namespaces/$ns/pods'),
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'a watch with bookmarks that asks for the state gets the bookmark too',
+  [post(LEASES, lease('one')), watch('w', `${ALL}&allowWatchBookmarks=true`), events('w', 2)],
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'combinations of watch options that are refused',
+  [
+    get(`${ALL}&sendInitialEvents=true`),
+    get(`${ALL}&resourceVersionMatch=NotOlderThan`),
+    get(`${ALL}&resourceVersionMatch=Exact&resourceVersion=1`),
+    get(`${ALL}&sendInitialEvents=true&resourceVersionMatch=Exact`),
+    get(`${ALL}&labelSelector=a%3D%3D%3D`, { anyMessage: true }),
+    get(`${ALL}&fieldSelector=spec.x%3D1`),
+    get(`${ALL}&resourceVersion=soon`),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
+testCase(
+  'timeoutSeconds ends the watch',
+  [
+    post(LEASES, lease('one')),
+    watch('w', `${ALL}&timeoutSeconds=1&resourceVersion=0`),
+    end('w'),
+    watch('b', `${ALL}&timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=0`),
+    end('b'),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
 testCase('a revision that is too old is an ERROR event with status 410', [
   watch('w', `${WIDGETS}?watch=true&resourceVersion=1&timeoutSeconds=5`),
   end('w'),
 ]);
-testCase('a future revision is waited for in vain when the state is wanted', [
-  watch(
-    'w',
-    `${ALL}&resourceVersion=99999999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=9`,
-  ),
-  end('w'),
-]);
+testCase(
+  'a future revision is waited for in vain when the state is wanted',
+  [
+    watch(
+      'w',
+      `${ALL}&resourceVersion=99999999&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=9`,
+    ),
+    end('w'),
+  ],
+  WHY_NO_WATCH_LISTS,
+);
 testCase('a PUT is a change as well', [
   post(WIDGETS, widget('w', { a: 1 }), { as: 'made' }),
   watch('w', `${WIDGETS}?watch=true&resourceVersion={made.metadata.resourceVersion}`),

@@ -1,4 +1,5 @@
 /** Tests the conformance of Jobs and Secrets: which fields get defaults, and which fields stay unchanged. */
+import { whyNotSince } from '../testenv/since.ts';
 import { get, merge, post, put, type RequestStep } from './harness/case.ts';
 import { conformance } from './harness/suite.ts';
 
@@ -79,11 +80,15 @@ const conditions = (...types: readonly string[]): object[] =>
   types.map((type) => ({ type, status: 'True', lastProbeTime: AT, lastTransitionTime: AT }));
 const finish = (status: object): RequestStep => merge(`${JOBS}/one/status`, { status });
 
-testCase('a Job finishes with its times, and with the condition that says why', [
-  // The Job controller leaves this Job alone.
-  post(JOBS, job({ parallelism: 0, managedBy: 'example.com/controller' })),
-  finish({ conditions: conditions('Complete') }),
-  finish({ ...TIMES, conditions: conditions('Complete') }),
-  finish({ startTime: AT, conditions: conditions('Failed') }),
-  finish({ ...TIMES, conditions: conditions('SuccessCriteriaMet', 'Complete') }),
-]);
+testCase(
+  'a Job finishes with its times, and with the condition that says why',
+  [
+    // The Job controller leaves this Job alone.
+    post(JOBS, job({ parallelism: 0, managedBy: 'example.com/controller' })),
+    finish({ conditions: conditions('Complete') }),
+    finish({ ...TIMES, conditions: conditions('Complete') }),
+    finish({ startTime: AT, conditions: conditions('Failed') }),
+    finish({ ...TIMES, conditions: conditions('SuccessCriteriaMet', 'Complete') }),
+  ],
+  whyNotSince(32, 'leaves a Job with managedBy to another controller'),
+);

@@ -26,6 +26,7 @@ import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { claimOn, signallerOf } from '../../src/signal/at-work.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
+import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
@@ -73,8 +74,10 @@ afterAll(async () => {
 
 async function createK0sPlan(names: readonly string[]): Promise<void> {
   const workers = { ...listed(...names), limits: { concurrent: names.length } };
+  // The simulated Nodes have the version of the API server.
+  const version = `${KUBERNETES_VERSION}+k0s.2`;
   const { metadata, ...rest } = buildPlan({
-    commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }],
+    commands: [{ k0supdate: buildUpdate({ version, targets: { workers } }) }],
   });
   await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
   onTestFinished(async () => await admin.delete(plans, metadata.name));

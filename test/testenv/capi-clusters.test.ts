@@ -22,6 +22,7 @@ import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
 import { buildUpdaterSet } from '../support/builders/updater-sets.ts';
 import {
   AFTER,
+  FLAGS_BESIDE_K0S,
   FROM,
   type MachineCluster,
   machineOf,
@@ -55,7 +56,7 @@ beforeAll(async () => {
   plane = await startControlPlane({ environment: SPARING, log: () => undefined });
   started.defer(async () => await plane.stop());
   const hosts = { controllers: 0, workers: 1, version: FROM, offers: [], restartDelayMs: 300 };
-  other = await startCluster({ ...hosts, plane, directory });
+  other = await startCluster({ ...hosts, agentFlags: FLAGS_BESIDE_K0S, plane, directory });
   started.defer(async () => await other.stop());
   const machine = { name: THERE, node: 'worker1', version: FROM, cluster: OTHER };
   await joinNode(other.client, machine);

@@ -206,6 +206,7 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
     },
   ],
   ['UpgradePolicy', 'no soak', { soak: '0s' }],
+  ['UpgradePolicy', 'no soak in other words', { soak: '0m' }],
   ['UpdaterSet', 'Refit alone', { updaters: [{ name: 'refit', refit: {} }] }],
   ['UpdaterSet', 'everything said', UPDATER_SET],
   [

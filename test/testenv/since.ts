@@ -25,3 +25,6 @@ export function whyNotSince(minor: number, feature: string): string | undefined 
   if ((parseVersion(KUBERNETES_VERSION)?.minor ?? 0) >= minor) return undefined;
   return `Kubernetes ${feature} since v1.${minor}, and this is ${KUBERNETES_VERSION}`;
 }
+
+/** The feature gate WatchList was on in v1.32 too, but not in v1.33. */
+export const WHY_NO_WATCH_LISTS = whyNotSince(34, 'sends its state at the start of a watch');

@@ -1,6 +1,7 @@
 /** Writes docs/reference/tested.md: the programs, and their versions, with which the tests run Refit. */
 import { readFileSync } from 'node:fs';
 import { RECIPES } from '../controlplane/components.ts';
+import { chosenRelease, RELEASES } from '../controlplane/releases.ts';
 
 const lock = JSON.parse(
   readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'),
@@ -51,7 +52,18 @@ function built(): Row[] {
   ];
 }
 
+/** The minor versions of Kubernetes on which the tests run only if somebody asks for them. */
+const OTHER_MINORS = [...RELEASES].filter(([, release]) => release !== chosenRelease({}));
+
 const OTHERS: readonly Row[] = [
+  ...OTHER_MINORS.map(
+    ([minor, { kubernetes, etcd }]): Row => [
+      `kube-apiserver ${minor}`,
+      `${kubernetes}, with etcd ${etcd}`,
+      `the real programs; only in \`npm run test:real -- --kubernetes ${minor} test/conformance\``,
+      'test/conformance',
+    ],
+  ),
   ['Node.js', node, 'the one in the binary', 'test/testenv/image.test.ts'],
   ['runc', "Debian's", 'the real program runs the image', 'test/testenv/image.test.ts'],
   [
@@ -130,8 +142,8 @@ const OTHERS: readonly Row[] = [
   ],
   [
     'kubeadm and kubelet',
-    'v1.34.4 to v1.36.3',
-    'the real programs, on machines that are Linux namespaces; only in `npm run proof:kubeadm`',
+    'v1.34.4 to v1.37.2',
+    'the real programs, on machines that are Linux namespaces; only in `npm run proof:kubeadm`. The part `--only minor` goes to v1.37.2 and its etcd',
     'test/proof/kubeadm',
   ],
   [
@@ -162,7 +174,7 @@ export function testedReference(): string {
     '# What Refit is tested with',
     '',
     '`npm run generate` writes this page. *The real program* means that the tests start it. A double or a stand-in imitates it. Neither `npm test` nor `npm run test:real` runs a real k0s,',
-    'kubeadm, kubelets, system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
+    'kubeadm, kubelets, system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Versions of Kubernetes that this page does not name are not tested.',
     '',
     '| what | version | how | test |',
     '|---|---|---|---|',

@@ -3,7 +3,7 @@
  * of a real cluster. Only this file defines what the comparison ignores.
  */
 import { isRecord } from '../../../src/util/json.ts';
-import { ON_USUAL_RELEASE } from '../../testenv/since.ts';
+import { ON_USUAL_RELEASE, whyNotSince } from '../../testenv/since.ts';
 import type { Observation } from './run-case.ts';
 
 /**
@@ -11,6 +11,11 @@ import type { Observation } from './run-case.ts';
  * `63 bytes` in place of `63 characters`.
  */
 const HAS_OTHER_WORDS = !ON_USUAL_RELEASE;
+
+/** Before v1.33, pods have no `metadata.generation`. */
+const NUMBERS_PODS = whyNotSince(33, 'counts the generations of pods') === undefined;
+/** Before v1.34, templates of pods have `metadata.creationTimestamp: null`. */
+const LEAVES_OUT_NO_TIME = whyNotSince(34, 'leaves out times that are none') === undefined;
 
 /**
  * The annotations and taints that controllers of a real cluster write to every node at any time. The API server does
@@ -74,7 +79,8 @@ function withoutMessages(status: Record<string, unknown>): unknown {
   const texts = details['causes'].map((cause) =>
     JSON.stringify({ ...asRecord(cause), message: undefined }),
   );
-  const causes = texts.toSorted().map((text) => JSON.parse(text) as unknown);
+  // The messages may have been the only difference.
+  const causes = [...new Set(texts)].toSorted().map((text) => JSON.parse(text) as unknown);
   return { ...rest, details: { ...details, causes } };
 }
 
@@ -89,9 +95,14 @@ function clean(value: unknown, context: Context): unknown {
   if (typeof value === 'string') return cleanText(value);
   if (!isRecord(value)) return value;
   const prepared = prepare(value, context);
-  const compared = Object.entries(prepared).filter(([key]) => !UNCOMPARED.includes(key));
+  const compared = Object.entries(prepared).filter(
+    ([key, item]) =>
+      !(UNCOMPARED.includes(key) || (key === 'creationTimestamp' && hasNoTime(item))),
+  );
   return Object.fromEntries(compared.map(([key, item]) => [key, clean(item, context)]));
 }
+
+const hasNoTime = (time: unknown): boolean => !LEAVES_OUT_NO_TIME && time === null;
 
 function cleanText(text: string): string {
   if (TIME.test(text) && Math.abs(Date.parse(text) - Date.now()) < RECENT) return '<now>';
@@ -111,6 +122,7 @@ function cleanObject(
   >;
   const result: Record<string, unknown> = { ...metadata };
   if (managed) result['managedFields'] = managedFields;
+  if (!NUMBERS_PODS && 'containers' in asRecord(object['spec'])) delete result['generation'];
   if (typeof resourceVersion === 'string') {
     const seen = revisions.filter((revision) => revision <= Number(resourceVersion)).length;
     result['resourceVersion'] = isObject(object)

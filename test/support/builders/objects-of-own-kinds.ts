@@ -399,7 +399,6 @@ export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> =
     },
   ],
   'no snapshot to keep': ['etcdSnapshot.keep', { etcdSnapshot: { keep: 0 } }],
-  'a soak of zero in other words': ['soak', { soak: '0m' }],
   'a window of more than a week': [
     'windows[0].length',
     { windows: [{ ...POLICY.windows[0], length: '169h' }] },

@@ -23,6 +23,7 @@ import {
 } from '../../../sandbox/cluster/machines.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { customResourceDefinitions, nodes } from '../../../src/kube/resources.ts';
+import { heedsSwitch } from '../../../src/signal/own-agent.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { KUBERNETES_VERSION } from '../../../tools/controlplane/components.ts';
 import type { Process } from '../../../tools/controlplane/process.ts';
@@ -34,6 +35,9 @@ const MINOR = KUBERNETES_VERSION.split('.', 2).join('.');
 export const FROM = `${MINOR}.1`;
 export const TO = `${MINOR}.2`;
 export const AFTER = `${MINOR}.3`;
+
+/** A worker with an earlier k0s always runs the agent of k0s, and Refit's agent stands aside without this option. */
+export const FLAGS_BESIDE_K0S = heedsSwitch(`${FROM}+k0s.0`) ? [] : ['--beside-k0s', 'replace'];
 
 export interface MachineClusterOptions {
   /** The number of Nodes. They are called worker1, worker2, …, and each has a Machine. */
@@ -89,7 +93,7 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     offers: [TO],
     restartDelayMs: 300,
     ...(options.played === undefined ? {} : { played: options.played }),
-    ...(options.agentFlags && { agentFlags: options.agentFlags }),
+    agentFlags: [...FLAGS_BESIDE_K0S, ...(options.agentFlags ?? [])],
   });
   const { client } = cluster;
   await installMachines(client, systemClock);
