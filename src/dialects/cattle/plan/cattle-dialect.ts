@@ -28,7 +28,14 @@ import { attemptsOf, failureOn, recordedFailures, withoutFurtherNodes } from './
 import { awaitedBy, endlessWaits, waitFacts } from './awaited-plan.ts';
 import { orphanedPlans } from './cattle-orphaned-work.ts';
 import { jobSignal, unnamedCordon } from './cattle-signal.ts';
-import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
+import {
+  CHANNEL_TYPE,
+  conditionOf,
+  holds,
+  RESOLVED_TYPE,
+  stallsOf,
+  withStalls,
+} from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { watchedPulls } from './image-pull.ts';
 import { reportedVersion } from './installed-version.ts';
@@ -292,8 +299,8 @@ export function cattleEvents(
   const complete = changed('Complete');
   if (validated?.startsWith('True') === true) add('Normal', 'Validated', 'the Plan is valid');
   if (validated?.startsWith('False') === true) add('Warning', 'ValidateFailed', told('Validated'));
-  if (changed('LatestResolved')?.startsWith('False') === true)
-    add('Warning', 'ResolveFailed', told('LatestResolved'));
+  if (changed(RESOLVED_TYPE)?.startsWith('False') === true)
+    add('Warning', 'ResolveFailed', told(RESOLVED_TYPE));
   if (latestVersion !== undefined && latestVersion !== before.status?.latestVersion)
     add('Normal', 'Resolved', `resolved to ${target}`);
   const isFailure = complete === 'False JobFailed' || complete === `False ${NOT_REACHED}`;

@@ -11,7 +11,14 @@ import { type Controller, fromObject, generationChanged } from '../../../runtime
 import { rfc3339 } from '../../../util/clock.ts';
 import { messageOf, unlessError } from '../../../util/errors.ts';
 import type { BasicTools } from '../../../util/tools.ts';
-import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
+import {
+  CHANNEL_TYPE,
+  conditionOf,
+  RESOLVED_TYPE,
+  says,
+  withoutCondition,
+  withVerdict,
+} from './conditions.ts';
 import { channelFaults } from './field-problems.ts';
 import { installsKubernetes } from './installed-version.ts';
 import { mungeVersion } from './names.ts';
@@ -122,7 +129,7 @@ async function nodesFor(
 }
 
 const RESOLVED: ConditionUpdate = {
-  type: 'LatestResolved',
+  type: RESOLVED_TYPE,
   status: 'True',
   reason: 'Channel',
   message: '',
@@ -140,7 +147,7 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
 function withOlderAnswer(plan: CattlePlan, message: string, now: number): CattlePlan {
   const refusal: ConditionUpdate = says(plan, RESOLVED)
     ? { type: CHANNEL_TYPE, status: 'True', reason: 'OlderVersion', message }
-    : { type: 'LatestResolved', status: 'False', reason: 'OlderVersion', message };
+    : { type: RESOLVED_TYPE, status: 'False', reason: 'OlderVersion', message };
   return withVerdict(plan, refusal, now);
 }
 
@@ -154,7 +161,7 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
   const failing = `the channel has returned no version since ${since}: ${message}`;
   const failure: ConditionUpdate = says(plan, RESOLVED)
     ? { type: CHANNEL_TYPE, status: 'True', reason: 'ResolveFailed', message: failing }
-    : { type: 'LatestResolved', status: 'False', reason: 'Error', message };
+    : { type: RESOLVED_TYPE, status: 'False', reason: 'Error', message };
   return withVerdict(plan, failure, now);
 }
 

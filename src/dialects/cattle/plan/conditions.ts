@@ -12,6 +12,9 @@ import { printable } from '../../../util/printable.ts';
 /** The type of Refit's own condition which says that the channel fails, and that the last version is still rolled out. */
 export const CHANNEL_TYPE = 'RefitChannelFails';
 
+/** The type of the original's condition which says that the version is known. */
+export const RESOLVED_TYPE = 'LatestResolved';
+
 /** The type of Refit's own condition that lists Jobs and pods that cannot start, and why. */
 const STALLED_TYPE = 'RefitStalled';
 const MOST_STALLS = 3;
@@ -85,6 +88,17 @@ export function withVerdicts(
   for (const verdict of verdicts)
     all.set(verdict.type, updated(all.get(verdict.type), verdict, now));
   return [...all.values()];
+}
+
+/** Returns the conditions with this time in the condition of this type; `now` is in milliseconds. */
+export function withTime(
+  conditions: readonly CattleCondition[],
+  type: string,
+  now: number,
+): CattleCondition[] {
+  return conditions.map((condition) =>
+    condition.type === type ? { ...condition, lastUpdateTime: rfc3339(now) } : condition,
+  );
 }
 
 function updated(

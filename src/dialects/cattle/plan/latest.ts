@@ -11,7 +11,7 @@ import type { ConditionUpdate } from '../../../runtime/conditions.ts';
 import { faultOfGoDuration, formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { conditionOf, says } from './conditions.ts';
+import { conditionOf, RESOLVED_TYPE, says } from './conditions.ts';
 import { fieldProblems } from './field-problems.ts';
 import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf, mungeVersion } from './names.ts';
 import { isZero } from './stamps.ts';
@@ -117,7 +117,7 @@ function asWritten(value: unknown, name: string): unknown {
 }
 
 function waitingFor(plan: CattlePlan): string {
-  const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
+  const { message = '' } = conditionOf(plan, RESOLVED_TYPE) ?? {};
   const waiting = 'waiting for the version of the channel';
   return message === '' ? waiting : `${waiting}: ${message}`;
 }
@@ -260,7 +260,7 @@ function absenceOf(secret: string): string {
 function versionOf(plan: CattlePlan): string | undefined {
   const { version = '', channel = '' } = plan.spec ?? {};
   if (version !== '') return mungeVersion(version);
-  const { status, reason } = conditionOf(plan, 'LatestResolved') ?? {};
+  const { status, reason } = conditionOf(plan, RESOLVED_TYPE) ?? {};
   return channel !== '' && status === 'True' && reason === 'Channel'
     ? plan.status?.latestVersion
     : undefined;
@@ -285,7 +285,7 @@ export function conditionsOf(plan: CattlePlan, problems: readonly Reason[]): Con
 }
 
 function resolutionOf({ spec }: CattlePlan): ConditionUpdate[] {
-  const type = 'LatestResolved';
+  const type = RESOLVED_TYPE;
   if (spec?.version) return [{ type, status: 'True', reason: 'Version', message: '' }];
   return spec?.channel ? [] : [{ type, status: 'False', reason: 'Error', message: NEITHER }];
 }

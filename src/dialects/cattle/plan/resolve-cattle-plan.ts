@@ -24,7 +24,7 @@ import { parseGoDuration } from '../../../util/duration.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { type Attempts, type Failures, recordedFailures, withoutFurtherNodes } from './attempts.ts';
-import { conditionOf, holds } from './conditions.ts';
+import { conditionOf, holds, RESOLVED_TYPE } from './conditions.ts';
 import { reportedVersion } from './installed-version.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
@@ -220,7 +220,7 @@ type Moment = Partial<Pick<Target, 'since' | 'lacksAttempt'>>;
 
 /** Returns the time since which the nodes of the Plan have to be upgraded; undefined for a Plan that exists only in a file. */
 function resolvedAt(plan: CattlePlan): string | undefined {
-  return conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp;
+  return conditionOf(plan, RESOLVED_TYPE)?.lastUpdateTime ?? plan.metadata.creationTimestamp;
 }
 
 /** Returns a function that finds the recorded time of a target. The result is empty if nothing records a time. */

@@ -220,3 +220,18 @@ test("Refit's own conditions end when they are no longer true, and conditions of
   expect(typesAfter(rolloutOf(['a pending']))).toEqual(['Other', ...always]);
   expect(typesAfter(rolloutOf(['a failed']))).toEqual(['Other', 'RefitFailedNodes', ...always]);
 });
+
+test.each([
+  ['another version', { latestHash: 'earlier' }, later(HOUR)],
+  ['the same version', { latestHash: 'hash' }, later(0)],
+])('for %s after %j, the time of the condition LatestResolved is %s', (_, before, expected) => {
+  const resolved: CattleCondition = {
+    type: 'LatestResolved',
+    status: 'True',
+    reason: 'Version',
+    lastUpdateTime: later(0),
+  };
+  const status = { ...SETTLED, ...before, conditions: [resolved] };
+  const written = statusOf(rolloutOf(['a pending']), { status, now: T0 + HOUR });
+  expect(written.conditions).toContainEqual({ ...resolved, lastUpdateTime: expected });
+});

@@ -15,7 +15,7 @@ import {
   withFurtherNodes,
   withoutFurtherNodes,
 } from './attempts.ts';
-import { conditionOf, withVerdicts } from './conditions.ts';
+import { conditionOf, RESOLVED_TYPE, withTime, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { VERSION_TYPE, type VersionConfig, versionCondition } from './version-rules.ts';
 import { windowsOf } from './window.ts';
@@ -68,11 +68,14 @@ export function project(
   );
   const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};
   const latestVersion = rollout.stages[0]?.version ?? '';
+  const conditions = withVerdicts(kept, verdicts, now);
+  const isAnother = rollout.id !== '' && plan.status?.latestHash !== rollout.id;
   return {
     ...plan,
     status: {
       ...others,
-      conditions: withVerdicts(kept, verdicts, now),
+      // The condition says the same about every version. Its time tells since when the nodes wait for this version.
+      conditions: isAnother ? withTime(conditions, RESOLVED_TYPE, now) : conditions,
       ...(latestVersion === '' ? {} : { latestVersion }),
       ...(rollout.id === '' ? {} : { latestHash: rollout.id }),
       ...(applying.length === 0 ? {} : { applying }),
