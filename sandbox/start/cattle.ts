@@ -8,6 +8,7 @@ import type { ShownPlan } from '../../src/cli/status/json-form.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
@@ -117,20 +118,25 @@ async function startController(kubeconfig: string, { directory, started }: Groun
 
 const POLL_MS = 100;
 
-/** Returns what the container `prepare` of a Job does: the one of an agent waits until the Plan of the servers is complete. */
+/**
+ * Returns what the container `prepare` of a Job does, as the image of k3s does it: the one of an agent waits until no
+ * server has a slot, and then until every server runs exactly the version of the Job.
+ */
 function preparedIn(client: KubeClient) {
-  return async ({ metadata: { labels = {} } }: Job, abort: AbortSignal): Promise<void> => {
-    if (labels['upgrade.cattle.io/plan'] !== AGENT_PLAN) return;
-    const isComplete = async (): Promise<boolean> => {
-      const { status } = await client.get(cattlePlans, SERVER_PLAN, {
-        namespace: NAMESPACE,
-        abort,
-      });
-      return (status?.conditions ?? []).some(
-        ({ type, status }) => type === 'Complete' && status === 'True',
-      );
+  return async (job: Job, abort: AbortSignal): Promise<void> => {
+    if (job.metadata.labels?.['upgrade.cattle.io/plan'] !== AGENT_PLAN) return;
+    const isIdle = async (): Promise<boolean> => {
+      const options = { namespace: NAMESPACE, abort };
+      const plan = await ifFound(client.get(cattlePlans, SERVER_PLAN, options));
+      return plan !== undefined && (plan.status?.applying ?? []).length === 0;
     };
-    while (!(await isComplete())) await sleep(systemClock, POLL_MS, abort);
+    while (!(await isIdle())) await sleep(systemClock, POLL_MS, abort);
+    const areUpgraded = async (): Promise<boolean> => {
+      const { items } = await client.list(nodes, { labelSelector: CONTROL_PLANE, abort });
+      const running = new Set(items.map(({ status }) => status?.nodeInfo?.kubeletVersion));
+      return running.size === 1 && running.has(versionAfter(job));
+    };
+    while (!(await areUpgraded())) await sleep(systemClock, POLL_MS, abort);
   };
 }
 
