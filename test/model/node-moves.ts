@@ -309,8 +309,9 @@ function cleanedUp(node: NodeState): NodeState {
   const { journal: noted, host } = node;
   if (noted.phase === 'idle' || isStaged(noted))
     return { ...node, known: true, host: renumbered(host, []) };
-  // This time only matters for conditions with a time from a kubelet, and the model has no such conditions.
-  const { restartedAt: _, ...journal } = noted;
+  // The first time only matters for conditions with a time from a kubelet, the second one only for the Leases of the
+  // components. The model has neither.
+  const { restartedAt: _, upMs: _upMs, ...journal } = noted;
   const { process, fresh, work, since, entered } = journal;
   const old = [
     ...new Set(

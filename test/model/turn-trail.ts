@@ -201,11 +201,15 @@ class RecordedTurn {
   }
 }
 
-/** Removes the durations of the statuses, which are only shown to people. Without them fewer histories differ. */
+/**
+ * Removes the durations of the statuses, which are only shown to people, and the time for which the new process has
+ * worked, which matters only for the Leases of components. The model has no such Leases. Without these times fewer
+ * histories differ.
+ */
 function withoutTimes(object: KubeObject): KubeObject {
   const { [REPORT_ANNOTATION]: report, ...annotations } = object.metadata.annotations ?? {};
   if (report === undefined) return object;
-  const { spent: _, ...told } = JSON.parse(report) as AgentReport;
+  const { spent: _, upMs: _upMs, ...told } = JSON.parse(report) as AgentReport;
   const kept = { ...annotations, [REPORT_ANNOTATION]: JSON.stringify(told) };
   return { ...object, metadata: { ...object.metadata, annotations: kept } };
 }
