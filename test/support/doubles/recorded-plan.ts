@@ -4,6 +4,7 @@ import type { DownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { apiVersionOf } from '../../../src/kube/resources.ts';
 import { type RecordedWrite, recordedWrites } from '../recordings.ts';
+import { NEW } from './payload-files.ts';
 import { signalled } from './write-lines.ts';
 
 /** The paths of the files on the recordings' server, and the hashes of these files in the recorded Plans. */
@@ -18,6 +19,8 @@ export interface Recording {
   readonly writes: readonly RecordedWrite[];
   /** The names of the signalled targets, in the random order in which they were recorded. */
   readonly picks: readonly string[];
+  /** The controllers that led, in order. */
+  readonly leaders: readonly string[];
   plan(downloads: DownloadServer): Plan;
 }
 
@@ -29,13 +32,31 @@ export function loadRecording(name: string): Recording {
   return {
     writes: later,
     picks: signalled(later),
+    leaders: [
+      ...new Set(later.filter(({ resource }) => resource === 'plans/status').map(({ via }) => via)),
+    ],
     plan: (downloads) => ({
       apiVersion: apiVersionOf(plans),
       kind: plans.kind,
       metadata: { name: 'autopilot' },
-      spec: JSON.parse(adapt(spec, downloads)) as Plan['spec'],
+      spec: JSON.parse(adapt(asNew(spec), downloads)) as Plan['spec'],
     }),
   };
+}
+
+/** The download of a release in a recording that `npm run proof:k0s` made. */
+const RELEASE = /(http:\/\/[\d.:]+)\/(v[^/"]+)\/k0s"/;
+/** A hash with zeros alone is wrong on purpose. */
+const HASH = /"sha256":"(?!0{64})[\da-f]{64}"/g;
+
+/** Replaces a release that the proof built by the newer release of the doubles. The writes of k0s do not depend on it. */
+function asNew(spec: string): string {
+  const [, server = '', version = ''] = RELEASE.exec(spec) ?? [];
+  if (version === '') return spec;
+  return spec
+    .replaceAll(`${server}/${version}/k0s"`, `${server}/k0s-new"`)
+    .replaceAll(version, NEW)
+    .replaceAll(HASH, `"sha256":"${FILES['/b/k0s-new']}"`);
 }
 
 /**
