@@ -44,11 +44,11 @@ export interface SceneOptions {
 }
 
 /** The versions to which the workers are upgraded, one after the other. The control plane always has a higher version. */
-const WORKER_VERSIONS = Array.from({ length: 28 }, (_, index) => `v1.36.${index}+k0s.0`);
+const WORKER_VERSIONS = Array.from({ length: 40 }, (_, index) => `v1.36.${index}+k0s.0`);
 export const CONTROL_PLANE_VERSIONS = [
-  'v1.36.28+k0s.0',
-  'v1.36.29+k0s.0',
-  'v1.36.30+k0s.0',
+  'v1.36.50+k0s.0',
+  'v1.36.51+k0s.0',
+  'v1.36.52+k0s.0',
 ] as const;
 
 /** Where the agents may change files. */

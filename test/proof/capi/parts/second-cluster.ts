@@ -8,7 +8,7 @@ import { nodes } from '../../../../src/kube/resources.ts';
 import { AGENT_ANNOTATION } from '../../../../src/signal/names.ts';
 import { CLUSTER, clusterObjects, NAMESPACE } from '../machines/objects.ts';
 import { conditionOf } from '../machines/settled.ts';
-import type { Scene } from '../scene.ts';
+import { CONTROL_PLANE_VERSIONS, type Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
 const OTHER = 'elsewhere';
@@ -16,7 +16,7 @@ const FAILED_CALLS = 2;
 
 export async function secondCluster(scene: Scene): Promise<void> {
   const { checks, cluster } = scene;
-  const versions = { controlPlane: 'v1.36.28+k0s.0', workers: 'v1.36.0+k0s.0' };
+  const versions = { controlPlane: CONTROL_PLANE_VERSIONS[0], workers: 'v1.36.0+k0s.0' };
   await scene.apply(...clusterObjects({ name: OTHER, controlPlanes: 1, workers: 1, versions }));
   await scene.until('a worker of the second cluster', async () =>
     (await scene.machines('workers', OTHER)).some(({ status }) => status?.nodeRef !== undefined),
