@@ -106,7 +106,7 @@ const OTHERS: readonly Row[] = [
   ['promtool', "Debian's", 'the real program checks the alerts', 'tools/deploy/monitoring.test.ts'],
   [
     'k0s',
-    'v1.36.3, and how older versions differ',
+    'v1.36.2, v1.36.3, and how older versions differ',
     'a double, compared with recordings of real clusters',
     'test/support/doubles',
   ],
@@ -154,7 +154,7 @@ const OTHERS: readonly Row[] = [
   ],
   [
     'managers of Cluster API',
-    'v1.14.0, v1.13.4, v1.12.5',
+    'v1.14.2, v1.13.4, v1.12.5',
     'the real programs, with stand-in services on the nodes; only in `npm run proof:capi`',
     'test/proof/capi',
   ],

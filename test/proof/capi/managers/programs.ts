@@ -14,7 +14,7 @@ const TOOLS = join(import.meta.dirname, '../../../../tools');
 
 /** The releases by their minor version. `core` is the folder of the core manager in its module. */
 export const RELEASES = {
-  '1.14': { version: 'v1.14.0', core: 'core' },
+  '1.14': { version: 'v1.14.2', core: 'core' },
   '1.13': { version: 'v1.13.4', core: '' },
   '1.12': { version: 'v1.12.5', core: '' },
 } as const;
