@@ -41,8 +41,12 @@ const PLAYS: Readonly<Record<SceneName, (scene: Scene) => Promise<void>>> = {
   recordings: recordK0s,
 };
 
+/** These scenes measure or record k0s as its own unit starts it. The other scenes have no reason to wait as long. */
+const AS_INSTALLED: readonly SceneName[] = ['upgrade', 'recordings'];
+const restartSeconds = AS_INSTALLED.includes(options.part) ? 10 : 2;
+
 const checks = new Checks(log);
-const cluster = new Cluster({ ...options, log });
+const cluster = new Cluster({ ...options, restartSeconds, log });
 await makeSwitch([OPERATOR, BALANCER]);
 
 async function play(): Promise<void> {

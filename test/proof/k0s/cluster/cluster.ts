@@ -24,6 +24,7 @@ export interface ClusterOptions {
   readonly parts: string;
   readonly group: string;
   readonly from: Release;
+  readonly restartSeconds: number;
   readonly log: (line: string) => void;
 }
 
@@ -64,7 +65,7 @@ export class Cluster {
 
   /** Makes the cluster as the documentation of k0s describes it. */
   async make(): Promise<void> {
-    const { log, from, parts } = this.#options;
+    const { log, from, parts, restartSeconds } = this.#options;
     const hosts = this.machines.map(({ address, name }) => `${address} ${name}\n`).join('');
     const controllers = this.controllers.map(({ address }) => address);
     await Promise.all(
@@ -72,7 +73,14 @@ export class Cluster {
         await mkdir(join(this.directory, machine.name));
         await machine.create();
         const role = this.controllers.includes(machine) ? 'controller' : 'worker';
-        await furnish(machine, { role, k0s: from.executable, parts, controllers, hosts });
+        await furnish(machine, {
+          role,
+          k0s: from.executable,
+          parts,
+          controllers,
+          hosts,
+          restartSeconds,
+        });
         await machine.powerOn();
       }),
     );

@@ -37,11 +37,13 @@ export interface Furniture {
   readonly controllers: readonly string[];
   /** Lines of /etc/hosts. */
   readonly hosts: string;
+  /** The seconds after which the supervisor starts k0s again. The unit of k0s has 10. */
+  readonly restartSeconds: number;
 }
 
 export async function furnish(machine: Machine, furniture: Furniture): Promise<void> {
   const { root, address } = machine;
-  const { role, k0s, parts, controllers, hosts } = furniture;
+  const { role, k0s, parts, controllers, hosts, restartSeconds } = furniture;
   await cp(k0s, join(root, 'local/bin/k0s'));
   const images = join(root, 'var/lib/k0s/images');
   await mkdir(images, { recursive: true });
@@ -58,7 +60,7 @@ export async function furnish(machine: Machine, furniture: Furniture): Promise<v
       'etc/services.d/k0s': role === 'controller' ? CONTROLLER : WORKER,
       'etc/services.d/refit-agent': await refitAgent(),
       'etc/services.d/refit-controller': REFIT_CONTROLLER,
-      'etc/restart-seconds/k0s': '10\n',
+      'etc/restart-seconds/k0s': `${restartSeconds}\n`,
       'etc/restart-seconds/refit-agent': '5\n',
       'etc/restart-seconds/refit-controller': '5\n',
       // A scene starts each service when it has what the service needs.
