@@ -26,13 +26,17 @@ test.each([
     expect(gate.evaluate(input as unknown as GateInput)).toMatchObject({ kind });
 });
 
-test.each([
+const RENEWALS = [
   ['before the new version worked', 4000, 'wait'],
   ['while the new version already worked', 2500, 'pass'],
   ['after the report', -500, 'pass'],
-])(
-  'a renewal %s: %s ms before the report of a controller that had worked for 5 s',
-  (_when, earlierMs, kind) => {
+] as const;
+/** The leader asks before it lets the agent continue, and once more after the end. */
+const REPORTED = [{ kind: 'working', step: 'UnCordoning' }, { kind: 'succeeded' }];
+
+test.each(RENEWALS.flatMap((row) => REPORTED.map((reported) => [...row, reported] as const)))(
+  'a renewal %s: %s ms before the report of a controller that had worked for 5 s lets it %s at %j',
+  (_when, earlierMs, kind, reported) => {
     const now = 100_000;
     const watchedMs = 1000;
     const renewedAt = now - watchedMs - earlierMs;
@@ -40,7 +44,7 @@ test.each([
     const input = {
       cluster: { components: answered({ states: [state] }) },
       stage: { role: 'controller' },
-      facts: { observation: { kind: 'succeeded', report: { upMs: 5000 } }, watchedMs },
+      facts: { observation: { ...reported, report: { upMs: 5000 } }, watchedMs },
       now,
     };
     expect(componentsWorkAfter.evaluate(input as unknown as GateInput)).toMatchObject({ kind });

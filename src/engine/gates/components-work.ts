@@ -36,7 +36,8 @@ export const componentsWorkAfter: Gate = {
   name: 'components-work',
   evaluate({ stage, cluster: { components }, facts: { observation, watchedMs = 0 }, now }) {
     if (stage.role !== 'controller') return PASS;
-    const { upMs = 0 } = (observation.kind === 'succeeded' && observation.report) || {};
+    // A controller is asked about when it reports that it waits for its uncordon, and once more when it has succeeded.
+    const { upMs = 0 } = (observation.kind !== 'none' && observation.report) || {};
     const since = now - watchedMs - Math.min(Math.max(0, upMs - SEEN_LATE_MS), MOST_UP_MS);
     return verdictOn(
       components,

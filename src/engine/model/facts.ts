@@ -63,7 +63,8 @@ interface Working {
 }
 
 /**
- * Details from the report of a node. The only decision that uses them computes the expected duration of other targets.
+ * Details from the report of a node. Only two decisions use them: the expected duration of other targets, and the wait
+ * for the components of the control plane.
  */
 export interface TargetReport {
   readonly from?: string | undefined;
