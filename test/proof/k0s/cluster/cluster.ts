@@ -1,6 +1,7 @@
 /** A cluster of real k0s: three controllers with etcd, and workers with kubelets. */
 import { cp, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { COMPONENTS, COMPONENTS_NAMESPACE } from '../../../../src/health/component-monitor.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { loadClusterConfig } from '../../../../src/kube/config/kubeconfig.ts';
 import { configMaps, leases, type Node, nodes } from '../../../../src/kube/resources.ts';
@@ -253,6 +254,19 @@ export class Cluster {
     );
     await Promise.all(this.workers.map(async (machine) => await startK0s(machine)));
     await this.settled(version);
+    await this.#componentsWork();
+  }
+
+  /** After a restart of all controllers, the Leases of the old leaders must expire before new leaders work. */
+  async #componentsWork(): Promise<void> {
+    for (const name of COMPONENTS) {
+      const renewals = new Set<string>();
+      await until(`${name} to renew its Lease`, 120, async () => {
+        const { spec } = await this.client.get(leases, name, { namespace: COMPONENTS_NAMESPACE });
+        renewals.add(spec?.renewTime ?? '');
+        return renewals.size > 1;
+      });
+    }
   }
 
   /** Whether each worker profile switches k0s's own agent off. */
