@@ -4,10 +4,11 @@ import {
   buildCattlePlan,
   type CattleSpec,
 } from '../../../../test/support/builders/cattle-plans.ts';
+import { buildNode, withKubelet } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
-import { nodes } from '../../../kube/resources.ts';
+import { type Node, nodes } from '../../../kube/resources.ts';
 import { awaitedBy, endlessWaits, endlessWaitsAmong } from './awaited-plan.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
@@ -95,6 +96,78 @@ test.each<[string, CattlePlan, CattlePlan, string | undefined]>([
   expect(endlessWaits(plan, buildWorldOf([cattlePlans, [plan, other]]), [])).toEqual(sentences);
   expect(endlessWaitsAmong(plan, [plan, other])).toEqual(sentences);
 });
+
+const prepared = (args: string[]) => ({ image: 'rancher/k3s-upgrade', args });
+/** The Plan of the agents, and the Plan for which it waits; that one selects the Nodes with this label. */
+const agentsOf = (more: Partial<CattleSpec> = {}): CattlePlan =>
+  buildCattlePlan('agents', {
+    version: 'v1.36.3+k3s1',
+    prepare: prepared(['prepare', 'server-plan']),
+    ...more,
+  });
+const serversWith = (label: string, status: CattlePlan['status'] = {}): CattlePlan => ({
+  ...buildCattlePlan('server-plan', {
+    version: 'v1.36.3+k3s1',
+    nodeSelector: { matchExpressions: [{ key: label, operator: 'Exists' }] },
+  }),
+  status,
+});
+const SERVER = 'node-role.kubernetes.io/control-plane';
+const server = (kubeletVersion: string, labels: Record<string, string> = { [SERVER]: 'true' }) =>
+  withKubelet(
+    buildNode('s1', { labels: { 'kubernetes.io/hostname': 's1', ...labels } }),
+    kubeletVersion,
+  );
+const ENDED = {
+  latestVersion: 'v1.36.3-k3s1',
+  conditions: [{ type: 'Complete', status: 'True' as const }],
+};
+const LEFT =
+  'Plan system-upgrade/agents waits for Plan system-upgrade/server-plan in spec.prepare, which leaves s1 (v1.36.2+k3s1) without v1.36.3+k3s1: ' +
+  'let that Plan upgrade every Node with the label node-role.kubernetes.io/control-plane';
+
+test.each<[string, CattlePlan, CattlePlan, Node, string | undefined]>([
+  ['does not select', agentsOf(), serversWith('master'), server('v1.36.2+k3s1'), LEFT],
+  [
+    'has passed over',
+    { ...agentsOf(), status: { latestVersion: 'v1.36.3-k3s1' } },
+    serversWith(SERVER, ENDED),
+    server('v1.36.2+k3s1'),
+    LEFT,
+  ],
+  ['will still upgrade', agentsOf(), serversWith(SERVER), server('v1.36.2+k3s1'), undefined],
+  [
+    'does not select, but that has the version',
+    agentsOf(),
+    serversWith('master'),
+    server('v1.36.3+k3s1'),
+    undefined,
+  ],
+  [
+    'does not select, and that is no server',
+    agentsOf(),
+    serversWith('master'),
+    server('v1.36.2+k3s1', {}),
+    undefined,
+  ],
+  [
+    'does not select, and the image of prepare is unknown',
+    agentsOf({ prepare: { image: 'own', args: ['prepare', 'server-plan'] } }),
+    serversWith('master'),
+    server('v1.36.2+k3s1'),
+    undefined,
+  ],
+])(
+  'a Plan that waits for a Plan with a server that this Plan %s',
+  (_what, plan, other, node, wanted) => {
+    const world = buildWorldOf([cattlePlans, [plan, other]], [nodes, [node]]);
+    expect(endlessWaits(plan, world, [])).toEqual(wanted === undefined ? [] : [wanted]);
+    const fault = awaitedBy(plan, world)?.fault;
+    expect(fault === undefined ? undefined : `${fault.why}: ${fault.remedy}`).toBe(
+      wanted?.replace(/^.*spec\.prepare, /, ''),
+    );
+  },
+);
 
 const MEANT =
   'server-plan in spec.prepare, which none of the files has, and Plan servers has the same image: ' +

@@ -1,28 +1,36 @@
 /**
  * Finds the other Plan for which `spec.prepare` of a Plan waits. With the images of K3s and RKE2, the command `prepare`
- * waits on the node until the other Plan is complete at the same version. It waits for ever if that Plan does not
- * exist, and the image does not say so.
+ * waits on the node until no node of the other Plan is in progress, and then until every server reports the version of
+ * its own Plan. It waits for ever if the other Plan does not exist, or leaves out a server, and the image does not say so.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { AwaitedPlan } from '../../../engine/model/awaited-plan.ts';
-import type { KubeObject } from '../../../kube/resources.ts';
+import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
+import { type KubeObject, nodes } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { listed } from '../../../util/phrases.ts';
 import { conditionOf } from './conditions.ts';
-import { plannedVersion } from './installed-version.ts';
+import { isInstaller, plannedVersion, reportedVersion } from './installed-version.ts';
+import { selects } from './names.ts';
 
 /** Why the wait of a Plan never ends, as a relative clause about the other Plan, and what a person can do. */
 type Fault = NonNullable<AwaitedPlan['fault']>;
 
 const REMEDY = 'write the name of the right Plan into spec.prepare.args, or create that Plan';
 const ONE_VERSION = 'give both Plans the same version';
+const EVERY_SERVER = `let that Plan upgrade every Node with the label ${CONTROL_PLANE}`;
 
 /** Returns whether the Plan is complete, and at which version. */
 const endOf = (plan: CattlePlan) => [
   conditionOf(plan, 'Complete')?.status,
   plan.status?.latestVersion,
 ];
+
+const isCompleteFor = (plan: CattlePlan, other: CattlePlan): boolean =>
+  sameJson(endOf(other), ['True', plan.status?.latestVersion]);
 
 /** Returns what another Plan that waits for this Plan depends on. */
 export const waitFacts = (plan: CattlePlan) => [...endOf(plan), awaitedName(plan)];
@@ -40,13 +48,14 @@ export function awaitedBy(plan: CattlePlan, world: World): AwaitedPlan | undefin
   if (name === undefined) return undefined;
   const find = (other: string): CattlePlan | undefined => world.get(cattlePlans, other, namespace);
   const other = find(name);
-  if (other && sameJson(endOf(other), ['True', plan.status?.latestVersion])) return undefined;
-  const fault = faultOf(plan, find);
+  const isComplete = other !== undefined && isCompleteFor(plan, other);
+  const fault = (isComplete ? undefined : faultOf(plan, find)) ?? laggingFault(plan, other, world);
+  if (isComplete && fault === undefined) return undefined;
   const title = `Plan ${namespace}/${name}`;
   return { plan: title, ...(fault === undefined ? {} : { fault }) };
 }
 
-/** Returns a sentence if the Plan waits for a Plan that does not exist, or for itself. */
+/** Returns a sentence if the Plan waits for a Plan that does not exist, for itself, or for servers that nobody upgrades. */
 export function endlessWaits(
   plan: CattlePlan,
   world: World,
@@ -57,7 +66,9 @@ export function endlessWaits(
   const find = (wanted: string): CattlePlan | undefined =>
     given.findLast(({ metadata }) => metadata.name === wanted) ??
     world.get(cattlePlans, wanted, namespace);
-  const fault = faultOf(plan, find);
+  const awaited = awaitedName(plan);
+  const other = awaited === undefined ? undefined : find(awaited);
+  const fault = faultOf(plan, find) ?? laggingFault(plan, other, world);
   return fault === undefined ? [] : [sentenceOf(plan, fault)];
 }
 
@@ -149,4 +160,30 @@ const versionOf = (plan: CattlePlan): string | undefined =>
 function versionFault(plan: CattlePlan, other: CattlePlan): Fault {
   const why = `which has the version ${versionOf(other)} and not ${versionOf(plan)}`;
   return { why, remedy: ONE_VERSION };
+}
+
+/**
+ * Returns the fault that a server has another version and keeps it: the other Plan does not select the server, or is
+ * complete. Only the images of K3s and RKE2 ask all servers.
+ */
+function laggingFault(
+  plan: CattlePlan,
+  other: CattlePlan | undefined,
+  world: World,
+): Fault | undefined {
+  const version = versionOf(plan);
+  const isDone = conditionOf(plan, 'Complete')?.status === 'True';
+  if (isDone || other === undefined || version === undefined) return undefined;
+  if (!isInstaller(plan.spec?.prepare?.image ?? '')) return undefined;
+  const isComplete = isCompleteFor(plan, other);
+  const wanted = reportedVersion(version);
+  const names = world.list(nodes).flatMap((node) => {
+    const { name, labels } = node.metadata;
+    const isServer = ownMember(labels, CONTROL_PLANE) !== undefined;
+    const { kubeletVersion = '' } = node.status?.nodeInfo ?? {};
+    const isLeft = kubeletVersion !== wanted && (isComplete || !selects(other, node));
+    return isServer && kubeletVersion !== '' && isLeft ? `${name} (${kubeletVersion})` : [];
+  });
+  if (names.length === 0) return undefined;
+  return { why: `which leaves ${listed(names)} without ${wanted}`, remedy: EVERY_SERVER };
 }

@@ -1,7 +1,7 @@
 /** The scenes in which the script upgrades K3s: servers before agents, and an agent that waits for servers in vain. */
 import { differing } from '../../checks.ts';
 import type { Machine } from '../../machines/machine.ts';
-import type { Scene } from '../scene.ts';
+import { administer, type Scene } from '../scene.ts';
 import { installedOn, nodeOf } from './install.ts';
 import {
   AGENTS,
@@ -52,7 +52,13 @@ export async function serversBeforeAgents(scene: Scene): Promise<void> {
   await done(scene, NEW);
 }
 
-/** The Plan of the agents names a newer version than the Plan of the servers. */
+/** The label with the value `disabled` excludes a Node from the Plan of the servers. */
+const EXCLUDED = `plan.upgrade.cattle.io/${SERVERS}`;
+
+/**
+ * The Plan of the agents names a newer version than the Plan of the servers. Then the Plan of the servers names it, too,
+ * but one server is excluded from it.
+ */
 export async function preparedInVain(scene: Scene): Promise<void> {
   const { cluster, checks } = scene;
   const [agent] = cluster.workers;
@@ -77,8 +83,21 @@ export async function preparedInVain(scene: Scene): Promise<void> {
     const why = await refit(scene, 'why', agent.name);
     return [...lacking(status.stdout, words), ...lacking(why.stdout, words)];
   });
+  const left = cluster.controlPlanes.at(-1)?.name ?? '';
+  await administer(scene, 'label', 'node', left, `${EXCLUDED}=disabled`);
   await applyPlans(scene, { servers: NEWER });
-  await checks.check('both Plans complete when the version of the servers is right', async () => {
+  await checks.check(
+    'Refit names the server that its Plan leaves out, for which `prepare` waits',
+    async () => {
+      await reaches(scene, SERVERS, NEWER, 'Complete');
+      const words = `waits for Plan system-upgrade/${SERVERS} in spec.prepare, which leaves ${left} (${NEW}) without ${NEWER}`;
+      const status = await refit(scene, 'status');
+      const { version } = await installedOn(agent);
+      return [...lacking(status.stdout, words), ...differing({ 'K3s on the agent': version }, NEW)];
+    },
+  );
+  await administer(scene, 'label', 'node', left, `${EXCLUDED}-`);
+  await checks.check('both Plans complete when no server is excluded any more', async () => {
     for (const plan of [SERVERS, AGENTS]) await reaches(scene, plan, NEWER, 'Complete');
     return inTurn(await podsOf(scene, SERVERS, NEWER), await podsOf(scene, AGENTS, NEWER));
   });
