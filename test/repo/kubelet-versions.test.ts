@@ -35,6 +35,9 @@ const READERS: Readonly<Record<string, readonly (By | Reason)[]>> = {
   'src/dialects/cattle/command/roll-back-cattle-plan.ts': [
     'exact: the kubelets of K3s and RKE2 report the whole version',
   ],
+  'src/dialects/cattle/plan/awaited-plan.ts': [
+    'exact: the scripts of K3s and RKE2 compare the whole text, too',
+  ],
   'src/dialects/cattle/plan/cattle-dialect.ts': ['isOlder'],
   'src/dialects/cattle/plan/node-records.ts': [
     'exact: the kubelets of K3s and RKE2 report the whole version, and the label has - instead of +',
