@@ -19,6 +19,7 @@ const HEADINGS: readonly (readonly [string, number])[] = [
   ['What Refit says', 5],
   ['One policy, four dialects', 5],
   ['One plan for each owner of Cluster API', 5],
+  ['Real counterparts', 5],
 ];
 
 /** Returns the text below this heading, up to the next heading. */
