@@ -32,6 +32,9 @@ const endOf = (plan: CattlePlan) => [
 const isCompleteFor = (plan: CattlePlan, other: CattlePlan): boolean =>
   sameJson(endOf(other), ['True', plan.status?.latestVersion]);
 
+/** Such a Plan runs no `prepare` any more. */
+const isDone = (plan: CattlePlan): boolean => conditionOf(plan, 'Complete')?.status === 'True';
+
 /** Returns what another Plan that waits for this Plan depends on. */
 export const waitFacts = (plan: CattlePlan) => [...endOf(plan), awaitedName(plan)];
 
@@ -150,8 +153,7 @@ function faultOf(
 function hasOtherVersion(plan: CattlePlan, other: CattlePlan): boolean {
   const wanted = versionOf(plan);
   const given = plannedVersion(other);
-  const isDone = conditionOf(plan, 'Complete')?.status === 'True';
-  return !isDone && wanted !== undefined && given !== undefined && wanted !== given;
+  return !isDone(plan) && wanted !== undefined && given !== undefined && wanted !== given;
 }
 
 const versionOf = (plan: CattlePlan): string | undefined =>
@@ -172,8 +174,7 @@ function laggingFault(
   world: World,
 ): Fault | undefined {
   const version = versionOf(plan);
-  const isDone = conditionOf(plan, 'Complete')?.status === 'True';
-  if (isDone || other === undefined || version === undefined) return undefined;
+  if (isDone(plan) || other === undefined || version === undefined) return undefined;
   if (!isInstaller(plan.spec?.prepare?.image ?? '')) return undefined;
   const isComplete = isCompleteFor(plan, other);
   const wanted = reportedVersion(version);
