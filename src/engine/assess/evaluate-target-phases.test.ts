@@ -22,8 +22,8 @@ import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import { assess } from './assess.ts';
-import { isLate, stepEnd } from './evaluate-target.ts';
 import type { TargetEvaluation } from './evaluation.ts';
+import { isLate, stepEnd } from './target-deadlines.ts';
 
 interface Situation {
   readonly state?: RecordedState;

@@ -26,7 +26,8 @@ import { because } from '../model/reasons.ts';
 import type { RecordedState, Role, Stage, Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { assess, phaseOf } from './assess.ts';
-import { isAtRest, stepEnd, touchedIn } from './evaluate-target.ts';
+import { isAtRest, touchedIn } from './evaluate-target.ts';
+import { stepEnd } from './target-deadlines.ts';
 
 interface Scene {
   readonly state?: RecordedState;

@@ -22,18 +22,20 @@ import {
   type TargetContext,
 } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
-import type { Observation, TargetFacts } from '../model/facts.ts';
-import { because, isUnasked, type Reason, type ReasonCode, RUNS_AGAIN } from '../model/reasons.ts';
+import type { TargetFacts } from '../model/facts.ts';
+import { because, isUnasked, type Reason, type ReasonCode } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
 import type { TargetPhase } from '../model/shown-phases.ts';
 import type { Snapshot } from '../model/snapshot.ts';
-import { hooksMs, type RolloutPolicy, type TimedStep } from '../policy/rollout-policy.ts';
+import { hooksMs } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { isUnsettled } from './budget.ts';
 import { chooseDrainAction } from './choose-drain-action.ts';
 import { isUnclaimed } from './claims.ts';
 import type { Effect, ObservedState, Row, TargetEvaluation } from './evaluation.ts';
+import { failureReason } from './failure-reason.ts';
 import { isSupersededByRetry } from './retry.ts';
+import { isLate } from './target-deadlines.ts';
 
 /**
  * If an intent has not been signalled after this number of milliseconds, it is recorded again. The deadline of the
@@ -394,106 +396,4 @@ function restingReason(target: Target, phase: TargetPhase, facts: TargetFacts): 
 /** Says that a signal has no answer yet. In some dialects, no agent answers signals, because a Job or the leader does the work. */
 function unanswered(agent: TargetFacts['agent']): string {
   return agent === undefined ? 'its work has not begun yet' : 'its agent has not answered yet';
-}
-
-/** Returns the reason why a target in progress failed, as the observation of the target shows it. */
-export function failureReason(
-  target: Target,
-  { observation, drainDelegation }: TargetFacts,
-  observed: ObservedState,
-) {
-  if (observed === 'gone')
-    return because('TargetGone', `${target.name} disappeared during its attempt`);
-  if (observation.kind === 'failed') {
-    const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
-    const refused = observation.refused === true ? 'TargetRefused' : 'TargetFailed';
-    const code = observation.late === 'drain' ? 'DrainTooLong' : refused;
-    return because(code, `${target.name}: ${observation.message}${again}`);
-  }
-  if (
-    observation.kind === 'working' &&
-    observation.part === 'drain' &&
-    answerOf(drainDelegation) === false
-  )
-    return because(
-      'DrainTooLong',
-      `${target.name}, which drains itself, was not drained within its deadline`,
-    );
-  const step = observation.kind === 'working' ? ` at ${observation.step}` : '';
-  return because('DeadlineExceeded', `${target.name} did not report within its deadline${step}`);
-}
-
-/**
- * A leader must watch a target for this number of milliseconds before the recorded time counts. This gives nodes time
- * to report after the leader was absent or the clock was changed.
- */
-const GRACE_MS = 60_000;
-
-/**
- * Returns true if the target has missed a deadline. Only a leader can decide that, because read-only commands do not watch. Each
- * leader counts from the start of its own term.
- */
-export function isLate(
-  target: Target,
-  facts: TargetFacts,
-  policy: RolloutPolicy,
-  now: number,
-): boolean {
-  return facts.watchedMs !== undefined && timeLeft(target, facts, policy, now) <= 0;
-}
-
-/**
- * Returns the number of milliseconds until the target misses a deadline; Infinity if the target has no deadline. For a
- * leader, only the time counts in which it has watched the target.
- */
-export function timeLeft(
-  target: Target,
-  facts: TargetFacts,
-  policy: RolloutPolicy,
-  now: number,
-): number {
-  const { targetDeadlineMs } = policy;
-  const { watchedMs, followedMs = watchedMs } = facts;
-  const recorded = Date.parse(target.since) + targetDeadlineMs - now;
-  if (watchedMs === undefined || followedMs === undefined) return recorded;
-  const hasOwn = stepOf(facts.observation) !== undefined;
-  const step = hasOwn
-    ? stepDeadlineMs(facts, policy) - watchedMs
-    : Math.max(recorded, GRACE_MS - watchedMs);
-  return Math.min(targetDeadlineMs - followedMs, step);
-}
-
-/**
- * Returns the deadline of the step according to the clock of the node, in milliseconds since the Unix epoch. Read-only
- * commands use it. Returns Infinity if the step has no deadline; never returns NaN. A retry keeps a report of success
- * that is older than the retry, so the step begins at the retry at the earliest.
- */
-export function stepEnd(target: Target, facts: TargetFacts, policy: RolloutPolicy): number {
-  const { observation } = facts;
-  const reported = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
-  const { limitMs = Number.POSITIVE_INFINITY } = observation.kind === 'working' ? observation : {};
-  return Number.isNaN(reported)
-    ? Number.POSITIVE_INFINITY
-    : Math.max(reported, Date.parse(target.since)) +
-        Math.min(limitMs, stepDeadlineMs(facts, policy));
-}
-
-function stepDeadlineMs(
-  { observation, drainDelegation }: TargetFacts,
-  { stepDeadlines, settleMs = 0 }: RolloutPolicy,
-): number {
-  const step = stepOf(observation);
-  // While a node settles, a short outage of an API server or of the node is not a failure. So the time to settle is
-  // added to the deadline.
-  if (step === 'ready') return stepDeadlines.ready + settleMs;
-  // The deadline `drain` applies here only if the node drains itself. If the leader drains the node,
-  // choose-drain-action.ts applies the deadline instead.
-  const isOwn = step === 'drain' && answerOf(drainDelegation) !== false;
-  return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
-}
-
-function stepOf(observation: Observation): TimedStep | undefined {
-  if (observation.kind === 'sent') return 'answer';
-  if (observation.kind === 'working') return observation.part;
-  return observation.kind === 'succeeded' ? 'ready' : undefined;
 }

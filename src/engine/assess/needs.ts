@@ -10,7 +10,7 @@ import { awaitedRetries } from '../schedule/awaited-retries.ts';
 import { failedInFlightIn } from '../schedule/slots.ts';
 import type { Assessment } from './assess.ts';
 import { waitBeforeAdmission } from './before-admission.ts';
-import { timeLeft } from './evaluate-target.ts';
+import { timeLeft } from './target-deadlines.ts';
 import { isHeldByFailures, unstartedTargets } from './unstarted.ts';
 
 export interface Needs {

@@ -8,7 +8,8 @@ import { reasonAbout, withoutName } from '../reasons/about-target.ts';
 import { recordedReason } from '../reasons/recorded.ts';
 import type { Assessment } from './assess.ts';
 import { FAILURES } from './budget.ts';
-import { failureReason, isAtRest } from './evaluate-target.ts';
+import { isAtRest } from './evaluate-target.ts';
+import { failureReason } from './failure-reason.ts';
 
 /** Returns the reasons of the targets that this turn lets fail. */
 export function failuresDecided(assessment: Assessment): FailureReasons {

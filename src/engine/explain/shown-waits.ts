@@ -1,7 +1,7 @@
 /** Chooses the waits that a reading for people shows, and the time at which each of them ends at the latest. */
 
 import { rfc3339 } from '../../util/clock.ts';
-import { stepEnd } from '../assess/evaluate-target.ts';
+import { stepEnd } from '../assess/target-deadlines.ts';
 import { awaitedHook } from '../gates/hook-runs.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Wait } from '../model/decision.ts';

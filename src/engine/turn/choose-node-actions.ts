@@ -3,7 +3,8 @@
 import { isPendingFor } from '../../drain/cordon-marks.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { chooseDrainAction, uncordonOf } from '../assess/choose-drain-action.ts';
-import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
+import { touchedIn } from '../assess/evaluate-target.ts';
+import { failureReason } from '../assess/failure-reason.ts';
 import { reasonToGiveUp } from '../assess/target-failures.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';

@@ -8,7 +8,7 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { answered } from '../model/asked.ts';
 import type { Observation } from '../model/facts.ts';
-import { isLate, timeLeft } from './evaluate-target.ts';
+import { isLate, timeLeft } from './target-deadlines.ts';
 
 const RESTART: Observation = {
   kind: 'working',
