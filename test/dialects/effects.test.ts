@@ -101,9 +101,9 @@ const REAL = 'test/testenv';
 /** The tests of the fields that no scene of the table is about. */
 const ELSEWHERE: Partial<Readonly<Record<PolicyField, string>>> = {
   onFailure: `${REAL}/roll-back-policy.test.ts`,
-  'deadlines.download': 'src/engine/assess/evaluate-target-deadlines.test.ts',
-  'deadlines.apply': 'src/engine/assess/evaluate-target-deadlines.test.ts',
-  'deadlines.restart': 'src/engine/assess/evaluate-target-deadlines.test.ts',
+  'deadlines.download': 'src/engine/assess/target-deadlines.test.ts',
+  'deadlines.apply': 'src/engine/assess/target-deadlines.test.ts',
+  'deadlines.restart': 'src/engine/assess/target-deadlines.test.ts',
   'drain.gracePeriodSeconds': 'src/dialects/cattle/plan/leader-drain.test.ts',
   'drain.onDeadline': 'src/engine/assess/skipped-nodes.test.ts',
   'drain.softTaint': `${REAL}/drain.test.ts`,

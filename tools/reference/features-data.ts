@@ -248,7 +248,7 @@ export const FEATURES: readonly FeatureGroup[] = [
     features: [
       yes('Time limit for each node', [
         SCENES,
-        'src/engine/assess/evaluate-target-deadlines.test.ts',
+        'src/engine/assess/target-deadlines.test.ts',
       ]),
       yes(
         'Automatic retries',

@@ -33,7 +33,7 @@ import { isUnsettled } from './budget.ts';
 import { chooseDrainAction } from './choose-drain-action.ts';
 import { isUnclaimed } from './claims.ts';
 import type { Effect, ObservedState, Row, TargetEvaluation } from './evaluation.ts';
-import { failureReason } from './failure-reason.ts';
+import { awaitedByTarget, failureReason, lateReason } from './failure-reason.ts';
 import { isSupersededByRetry } from './retry.ts';
 import { isLate } from './target-deadlines.ts';
 
@@ -159,7 +159,11 @@ function evaluation(context: EvaluationContext): TargetEvaluation {
     case 'adopt':
       return { phase, effect, next: 'intended', reason: restingReason(target, phase, facts) };
     case 'fail': {
-      const reason = failureReason(target, facts, observed);
+      const awaited = observed === 'late' ? awaitedByTarget(context, facts) : undefined;
+      // The reason of the failure depends on the answer to this probe, which is asked in the same reconcile.
+      if (awaited?.probe !== undefined) return awaited;
+      const reason =
+        observed === 'late' ? lateReason(context, facts) : failureReason(target, facts, observed);
       if (late || !holdsSlot(context)) return { phase, effect, next: 'failed', reason };
       return {
         phase: 'working',

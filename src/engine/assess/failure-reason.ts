@@ -1,16 +1,18 @@
 /** Says why a target in progress failed. */
+import type { TargetContext } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import type { TargetFacts } from '../model/facts.ts';
-import { because, RUNS_AGAIN } from '../model/reasons.ts';
+import { because, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
-import type { ObservedState } from './evaluation.ts';
+import { chooseDrainAction } from './choose-drain-action.ts';
+import type { ObservedState, TargetEvaluation } from './evaluation.ts';
 
 /** Returns the reason why a target in progress failed, as the observation of the target shows it. */
 export function failureReason(
   target: Target,
   { observation, drainDelegation }: TargetFacts,
   observed: ObservedState,
-) {
+): Reason {
   if (observed === 'gone')
     return because('TargetGone', `${target.name} disappeared during its attempt`);
   if (observation.kind === 'failed') {
@@ -29,5 +31,44 @@ export function failureReason(
       `${target.name}, which drains itself, was not drained within its deadline`,
     );
   const step = observation.kind === 'working' ? ` at ${observation.step}` : '';
-  return because('DeadlineExceeded', `${target.name} did not report within its deadline${step}`);
+  const { stalled } = observation.kind === 'working' ? observation : {};
+  return because(
+    'DeadlineExceeded',
+    withCause(`${target.name} did not report within its deadline${step}`, stalled),
+  );
+}
+
+/**
+ * Returns the reason of a target that took too long. A target that waited for the leader took too long because of what
+ * the leader waited for, such as a component of the control plane, a hook, or a PodDisruptionBudget. So the reason says
+ * that, and does not blame the node.
+ */
+export function lateReason(context: TargetContext, facts: TargetFacts): Reason {
+  const { target } = context;
+  const { observation } = facts;
+  const ofNode = failureReason(target, facts, 'late');
+  const awaited = awaitedByTarget(context, facts);
+  if (awaited === undefined) return ofNode;
+  const { effect, gate, probe, reason } = awaited;
+  if (effect === 'fail') return reason;
+  // Without a gate, the leader was about to act. With a probe, nobody knows yet whether the gate passes.
+  if (gate === undefined || probe !== undefined) return ofNode;
+  if (observation.kind === 'working' && observation.waitsFor === 'drain')
+    return { ...ofNode, message: withCause(ofNode.message, reason.message) };
+  // The node runs the new version, and a verifier does not pass. So the failure has the code of the verifier, as for a
+  // target that has reported success.
+  const late = `${target.name} was not uncordoned within its deadline`;
+  return { ...reason, message: withCause(late, reason.message) };
+}
+
+/** Returns what the leader does for the target, or waits for; undefined if the target does not wait for the leader. */
+export function awaitedByTarget(
+  context: TargetContext,
+  facts: TargetFacts,
+): TargetEvaluation | undefined {
+  return answerOf(facts.drainDelegation) === false ? undefined : chooseDrainAction(context, facts);
+}
+
+function withCause(sentence: string, cause: string | undefined): string {
+  return cause === undefined ? sentence : `${sentence}: ${cause}`;
 }

@@ -2,9 +2,9 @@
 
 import { isPendingFor } from '../../drain/cordon-marks.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { chooseDrainAction, uncordonOf } from '../assess/choose-drain-action.ts';
+import { uncordonOf } from '../assess/choose-drain-action.ts';
 import { touchedIn } from '../assess/evaluate-target.ts';
-import { failureReason } from '../assess/failure-reason.ts';
+import { lateReason } from '../assess/failure-reason.ts';
 import { reasonToGiveUp } from '../assess/target-failures.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
@@ -136,12 +136,6 @@ function stopReason(context: TargetContext, facts: TargetFacts): Reason {
   const { reason } = rollout;
   if (reason === undefined || SUMMARIES.has(reason.code)) return late;
   return reason.about === undefined ? reason : late;
-}
-
-/** Returns the reason of a target that must stop because it took too long. */
-function lateReason(context: TargetContext, facts: TargetFacts): Reason {
-  const drain = chooseDrainAction(context, facts);
-  return drain?.effect === 'fail' ? drain.reason : failureReason(context.target, facts, 'late');
 }
 
 function cleanUp(
