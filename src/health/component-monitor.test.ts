@@ -279,3 +279,41 @@ test.each([
     expect(scene.lines.join()).toContain(effect);
   },
 );
+
+function renewedAtIn({ monitor }: Scene): number | undefined {
+  const known = monitor.known();
+  return known === 'unasked' ? undefined : known.states[0]?.renewedAt;
+}
+
+test('a Lease that is read for the first time was renewed when it says', async () => {
+  await using scene = new Scene();
+  const now = scene.clock.now();
+  scene.renew(-4000);
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  expect(renewedAtIn(scene)).toBe(now - 4000);
+});
+
+test('a Lease that is read again after an outage was renewed when it says', async () => {
+  await using scene = new Scene();
+  scene.renew();
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  scene.lease = 'broken';
+  await scene.wait(10_000);
+  const now = scene.clock.now();
+  scene.renew(-4000);
+  await scene.wait(2000);
+  expect(renewedAtIn(scene)).toBe(now - 4000);
+});
+
+test('a Lease that changes while it is watched was renewed when the change was seen', async () => {
+  await using scene = new Scene();
+  scene.renew(-20_000);
+  scene.monitor.follow('p', true);
+  await scene.wait(0);
+  const now = scene.clock.now();
+  scene.renew(-4000);
+  await scene.wait(2000);
+  expect(renewedAtIn(scene)).toBeGreaterThanOrEqual(now);
+});

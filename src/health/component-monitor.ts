@@ -155,7 +155,8 @@ function newlySeen({ spec }: Lease, before: Seen | undefined, clock: Clock): See
   return {
     version: versionOf(spec),
     since: clock.monotonic(),
-    renewedAt: isRenewed ? clock.now() : before?.renewedAt,
+    // At its first look, this process did not see the renewal. It may be as old as the Lease says.
+    renewedAt: isRenewed ? clock.now() - (before === undefined ? ageMs : 0) : before?.renewedAt,
     limitMs,
   };
 }

@@ -20,7 +20,7 @@ const RECHECK_AFTER_MS = 500;
  * many milliseconds late.
  */
 const SEEN_LATE_MS = 2000;
-/** A longer time counts as this, because the agent that reports it may be wrong. */
+/** A longer time counts as this, so that a wrong report lets at most the renewals of the last minutes count. */
 const MOST_UP_MS = 5 * 60_000;
 
 /** Before a target starts: no component has stopped. */
