@@ -8,7 +8,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { sameJson } from '../../util/json.ts';
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_WORK, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
-import { untilAsked } from '../model/asked.ts';
+import { answerOf, untilAsked } from '../model/asked.ts';
 import type { NodeAction } from '../model/decision.ts';
 import type { NodeView, TargetFacts } from '../model/facts.ts';
 import { because, type Reason } from '../model/reasons.ts';
@@ -17,8 +17,31 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import type { TargetEvaluation } from './evaluation.ts';
 
+/** Returns what the leader does for the target, or waits for; undefined if the target does not wait for the leader. */
+export function awaitedByTarget(
+  context: TargetContext,
+  facts: TargetFacts,
+): TargetEvaluation | undefined {
+  const chosen =
+    answerOf(facts.drainDelegation) === false ? undefined : chooseDrainAction(context, facts);
+  return chosen && withRefusal(chosen, context, facts);
+}
+
+/** If the API server refused a write for the target, the action of the leader waits, and the reason says that. */
+function withRefusal(
+  evaluation: TargetEvaluation,
+  context: TargetContext,
+  { refusal }: TargetFacts,
+): TargetEvaluation {
+  if (!evaluation.nodeAction || !refusal) return evaluation;
+  const verdict = evaluate(BEFORE_NODE_ACTION, gateInput(context, 0));
+  return verdict.kind === 'wait'
+    ? { ...evaluation, gate: verdict.gate, reason: verdict.reason, ends: verdict.ends }
+    : evaluation;
+}
+
 /** Returns what the leader must do for the target; undefined if the target does not wait for the leader. */
-export function chooseDrainAction(
+function chooseDrainAction(
   context: TargetContext,
   facts: TargetFacts,
 ): TargetEvaluation | undefined {

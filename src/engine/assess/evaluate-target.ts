@@ -8,7 +8,6 @@ import { isHolding } from '../gates/held-targets.ts';
 import { nodesAvailable } from '../gates/nodes-available.ts';
 import {
   AFTER_TARGET,
-  BEFORE_NODE_ACTION,
   BEFORE_SIGNAL,
   BEFORE_TARGET,
   evaluate,
@@ -30,10 +29,10 @@ import type { Snapshot } from '../model/snapshot.ts';
 import { hooksMs } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { isUnsettled } from './budget.ts';
-import { chooseDrainAction } from './choose-drain-action.ts';
+import { awaitedByTarget } from './choose-drain-action.ts';
 import { isUnclaimed } from './claims.ts';
 import type { Effect, ObservedState, Row, TargetEvaluation } from './evaluation.ts';
-import { awaitedByTarget, failureReason, lateReason } from './failure-reason.ts';
+import { failureReason, lateReason } from './failure-reason.ts';
 import { isSupersededByRetry } from './retry.ts';
 import { isLate } from './target-deadlines.ts';
 
@@ -101,12 +100,9 @@ export interface EvaluationContext extends TargetContext {
   readonly isStopping: boolean;
 }
 
-/**
- * Evaluates the target. If the API server refused a write for the target, the result includes the
- * reason.
- */
+/** Evaluates the target. */
 export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
-  return withSkip(withRefusal(evaluation(context), context), context);
+  return withSkip(evaluation(context), context);
 }
 
 /**
@@ -176,7 +172,7 @@ function evaluation(context: EvaluationContext): TargetEvaluation {
       return verify(context, phase, late);
     case 'node-action':
       return (
-        chooseDrainAction(context, facts) ?? {
+        awaitedByTarget(context, facts) ?? {
           phase,
           effect: 'none',
           reason: restingReason(target, phase, facts),
@@ -193,15 +189,6 @@ function evaluation(context: EvaluationContext): TargetEvaluation {
       return { phase, effect, reason: restingReason(target, phase, facts), ...recheck };
     }
   }
-}
-
-function withRefusal(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
-  if (!evaluation.nodeAction || !factsOf(context.snapshot, context.target).refusal)
-    return evaluation;
-  const verdict = evaluate(BEFORE_NODE_ACTION, gateInput(context, 0));
-  return verdict.kind === 'wait'
-    ? { ...evaluation, gate: verdict.gate, reason: verdict.reason, ends: verdict.ends }
-    : evaluation;
 }
 
 /**

@@ -64,7 +64,7 @@ describe('a target that is late while it waits for its uncordon', () => {
   test('fails for the reason of the verifier that does not pass, whichever that is', () => {
     addShutGate(AFTER_TARGET);
     expect(said(UNCORDONING)).toBe(
-      'failed ForeignWork: n1 was not uncordoned within its deadline: the gate is shut',
+      'failed UncordonTooLong: n1 was not uncordoned within its deadline: the gate is shut',
     );
   });
 
@@ -80,13 +80,13 @@ describe('a target that is late while it waits for its uncordon', () => {
       'a component that does not work',
       {},
       { cluster: { components: answered({ states: [stopped] }), controlPlane: NEVER } },
-      'ComponentNotWorking: n1 was not uncordoned within its deadline: kube-controller-manager does not work: nobody has renewed its Lease kube-system/kube-controller-manager for 1 min',
+      'UncordonTooLong: n1 was not uncordoned within its deadline: kube-controller-manager does not work: nobody has renewed its Lease kube-system/kube-controller-manager for 1 min',
     ],
     [
       'an API server that is not ready',
       {},
       { cluster: { controlPlane: answered([{ name: 'n2', ready: false, detail: '503' }]) } },
-      'ControlPlaneNotReady: n1 was not uncordoned within its deadline: the API server of n2 (503) is not ready',
+      'UncordonTooLong: n1 was not uncordoned within its deadline: the API server of n2 (503) is not ready',
     ],
     [
       'API servers that cannot be asked',
@@ -99,13 +99,13 @@ describe('a target that is late while it waits for its uncordon', () => {
           }),
         },
       },
-      'ControlPlaneUnknown: n1 was not uncordoned within its deadline: no route to n2',
+      'UncordonTooLong: n1 was not uncordoned within its deadline: no route to n2',
     ],
     [
       'a node that is not Ready',
       { ready: false },
       { cluster: { controlPlane: NEVER } },
-      'NodeNotReady: n1 was not uncordoned within its deadline: node n1 is not Ready',
+      'UncordonTooLong: n1 was not uncordoned within its deadline: node n1 is not Ready',
     ],
   ])('names %s', (_title, facts, parts, expected) => {
     const found = said({ ...UNCORDONING, ...facts }, { role: 'controller', parts });

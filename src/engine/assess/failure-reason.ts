@@ -4,8 +4,8 @@ import { answerOf } from '../model/asked.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
-import { chooseDrainAction } from './choose-drain-action.ts';
-import type { ObservedState, TargetEvaluation } from './evaluation.ts';
+import { awaitedByTarget } from './choose-drain-action.ts';
+import type { ObservedState } from './evaluation.ts';
 
 /** Returns the reason why a target in progress failed, as the observation of the target shows it. */
 export function failureReason(
@@ -55,18 +55,11 @@ export function lateReason(context: TargetContext, facts: TargetFacts): Reason {
   if (gate === undefined || probe !== undefined) return ofNode;
   if (observation.kind === 'working' && observation.waitsFor === 'drain')
     return { ...ofNode, message: withCause(ofNode.message, reason.message) };
-  // The node runs the new version, and a verifier does not pass. So the failure has the code of the verifier, as for a
-  // target that has reported success.
-  const late = `${target.name} was not uncordoned within its deadline`;
-  return { ...reason, message: withCause(late, reason.message) };
-}
-
-/** Returns what the leader does for the target, or waits for; undefined if the target does not wait for the leader. */
-export function awaitedByTarget(
-  context: TargetContext,
-  facts: TargetFacts,
-): TargetEvaluation | undefined {
-  return answerOf(facts.drainDelegation) === false ? undefined : chooseDrainAction(context, facts);
+  // The work on the node is done, so the failure must not look as if the node alone was too slow.
+  return because(
+    'UncordonTooLong',
+    withCause(`${target.name} was not uncordoned within its deadline`, reason.message),
+  );
 }
 
 function withCause(sentence: string, cause: string | undefined): string {

@@ -175,22 +175,7 @@ describe('failed targets that run the version now', () => {
 
   test.each<[string, SituatedTarget]>([
     ['that a check refused', failed('w1', 'HealthCheckFailing', { isThere: true })],
-    [
-      'that was not uncordoned because a component did not work',
-      failed('w1', 'ComponentNotWorking', { isThere: true }),
-    ],
-    [
-      'that was not uncordoned because an API server was not ready',
-      failed('w1', 'ControlPlaneNotReady', { isThere: true }),
-    ],
-    [
-      'that was not uncordoned because nobody could ask the API servers',
-      failed('w1', 'ControlPlaneUnknown', { isThere: true }),
-    ],
-    [
-      'that was not uncordoned because it was not Ready',
-      failed('w1', 'NodeNotReady', { isThere: true }),
-    ],
+    ['that was not uncordoned in time', failed('w1', 'UncordonTooLong', { isThere: true })],
     ['whose cause nobody knows', failed('w1', undefined, { isThere: true })],
   ])('a node %s may have a bad release', (_node, refused) => {
     const targets = [refused, failed('w2', 'DeadlineExceeded'), MENDED];

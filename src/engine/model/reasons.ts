@@ -63,6 +63,8 @@ export const REASONS = {
     'a PodDisruptionBudget or a webhook refuses an eviction, or a pod does not terminate',
   DrainRefused: 'the drain options of the policy, or of the plan, forbid the eviction of a pod',
   DrainTooLong: 'a drain did not end within its deadline',
+  UncordonTooLong:
+    'a node that had done its work was not uncordoned within its deadline, because of what the leader waited for',
   CannotDecide: 'the API server did not answer a question that the next decision needs',
   DrainPreviewUnknown: 'the drain preview of a node has not been made yet',
   DrainDelegationUnknown: 'it is not known yet whether the node delegates its drain to the leader',
@@ -262,6 +264,10 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
   DrainRefused: { act: 'move the pod that the message names, or set the field that it names' },
   DrainTooLong: {
     act: 'remove what blocked the drain, or raise `deadlines.drain` in the policy',
+    andThen: 'run `refit retry` for the node',
+  },
+  UncordonTooLong: {
+    act: 'repair what the message names, such as a component of the control plane, an API server, or the node itself; or raise `deadlines.ready` in the policy',
     andThen: 'run `refit retry` for the node',
   },
   CannotDecide: { ends: 'the API server answers; it is asked again after at most a minute' },
@@ -473,6 +479,14 @@ const UNASKED: readonly ReasonCode[] = [
 
 /** These words are added to the failure of a target that rolled back. */
 export const RUNS_AGAIN = 'its previous version runs again';
+
+/** The codes of the reasons of targets that were not done when a deadline of theirs had passed. */
+const MISSED: readonly ReasonCode[] = ['DeadlineExceeded', 'UncordonTooLong'];
+
+/** Returns true if the target failed because a deadline had passed, whatever the target waited for. */
+export function isMissedDeadline({ code }: Reason): boolean {
+  return MISSED.includes(code);
+}
 
 /** Returns true if the probe was not made yet. Its answer then comes within the same reconcile. */
 export function isUnasked({ code }: Reason): boolean {

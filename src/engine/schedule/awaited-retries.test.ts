@@ -73,6 +73,13 @@ test.each<[string, Snapshot]>([
       { abilities: { leavesLate: true } },
     ),
   ],
+  [
+    'the dialect leaves a target that was not uncordoned within its deadline',
+    withParts(
+      snapshotOf([w1], { rollout: { reason: because('UncordonTooLong', 'w1 took too long') } }),
+      { abilities: { leavesLate: true } },
+    ),
+  ],
   ['the rollout is aborted', snapshotOf([w1], { controls: { abort: 'wrong' } })],
   ['the rollout has ended', snapshotOf([w1], { rollout: { phase: 'failed' } })],
   ['the target was refused', snapshotOf([buildTarget('w1', 'unsupported')])],

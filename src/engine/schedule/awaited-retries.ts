@@ -7,7 +7,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { factsOf } from '../gates/types.ts';
-import { because, type Reason } from '../model/reasons.ts';
+import { because, isMissedDeadline, type Reason } from '../model/reasons.ts';
 import {
   inState,
   isUpgradedByLaterStage,
@@ -58,7 +58,7 @@ export function awaitedRetries(
  * reason of this target.
  */
 function isLate({ reason }: Rollout, { failure = reason }: Target): boolean {
-  return failure?.code === 'DeadlineExceeded';
+  return failure !== undefined && isMissedDeadline(failure);
 }
 
 /** The list is made once for each snapshot, because every candidate of a decision asks for it. */

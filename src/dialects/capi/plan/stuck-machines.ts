@@ -3,6 +3,7 @@
  * it.
  */
 import { type Machine, machines } from '../../../api/capi/machine.ts';
+import { isMissedDeadline } from '../../../engine/model/reasons.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
@@ -63,7 +64,7 @@ function isSilent(node: Node): boolean {
   const update = updateOn(node);
   const record = update && recordOf(node, update);
   const reason = record?.failure ?? record?.reason;
-  if (!update || reason?.code !== 'DeadlineExceeded') return false;
+  if (!update || !reason || !isMissedDeadline(reason)) return false;
   if (mayBePartOf(kubeletVersionOf(node) ?? '', update.version)) return false;
   const { annotations } = node.metadata;
   const signal = decodeSignal(annotations);

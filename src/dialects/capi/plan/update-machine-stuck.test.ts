@@ -114,6 +114,13 @@ describe('an update that failed at its deadline, where stuck Machines are delete
     expect(scene.api.calls.at(-1)).toBe('delete machines/m-w1');
   });
 
+  test('so is one that was not uncordoned within its deadline', async () => {
+    const scene = await stuckScene('MachineSet', 'UncordonTooLong');
+    expect(await scene.ask('w1')).toMatchObject(announced);
+    await scene.clock.advance(30 * 60_000);
+    expect(await scene.ask('w1')).toMatchObject(failed(`${late}; its Machine was deleted`));
+  });
+
   test('so is one whose leader has ended its signal', async () => {
     const scene = await stuckScene();
     await scene.lead('w1');
