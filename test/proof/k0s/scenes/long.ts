@@ -13,10 +13,14 @@ const UPGRADES = 50;
 /** The memory of the last upgrades is compared with that of these, when every path was used once. */
 const EARLY = [5, 15] as const;
 const LAST = 10;
+/** What is kept after the last upgrade is compared with this one. Both go to the same version. */
+const EARLY_KEPT = 8;
 const MAY_GROW = 1.05;
 const CONCURRENT = 3;
 /** The processes on these hosts are never killed, so that their memory can be compared. */
 const SPARED = ['c1', 'w1'];
+/** The processes that must have lived all the time. */
+const LASTING = ['refit-controller on c1', 'refit-agent on c1', 'refit-agent on w1'];
 
 interface Round {
   readonly processes: readonly ProcessUsage[];
@@ -99,8 +103,8 @@ function grownIn(rounds: readonly Round[]): string[] {
       processes.some((each) => each.name === name && each.pid === pid),
     ),
   );
-  if (lasting.length === 0) return ['no process lived all the time'];
-  return lasting.flatMap(({ name }) => {
+  const ended = LASTING.filter((name) => lasting.every((each) => each.name !== name));
+  const grown = lasting.flatMap(({ name }) => {
     const of = (some: readonly Round[], read: (usage: ProcessUsage) => number): number =>
       median(
         some.flatMap(({ processes }) => processes.filter((each) => each.name === name).map(read)),
@@ -120,11 +124,12 @@ function grownIn(rounds: readonly Round[]): string[] {
       ...(files[1] <= files[0] ? [] : [`${name} had ${files[0]} open files, and then ${files[1]}`]),
     ];
   });
+  return [...ended.map((name) => `${name} was started anew`), ...grown];
 }
 
-/** Compares each upgrade with the one two upgrades earlier, which went to the same version. */
+/** Compares the last upgrade with an early one to the same version. */
 function keptMore(rounds: readonly Round[]): string[] {
-  const [, , , , , , , before] = rounds;
+  const before = rounds[EARLY_KEPT - 1];
   const after = rounds.at(-1);
   if (before === undefined || after === undefined) return ['too few upgrades ran'];
   return Object.entries(after.kept).flatMap(([name, count]) =>
