@@ -240,6 +240,15 @@ export const K0S_WAIT_SCENES: readonly Scene[] = [
     play: async (stage) => await stage.wait(120),
     about: ['c1', 'w1'],
   }),
+  scene('the controller manager stops during the upgrade of a controller', {
+    policy: { deadlines: { ready: '60s' } },
+    play: async (stage) => {
+      await stage.wait(8);
+      await createLease(stage, 'kube-system', 'kube-controller-manager', 'c1_1');
+      await stage.wait(180);
+    },
+    about: ['c1', 'w1'],
+  }),
   scene('another plan still works on a worker', {
     hosts: [1, 3],
     next: stuckAt('w1', 'Restart'),

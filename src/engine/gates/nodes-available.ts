@@ -17,9 +17,8 @@ interface Input extends Pick<GateInput, 'target' | 'facts' | 'policy' | 'census'
 }
 
 /** The wait ends only if a person acts, if the plan that it waits for does not exist. */
-function untilOver(name: string, { plan, fault }: AwaitedPlan): Verdict {
+function untilOver(name: string, { plan, ends, fault }: AwaitedPlan): Verdict {
   const early = `${name} would count against maxUnavailable while it waits for ${plan}`;
-  const ends = `${plan} is complete with the same version`;
   return fault === undefined
     ? wait('ForeignWork', early, ends)
     : wait('ForeignWork', `${early}, ${fault.why}`, `${ends}: ${fault.remedy}`);

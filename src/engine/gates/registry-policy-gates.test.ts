@@ -398,7 +398,7 @@ test('a controller with another name than its Node counts by its Node', () => {
 });
 
 test('a target whose work would only wait for another plan takes no place of a limit', () => {
-  const awaits = { plan: 'Plan upgrades/b' };
+  const awaits = { plan: 'Plan upgrades/b', ends: 'Plan upgrades/b is complete' };
   const input = { target: buildTarget('a'), facts: buildFacts(), plan: { awaits } };
   const given = { ...input, census: census({}) };
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy({ maxUnavailable: TWO }) }))).toBe(
@@ -413,7 +413,7 @@ test('a target whose work would only wait for another plan takes no place of a l
         message:
           'a would count against maxUnavailable while it waits for Plan upgrades/b, which does not exist',
       }) as unknown,
-      ends: 'Plan upgrades/b is complete with the same version: create it',
+      ends: 'Plan upgrades/b is complete: create it',
     }),
   );
 });

@@ -4,6 +4,8 @@
 export interface AwaitedPlan {
   /** The plan in messages, such as `Plan upgrades/servers`. */
   readonly plan: string;
+  /** A clause that says what ends the wait, such as `Plan upgrades/servers is complete with the same version`. */
+  readonly ends: string;
   /**
    * Set if the wait never ends unless a person acts. `why` is a relative clause about the awaited plan, such as `which
    * does not exist`.

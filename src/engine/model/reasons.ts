@@ -222,7 +222,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     act: 'bring the node back, then run `refit retry` for it; or take it out of the plan',
   },
   DeadlineExceeded: {
-    act: 'fix what the message names, if it names a cause; otherwise look on the node for what took so long, or whether its agent runs and reaches the API server; or raise the deadline in the policy',
+    act: 'look for what took so long: in the message, on the node, or whether its agent runs and reaches the API server; or raise the deadline in the policy',
     andThen: 'run `refit retry` for the node',
   },
   InFlight: { ends: 'the target has reported success or failure, or a deadline has passed' },

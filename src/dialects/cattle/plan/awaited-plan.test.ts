@@ -16,7 +16,9 @@ import { DEFAULT_JOB_SETTINGS } from './config.ts';
 const waitingFor = (name: string, other?: string): CattlePlan =>
   buildCattlePlan(
     name,
-    other === undefined ? {} : { prepare: { image: 'img', args: ['prepare', other] } },
+    other === undefined
+      ? {}
+      : { prepare: { image: 'rancher/k3s-upgrade', args: ['prepare', other] } },
   );
 const AGENTS = waitingFor('agents', 'server-plan');
 const withImage = (name: string, image: string): CattlePlan =>
@@ -59,9 +61,9 @@ test.each<[string, CattlePlan, readonly CattlePlan[], string | undefined]>([
     wanted === undefined
       ? []
       : [`Plan system-upgrade/agents waits for Plan system-upgrade/${wanted}: ${REMEDY}`];
-  const inCluster = buildWorldOf([cattlePlans, [plan, ...others]]);
+  const inCluster = buildWorldOf([cattlePlans, [plan, ...others]], [nodes, []]);
   expect(endlessWaits(plan, inCluster, [])).toEqual(sentences);
-  const inFiles = buildWorldOf([cattlePlans, []]);
+  const inFiles = buildWorldOf([cattlePlans, []], [nodes, []]);
   expect(endlessWaits(plan, inFiles, [plan, ...others])).toEqual(sentences);
   const fault = awaitedBy(plan, inCluster)?.fault;
   expect(fault?.remedy).toBe(wanted === undefined ? undefined : REMEDY);
@@ -93,7 +95,8 @@ test.each<[string, CattlePlan, CattlePlan, string | undefined]>([
     version &&
     `Plan system-upgrade/agents waits for Plan system-upgrade/server-plan in spec.prepare, which has the version v1.36.3-k3s1 and not ${version}: give both Plans the same version`;
   const sentences = given === undefined ? [] : [given];
-  expect(endlessWaits(plan, buildWorldOf([cattlePlans, [plan, other]]), [])).toEqual(sentences);
+  const world = buildWorldOf([cattlePlans, [plan, other]], [nodes, []]);
+  expect(endlessWaits(plan, world, [])).toEqual(sentences);
   expect(endlessWaitsAmong(plan, [plan, other])).toEqual(sentences);
 });
 
@@ -119,6 +122,7 @@ const server = (kubeletVersion: string, labels: Record<string, string> = { [SERV
     kubeletVersion,
   );
 const ENDED = {
+  latestHash: 'abc',
   latestVersion: 'v1.36.3-k3s1',
   conditions: [{ type: 'Complete', status: 'True' as const }],
 };
@@ -126,48 +130,159 @@ const LEFT =
   'Plan system-upgrade/agents waits for Plan system-upgrade/server-plan in spec.prepare, which leaves s1 (v1.36.2+k3s1) without v1.36.3+k3s1: ' +
   'let that Plan upgrade every Node with the label node-role.kubernetes.io/control-plane';
 
-test.each<[string, CattlePlan, CattlePlan, Node, string | undefined]>([
-  ['does not select', agentsOf(), serversWith('master'), server('v1.36.2+k3s1'), LEFT],
+const HASH = 'plan.upgrade.cattle.io/server-plan';
+/** The Job of the Plan ran on this server, which reports an earlier version nevertheless. */
+const passedOver = server('v1.36.2+k3s1', { [SERVER]: 'true', [HASH]: 'abc' });
+const OTHER_VERSION =
+  'Plan system-upgrade/agents waits for Plan system-upgrade/server-plan in spec.prepare, which has the version v1.36.2-k3s1 and not v1.36.3-k3s1: ' +
+  'give both Plans the same version';
+const older = (plan: CattlePlan): CattlePlan => installing(plan, 'v1.36.2+k3s1');
+const third = buildCattlePlan('more-servers', {
+  version: 'v1.36.3+k3s1',
+  upgrade: { image: 'rancher/k3s-upgrade' },
+});
+
+test.each<[string, CattlePlan, readonly CattlePlan[], Node, string | undefined]>([
   [
-    'has passed over',
-    { ...agentsOf(), status: { latestVersion: 'v1.36.3-k3s1' } },
-    serversWith(SERVER, ENDED),
+    'that its Plan does not select',
+    agentsOf(),
+    [serversWith('master')],
     server('v1.36.2+k3s1'),
     LEFT,
   ],
-  ['will still upgrade', agentsOf(), serversWith(SERVER), server('v1.36.2+k3s1'), undefined],
   [
-    'does not select, but that has the version',
+    'that its Plan has passed over',
+    { ...agentsOf(), status: { latestVersion: 'v1.36.3-k3s1' } },
+    [serversWith(SERVER, ENDED)],
+    passedOver,
+    LEFT,
+  ],
+  [
+    'that joined after its Plan was complete',
     agentsOf(),
-    serversWith('master'),
+    [serversWith(SERVER, ENDED)],
+    server('v1.36.2+k3s1'),
+    undefined,
+  ],
+  [
+    'that its Plan will still upgrade',
+    agentsOf(),
+    [serversWith(SERVER)],
+    server('v1.36.2+k3s1'),
+    undefined,
+  ],
+  [
+    'that another Plan will upgrade',
+    agentsOf(),
+    [serversWith('master'), third],
+    server('v1.36.2+k3s1'),
+    undefined,
+  ],
+  [
+    'that another Plan would upgrade to another version',
+    agentsOf(),
+    [serversWith('master'), older(third)],
+    server('v1.36.2+k3s1'),
+    LEFT,
+  ],
+  [
+    'that another Plan of an unknown image selects',
+    agentsOf(),
+    [serversWith('master'), { ...third, spec: { ...third.spec, upgrade: { image: 'own' } } }],
+    server('v1.36.2+k3s1'),
+    LEFT,
+  ],
+  [
+    'that has the version, although its Plan does not select it',
+    agentsOf(),
+    [serversWith('master')],
     server('v1.36.3+k3s1'),
     undefined,
   ],
   [
-    'does not select, and that is no server',
+    'that has the version, although its Plan has another one',
     agentsOf(),
-    serversWith('master'),
+    [older(serversWith(SERVER))],
+    server('v1.36.3+k3s1'),
+    undefined,
+  ],
+  [
+    'whose Plan has another version',
+    agentsOf(),
+    [older(serversWith(SERVER))],
+    server('v1.36.2+k3s1'),
+    OTHER_VERSION,
+  ],
+  [
+    'with a later version than the Plan',
+    agentsOf(),
+    [serversWith('master')],
+    server('v1.36.4+k3s1'),
+    LEFT.replace('1.36.2', '1.36.4').replace(
+      /let that Plan .*/,
+      'give this Plan the version of the servers',
+    ),
+  ],
+  [
+    'that is none by its labels',
+    agentsOf(),
+    [serversWith('master')],
     server('v1.36.2+k3s1', {}),
     undefined,
   ],
   [
-    'does not select, and the image of prepare is unknown',
+    'and whose prepare has an unknown image',
     agentsOf({ prepare: { image: 'own', args: ['prepare', 'server-plan'] } }),
-    serversWith('master'),
+    [older(serversWith('master'))],
     server('v1.36.2+k3s1'),
     undefined,
   ],
-])(
-  'a Plan that waits for a Plan with a server that this Plan %s',
-  (_what, plan, other, node, wanted) => {
-    const world = buildWorldOf([cattlePlans, [plan, other]], [nodes, [node]]);
-    expect(endlessWaits(plan, world, [])).toEqual(wanted === undefined ? [] : [wanted]);
-    const fault = awaitedBy(plan, world)?.fault;
-    expect(fault === undefined ? undefined : `${fault.why}: ${fault.remedy}`).toBe(
-      wanted?.replace(/^.*spec\.prepare, /, ''),
-    );
-  },
-);
+])('a Plan that waits for a server %s', (_what, plan, others, node, wanted) => {
+  const world = buildWorldOf([cattlePlans, [plan, ...others]], [nodes, [node]]);
+  expect(endlessWaits(plan, world, [])).toEqual(wanted === undefined ? [] : [wanted]);
+  const fault = awaitedBy(plan, world)?.fault;
+  expect(fault === undefined ? undefined : `${fault.why}: ${fault.remedy}`).toBe(
+    wanted?.replace(/^.*spec\.prepare, /, ''),
+  );
+});
+
+test('a Plan with a mirror of the image of K3s waits for the servers like the image itself', () => {
+  const plan = agentsOf({ prepare: { image: 'registry/own', args: ['prepare', 'server-plan'] } });
+  const world = buildWorldOf(
+    [cattlePlans, [plan, serversWith('master')]],
+    [nodes, [server('v1.36.2+k3s1')]],
+  );
+  expect(endlessWaits(plan, world, [])).toEqual([]);
+  expect(endlessWaits(plan, world, [], ['registry/own'])).toEqual([LEFT]);
+});
+
+const TITLE = 'Plan system-upgrade/server-plan';
+const SERVERS_READY = `no node of ${TITLE} is in progress, and every server reports v1.36.3+k3s1`;
+
+test.each<[string, CattlePlan, CattlePlan['status'], string, string | undefined]>([
+  ['while a server has an earlier version', agentsOf(), {}, 'v1.36.2+k3s1', SERVERS_READY],
+  [
+    'while a server is in progress',
+    agentsOf(),
+    { applying: ['s1'] },
+    'v1.36.3+k3s1',
+    SERVERS_READY,
+  ],
+  ['until every server has the version', agentsOf(), {}, 'v1.36.3+k3s1', undefined],
+  [
+    'until the other Plan is complete, if its image is unknown',
+    agentsOf({ prepare: { image: 'own', args: ['prepare', 'server-plan'] } }),
+    {},
+    'v1.36.3+k3s1',
+    `${TITLE} is complete with the same version`,
+  ],
+])('a Plan waits for another Plan %s', (_what, plan, status, version, ends) => {
+  const world = buildWorldOf(
+    [cattlePlans, [plan, serversWith(SERVER, status)]],
+    [nodes, [server(version)]],
+  );
+  expect(awaitedBy(plan, world)?.ends).toBe(ends);
+});
 
 const MEANT =
   'server-plan in spec.prepare, which none of the files has, and Plan servers has the same image: ' +

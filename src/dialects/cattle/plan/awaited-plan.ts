@@ -8,20 +8,39 @@ import { cattlePlans } from '../../../api/kinds.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { AwaitedPlan } from '../../../engine/model/awaited-plan.ts';
 import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
-import { type KubeObject, nodes } from '../../../kube/resources.ts';
+import { type KubeObject, kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { listed } from '../../../util/phrases.ts';
+import { compareVersionTexts } from '../../../util/version.ts';
 import { conditionOf } from './conditions.ts';
-import { isInstaller, plannedVersion, reportedVersion } from './installed-version.ts';
-import { selects } from './names.ts';
+import {
+  installsKubernetes,
+  isInstaller,
+  plannedVersion,
+  reportedVersion,
+} from './installed-version.ts';
+import { hashOn, selects } from './names.ts';
 
 /** Why the wait of a Plan never ends, as a relative clause about the other Plan, and what a person can do. */
 type Fault = NonNullable<AwaitedPlan['fault']>;
 
 const REMEDY = 'write the name of the right Plan into spec.prepare.args, or create that Plan';
 const ONE_VERSION = 'give both Plans the same version';
+const LATER_VERSION = 'give this Plan the version of the servers';
 const EVERY_SERVER = `let that Plan upgrade every Node with the label ${CONTROL_PLANE}`;
+
+/** Where the wait of a Plan looks for other Plans and for the servers. */
+interface Surroundings {
+  /** Returns the Plan with this name in the namespace of the waiting Plan. */
+  readonly find: (name: string) => CattlePlan | undefined;
+  /** The Plans that may upgrade servers. */
+  readonly plans: readonly CattlePlan[];
+  /** The Nodes that `prepare` of K3s and RKE2 asks; empty if none is known. */
+  readonly servers: readonly Node[];
+  /** Further images that install K3s or RKE2. */
+  readonly installers: readonly string[] | undefined;
+}
 
 /** Returns whether the Plan is complete, and at which version. */
 const endOf = (plan: CattlePlan) => [
@@ -32,11 +51,20 @@ const endOf = (plan: CattlePlan) => [
 const isCompleteFor = (plan: CattlePlan, other: CattlePlan): boolean =>
   sameJson(endOf(other), ['True', plan.status?.latestVersion]);
 
+const isAtWork = ({ status }: CattlePlan): boolean => (status?.applying ?? []).length > 0;
+
 /** Such a Plan runs no `prepare` any more. */
 const isDone = (plan: CattlePlan): boolean => conditionOf(plan, 'Complete')?.status === 'True';
 
 /** Returns what another Plan that waits for this Plan depends on. */
-export const waitFacts = (plan: CattlePlan) => [...endOf(plan), awaitedName(plan)];
+export const waitFacts = (plan: CattlePlan) => [
+  ...endOf(plan),
+  awaitedName(plan),
+  isAtWork(plan),
+  plan.status?.latestHash,
+  plan.spec?.version,
+  plan.spec?.nodeSelector,
+];
 
 /** Returns the name of the Plan, in the namespace of `plan`; undefined if `prepare` waits for no Plan. */
 function awaitedName({ spec }: CattlePlan): string | undefined {
@@ -44,18 +72,46 @@ function awaitedName({ spec }: CattlePlan): string | undefined {
   return command === 'prepare' ? name : undefined;
 }
 
-/** Returns the Plan that must be complete before the Jobs of `plan` can do their work; undefined if there is none. */
-export function awaitedBy(plan: CattlePlan, world: World): AwaitedPlan | undefined {
+function serversIn(world: World): Node[] {
+  return world
+    .list(nodes)
+    .filter(({ metadata: { labels } }) => ownMember(labels, CONTROL_PLANE) !== undefined);
+}
+
+/**
+ * Returns the Plan that must end before the Jobs of `plan` can do their work; undefined if there is none. `installers`
+ * are further images that install K3s or RKE2.
+ */
+export function awaitedBy(
+  plan: CattlePlan,
+  world: World,
+  installers?: readonly string[],
+): AwaitedPlan | undefined {
   const { namespace } = plan.metadata;
   const name = awaitedName(plan);
   if (name === undefined) return undefined;
-  const find = (other: string): CattlePlan | undefined => world.get(cattlePlans, other, namespace);
-  const other = find(name);
-  const isComplete = other !== undefined && isCompleteFor(plan, other);
-  const fault = (isComplete ? undefined : faultOf(plan, find)) ?? laggingFault(plan, other, world);
-  if (isComplete && fault === undefined) return undefined;
+  const around: Surroundings = {
+    find: (other) => world.get(cattlePlans, other, namespace),
+    plans: world.list(cattlePlans),
+    servers: serversIn(world),
+    installers,
+  };
+  const other = around.find(name);
   const title = `Plan ${namespace}/${name}`;
-  return { plan: title, ...(fault === undefined ? {} : { fault }) };
+  const asked = askedServers(plan, around);
+  if (other !== undefined) {
+    const isOver =
+      asked === undefined
+        ? isCompleteFor(plan, other)
+        : !isAtWork(other) && asked.behind.length === 0;
+    if (isOver) return undefined;
+  }
+  const ends =
+    asked === undefined
+      ? `${title} is complete with the same version`
+      : `no node of ${title} is in progress, and every server reports ${asked.wanted}`;
+  const fault = faultOf(plan, around);
+  return { plan: title, ends, ...(fault === undefined ? {} : { fault }) };
 }
 
 /** Returns a sentence if the Plan waits for a Plan that does not exist, for itself, or for servers that nobody upgrades. */
@@ -63,15 +119,23 @@ export function endlessWaits(
   plan: CattlePlan,
   world: World,
   plans: readonly KubeObject[],
+  installers?: readonly string[],
 ): string[] {
+  if (awaitedName(plan) === undefined) return [];
   const namespace = namespaceOf(plan);
   const given = neighboursOf(plan, plans);
-  const find = (wanted: string): CattlePlan | undefined =>
-    given.findLast(({ metadata }) => metadata.name === wanted) ??
-    world.get(cattlePlans, wanted, namespace);
-  const awaited = awaitedName(plan);
-  const other = awaited === undefined ? undefined : find(awaited);
-  const fault = faultOf(plan, find) ?? laggingFault(plan, other, world);
+  const names = new Set(given.map(({ metadata }) => metadata.name));
+  const others = world
+    .list(cattlePlans)
+    .filter((other) => namespaceOf(other) !== namespace || !names.has(other.metadata.name));
+  const fault = faultOf(plan, {
+    find: (wanted) =>
+      given.findLast(({ metadata }) => metadata.name === wanted) ??
+      world.get(cattlePlans, wanted, namespace),
+    plans: [...given, ...others],
+    servers: serversIn(world),
+    installers,
+  });
   return fault === undefined ? [] : [sentenceOf(plan, fault)];
 }
 
@@ -86,7 +150,8 @@ export function endlessWaitsAmong(plan: CattlePlan, plans: readonly CattlePlan[]
   const find = (wanted: string): CattlePlan | undefined =>
     given.findLast(({ metadata }) => metadata.name === wanted);
   if (awaited === plan.metadata.name || find(awaited)) {
-    const fault = faultOf(plan, find);
+    const around: Surroundings = { find, plans: given, servers: [], installers: undefined };
+    const fault = faultOf(plan, around);
     return fault === undefined ? [] : [sentenceOf(plan, fault)];
   }
   const meant = given.findLast((other) => isFirstOf(plan, other));
@@ -110,6 +175,8 @@ function isFirstOf(plan: CattlePlan, other: CattlePlan): boolean {
 
 const namespaceOf = ({ metadata }: CattlePlan): string => metadata.namespace ?? 'default';
 
+const nameOf = (plan: CattlePlan) => [namespaceOf(plan), plan.metadata.name];
+
 /** Returns the Plans in the namespace of the Plan. `plans` may contain plans of other kinds. */
 function neighboursOf(plan: CattlePlan, plans: readonly KubeObject[]): CattlePlan[] {
   return (plans as readonly CattlePlan[]).filter((other) =>
@@ -124,10 +191,18 @@ function sentenceOf(plan: CattlePlan, { why, remedy }: Fault): string {
 }
 
 /** Returns why the wait of the Plan never ends; undefined if it may end. */
-function faultOf(
-  plan: CattlePlan,
-  find: (name: string) => CattlePlan | undefined,
-): Fault | undefined {
+function faultOf(plan: CattlePlan, around: Surroundings): Fault | undefined {
+  const awaited = awaitedName(plan);
+  if (awaited === undefined) return undefined;
+  const other = around.find(awaited);
+  return (
+    chainFault(plan, around) ??
+    (other === undefined ? undefined : serversFault(plan, other, around))
+  );
+}
+
+/** Returns the fault that the other Plan does not exist, or that the Plan waits for itself. */
+function chainFault(plan: CattlePlan, { find }: Surroundings): Fault | undefined {
   const own = plan.metadata.name;
   const passed = new Set<string>();
   for (let next = awaitedName(plan); next !== undefined; ) {
@@ -138,7 +213,6 @@ function faultOf(
     const other = find(next);
     if (other === undefined)
       return passed.size === 0 ? { why: 'which does not exist', remedy: REMEDY } : undefined;
-    if (passed.size === 0 && hasOtherVersion(plan, other)) return versionFault(plan, other);
     if (passed.has(next)) return undefined;
     passed.add(next);
     next = awaitedName(other);
@@ -146,45 +220,83 @@ function faultOf(
   return undefined;
 }
 
+const versionOf = (plan: CattlePlan): string | undefined =>
+  plannedVersion(plan) ?? plan.status?.latestVersion;
+
+/** The version that `prepare` wants of every server, and the servers that do not report it. */
+interface AskedServers {
+  readonly wanted: string;
+  readonly behind: readonly Node[];
+}
+
+/**
+ * Returns what `prepare` asks of the servers; undefined if it asks nothing, or if nobody knows. Only the images of K3s
+ * and RKE2 ask all servers.
+ */
+function askedServers(
+  plan: CattlePlan,
+  { servers, installers }: Surroundings,
+): AskedServers | undefined {
+  const version = versionOf(plan);
+  const isKnown = isInstaller(plan.spec?.prepare?.image ?? '', installers);
+  if (!isKnown || version === undefined || servers.length === 0) return undefined;
+  const wanted = reportedVersion(version);
+  const behind = servers.filter((node) => {
+    const reported = kubeletVersionOf(node) ?? '';
+    return reported !== '' && reported !== wanted;
+  });
+  return { wanted, behind };
+}
+
+/** Returns the fault that servers have another version than `prepare` waits for, and that no Plan changes that. */
+function serversFault(
+  plan: CattlePlan,
+  other: CattlePlan,
+  around: Surroundings,
+): Fault | undefined {
+  // A Plan that is complete runs no `prepare` any more.
+  if (isDone(plan) || !isInstaller(plan.spec?.prepare?.image ?? '', around.installers))
+    return undefined;
+  const asked = askedServers(plan, around);
+  // Whatever the image of the other Plan is called, the author of the Plan relies on it.
+  const bringers = around.plans.filter(
+    (each) => sameJson(nameOf(each), nameOf(other)) || installsKubernetes(each, around.installers),
+  );
+  const left = asked?.behind.filter(
+    (node) => !bringers.some((each) => mayBring(each, node, asked.wanted)),
+  );
+  if (left?.length === 0) return undefined;
+  if (hasOtherVersion(plan, other)) {
+    const why = `which has the version ${versionOf(other)} and not ${versionOf(plan)}`;
+    return { why, remedy: ONE_VERSION };
+  }
+  if (asked === undefined || left === undefined) return undefined;
+  const names = left.map((node) => `${node.metadata.name} (${kubeletVersionOf(node) ?? ''})`);
+  const areLater = left.every(
+    (node) => compareVersionTexts(kubeletVersionOf(node), asked.wanted) > 0,
+  );
+  return {
+    why: `which leaves ${listed(names)} without ${asked.wanted}`,
+    remedy: areLater ? LATER_VERSION : EVERY_SERVER,
+  };
+}
+
 /**
  * Returns whether `prepare` waits for a version that the other Plan does not install. A channel may still give the other
- * Plan the right version, and a Plan that is complete runs no `prepare`.
+ * Plan the right version.
  */
 function hasOtherVersion(plan: CattlePlan, other: CattlePlan): boolean {
   const wanted = versionOf(plan);
   const given = plannedVersion(other);
-  return !isDone(plan) && wanted !== undefined && given !== undefined && wanted !== given;
+  return wanted !== undefined && given !== undefined && wanted !== given;
 }
 
-const versionOf = (plan: CattlePlan): string | undefined =>
-  plannedVersion(plan) ?? plan.status?.latestVersion;
-
-function versionFault(plan: CattlePlan, other: CattlePlan): Fault {
-  const why = `which has the version ${versionOf(other)} and not ${versionOf(plan)}`;
-  return { why, remedy: ONE_VERSION };
-}
-
-/**
- * Returns the fault that a server has another version and keeps it: the other Plan does not select the server, or is
- * complete. Only the images of K3s and RKE2 ask all servers.
- */
-function laggingFault(
-  plan: CattlePlan,
-  other: CattlePlan | undefined,
-  world: World,
-): Fault | undefined {
-  const version = versionOf(plan);
-  if (isDone(plan) || other === undefined || version === undefined) return undefined;
-  if (!isInstaller(plan.spec?.prepare?.image ?? '')) return undefined;
-  const isComplete = isCompleteFor(plan, other);
-  const wanted = reportedVersion(version);
-  const names = world.list(nodes).flatMap((node) => {
-    const { name, labels } = node.metadata;
-    const isServer = ownMember(labels, CONTROL_PLANE) !== undefined;
-    const { kubeletVersion = '' } = node.status?.nodeInfo ?? {};
-    const isLeft = kubeletVersion !== wanted && (isComplete || !selects(other, node));
-    return isServer && kubeletVersion !== '' && isLeft ? `${name} (${kubeletVersion})` : [];
-  });
-  if (names.length === 0) return undefined;
-  return { why: `which leaves ${listed(names)} without ${wanted}`, remedy: EVERY_SERVER };
+/** Returns true if the Plan may still bring the version to the node. A channel may still name any version. */
+function mayBring(plan: CattlePlan, node: Node, wanted: string): boolean {
+  if (!selects(plan, node)) return false;
+  const given = plannedVersion(plan);
+  if (given !== undefined && reportedVersion(given) !== wanted) return false;
+  // The Plan has upgraded this node, so it does not upgrade the node again.
+  const { latestHash } = plan.status ?? {};
+  return !(isDone(plan) && latestHash !== undefined && hashOn(node, plan) === latestHash);
 }

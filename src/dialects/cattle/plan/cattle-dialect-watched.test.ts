@@ -1,6 +1,9 @@
 /** Proves which objects the controller watches, and which changes of these objects start a turn of a Plan. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import {
+  buildCattlePlan,
+  type CattleSpec,
+} from '../../../../test/support/builders/cattle-plans.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
@@ -71,16 +74,32 @@ test.each<[string, Partial<Secret>, boolean]>([
   expect(wakes(secrets, before, { ...before, ...change })).toBe(wanted);
 });
 
-const endedAt = (version: string, complete: string): CattlePlan => ({
-  ...buildCattlePlan('p'),
-  status: { latestVersion: version, conditions: [{ type: 'Complete', status: complete }] },
+const endedAt = (
+  version: string,
+  complete: string,
+  spec: Partial<CattleSpec> = {},
+  applying: string[] = [],
+): CattlePlan => ({
+  ...buildCattlePlan('p', spec),
+  status: {
+    latestVersion: version,
+    applying,
+    conditions: [{ type: 'Complete', status: complete }],
+  },
 });
 
 test.each<[string, CattlePlan, boolean]>([
-  ['nothing that they wait for', { ...endedAt('v1', 'False'), spec: undefined } as never, false],
+  ['nothing that they wait for', endedAt('v1', 'False', { concurrency: 7 }), false],
   ['it is complete', endedAt('v1', 'True'), true],
   ['it has another version', endedAt('v2', 'False'), true],
   ['it has no status', buildCattlePlan('p'), true],
+  ['its spec has another version', endedAt('v1', 'False', { version: 'v9' }), true],
+  [
+    'it selects other nodes',
+    endedAt('v1', 'False', { nodeSelector: { matchLabels: { a: 'b' } } }),
+    true,
+  ],
+  ['a node of it is in progress', endedAt('v1', 'False', {}, ['s1']), true],
 ])('a Plan wakes the Plans that wait for its end: %s', (_name, after, wanted) => {
   expect(wakes(cattlePlans, endedAt('v1', 'False'), after)).toBe(wanted);
 });

@@ -112,7 +112,7 @@ function nodeSharing(config: CattleConfig): NodeSharing<CattlePlan> {
   const doesShare = config.plansShareNodes === true;
   return {
     occupantOf: doesShare ? twinOf : occupantOf,
-    awaits: awaitedBy,
+    awaits: (plan, world) => awaitedBy(plan, world, config.installers),
     claims: {
       needOf: (node) => {
         if (doesShare) return undefined;
@@ -153,7 +153,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
       unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
       warnings: (plan, world, plans) => [
         ...rivalsInCluster(plan, world, plans),
-        ...endlessWaits(plan, world, plans),
+        ...endlessWaits(plan, world, plans, config.installers),
         ...unfitNodes(plan, world),
       ],
       stalls: { record: withStalls, of: stallsOf },
@@ -179,7 +179,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
       nodeOf: (_stage, { name }, world) => world.get(nodes, name),
       unnamedCordon,
     },
-    nodeSharing: { occupantOf, awaits: awaitedBy },
+    nodeSharing: {
+      occupantOf,
+      awaits: (plan, world) => awaitedBy(plan, world, config.installers),
+    },
     // If the Node was deleted, its Job represents the target.
     objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],
     endpoints: serverEndpoints,
