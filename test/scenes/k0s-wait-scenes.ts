@@ -249,6 +249,17 @@ export const K0S_WAIT_SCENES: readonly Scene[] = [
     },
     about: ['c1', 'w1'],
   }),
+  scene('rolled back although the controller manager does not work', {
+    policy: { deadlines: { ready: '60s' } },
+    play: async (stage) => {
+      await stage.wait(8);
+      await createLease(stage, 'kube-system', 'kube-controller-manager', 'c1_1');
+      await stage.wait(120);
+      await stage.refit('rollback', 'autopilot', '--reason', 'no manager', '--yes');
+      await stage.wait(20);
+    },
+    about: ['c1', 'w1'],
+  }),
   scene('another plan still works on a worker', {
     hosts: [1, 3],
     next: stuckAt('w1', 'Restart'),

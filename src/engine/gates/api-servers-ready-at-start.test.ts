@@ -21,6 +21,10 @@ const withEnd = (given: GateInput): GateInput => ({
   ...given,
   policy: buildPolicy({ endsNotReady: true }),
 });
+const goingBack = (given: GateInput): GateInput => ({
+  ...given,
+  stage: { ...given.stage, goesBack: true },
+});
 const SILENT = unanswered({ reason: because('CannotDecide', 'no answer'), recheckMs: 2000 });
 
 test.each<[string, GateInput, object]>([
@@ -39,6 +43,16 @@ test.each<[string, GateInput, object]>([
     'waits with such a policy if nobody can tell',
     withParts(withEnd(input('controller')), { cluster: { controlPlane: SILENT } }),
     { kind: 'wait', reason: { code: 'CannotDecide' } },
+  ],
+  [
+    'starts if it goes back and only its own API server is not ready',
+    goingBack(input('controller', {}, [{ ...DOWN, name: 'n1' }])),
+    { kind: 'pass' },
+  ],
+  [
+    'waits on its way back if the API server of another controller is not ready',
+    goingBack(input('controller', {}, [DOWN])),
+    { kind: 'wait', reason: NOT_READY },
   ],
   ['starts if it is a worker', withEnd(input('worker', {}, [DOWN])), { kind: 'pass' }],
 ])('a target whose API servers are not ready %s', (_title, given, expected) => {

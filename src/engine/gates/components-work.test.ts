@@ -17,6 +17,7 @@ test.each([
 ])('Leases of the components %s', (_title, isForbidden, kind) => {
   const components = answered({ states: [], problem: 'no route', isForbidden });
   const input = {
+    rollout: {},
     cluster: { components },
     stage: { role: 'controller' },
     facts: { observation: { kind: 'none' } },

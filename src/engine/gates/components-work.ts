@@ -5,10 +5,11 @@
 import type { ComponentState } from '../../health/component-monitor.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { untilAsked } from '../model/asked.ts';
+import { workOf } from '../model/rollout.ts';
 import { type Gate, type GateInput, PASS, type Verdict, wait } from './types.ts';
 
 const ENDS =
-  'the component renews its Lease; if no such component runs in this cluster, somebody deletes the Lease';
+  'the component renews its Lease; or somebody deletes the Lease, and Refit goes on without the component';
 const ENDS_READ = 'an API server answers with the Leases';
 /** Milliseconds until the states are compared again, because a renewal alone wakes no plan. */
 const RECHECK_MS = 2000;
@@ -23,12 +24,18 @@ const SEEN_LATE_MS = 2000;
 /** A longer time counts as this, so that a wrong report lets at most the renewals of the last minutes count. */
 const MOST_UP_MS = 5 * 60_000;
 
-/** Before a target starts: no component has stopped. */
+/**
+ * Before a target starts: no component has stopped. A controller that goes back is not asked, because its earlier version
+ * may be what brings the component back. A worker is asked also on the way back, because nothing replaces the pods that
+ * are evicted from it while the component does not work.
+ */
 export const componentsWork: Gate = {
   name: 'components-work',
   ofRollout: true,
-  evaluate: ({ cluster: { components } }) =>
-    verdictOn(components, ({ state }) => state === 'working'),
+  evaluate: ({ rollout, stage, cluster: { components } }) =>
+    stage.role === 'controller' && workOf(rollout, stage) === 'roll-back'
+      ? PASS
+      : verdictOn(components, ({ state }) => state === 'working'),
 };
 
 /** After the upgrade of a controller: each component has renewed its Lease since the new version works. */

@@ -109,7 +109,7 @@ describe('the locks of other tools', () => {
 
 describe('the components of the control plane', () => {
   const ENDS =
-    'the component renews its Lease; if no such component runs in this cluster, somebody deletes the Lease';
+    'the component renews its Lease; or somebody deletes the Lease, and Refit goes on without the component';
   type Components = Parameters<typeof componentsWork.evaluate>[0]['cluster']['components'];
   const at = (components: Components) =>
     componentsWork.evaluate(withParts(input('worker'), { cluster: { components } }));

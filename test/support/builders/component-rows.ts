@@ -62,6 +62,11 @@ const BEFORE: readonly [string, GateInput['cluster']['components'], string][] = 
   ],
 ];
 
+const goingBack = (given: GateInput): GateInput => ({
+  ...given,
+  stage: { ...given.stage, goesBack: true },
+});
+
 const working = answered({ states: [WORKING] });
 
 export const COMPONENT_ROWS: readonly [Gate, string, GateInput, string][] = [
@@ -84,6 +89,18 @@ export const COMPONENT_ROWS: readonly [Gate, string, GateInput, string][] = [
     'a component has not renewed its Lease since the controller is done',
     inputOf('controller', working, 500),
     NOT_YET,
+  ],
+  [
+    componentsWork,
+    'before a controller that goes back, one component has stopped',
+    goingBack(inputOf('controller', answered({ states: [STOPPED] }))),
+    'pass',
+  ],
+  [
+    componentsWork,
+    'before a worker that goes back, one component has stopped',
+    goingBack(inputOf('worker', answered({ states: [STOPPED] }))),
+    STOPS,
   ],
   [componentsWorkAfter, 'a worker is done', inputOf('worker', working, 500), 'pass'],
 ];
