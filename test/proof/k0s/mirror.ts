@@ -5,12 +5,15 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { systemClock } from '../../../src/util/clock.ts';
 import { OPERATOR } from '../machines/namespaces.ts';
 import type { Release } from './options.ts';
 
 const PORT = 8000;
 
 export interface Download {
+  /** Milliseconds since 1970, when the request came. */
+  readonly at: number;
   /** The address of the machine. */
   readonly from: string;
   readonly path: string;
@@ -51,6 +54,17 @@ export class Mirror implements AsyncDisposable {
     return { url: this.url(pathOf(version)), sha256: this.sha256(pathOf(version)) };
   }
 
+  /** When the host first asked for the content of the release, in milliseconds since 1970; undefined if it never did. */
+  firstDownload(from: string, version: string, since: number): number | undefined {
+    return this.downloads.find(
+      (each) =>
+        each.at >= since &&
+        each.from === from &&
+        each.path === pathOf(version) &&
+        each.method === 'GET',
+    )?.at;
+  }
+
   sha256(path: string): string {
     return this.#hashes.get(path) ?? '';
   }
@@ -58,7 +72,7 @@ export class Mirror implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://mirror').pathname);
     const from = request.socket.remoteAddress ?? '';
-    this.downloads.push({ from, path, method: request.method ?? '' });
+    this.downloads.push({ at: systemClock.now(), from, path, method: request.method ?? '' });
     const file = this.#files.get(path);
     if (file === undefined) {
       response.writeHead(404).end();

@@ -61,7 +61,17 @@ export async function upgradeAndCheck(
 /** Nodes in the order in which they were signalled must be controllers, then workers. */
 export function outOfOrder(writes: readonly AuditedWrite[], names: readonly string[]): string[] {
   const order = signalOrder(writes, names);
-  return /w.*c/.test(order.join(' ')) ? [`the order was ${order.join(', ')}`] : [];
+  return [
+    ...unsignalled(order, names),
+    ...(/w.*c/.test(order.join(' ')) ? [`the order was ${order.join(', ')}`] : []),
+  ];
+}
+
+/** The audit logs must hold a signal of each node; otherwise they say nothing about the order. */
+export function unsignalled(order: readonly string[], names: readonly string[]): string[] {
+  return names
+    .filter((name) => !order.includes(name))
+    .map((name) => `the audit logs hold no signal of ${name}`);
 }
 
 function unexpectedSwaps({ cluster }: Scene, { swaps }: Watched, expected: number): string[] {

@@ -54,13 +54,22 @@ export class Refit {
     }
   }
 
-  /** Starts leaders, on two controllers as the guide says. Resolves when one of them leads, if `leads` is true. */
-  async startControllers(leads = true): Promise<void> {
-    for (const machine of this.#cluster.controllers.slice(0, 2))
+  /** Starts leaders, on two controllers as the guide says. Resolves when one of them leads. */
+  async startControllers(machines = this.#cluster.controllers.slice(0, 2)): Promise<void> {
+    await this.beginControllers(machines);
+    await until('Refit to lead', 120, async () => await this.leads());
+  }
+
+  /** Starts leaders, and does not wait until one of them leads. */
+  async beginControllers(machines = this.#cluster.controllers.slice(0, 2)): Promise<void> {
+    for (const machine of machines)
       await machine.must(
         'rm -f /var/lib/services/refit-controller.off; systemctl start refit-controller',
       );
-    if (leads) await until('Refit to lead', 120, async () => await this.leads());
+  }
+
+  async stopControllers(): Promise<void> {
+    for (const machine of this.#cluster.controllers) await off(machine, 'refit-controller');
   }
 
   /** Whether a controller of Refit holds the Lease. */
@@ -85,8 +94,7 @@ export class Refit {
   async stop(): Promise<void> {
     await Promise.all(
       this.#cluster.machines.map(async (machine) => {
-        for (const service of ['refit-controller', 'refit-agent'])
-          await machine.must(`touch /var/lib/services/${service}.off; systemctl stop ${service}`);
+        for (const service of ['refit-controller', 'refit-agent']) await off(machine, service);
       }),
     );
   }
@@ -96,6 +104,11 @@ export class Refit {
     const environment = { KUBECONFIG: this.#cluster.kubeconfig };
     return await run(this.#binary, args, { environment, input: '' });
   }
+}
+
+/** Stops a service, and keeps its supervisor from starting it. */
+async function off(machine: Machine, service: string): Promise<void> {
+  await machine.must(`touch /var/lib/services/${service}.off; systemctl stop ${service}`);
 }
 
 /** Makes a kubeconfig for a user, with the address of the load balancer. */

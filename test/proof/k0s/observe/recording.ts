@@ -1,7 +1,9 @@
 /** Writes what real k0s did in the form of the recordings in test/fixtures/autopilot, to which the doubles are held. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AuditedWrite } from './audit.ts';
+import { systemClock } from '../../../../src/util/clock.ts';
+import { until } from '../../wait.ts';
+import type { AuditedWrite, AuditLogs } from './audit.ts';
 
 /** The programs whose writes are not those of autopilot. */
 const OTHERS = /^(?:kubelet|kube-|kubectl|node |refit)/;
@@ -13,6 +15,17 @@ const RESOURCES = new Set([
   'plans/status',
   'pods/eviction',
 ]);
+
+/** If autopilot has written nothing for this time, it has finished. */
+const QUIET_MS = 5000;
+
+/** Waits until autopilot writes nothing any more, so that a recording holds its last write too. */
+export async function untilQuiet(audit: AuditLogs): Promise<void> {
+  await until('autopilot to write nothing more', 120, () => {
+    const last = audit.writes().findLast(isOfAutopilot);
+    return last === undefined || systemClock.now() - last.at >= QUIET_MS;
+  });
+}
 
 /** Writes one situation to `folder`/`name`.jsonl: from the creation of the Plan on, one call on each line. */
 export async function writeRecording(

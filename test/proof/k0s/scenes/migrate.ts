@@ -25,7 +25,7 @@ export async function migrate(scene: Scene): Promise<void> {
     },
   );
   await refit.install();
-  await refit.startControllers(false);
+  await refit.beginControllers();
   await notDone(scene, refit, "while k0s's own leader holds the Lease");
   // A worker that is restarted while controllers still run k0s's own agent starts its own agent again.
   await restartTooEarly(scene, refit);

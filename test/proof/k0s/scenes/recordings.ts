@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { until } from '../../wait.ts';
 import { AuditLogs } from '../observe/audit.ts';
-import { writeRecording } from '../observe/recording.ts';
+import { untilQuiet, writeRecording } from '../observe/recording.ts';
 import type { Release } from '../options.ts';
 import { ENDED } from '../outcome.ts';
-import { calm, type PlanOptions, planFor, untilState } from '../plan.ts';
+import { type PlanOptions, planFor, untilState } from '../plan.ts';
 import type { Scene } from '../scene.ts';
 import { pod, podsOf } from '../workloads.ts';
 
@@ -60,12 +60,12 @@ async function record(scene: Scene, release: Release, next: Release): Promise<vo
     await cluster.reset(release, 'on');
     if (hasPods) await addPods(scene);
     await until('k0s to lead', 120, async () => (await cluster.leader()) !== undefined);
-    await calm();
     const audit = new AuditLogs(cluster.controllers);
+    await untilQuiet(audit);
     await checks.check(`${release.version}, ${name}: the plan ends as ${state}`, async () => {
       await cluster.apply(planFor(scene, version, { id: name, ...plan }));
       const found = await untilState(scene, ENDED);
-      await calm();
+      await untilQuiet(audit);
       await writeRecording(join(folder, release.version), name, audit.writes());
       return found === state ? [] : [`it ended as ${found}`];
     });

@@ -109,11 +109,12 @@ function serve({ refit, cluster }: Scene, folder: string): AsyncDisposable {
     OPERATOR,
   ];
   const child: ChildProcess = spawn(refit, words, {
-    stdio: 'ignore',
+    stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, KUBECONFIG: cluster.kubeconfig },
   });
   return {
     [Symbol.asyncDispose]: async () => {
+      if (child.exitCode !== null) throw new Error(`refit serve had ended with ${child.exitCode}`);
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       await ended;

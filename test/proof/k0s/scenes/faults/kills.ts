@@ -8,12 +8,15 @@ import type { Scene } from '../../scene.ts';
 import { after } from './next-release.ts';
 
 const KILLS = 20;
+/** How long the upgrade may take. */
+const SECONDS = 900;
 
 export async function killAtRandom(scene: Scene, version: string): Promise<string> {
   const next = after(scene, version);
   let kills = 0;
   const meanwhile = async (): Promise<void> => {
-    while (!isEnded(await stateOf(scene))) {
+    const end = systemClock.monotonic() + SECONDS * 1000;
+    while (!isEnded(await stateOf(scene)) && systemClock.monotonic() < end) {
       await sleep(systemClock, randomInt(500, 6000));
       if (await killOne(scene)) kills++;
     }
@@ -21,7 +24,7 @@ export async function killAtRandom(scene: Scene, version: string): Promise<strin
   await upgradeAndCheck(scene, 'leaders and agents that are killed', next, {
     id: 'kills',
     meanwhile,
-    seconds: 900,
+    seconds: SECONDS,
   });
   await scene.checks.check(`at least ${KILLS} processes of Refit were killed meanwhile`, () =>
     kills >= KILLS ? [] : [`${kills} were killed`],
