@@ -48,6 +48,12 @@ test.each([
     );
 });
 
+test('two versions of Kubernetes in one command are refused', () => {
+  expect(() => realTestsOf(['--kubernetes', 'v1.30', '--kubernetes=v1.37'])).toThrow(
+    '--kubernetes wants one minor version, found it more than once',
+  );
+});
+
 test.each([...RELEASES])('%s: its manifests have the versions of the table', (_minor, release) => {
   const { kubernetes, etcd, modules } = release;
   const required = [

@@ -1,4 +1,5 @@
 /** Reads the arguments of `npm run test:real`: which projects of vitest run, and on which release of Kubernetes. */
+import { RefitError } from '../../src/util/errors.ts';
 import { CHOICE, RELEASES, releaseOf } from './releases.ts';
 
 /** The projects of the second tier (vitest.config.ts). */
@@ -24,13 +25,22 @@ export interface RealTests {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Returns what is to run. Throws REFIT_USAGE if `--kubernetes` names no minor version that has a manifest. */
+/**
+ * Returns what is to run. Throws REFIT_USAGE if `--kubernetes` names no minor version that has a manifest, or stands
+ * there twice.
+ */
 export function realTestsOf(args: readonly string[]): RealTests {
-  const at = args.findIndex((arg) => arg === OPTION || arg.startsWith(`${OPTION}=`));
+  const isOption = (arg: string): boolean => arg === OPTION || arg.startsWith(`${OPTION}=`);
+  const at = args.findIndex(isOption);
   if (at === -1) return { projects: ALL, others: args, environment: {} };
   const isSplit = args[at] === OPTION;
   const minor = isSplit ? (args[at + 1] ?? '') : (args[at] ?? '').slice(OPTION.length + 1);
   releaseOf(minor, OPTION);
+  if (args.slice(at + 1).some(isOption))
+    throw new RefitError(
+      'REFIT_USAGE',
+      `${OPTION} wants one minor version, found it more than once: run the command once for each version`,
+    );
   return {
     projects: ON_A_RELEASE,
     others: args.toSpliced(at, isSplit ? 2 : 1),

@@ -246,10 +246,7 @@ export const FEATURES: readonly FeatureGroup[] = [
   {
     title: 'Failures',
     features: [
-      yes('Time limit for each node', [
-        SCENES,
-        'src/engine/assess/target-deadlines.test.ts',
-      ]),
+      yes('Time limit for each node', [SCENES, 'src/engine/assess/target-deadlines.test.ts']),
       yes(
         'Automatic retries',
         [SCENES, `${T}/retry-policy.test.ts`, 'src/agent/download/fetch.test.ts'],

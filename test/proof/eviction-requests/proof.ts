@@ -2,12 +2,13 @@
  * The command behind `npm run proof:eviction-requests`: the controllers of a pre-release of Kubernetes evict pods when
  * Refit drains nodes.
  */
+import { existsSync } from 'node:fs';
 import { chmod, cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../../src/util/clock.ts';
-import { messageOf } from '../../../src/util/errors.ts';
+import { messageOf, RefitError } from '../../../src/util/errors.ts';
 import { applyManifest } from '../../../tools/controlplane/apply.ts';
 import { type ControlPlane, startControlPlane } from '../../../tools/controlplane/control-plane.ts';
 import { startProcess } from '../../../tools/controlplane/process.ts';
@@ -106,8 +107,14 @@ await runMain(async (args, abort) => {
   const isWhole = values.whole === true;
   const log = (line: string): void => void process.stdout.write(`${line}\n`);
   const started = systemClock.monotonic();
-  const programs =
-    values.programs ?? (await buildPrograms(isWhole ? WHOLE : CONTROLLERS, { log, abort }));
+  const names = isWhole ? WHOLE : CONTROLLERS;
+  const missing = names.filter((name) => !existsSync(join(values.programs ?? '', name)));
+  if (values.programs !== undefined && missing.length > 0)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--programs wants a folder with ${names.join(' and ')}, found ${values.programs} without ${missing.join(' and ')}`,
+    );
+  const programs = values.programs ?? (await buildPrograms(names, { log, abort }));
   const directory = await mkdtemp(join(tmpdir(), 'refit-eviction-requests-'));
   try {
     const command = { isWhole, programs, logs: values.logs };

@@ -14,6 +14,7 @@ import { enterPart, logsOf, placeOf, proveOnMachines, together } from '../machin
 import { type InsideOptions, SCENES, type SceneName } from './options.ts';
 import { makeImages } from './parts/images.ts';
 import { builtReleases, FROM, givenReleases, NEED_SOURCE, TO } from './parts/releases.ts';
+import { commitOf } from './parts/source.ts';
 
 /** The scenes that run only if they are named. */
 const BY_NAME: readonly SceneName[] = ['long', 'recordings'];
@@ -72,17 +73,25 @@ function parseCommand(args: string[]): Command | undefined {
     );
   if (!/^[1-9]$/.test(pairs))
     throw new RefitError('REFIT_USAGE', `--pairs wants a number from 1 to 9, found "${pairs}"`);
-  const [second, ...rest] = positionals;
-  const wanted = binaries === undefined ? 0 : 1;
-  if (positionals.length !== wanted || rest.length > 0)
+  if ((source === undefined) === (binaries === undefined)) {
+    const found = source === undefined ? 'none of them' : 'both';
     throw new RefitError(
       'REFIT_USAGE',
-      `--binaries wants two files, as in --binaries OLD NEW, found ${positionals.length + wanted}: ${[binaries, ...positionals].filter(Boolean).join(' ')}`,
+      `this command wants either --source DIR or --binaries OLD NEW, found ${found}`,
     );
-  if ((source === undefined) === (binaries === undefined))
+  }
+  const [second, ...rest] = positionals;
+  if (binaries === undefined && second !== undefined)
+    throw new RefitError('REFIT_USAGE', `"${second}" belongs to no option`);
+  if (binaries !== undefined && (second === undefined || rest.length > 0))
     throw new RefitError(
       'REFIT_USAGE',
-      `this command wants either --source DIR or --binaries OLD NEW`,
+      `--binaries wants two files, as in --binaries OLD NEW, found ${positionals.length + 1}: ${[binaries, ...positionals].join(' ')}`,
+    );
+  if (values.record !== undefined && scene !== 'recordings')
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--record belongs to --only recordings, found ${scene === undefined ? 'no --only' : `--only ${scene}`}`,
     );
   const scenes = scene ? [scene] : SCENES.filter((each) => !BY_NAME.includes(each));
   const impossible =
@@ -109,11 +118,12 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   const building = { environment: process.env, log, now, abort };
   const parts = join(directory, 'parts');
   for (const folder of [parts, join(directory, 'refit')]) await mkdir(folder);
-  await gatherPackages(parts, log);
   const { binaries, source = '', scenes, pairs, record } = command;
-  const releases = binaries
-    ? await givenReleases(...binaries)
-    : await builtReleases(source, scenes, building);
+  const given = binaries && (await givenReleases(...binaries));
+  // A wrong repository is refused before anything is downloaded.
+  if (given === undefined) for (const tag of [FROM, TO]) await commitOf(source, tag);
+  await gatherPackages(parts, log);
+  const releases = given ?? (await builtReleases(source, scenes, building));
   await makeImages(parts, building);
   const refit = await buildOwnFile(join(directory, 'refit'));
   const shared = { ...releases, pairs, record, parts, refit, logs: logsOf(directory), workers: 3 };

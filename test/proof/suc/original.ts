@@ -2,14 +2,15 @@
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RefitError } from '../../../src/util/errors.ts';
 import { type BuildOptions, cacheDirectory } from '../../../tools/controlplane/build.ts';
 import { withLock } from '../../../tools/controlplane/lock.ts';
 import { run } from '../../../tools/controlplane/run.ts';
 import { findToolchain, GO_VERSION } from '../../../tools/controlplane/toolchain.ts';
 import { cacheFolder, must } from '../../../tools/release/commands.ts';
+import { commitIn, gitIn } from '../repositories.ts';
 
-const MODULE = 'github.com/rancher/system-upgrade-controller';
+const PROJECT = 'rancher/system-upgrade-controller';
+const MODULE = `github.com/${PROJECT}`;
 
 /** The newest version with which Refit is compared. */
 export const ORIGINAL_VERSION = 'v0.20.1';
@@ -23,25 +24,19 @@ export interface Original {
   readonly manifests: string;
 }
 
+/** Resolves with the commit of a tag. Rejects with REFIT_USAGE if the repository lacks the tag, or is another one. */
+export async function commitOfOriginal(repository: string, version: string): Promise<string> {
+  const wanted = { project: PROJECT, revision: version, file: 'e2e/suite' };
+  return await commitIn({ option: '--source', repository, ...wanted });
+}
+
 /** `source` is a git repository of the original, with or without a work tree. `version` is one of its tags. */
 export async function gatherOriginal(
   source: string,
   version: string,
   options: BuildOptions,
 ): Promise<Original> {
-  const found = await run('git', [
-    '-C',
-    source,
-    'rev-parse',
-    '--verify',
-    `refs/tags/${version}^{commit}`,
-  ]);
-  if (!found.ok)
-    throw new RefitError(
-      'REFIT_TESTENV',
-      `${source} has no tag ${version}: name a git repository of ${MODULE} that has it, or another tag with --tag: ${found.stderr.trim()}`,
-    );
-  const commit = found.stdout.trim();
+  const commit = await commitOfOriginal(source, version);
   const folder = await cacheFolder('system-upgrade-controller');
   const key = [version, commit.slice(0, 12), process.arch, `go${GO_VERSION}`].join('-');
   const kept = join(folder, key);
@@ -70,7 +65,7 @@ async function build(
     const tree = join(staging, 'source');
     await mkdir(tree);
     const archive = join(staging, 'source.tar');
-    await must('git', ['-C', source, 'archive', '--output', archive, commit], { abort });
+    await must('git', [...gitIn(source), 'archive', '--output', archive, commit], { abort });
     await must('tar', ['-xf', archive, '-C', tree], { abort });
     const built = join(staging, 'built');
     await mkdir(built);

@@ -19,9 +19,9 @@ import { gatherPackages } from '../machines/packages.ts';
 import { enterPart, logsOf, placeOf, proveOnMachines, together } from '../machines/whole-proof.ts';
 import { makeCommonImages, makeOriginalImages } from './images.ts';
 import { type InsideOptions, PARTS, type Part } from './options.ts';
-import { gatherOriginal, ORIGINAL_VERSION } from './original.ts';
+import { commitOfOriginal, gatherOriginal, ORIGINAL_VERSION } from './original.ts';
 import { buildK3s, makeUpgradeImages } from './upgrade-script/programs.ts';
-import { takeScript, type UpgradeScript } from './upgrade-script/script.ts';
+import { commitOfScript, takeScript, type UpgradeScript } from './upgrade-script/script.ts';
 
 const INSIDE = join(import.meta.dirname, 'inside.ts');
 /** The suite expects that exactly one Node is no control plane. */
@@ -94,11 +94,14 @@ async function proveParts(
   abort: AbortSignal,
 ): Promise<Outcome> {
   const log = (line: string): void => void process.stdout.write(`${line}\n`);
+  const hasOriginal = chosen.some((part) => part !== SCRIPT);
+  // Wrong repositories are refused before anything is built.
+  if (hasOriginal) await commitOfOriginal(source, tag);
+  if (chosen.includes(SCRIPT)) await commitOfScript(k3sUpgrade);
   const parts = join(directory, 'parts');
   await mkdir(parts);
   const now = (): number => systemClock.monotonic();
   const building = { environment: process.env, log, now, abort };
-  const hasOriginal = chosen.some((part) => part !== SCRIPT);
   const original = hasOriginal ? await gatherOriginal(source, tag, building) : undefined;
   const script = chosen.includes(SCRIPT)
     ? await takeScript(k3sUpgrade, join(directory, 'k3s-upgrade'))

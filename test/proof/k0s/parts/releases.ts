@@ -1,8 +1,10 @@
 /** The releases of k0s that the scenes install. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { messageOf, RefitError } from '../../../../src/util/errors.ts';
 import type { BuildOptions } from '../../../../tools/controlplane/build.ts';
-import { cacheFolder, must } from '../../../../tools/release/commands.ts';
+import { run } from '../../../../tools/controlplane/run.ts';
+import { cacheFolder } from '../../../../tools/release/commands.ts';
 import type { Release, SceneName } from '../options.ts';
 import { buildK0s } from './k0s.ts';
 import { gatherPayload } from './programs.ts';
@@ -33,13 +35,32 @@ export const NEED_SOURCE: readonly SceneName[] = [
   'recordings',
 ];
 
-/** Returns two executables that the user has, under the versions that they print. */
-export async function givenReleases(from: string, to: string): Promise<Releases> {
-  const given = async (executable: string): Promise<Release> => ({
-    executable,
-    version: (await must(executable, ['version'])).trim(),
-  });
-  return { from: await given(from), to: await given(to), later: [] };
+/** Returns two executables that the user has, under the versions that they print. Throws REFIT_USAGE if they are not k0s. */
+export async function givenReleases(old: string, newer: string): Promise<Releases> {
+  const from = await givenRelease(old);
+  const to = await givenRelease(newer);
+  if (from.version === to.version)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--binaries wants two versions of k0s, found ${from.version} twice`,
+    );
+  return { from, to, later: [] };
+}
+
+async function givenRelease(executable: string): Promise<Release> {
+  const { ok, stdout, stderr } = await run(executable, ['version']).catch((error: unknown) => ({
+    ok: false,
+    stdout: '',
+    stderr: messageOf(error),
+  }));
+  const version = stdout.trim();
+  if (ok && /^v\d+\.\d+\.\d+\S*\+k0s\.\d+$/.test(version)) return { executable, version };
+  const failure = stderr.trim() === '' ? 'which fails' : `which fails: ${stderr.trim()}`;
+  const said = ok ? `which prints "${version.slice(0, 80)}"` : failure;
+  throw new RefitError(
+    'REFIT_USAGE',
+    `--binaries wants executables of k0s, whose command \`version\` prints such as ${TO}, found ${executable}, ${said}`,
+  );
 }
 
 /** Builds the releases that the scenes need from a repository of k0s. */

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RefitError } from '../../../../src/util/errors.ts';
-import { run } from '../../../../tools/controlplane/run.ts';
 import { cacheFolder, must } from '../../../../tools/release/commands.ts';
+import { commitIn, gitIn } from '../../repositories.ts';
 
 export interface Source {
   /** The folder with the files of one commit. */
@@ -15,16 +15,18 @@ export interface Source {
   readonly containerd: string;
 }
 
+const VARIABLES = 'embedded-bins/Makefile.variables';
+
+/** Resolves with the commit of a tag. Rejects with REFIT_USAGE if the repository lacks the tag, or is not one of k0s. */
+export async function commitOf(repository: string, tag: string): Promise<string> {
+  const wanted = { project: 'k0s', revision: tag, file: VARIABLES };
+  return await commitIn({ option: '--source', repository, ...wanted });
+}
+
 /** Unpacks the files of a tag. `repository` may be bare. Throws REFIT_USAGE if the repository lacks the tag. */
 export async function unpackSource(repository: string, tag: string): Promise<Source> {
-  const git = ['-C', repository, '-c', 'safe.directory=*'];
-  const found = await run('git', [...git, 'rev-parse', '--verify', `${tag}^{commit}`]);
-  if (!found.ok)
-    throw new RefitError(
-      'REFIT_USAGE',
-      `--source wants a git repository of k0s with the tag ${tag}, found ${repository}, where git says: ${found.stderr.trim()}`,
-    );
-  const commit = found.stdout.trim();
+  const commit = await commitOf(repository, tag);
+  const git = gitIn(repository);
   const directory = join(await cacheFolder('proof'), `k0s-source-${commit}`);
   if (!existsSync(directory)) {
     const staging = await mkdtemp(`${directory}-`);
@@ -39,7 +41,7 @@ export async function unpackSource(repository: string, tag: string): Promise<Sou
       throw error;
     }
   }
-  const variables = await readFile(join(directory, 'embedded-bins/Makefile.variables'), 'utf8');
+  const variables = await readFile(join(directory, VARIABLES), 'utf8');
   return {
     directory,
     commit,
@@ -54,7 +56,7 @@ function variable(text: string, name: string): string {
   if (value === undefined)
     throw new RefitError(
       'REFIT_TESTENV',
-      `embedded-bins/Makefile.variables of k0s has no line "${name} = VERSION": this proof does not know this release of k0s`,
+      `${VARIABLES} of k0s has no line "${name} = VERSION": this proof does not know this release of k0s`,
     );
   return value;
 }

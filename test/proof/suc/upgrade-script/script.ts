@@ -2,8 +2,8 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RefitError } from '../../../../src/util/errors.ts';
-import { run } from '../../../../tools/controlplane/run.ts';
 import { must } from '../../../../tools/release/commands.ts';
+import { commitIn, gitIn } from '../../repositories.ts';
 
 const FILE = 'scripts/upgrade.sh';
 
@@ -17,18 +17,18 @@ export interface UpgradeScript {
   readonly command: readonly string[];
 }
 
+/** Resolves with the newest commit. Rejects with REFIT_USAGE if the repository is another one. */
+export async function commitOfScript(repository: string): Promise<string> {
+  const wanted = { project: 'k3s-io/k3s-upgrade', revision: 'HEAD', file: FILE };
+  return await commitIn({ option: '--k3s-upgrade', repository, ...wanted });
+}
+
 /** `source` is a git repository, with or without a work tree. The newest commit of it is used. */
 export async function takeScript(source: string, directory: string): Promise<UpgradeScript> {
-  const found = await run('git', ['-C', source, 'rev-parse', '--verify', `HEAD:${FILE}`]);
-  if (!found.ok)
-    throw new RefitError(
-      'REFIT_TESTENV',
-      `${source} has no ${FILE}: name a git repository of k3s-io/k3s-upgrade with --k3s-upgrade: ${found.stderr.trim()}`,
-    );
-  const commit = (await must('git', ['-C', source, 'rev-parse', 'HEAD'])).trim();
+  const commit = await commitOfScript(source);
   await mkdir(directory);
   const archive = join(directory, 'source.tar');
-  await must('git', ['-C', source, 'archive', '--output', archive, commit, FILE, 'Dockerfile']);
+  await must('git', [...gitIn(source), 'archive', '--output', archive, commit, FILE, 'Dockerfile']);
   await must('tar', ['-xf', archive, '-C', directory]);
   const dockerfile = await readFile(join(directory, 'Dockerfile'), 'utf8');
   const first = (pattern: RegExp): string => {
