@@ -52,7 +52,7 @@ import { createTargetMemory } from './target-memory.ts';
 import { unfitNodes } from './unfit-nodes.ts';
 import { judgedInstallation, serverEndpoints, skewRulesOf, versionGapOf } from './version-rules.ts';
 import { windowsOf } from './window.ts';
-import { GATE_BEFORE_DRAIN, hostOf, NOT_REACHED, project, WAITING_TYPE } from './write-status.ts';
+import { afterJob, GATE_BEFORE_DRAIN, hostOf, project, WAITING_TYPE } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = {
@@ -306,11 +306,13 @@ export function cattleEvents(
     add('Warning', 'ResolveFailed', told(RESOLVED_TYPE));
   if (latestVersion !== undefined && latestVersion !== before.status?.latestVersion)
     add('Normal', 'Resolved', `resolved to ${target}`);
-  const isFailure = complete === 'False JobFailed' || complete === `False ${NOT_REACHED}`;
+  const [, failure] = /^False (\S+)$/.exec(complete ?? '') ?? [];
+  const isFailure = failure === 'JobFailed' || afterJob(failure) !== undefined;
   if (isFailure) add('Warning', conditionOf(after, 'Complete')?.reason ?? '', told('Complete'));
   const known = recordedFailures(before).nodes;
   for (const [name, { since, state }] of recordedFailures(after).nodes) {
-    const isTold = isFailure && told('Complete').includes(` on Node ${name}:`);
+    const said = told('Complete');
+    const isTold = isFailure && (said.includes(` on Node ${name}:`) || said.startsWith(`${name} `));
     const isNew = name !== '' && state === 'failed' && known.get(name)?.since !== since;
     if (isNew && !isTold) add('Warning', 'JobFailed', failureOn(name));
   }

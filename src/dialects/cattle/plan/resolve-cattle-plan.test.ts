@@ -103,12 +103,12 @@ describe('the stage of a Plan', () => {
 });
 
 describe('the reason of a Plan', () => {
-  const failure = (message: string): CattlePlan => {
+  const failure = (message: string, reason = 'JobFailed'): CattlePlan => {
     const failed = { type: 'RefitFailedNodes', status: 'True' };
     const more = [{ ...failed, message: `a at ${later(0)}; generation 0` }];
     const { conditions = [], ...status } = running(['host-a'], more) ?? {};
     const [complete, ...others] = conditions;
-    const told = { ...complete, type: 'Complete', status: 'False', reason: 'JobFailed', message };
+    const told = { ...complete, type: 'Complete', status: 'False', reason, message };
     return of({}, { ...status, conditions: [told, ...others] });
   };
   const broken = job('a', [{ type: 'Failed', status: 'True', lastTransitionTime: later(0) }]);
@@ -119,6 +119,11 @@ describe('the reason of a Plan', () => {
       'is the recorded failure of a node',
       failure('Job s/x failed on Node a: Why: because'),
       { code: 'TargetFailed', message: 'Job s/x failed on Node a: Why: because' },
+    ],
+    [
+      'keeps the code of a node that was not uncordoned after its Job',
+      failure('a was not uncordoned within its deadline', 'UncordonTooLong'),
+      { code: 'UncordonTooLong', message: 'a was not uncordoned within its deadline' },
     ],
     [
       'is none if the recorded failure is of a node that is no target any more',

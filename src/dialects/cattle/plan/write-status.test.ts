@@ -137,6 +137,15 @@ test('a failed Job is told without the name of the node before the sentence of t
   );
 });
 
+test('a node that was not uncordoned after its Job is told with this reason, and with the further failed nodes', () => {
+  const reason = because(
+    'UncordonTooLong',
+    'a was not uncordoned within its deadline: node a is not Ready',
+  );
+  const written = complete(rolloutOf(['a failed', 'b failed'], { reason }));
+  expect(written).toBe(`False UncordonTooLong ${reason.message}; further failed nodes: b`);
+});
+
 test('an abort leaves the message of the failure as it was', () => {
   const aborted = rolloutOf(['a failed'], {
     phase: 'failed',

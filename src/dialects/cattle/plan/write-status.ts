@@ -39,8 +39,16 @@ const OWN_TYPES = new Set([
   VERSION_TYPE,
 ]);
 
-/** The reason of the condition `Complete` if the kubelet of a node did not report the version after its Job. */
-export const NOT_REACHED = 'VersionNotReached';
+/**
+ * The reasons of the condition `Complete` about a node whose Job succeeded: its kubelet did not report the version, or
+ * the leader did not uncordon it in time. They are the codes of the engine, so that a record keeps them.
+ */
+const AFTER_JOB = ['VersionNotReached', 'UncordonTooLong'] as const;
+type AfterJob = (typeof AFTER_JOB)[number];
+
+/** Returns the reason if it is about a node that failed although its Job had succeeded. */
+export const afterJob = (reason: string | undefined): AfterJob | undefined =>
+  AFTER_JOB.find((each) => each === reason);
 
 /**
  * The reason of a condition of type WAITING_TYPE if the leader drains the nodes. From this reason, read-only commands
@@ -96,7 +104,7 @@ const PASSING = new Set([
   'Waiting',
   'JobFailed',
   'ValidationFailed',
-  NOT_REACHED,
+  ...AFTER_JOB,
 ]);
 
 function completeness(
@@ -118,9 +126,9 @@ function completeness(
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   const [first] = targetsIn(rollout, 'failed');
   if (first) {
-    const isReached = failure === '' || rollout.reason?.code !== NOT_REACHED;
+    const later = failure === '' ? undefined : afterJob(rollout.reason?.code);
     const said = failure === '' ? failureOn(first.name) : failure;
-    return open(isReached ? 'JobFailed' : NOT_REACHED, withFurther(rollout, said));
+    return open(later ?? 'JobFailed', withFurther(rollout, said));
   }
   // The original uses the reason ValidationFailed for a Job that cannot be created.
   if (targetsIn(rollout, 'unsupported').length > 0)
@@ -135,14 +143,14 @@ function completeness(
 
 /** Returns the message with the names of the failed nodes that it is not about; the same message if it names no node. */
 function withFurther(rollout: Rollout, message: string): string {
-  const [, named] = / on Node (\S+):/.exec(message) ?? /^(\S+): /.exec(message) ?? [];
+  const [, named] = / on Node (\S+):/.exec(message) ?? /^(\S+?):? /.exec(message) ?? [];
   const failed = targetsIn(rollout, 'failed', 'unsupported').map(({ name }) => name);
   const further = failed.filter((name) => name !== named);
   return further.length === failed.length ? message : withFurtherNodes(message, further);
 }
 
 /** The reasons of the condition `Complete` that are about failed nodes. */
-const FAILURE_REASONS = new Set(['JobFailed', 'ValidationFailed', NOT_REACHED]);
+const FAILURE_REASONS = new Set<string>(['JobFailed', 'ValidationFailed', ...AFTER_JOB]);
 
 function isOpenAt({ spec }: CattlePlan, now: number): boolean {
   const windows = spec?.window ? windowsOf(spec.window) : [];
