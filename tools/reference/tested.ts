@@ -130,7 +130,7 @@ const OTHERS: readonly Row[] = [
   ],
   [
     'the script of k3s-upgrade',
-    'April 2026',
+    'commit e45db208b49b of April 2026',
     'the real script, with stand-ins for K3s that run real kubelets; only in `npm run proof:suc -- --only upgrade-script`',
     'test/proof/suc/upgrade-script',
   ],

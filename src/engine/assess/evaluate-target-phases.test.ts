@@ -235,7 +235,7 @@ test.each<[string, Situation, object]>([
       phase: 'failed',
       effect: 'fail',
       next: 'failed',
-      reason: because('DeadlineExceeded', 'w1 did not report within its deadline at Cordoning'),
+      reason: because('DeadlineExceeded', 'w1 was not done within its deadline, at Cordoning'),
     },
   ],
 ])('a target that %s', (_name, situation, expected) => {

@@ -123,13 +123,13 @@ describe('a target that is late while it waits for its uncordon', () => {
 
   test('fails for its deadline alone if every verifier passes', () => {
     expect(said(UNCORDONING)).toBe(
-      'failed DeadlineExceeded: n1 did not report within its deadline at UnCordoning',
+      'failed DeadlineExceeded: n1 was not done within its deadline, at UnCordoning',
     );
   });
 });
 
 describe('a target that is late while it waits for its drain', () => {
-  const late = 'failed DeadlineExceeded: n1 did not report within its deadline at Cordoning';
+  const late = 'failed DeadlineExceeded: n1 was not done within its deadline, at Cordoning';
 
   test('names what the gate after the drain waits for', () => {
     addShutGate(BEFORE_WORK);

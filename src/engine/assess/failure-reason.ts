@@ -46,19 +46,20 @@ export function failureReason(
 export function lateReason(context: TargetContext, facts: TargetFacts): Reason {
   const { target } = context;
   const { observation } = facts;
-  const ofNode = failureReason(target, facts, 'late');
   const awaited = awaitedByTarget(context, facts);
-  if (awaited === undefined) return ofNode;
+  if (awaited === undefined || observation.kind !== 'working')
+    return failureReason(target, facts, 'late');
   const { effect, gate, probe, reason } = awaited;
   if (effect === 'fail') return reason;
   // Without a gate, the leader was about to act. With a probe, nobody knows yet whether the gate passes.
-  if (gate === undefined || probe !== undefined) return ofNode;
-  if (observation.kind === 'working' && observation.waitsFor === 'drain')
-    return { ...ofNode, message: withCause(ofNode.message, reason.message) };
+  const cause = gate === undefined || probe !== undefined ? undefined : reason.message;
+  const late = `${target.name} was not done within its deadline, at ${observation.step}`;
+  if (observation.waitsFor === 'drain' || cause === undefined)
+    return because('DeadlineExceeded', withCause(late, cause));
   // The work on the node is done, so the failure must not look as if the node alone was too slow.
   return because(
     'UncordonTooLong',
-    withCause(`${target.name} was not uncordoned within its deadline`, reason.message),
+    withCause(`${target.name} was not uncordoned within its deadline`, cause),
   );
 }
 

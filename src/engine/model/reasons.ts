@@ -267,7 +267,7 @@ export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
     andThen: 'run `refit retry` for the node',
   },
   UncordonTooLong: {
-    act: 'repair what the message names, such as a component of the control plane, an API server, or the node itself; or raise `deadlines.ready` in the policy',
+    act: 'repair what the message names, such as a component of the control plane, an API server, the node itself, or a missing right; or raise the deadline in the policy',
     andThen: 'run `refit retry` for the node',
   },
   CannotDecide: { ends: 'the API server answers; it is asked again after at most a minute' },

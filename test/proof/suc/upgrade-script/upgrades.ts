@@ -84,7 +84,8 @@ export async function preparedInVain(scene: Scene): Promise<void> {
     return [...lacking(status.stdout, words), ...lacking(why.stdout, words)];
   });
   const left = cluster.controlPlanes.at(-1)?.name ?? '';
-  await administer(scene, 'label', 'node', left, `${EXCLUDED}=disabled`);
+  // The label holds the hash of the last upgrade.
+  await administer(scene, 'label', '--overwrite', 'node', left, `${EXCLUDED}=disabled`);
   await applyPlans(scene, { servers: NEWER });
   await checks.check(
     'Refit names the server that its Plan leaves out, for which `prepare` waits',
