@@ -58,7 +58,7 @@ export async function upgradeAndCheck(
   return audit.writes();
 }
 
-/** Nodes in the order in which they were signalled must be controllers, then workers. */
+/** Returns what is wrong with the order of the signals: controllers come first, then workers. */
 export function outOfOrder(writes: readonly AuditedWrite[], names: readonly string[]): string[] {
   const order = signalOrder(writes, names);
   return [
@@ -67,7 +67,7 @@ export function outOfOrder(writes: readonly AuditedWrite[], names: readonly stri
   ];
 }
 
-/** The audit logs must hold a signal of each node; otherwise they say nothing about the order. */
+/** Returns which nodes have no signal in the audit logs. Without a signal of each node, the logs say nothing about the order. */
 export function unsignalled(order: readonly string[], names: readonly string[]): string[] {
   return names
     .filter((name) => !order.includes(name))
@@ -82,7 +82,7 @@ function unexpectedSwaps({ cluster }: Scene, { swaps }: Watched, expected: numbe
   );
 }
 
-/** What the Plan says about its commands, for a failed check. */
+/** Resolves with what the Plan says about its commands, for a failed check. */
 async function whyOf({ cluster }: Scene): Promise<string[]> {
   const { stdout } = await cluster.kubectl(
     'get',

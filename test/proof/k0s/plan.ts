@@ -13,7 +13,7 @@ export interface PlanOptions {
   readonly platform?: { readonly url: string; readonly sha256: string };
 }
 
-/** A Plan for all hosts, as the guide writes it. */
+/** Returns a Plan for all hosts, as the guide writes it. */
 export function planFor(
   { cluster, mirror }: Scene,
   version: string,
@@ -49,13 +49,13 @@ export function planFor(
   };
 }
 
-/** The state of the Plan, and the empty text if there is no Plan. */
+/** Resolves with the state of the Plan; the empty text if there is no Plan. */
 export async function stateOf({ cluster }: Scene): Promise<string> {
   const plan = await cluster.client.get(plans, 'autopilot').catch(() => undefined);
   return plan?.status?.state ?? '';
 }
 
-/** The state of one node in the Plan, such as `SignalCompleted`. */
+/** Resolves with the state of one node in the Plan, such as `SignalCompleted`. */
 export async function targetState({ cluster }: Scene, name: string): Promise<string | undefined> {
   const plan = await cluster.client.get(plans, 'autopilot').catch(() => undefined);
   const { controllers = [], workers = [] } = plan?.status?.commands?.[0]?.k0supdate ?? {};

@@ -72,7 +72,7 @@ export class Refit {
     for (const machine of this.#cluster.controllers) await off(machine, 'refit-controller');
   }
 
-  /** Whether a controller of Refit holds the Lease. */
+  /** Resolves with true if a controller of Refit holds the Lease. */
   async leads(): Promise<boolean> {
     const holder = await this.#cluster.holder();
     return holder !== '' && !isK0sLeader(holder);

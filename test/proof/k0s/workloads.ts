@@ -16,7 +16,7 @@ interface PodOptions {
   readonly command?: string;
 }
 
-/** A pod of its own on one node. */
+/** Returns a pod of its own on one node. */
 export const pod = ({ name, node, command = 'sleep 100000' }: PodOptions): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -29,7 +29,7 @@ export const pod = ({ name, node, command = 'sleep 100000' }: PodOptions): objec
   },
 });
 
-/** A Deployment whose pods prefer one node, and move when they must. */
+/** Returns a Deployment whose pods prefer one node, and move when they must. */
 export const deployment = (name: string, node: string, replicas = 1): object => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -61,7 +61,7 @@ export const deployment = (name: string, node: string, replicas = 1): object => 
   },
 });
 
-/** A budget that keeps this many pods of an app. */
+/** Returns a budget that keeps this many pods of an app. */
 export const budget = (app: string, minAvailable: number): object => ({
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
@@ -69,7 +69,7 @@ export const budget = (app: string, minAvailable: number): object => ({
   spec: { minAvailable, selector: { matchLabels: { app } } },
 });
 
-/** The template of a Job of a hook. */
+/** Returns the template of a Job of a hook. */
 export const hookTemplate = (command: string): object => ({
   spec: { containers: [container(command)] },
 });
@@ -82,7 +82,7 @@ export interface RunningPod {
   readonly container: string;
 }
 
-/** The pods of an app. */
+/** Resolves with the pods of an app. */
 export async function podsOf(
   cluster: Cluster,
   selector: string,

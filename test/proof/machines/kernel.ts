@@ -1,7 +1,7 @@
 /** What the machines must tell their kubelets because all of them share one kernel. */
 import { existsSync } from 'node:fs';
 
-/** Whether this machine has cgroups of version 1. */
+/** Is true if this machine has cgroups of version 1. */
 export const onVersion1 = (): boolean => !existsSync('/sys/fs/cgroup/cgroup.controllers');
 
 /** The configuration of the kubelets that is necessary because the machines share a kernel. */

@@ -82,7 +82,7 @@ const ENVIRONMENT = '[ ! -s /etc/refit.environment ] || . /etc/refit.environment
 const REFIT_CONTROLLER = `${ENVIRONMENT}exec /usr/local/bin/refit controller --apply-crds --kubeconfig /etc/refit/controller.conf $(cat /etc/refit.flags 2>/dev/null)
 `;
 
-/** The lines of the agent's unit that systemd would carry out. */
+/** Returns the lines of the agent's unit that systemd would carry out. */
 async function refitAgent(): Promise<string> {
   const unit = await readFile(
     join(import.meta.dirname, '../../../../deploy/host/refit-agent.service'),

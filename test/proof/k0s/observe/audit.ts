@@ -39,7 +39,7 @@ interface Line {
   readonly requestObject?: { readonly metadata?: { readonly name?: string } };
 }
 
-/** The audit logs from the moment at which this object was made. */
+/** Reads the audit logs from the moment at which the object was made. */
 export class AuditLogs {
   readonly #logs: readonly {
     readonly name: string;
@@ -54,7 +54,7 @@ export class AuditLogs {
     });
   }
 
-  /** All writes so far, in the order of time. */
+  /** Returns all writes so far, in the order of time. */
   writes(): AuditedWrite[] {
     const all = this.#logs.flatMap(({ name, path, start }) =>
       readFileSync(path)
@@ -88,7 +88,7 @@ function writeIn(line: string, via: string): AuditedWrite[] {
   ];
 }
 
-/** The status of the signal that a write left on a Node or a ControlNode, and nothing if it is not about a signal. */
+/** Returns the status of the signal that a write left on a Node or a ControlNode; undefined if it is not about a signal. */
 export function statusIn(write: AuditedWrite): string | undefined {
   if (write.code >= 300 || !/^(?:nodes|controlnodes)$/.test(write.resource)) return undefined;
   const text = annotationIn(write.sent, SIGNAL_DATA_ANNOTATION);
@@ -101,7 +101,7 @@ export function statusIn(write: AuditedWrite): string | undefined {
   }
 }
 
-/** The value that an object, a merge patch or a JSON patch gives an annotation. */
+/** Returns the value that an object, a merge patch or a JSON patch gives an annotation. */
 function annotationIn(sent: unknown, name: string): string | undefined {
   if (Array.isArray(sent)) {
     const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -47,13 +47,13 @@ export function figuresOf(writes: readonly AuditedWrite[], names: readonly strin
   };
 }
 
-/** The names of nodes in the order in which they were signalled. */
+/** Returns the names of nodes in the order in which they were signalled. */
 export const signalOrder = (
   writes: readonly AuditedWrite[],
   names: readonly string[],
 ): readonly string[] => [...firstTimes(writes, names).keys()];
 
-/** One line for each node: the seconds since the creation of the Plan at which it had each status first. */
+/** Returns one line for each node: the seconds since the creation of the Plan at which it had each status first. */
 export function timelineOf(
   writes: readonly AuditedWrite[],
   names: readonly string[],
@@ -68,7 +68,7 @@ export function timelineOf(
 const isCreation = ({ verb, resource, code }: AuditedWrite): boolean =>
   /create|patch/.test(verb) && resource === 'plans' && code < 300;
 
-/** When each node had each status first. */
+/** Returns when each node had each status first. */
 function firstTimes(
   writes: readonly AuditedWrite[],
   names: readonly string[],
@@ -86,7 +86,7 @@ function firstTimes(
   return times;
 }
 
-/** The requests of leaders and agents. The programs of Kubernetes itself write whoever upgrades a node. */
+/** Returns true for the requests of leaders and agents. The programs of Kubernetes itself write whoever upgrades a node. */
 function isCounted({ agent, resource, by }: AuditedWrite): boolean {
   if (/^(?:leases|events)\b/.test(resource)) return false;
   if (/^(?:kube-|kubelet|kubectl)/.test(agent)) return false;

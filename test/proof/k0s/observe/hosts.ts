@@ -65,7 +65,7 @@ export function watchHosts(cluster: Cluster, concurrent: number): Watched {
   };
 }
 
-/** Whether the service of k0s runs. The machine's supervisor keeps its process number as long as it runs. */
+/** Returns true if the service of k0s runs. The machine's supervisor keeps its process number as long as it runs. */
 function isUp({ live }: Machine): boolean {
   try {
     const pid = readFileSync(join(live, 'run/services/k0s.pid'), 'utf8').trim();

@@ -31,7 +31,7 @@ export function processesOf(cluster: Cluster): ProcessUsage[] {
   );
 }
 
-/** What is kept, by its name. The numbers must not grow from one upgrade to the next. */
+/** Resolves with what is kept, by its name. The numbers must not grow from one upgrade to the next. */
 export async function keptIn(cluster: Cluster): Promise<Readonly<Record<string, number>>> {
   const kept: Record<string, number> = {};
   for (const resource of [nodes, controlNodes]) {

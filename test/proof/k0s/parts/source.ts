@@ -50,7 +50,7 @@ export async function unpackSource(repository: string, tag: string): Promise<Sou
   };
 }
 
-/** The value of a variable up to its first `@`, because k0s writes some versions as `VERSION@REVISION`. */
+/** Returns the value of a variable up to its first `@`, because k0s writes some versions as `VERSION@REVISION`. */
 function variable(text: string, name: string): string {
   const [, value] = new RegExp(`^${name} = ([^@\\s]+)`, 'm').exec(text) ?? [];
   if (value === undefined)

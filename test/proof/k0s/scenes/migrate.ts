@@ -48,7 +48,7 @@ export async function migrate(scene: Scene): Promise<void> {
   });
 }
 
-/** Step 2 of the guide: each controller, one at a time. */
+/** Carries out step 2 of the guide: each controller, one at a time. */
 async function moveControllers(scene: Scene, refit: Refit): Promise<void> {
   const { cluster } = scene;
   for (const machine of cluster.controllers) {
@@ -66,7 +66,7 @@ async function restartTooEarly(scene: Scene, refit: Refit): Promise<void> {
   await notDone(scene, refit, `after ${early.name}, which was restarted too early`);
 }
 
-/** Steps 3 and 4 of the guide. */
+/** Carries out steps 3 and 4 of the guide. */
 async function moveWorkers(scene: Scene, refit: Refit): Promise<void> {
   const { cluster, checks } = scene;
   await checks.check(
@@ -91,7 +91,7 @@ async function moveWorkers(scene: Scene, refit: Refit): Promise<void> {
   }
 }
 
-/** The steps of "Go back". */
+/** Carries out the steps of "Go back". */
 async function goBack(scene: Scene, refit: Refit): Promise<void> {
   const { cluster, checks } = scene;
   await refit.stop();

@@ -64,7 +64,7 @@ export async function followPolicy(scene: Scene): Promise<void> {
   await refit.stop();
 }
 
-/** The pods, the gate, the rights and the labels. */
+/** Creates the pods, the gate, the rights and the labels. */
 async function prepare({ cluster }: Scene): Promise<void> {
   await applyManifest(cluster.kubeconfig, await readFile(join(DEPLOY, 'rbac-hooks.yaml'), 'utf8'));
   for (const object of [
@@ -148,7 +148,7 @@ const policy = (windows: readonly object[]): object => ({
   },
 });
 
-/** A window that opened at the beginning of this minute. */
+/** Returns a window that opened at the beginning of this minute. */
 function windowOf(now: Date): readonly object[] {
   const start = `${String(now.getUTCHours()).padStart(2, '0')}:${String(now.getUTCMinutes()).padStart(2, '0')}`;
   return [{ start, length: `${WINDOW_MINUTES}m`, timeZone: 'UTC' }];
@@ -157,7 +157,7 @@ function windowOf(now: Date): readonly object[] {
 const closingOf = (now: Date): number =>
   Math.floor(now.getTime() / 60_000) * 60_000 + WINDOW_MINUTES * 60_000;
 
-/** No node starts while the gate is closed, and `refit why` names the check. */
+/** Checks that no node starts while the gate is closed, and that `refit why` names the check. */
 async function gate({ cluster, checks }: Scene, refit: Refit): Promise<void> {
   await checks.check(
     'a CEL check that fails holds the plan back, and refit why names it',
@@ -174,7 +174,7 @@ async function gate({ cluster, checks }: Scene, refit: Refit): Promise<void> {
   await cluster.apply(gateObject('yes'));
 }
 
-/** After the window has closed, no node starts. Without the window the plan goes on. */
+/** Checks that no node starts after the window has closed, and that the plan goes on without the window. */
 async function closedWindow(
   scene: Scene,
   refit: Refit,
@@ -197,7 +197,7 @@ async function closedWindow(
   await cluster.apply(policy([]));
 }
 
-/** The canary goes first. The second wave waits for an approval. */
+/** Checks that the canary goes first, and that the second wave waits for an approval. */
 async function waves(scene: Scene, refit: Refit): Promise<void> {
   const { cluster, checks } = scene;
   await checks.check(
@@ -240,7 +240,7 @@ async function drains(
   });
 }
 
-/** One Job for each worker, whose pod ran on it. */
+/** Returns what is wrong with the Jobs: each worker has one, whose pod ran on it. */
 async function hooks({ cluster, checks }: Scene): Promise<void> {
   await checks.check('the hook ran once for each worker, in a pod on its node', async () => {
     const pods = await podsOf(cluster, 'job-name', 'refit-hooks');

@@ -140,7 +140,7 @@ export const containerOf = ({ status }: Pod, name: string): ContainerStatus | un
     (each) => each.name === name,
   );
 
-/** What a container of the pods of a Plan said, for each pod. Keeps it in the logs. */
+/** Resolves with what a container of the pods of a Plan said, for each pod. Keeps it in the logs. */
 export async function saidBy(
   scene: Scene,
   plan: string,

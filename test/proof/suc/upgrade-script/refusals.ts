@@ -127,7 +127,7 @@ export async function refusedDowngrade(scene: Scene): Promise<void> {
   await backToWhatRuns(scene, agent);
 }
 
-/** The Plan gets the version that the node runs. */
+/** Gives the Plan the version that the node runs. */
 async function backToWhatRuns(scene: Scene, agent: Machine): Promise<void> {
   await scene.checks.check('with the version that the node runs, the Plan completes', async () => {
     await applyPlans(scene, { agents: NEWER, waits: false });

@@ -20,7 +20,7 @@ import {
 } from './plans.ts';
 import { NEW, NEWER, tagOf } from './programs.ts';
 
-/** Both Plans are applied at once. */
+/** Applies both Plans at once. */
 export async function serversBeforeAgents(scene: Scene): Promise<void> {
   const { checks } = scene;
   await applyPlans(scene, { servers: NEW, agents: NEW });

@@ -18,7 +18,7 @@ const DISK_MIB = 1200;
 /** What the agent says about a download that does not fit. */
 const FULL = /has \d+ bytes free, the download needs \d+/;
 
-/** /usr/local of one worker becomes a disk of its own, which then is full. */
+/** Makes /usr/local of one worker a disk of its own, and fills it. */
 export async function fullDisk(scene: Scene, refit: Refit, version: string): Promise<void> {
   const { cluster, checks } = scene;
   const next = scene.later.at(-1)?.version ?? '';
@@ -110,7 +110,7 @@ async function setClock(machine: Machine, offset: string): Promise<void> {
     await machine.must(`systemctl stop ${service}`);
 }
 
-/** A worker whose machine and Node are gone before its turn. With `goneNodes: Skip` the plan goes on without it. */
+/** Deletes a worker, its machine and its Node, before its turn. With `goneNodes: Skip` the plan goes on without it. */
 export async function deletedWorker(scene: Scene, refit: Refit, version: string): Promise<string> {
   const { cluster, checks } = scene;
   const next = after(scene, version);

@@ -1,7 +1,7 @@
 /** The releases through which the scene goes. */
 import type { Scene } from '../../scene.ts';
 
-/** The next of the releases that differ only in their version. */
+/** Returns the next of the releases that differ only in their version. */
 export function after({ to, later }: Scene, version: string): string {
   const all = [to, ...later].map((release) => release.version);
   const next = all[all.indexOf(version) + 1];

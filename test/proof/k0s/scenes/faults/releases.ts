@@ -72,7 +72,7 @@ interface Failing {
   readonly says: RegExp;
 }
 
-/** The plan fails at its first node, which runs the old version afterwards, and no other node was touched. */
+/** Checks that the plan fails at its first node, which runs the old version afterwards, and that no other node was touched. */
 async function fails(scene: Scene, refit: Refit, failing: Failing): Promise<void> {
   const { cluster, checks } = scene;
   const { title, version, running, node, swaps, plan, says } = failing;
@@ -111,7 +111,7 @@ const onlyOn = (name: string): PlanOptions =>
     ? { controllers: [name], workers: [] }
     : { controllers: [], workers: [name] };
 
-/** A release whose kube-controller-manager never starts: the plan stops before the first worker. */
+/** Upgrades to a release whose kube-controller-manager never starts. The plan stops before the first worker. */
 export async function withoutManager(scene: Scene, refit: Refit, version: string): Promise<void> {
   const { cluster, checks, withoutManager: release } = scene;
   if (release === undefined)
