@@ -1,5 +1,5 @@
 /** What Refit uses and keeps: memory and open files of its processes, objects, annotations and files. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nodes } from '../../../../src/kube/resources.ts';
@@ -11,7 +11,10 @@ export interface ProcessUsage {
   readonly name: string;
   readonly pid: string;
   readonly residentKiB: number;
+  /** Open files, pipes and watches of the kernel. */
   readonly openFiles: number;
+  /** Open connections. Connections are kept for the next requests, so their number goes up and down. */
+  readonly sockets: number;
 }
 
 export function processesOf(cluster: Cluster): ProcessUsage[] {
@@ -21,14 +24,28 @@ export function processesOf(cluster: Cluster): ProcessUsage[] {
         const pid = readFileSync(join(live, 'run/services', `${service}.pid`), 'utf8').trim();
         const status = readFileSync(join(live, 'proc', pid, 'status'), 'utf8');
         const [, resident = '0'] = /^VmRSS:\s+(\d+)/m.exec(status) ?? [];
-        const openFiles = readdirSync(join(live, 'proc', pid, 'fd')).length;
-        return [{ name: `${service} on ${name}`, pid, residentKiB: Number(resident), openFiles }];
+        const open = openIn(join(live, 'proc', pid, 'fd'));
+        return [{ name: `${service} on ${name}`, pid, residentKiB: Number(resident), ...open }];
       } catch {
         // The process does not run just now.
         return [];
       }
     }),
   );
+}
+
+/** Counts what a process has open, by the links in its folder below /proc. */
+function openIn(folder: string): Pick<ProcessUsage, 'openFiles' | 'sockets'> {
+  const targets = readdirSync(folder).flatMap((name) => {
+    try {
+      return [readlinkSync(join(folder, name))];
+    } catch {
+      // It was closed in this moment.
+      return [];
+    }
+  });
+  const sockets = targets.filter((target) => target.startsWith('socket:')).length;
+  return { openFiles: targets.length - sockets, sockets };
 }
 
 /** Resolves with what is kept, by its name. The numbers must not grow from one upgrade to the next. */

@@ -16,6 +16,8 @@ const LAST = 10;
 /** What is kept after the last upgrade is compared with this one. Both go to the same version. */
 const EARLY_KEPT = 8;
 const MAY_GROW = 1.05;
+/** Kept connections come and go. A connection that stays open after each upgrade would be ten times as many. */
+const SPARE_SOCKETS = 3;
 const CONCURRENT = 3;
 /** The processes on these hosts are never killed, so that their memory can be compared. */
 const SPARED = ['c1', 'w1'];
@@ -58,8 +60,9 @@ export async function upgradeForLong(scene: Scene): Promise<void> {
     log(`upgrade ${number}: ${seconds} s, ${describe(rounds.at(-1)?.processes ?? [])}`);
   }
   await checks.check('no rule was broken in any upgrade', () => watched.violations);
-  await checks.check('the memory and the open files of no process have grown', () =>
-    grownIn(rounds),
+  await checks.check(
+    'the memory, the open files and the connections of no process have grown',
+    () => grownIn(rounds),
   );
   await checks.check('objects, annotations and kept files are as many as before', () =>
     keptMore(rounds),
@@ -117,11 +120,18 @@ function grownIn(rounds: readonly Round[]): string[] {
       of(early, ({ openFiles }) => openFiles),
       of(late, ({ openFiles }) => openFiles),
     ] as const;
+    const sockets = [
+      of(early, (usage) => usage.sockets),
+      of(late, (usage) => usage.sockets),
+    ] as const;
     return [
       ...(memory[1] <= memory[0] * MAY_GROW
         ? []
         : [`${name} had ${memory[0]} KiB of memory, and then ${memory[1]} KiB`]),
       ...(files[1] <= files[0] ? [] : [`${name} had ${files[0]} open files, and then ${files[1]}`]),
+      ...(sockets[1] <= sockets[0] + SPARE_SOCKETS
+        ? []
+        : [`${name} had ${sockets[0]} connections, and then ${sockets[1]}`]),
     ];
   });
   return [...ended.map((name) => `${name} was started anew`), ...grown];
@@ -142,7 +152,7 @@ function keptMore(rounds: readonly Round[]): string[] {
 const describe = (processes: readonly ProcessUsage[]): string =>
   processes
     .map(
-      ({ name, residentKiB }) =>
-        `${name.replace('refit-', '')} ${Math.round(residentKiB / 1024)} MiB`,
+      ({ name, residentKiB, openFiles, sockets }) =>
+        `${name.replace('refit-', '')} ${Math.round(residentKiB / 1024)} MiB ${openFiles}+${sockets} open`,
     )
     .join(', ');
