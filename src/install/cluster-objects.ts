@@ -75,15 +75,24 @@ async function tryOne(
   const options = { ...address, ...APPLY, dryRun: true };
   const after = await run.client.patch(resource, name, owned(object), options);
   if (!before) return 'created (server dry run)';
-  const isSame = sameJson(withoutManagers(before), withoutManagers(after));
-  return `${isSame ? 'unchanged' : 'configured'} (server dry run)`;
+  return `${changeFrom(before, after)} (server dry run)`;
 }
 
-/** Returns the object without managedFields. A dry run may change the times in them, although nothing else changes. */
-function withoutManagers({ metadata, ...rest }: kube.KubeObject): object {
-  const { managedFields: _managers, ...kept } = metadata as typeof metadata & {
-    managedFields?: unknown;
-  };
+/** Returns a word that says whether the object was changed. */
+function changeFrom(before: kube.KubeObject, after: kube.KubeObject): 'unchanged' | 'configured' {
+  return sameJson(contentOf(before), contentOf(after)) ? 'unchanged' : 'configured';
+}
+
+/**
+ * Returns the object without managedFields and resourceVersion. API servers may change them although nothing else
+ * changes: a dry run changes the times in managedFields, and v1.30 stores some definitions anew each time they are applied.
+ */
+function contentOf({ metadata, ...rest }: kube.KubeObject): object {
+  const {
+    managedFields: _managers,
+    resourceVersion: _version,
+    ...kept
+  } = metadata as typeof metadata & { managedFields?: unknown };
   return { ...rest, metadata: kept };
 }
 
@@ -138,9 +147,7 @@ async function applyOne(object: kube.KubeObject, run: ObjectsRun): Promise<strin
   if (before && !isOurs(before)) return 'left as it is: it existed before';
   const after = await run.client.patch(resource, name, owned(object), { ...address, ...APPLY });
   if (!before) return 'created';
-  return before.metadata.resourceVersion === after.metadata.resourceVersion
-    ? 'unchanged'
-    : 'configured';
+  return changeFrom(before, after);
 }
 
 type Objects = readonly kube.KubeObject[];
