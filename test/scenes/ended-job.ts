@@ -1,8 +1,12 @@
 /** The status of a Job that has ended, as the Job controller writes it and an API server accepts it. */
 import type { Job } from '../../src/kube/resources.ts';
+import { whyNotSince } from '../testenv/since.ts';
 
 /** The condition that the Job controller writes before the last one: it names what the Job is about to become. */
 const BEFORE = { Complete: 'SuccessCriteriaMet', Failed: 'FailureTarget' } as const;
+/** Before, the Job controller wrote only the last condition, and the API server refused the other one. */
+const WRITES_BEFORE =
+  whyNotSince(31, 'has the condition SuccessCriteriaMet in every Job') === undefined;
 const TOO_OFTEN = {
   reason: 'BackoffLimitExceeded',
   message: 'Job has reached the specified backoff limit',
@@ -16,7 +20,8 @@ export function endedJob(
   whyFailed: { readonly reason: string; readonly message: string } = TOO_OFTEN,
 ) {
   const why = result === 'Failed' ? whyFailed : {};
-  const conditions = [BEFORE[result], result].map((type) => ({
+  const types = [...(WRITES_BEFORE ? [BEFORE[result]] : []), result];
+  const conditions = types.map((type) => ({
     type,
     status: 'True',
     lastTransitionTime: at,

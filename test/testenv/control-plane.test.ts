@@ -8,8 +8,10 @@ import { connect, type PeerCertificate } from 'node:tls';
 import { expect, test, vi } from 'vitest';
 import { startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
+import { testUnless } from '../support/left-out.ts';
 import { CONTROLLER_ADDRESSES, controlPlane, kubectlAs } from './control-plane.ts';
 import { processesNaming } from './processes.ts';
+import { WHY_NO_WATCH_LISTS } from './since.ts';
 
 test('the server certificate names the address of every controller', async () => {
   const { port, caCertificate } = controlPlane();
@@ -47,7 +49,7 @@ test('each request leaves one line in the audit log, with user, verb and resourc
   ]);
 });
 
-test('a watch may start with the current state', async () => {
+testUnless(WHY_NO_WATCH_LISTS)('a watch may start with the current state', async () => {
   const query =
     'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
   const path = `/api/v1/namespaces?${query}&fieldSelector=metadata.name%3Ddefault&timeoutSeconds=1`;

@@ -16,7 +16,7 @@ import {
   kubectlAs,
   type User,
 } from './control-plane.ts';
-import { whyNotSince } from './since.ts';
+import { WHY_READS_OTHER_NODES } from './since.ts';
 
 const READ = 'get list watch';
 const FOLLOW = 'list watch';
@@ -327,7 +327,6 @@ const ALLOWED = '';
 const FORBIDDEN = 'Forbidden';
 const ANNOTATE = ['annotate', '--overwrite'];
 /** The feature gate AuthorizeNodeWithSelectors is on by default since v1.32. */
-const OWN_NODE_ONLY = 'lets a kubelet read only its own Node';
 const watch = (path: string, name: string): string[] => [
   'get',
   '--raw',
@@ -365,7 +364,7 @@ describe.each([
     '/apis/autopilot.k0sproject.io/v1beta2/controlnodes',
   ],
 ] as const)('%s', (_name, user, kind, path) => {
-  const seesOnlyItself = kind === 'nodes' ? testUnless(whyNotSince(32, OWN_NODE_ONLY)) : test;
+  const seesOnlyItself = kind === 'nodes' ? testUnless(WHY_READS_OTHER_NODES) : test;
   seesOnlyItself.each([
     ['does not read another', ['get', kind, 'roles-b']],
     ['an agent may not list the objects of all nodes', ['get', kind]],

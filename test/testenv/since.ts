@@ -26,5 +26,25 @@ export function whyNotSince(minor: number, feature: string): string | undefined 
   return `Kubernetes ${feature} since v1.${minor}, and this is ${KUBERNETES_VERSION}`;
 }
 
+/** The reason for which a test is skipped that a kubelet reads no other Node. */
+export const WHY_READS_OTHER_NODES = whyNotSince(32, 'lets a kubelet read only its own Node');
+
 /** The feature gate WatchList was on in v1.32 too, but not in v1.33. */
 export const WHY_NO_WATCH_LISTS = whyNotSince(34, 'sends its state at the start of a watch');
+
+/** The reason for which a test is skipped that installs kubelets of the usual release; undefined if the API server is not older. */
+export const WHY_KUBELETS_TOO_NEW = unlessOlder(
+  (usual) => `the test installs kubelets of ${usual}, which must not be newer than the API server`,
+);
+
+/** The reason for which a test is skipped whose recording an older API server does not repeat. */
+export const WHY_NOT_AS_RECORDED = unlessOlder(
+  (usual) => `the recording is of an API server of ${usual}`,
+);
+
+function unlessOlder(why: (usual: string) => string): string | undefined {
+  const usual = chosenRelease({}).kubernetes;
+  const minorOf = (version: string): number => parseVersion(version)?.minor ?? 0;
+  if (minorOf(KUBERNETES_VERSION) >= minorOf(usual)) return undefined;
+  return `${why(usual)}, and this is ${KUBERNETES_VERSION}`;
+}
