@@ -7,10 +7,9 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { AwaitedPlan } from '../../../engine/model/awaited-plan.ts';
-import { CONTROL_PLANE } from '../../../kube/control-plane-label.ts';
+import { CONTROL_PLANE, hasControlPlaneLabel } from '../../../kube/control-plane-label.ts';
 import { type KubeObject, kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
 import { sameJson } from '../../../util/json.ts';
-import { ownMember } from '../../../util/own-member.ts';
 import { listed } from '../../../util/phrases.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
 import { conditionOf } from './conditions.ts';
@@ -30,14 +29,14 @@ const ONE_VERSION = 'give both Plans the same version';
 const LATER_VERSION = 'give this Plan the version of the servers';
 const EVERY_SERVER = `let that Plan upgrade every Node with the label ${CONTROL_PLANE}`;
 
-/** Where the wait of a Plan looks for other Plans and for the servers. */
+/** What the wait of a Plan depends on. */
 interface Surroundings {
   /** Returns the Plan with this name in the namespace of the waiting Plan. */
   readonly find: (name: string) => CattlePlan | undefined;
   /** The Plans that may upgrade servers. */
   readonly plans: readonly CattlePlan[];
-  /** The Nodes that `prepare` of K3s and RKE2 asks; empty if none is known. */
-  readonly servers: readonly Node[];
+  /** What `prepare` asks of the servers; undefined if it asks nothing, or if nobody knows. */
+  readonly asked: AskedServers | undefined;
   /** Further images that install K3s or RKE2. */
   readonly installers: readonly string[] | undefined;
 }
@@ -72,12 +71,6 @@ function awaitedName({ spec }: CattlePlan): string | undefined {
   return command === 'prepare' ? name : undefined;
 }
 
-function serversIn(world: World): Node[] {
-  return world
-    .list(nodes)
-    .filter(({ metadata: { labels } }) => ownMember(labels, CONTROL_PLANE) !== undefined);
-}
-
 /**
  * Returns the Plan that must end before the Jobs of `plan` can do their work; undefined if there is none. `installers`
  * are further images that install K3s or RKE2.
@@ -90,15 +83,10 @@ export function awaitedBy(
   const { namespace } = plan.metadata;
   const name = awaitedName(plan);
   if (name === undefined) return undefined;
-  const around: Surroundings = {
-    find: (other) => world.get(cattlePlans, other, namespace),
-    plans: world.list(cattlePlans),
-    servers: serversIn(world),
-    installers,
-  };
-  const other = around.find(name);
+  const find = (other: string): CattlePlan | undefined => world.get(cattlePlans, other, namespace);
+  const other = find(name);
   const title = `Plan ${namespace}/${name}`;
-  const asked = askedServers(plan, around);
+  const asked = askedServers(plan, world, installers);
   if (other !== undefined) {
     const isOver =
       asked === undefined
@@ -110,7 +98,7 @@ export function awaitedBy(
     asked === undefined
       ? `${title} is complete with the same version`
       : `no node of ${title} is in progress, and every server reports ${asked.wanted}`;
-  const fault = faultOf(plan, around);
+  const fault = faultOf(plan, { find, plans: world.list(cattlePlans), asked, installers });
   return { plan: title, ends, ...(fault === undefined ? {} : { fault }) };
 }
 
@@ -133,7 +121,7 @@ export function endlessWaits(
       given.findLast(({ metadata }) => metadata.name === wanted) ??
       world.get(cattlePlans, wanted, namespace),
     plans: [...given, ...others],
-    servers: serversIn(world),
+    asked: askedServers(plan, world, installers),
     installers,
   });
   return fault === undefined ? [] : [sentenceOf(plan, fault)];
@@ -150,8 +138,7 @@ export function endlessWaitsAmong(plan: CattlePlan, plans: readonly CattlePlan[]
   const find = (wanted: string): CattlePlan | undefined =>
     given.findLast(({ metadata }) => metadata.name === wanted);
   if (awaited === plan.metadata.name || find(awaited)) {
-    const around: Surroundings = { find, plans: given, servers: [], installers: undefined };
-    const fault = faultOf(plan, around);
+    const fault = faultOf(plan, { find, plans: given, asked: undefined, installers: undefined });
     return fault === undefined ? [] : [sentenceOf(plan, fault)];
   }
   const meant = given.findLast((other) => isFirstOf(plan, other));
@@ -223,6 +210,14 @@ function chainFault(plan: CattlePlan, { find }: Surroundings): Fault | undefined
 const versionOf = (plan: CattlePlan): string | undefined =>
   plannedVersion(plan) ?? plan.status?.latestVersion;
 
+/** Returns true if `prepare` has an image of K3s or RKE2. */
+function preparesKubernetes(
+  { spec }: CattlePlan,
+  installers: readonly string[] | undefined,
+): boolean {
+  return isInstaller(spec?.prepare?.image ?? '', installers);
+}
+
 /** The version that `prepare` wants of every server, and the servers that do not report it. */
 interface AskedServers {
   readonly wanted: string;
@@ -235,11 +230,13 @@ interface AskedServers {
  */
 function askedServers(
   plan: CattlePlan,
-  { servers, installers }: Surroundings,
+  world: World,
+  installers: readonly string[] | undefined,
 ): AskedServers | undefined {
   const version = versionOf(plan);
-  const isKnown = isInstaller(plan.spec?.prepare?.image ?? '', installers);
-  if (!isKnown || version === undefined || servers.length === 0) return undefined;
+  if (!preparesKubernetes(plan, installers) || version === undefined) return undefined;
+  const servers = world.list(nodes).filter(({ metadata }) => hasControlPlaneLabel(metadata.labels));
+  if (servers.length === 0) return undefined;
   const wanted = reportedVersion(version);
   const behind = servers.filter((node) => {
     const reported = kubeletVersionOf(node) ?? '';
@@ -252,15 +249,13 @@ function askedServers(
 function serversFault(
   plan: CattlePlan,
   other: CattlePlan,
-  around: Surroundings,
+  { plans, asked, installers }: Surroundings,
 ): Fault | undefined {
   // A Plan that is complete runs no `prepare` any more.
-  if (isDone(plan) || !isInstaller(plan.spec?.prepare?.image ?? '', around.installers))
-    return undefined;
-  const asked = askedServers(plan, around);
+  if (isDone(plan) || !preparesKubernetes(plan, installers)) return undefined;
   // Whatever the image of the other Plan is called, the author of the Plan relies on it.
-  const bringers = around.plans.filter(
-    (each) => sameJson(nameOf(each), nameOf(other)) || installsKubernetes(each, around.installers),
+  const bringers = plans.filter(
+    (each) => sameJson(nameOf(each), nameOf(other)) || installsKubernetes(each, installers),
   );
   const left = asked?.behind.filter(
     (node) => !bringers.some((each) => mayBring(each, node, asked.wanted)),

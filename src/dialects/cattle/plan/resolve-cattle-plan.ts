@@ -41,7 +41,7 @@ import {
   type VersionConfig,
   versionFieldsOf,
 } from './version-rules.ts';
-import { ABORTED_TYPE, afterJob, hostOf, WAITING_TYPE } from './write-status.ts';
+import { ABORTED_TYPE, afterJob, FAILURE_REASONS, hostOf, WAITING_TYPE } from './write-status.ts';
 
 /** The parts that `resolve` uses besides the Plan and the world. */
 interface Resources {
@@ -150,15 +150,15 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   if (isAborted(plan)) return because('Aborted', conditionOf(plan, ABORTED_TYPE)?.message ?? '');
   const { reason, message: told = '' } = conditionOf(plan, 'Complete') ?? {};
   const message = withoutFurtherNodes(told);
-  const later = afterJob(reason);
   const isFailure =
-    (reason === 'JobFailed' || reason === 'ValidationFailed' || later !== undefined) &&
+    FAILURE_REASONS.has(reason) &&
     targets.some(({ state }) => state === 'failed' || state === 'unsupported');
   const [, named] = / on Node (\S+):/.exec(message) ?? [];
   const isOutdated =
     named !== undefined && !targets.some(({ name, state }) => name === named && state === 'failed');
   if (!isFailure || isOutdated) return undefined;
   // The condition leaves out the name of the node, by which the engine finds the reason of its failure.
+  const later = afterJob(reason);
   if (later === undefined) return because('TargetFailed', message);
   return because(later, named === undefined ? message : `${named}: ${message}`);
 }

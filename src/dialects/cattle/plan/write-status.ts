@@ -150,7 +150,11 @@ function withFurther(rollout: Rollout, message: string): string {
 }
 
 /** The reasons of the condition `Complete` that are about failed nodes. */
-const FAILURE_REASONS = new Set<string>(['JobFailed', 'ValidationFailed', ...AFTER_JOB]);
+export const FAILURE_REASONS: ReadonlySet<string | undefined> = new Set<string | undefined>([
+  'JobFailed',
+  'ValidationFailed',
+  ...AFTER_JOB,
+]);
 
 function isOpenAt({ spec }: CattlePlan, now: number): boolean {
   const windows = spec?.window ? windowsOf(spec.window) : [];
