@@ -159,7 +159,9 @@ function evaluation(context: EvaluationContext): TargetEvaluation {
       // The reason of the failure depends on the answer to this probe, which is asked in the same reconcile.
       if (awaited?.probe !== undefined) return awaited;
       const reason =
-        observed === 'late' ? lateReason(context, facts) : failureReason(target, facts, observed);
+        observed === 'late'
+          ? lateReason(target, facts, awaited)
+          : failureReason(target, facts, observed);
       if (late || !holdsSlot(context)) return { phase, effect, next: 'failed', reason };
       return {
         phase: 'working',

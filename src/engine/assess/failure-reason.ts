@@ -1,11 +1,9 @@
 /** Says why a target in progress failed. */
-import type { TargetContext } from '../gates/types.ts';
 import { answerOf } from '../model/asked.ts';
 import type { TargetFacts } from '../model/facts.ts';
 import { because, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
-import { awaitedByTarget } from './choose-drain-action.ts';
-import type { ObservedState } from './evaluation.ts';
+import type { ObservedState, TargetEvaluation } from './evaluation.ts';
 
 /** Returns the reason why a target in progress failed, as the observation of the target shows it. */
 export function failureReason(
@@ -30,23 +28,23 @@ export function failureReason(
       'DrainTooLong',
       `${target.name}, which drains itself, was not drained within its deadline`,
     );
-  const step = observation.kind === 'working' ? ` at ${observation.step}` : '';
-  const { stalled } = observation.kind === 'working' ? observation : {};
-  return because(
-    'DeadlineExceeded',
-    withCause(`${target.name} did not report within its deadline${step}`, stalled),
-  );
+  const late = `${target.name} did not report within its deadline`;
+  if (observation.kind !== 'working') return because('DeadlineExceeded', late);
+  const { step, stalled } = observation;
+  return because('DeadlineExceeded', withCause(`${late} at ${step}`, stalled));
 }
 
 /**
  * Returns the reason of a target that took too long. A target that waited for the leader took too long because of what
  * the leader waited for, such as a component of the control plane, a hook, or a PodDisruptionBudget. So the reason says
- * that, and does not blame the node.
+ * that, and does not blame the node. `awaited` is what `awaitedByTarget` returns for the target.
  */
-export function lateReason(context: TargetContext, facts: TargetFacts): Reason {
-  const { target } = context;
+export function lateReason(
+  target: Target,
+  facts: TargetFacts,
+  awaited: TargetEvaluation | undefined,
+): Reason {
   const { observation } = facts;
-  const awaited = awaitedByTarget(context, facts);
   if (awaited === undefined || observation.kind !== 'working')
     return failureReason(target, facts, 'late');
   const { effect, gate, probe, reason } = awaited;

@@ -2,7 +2,7 @@
 
 import { isPendingFor } from '../../drain/cordon-marks.ts';
 import type { Assessment } from '../assess/assess.ts';
-import { uncordonOf } from '../assess/choose-drain-action.ts';
+import { awaitedByTarget, uncordonOf } from '../assess/choose-drain-action.ts';
 import { touchedIn } from '../assess/evaluate-target.ts';
 import { lateReason } from '../assess/failure-reason.ts';
 import { reasonToGiveUp } from '../assess/target-failures.ts';
@@ -129,7 +129,7 @@ function stopReason(context: TargetContext, facts: TargetFacts): Reason {
   const { snapshot, target } = context;
   const { rollout } = snapshot;
   const { controls } = snapshot.plan;
-  const late = lateReason(context, facts);
+  const late = lateReason(target, facts, awaitedByTarget(context, facts));
   const own = target.state === 'failed' ? reasonToGiveUp(snapshot, target, late) : undefined;
   if (own) return own;
   if (controls.abort !== undefined) return abortReason(controls.abort);
