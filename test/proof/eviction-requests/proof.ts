@@ -95,6 +95,16 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   return checks.outcome;
 }
 
+/** Throws REFIT_USAGE unless the folder has these programs. */
+function assertHas(folder: string, names: readonly string[]): void {
+  const missing = names.filter((name) => !existsSync(join(folder, name)));
+  if (missing.length > 0)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--programs wants a folder with ${names.join(' and ')}, found ${folder} without ${missing.join(' and ')}`,
+    );
+}
+
 await runMain(async (args, abort) => {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
@@ -108,12 +118,7 @@ await runMain(async (args, abort) => {
   const log = (line: string): void => void process.stdout.write(`${line}\n`);
   const started = systemClock.monotonic();
   const names = isWhole ? WHOLE : CONTROLLERS;
-  const missing = names.filter((name) => !existsSync(join(values.programs ?? '', name)));
-  if (values.programs !== undefined && missing.length > 0)
-    throw new RefitError(
-      'REFIT_USAGE',
-      `--programs wants a folder with ${names.join(' and ')}, found ${values.programs} without ${missing.join(' and ')}`,
-    );
+  if (values.programs !== undefined) assertHas(values.programs, names);
   const programs = values.programs ?? (await buildPrograms(names, { log, abort }));
   const directory = await mkdtemp(join(tmpdir(), 'refit-eviction-requests-'));
   try {

@@ -11,7 +11,7 @@ import type { Release } from './options.ts';
 
 const PORT = 8000;
 
-export interface Download {
+interface Download {
   /** Milliseconds since 1970, when the request came. */
   readonly at: number;
   /** The address of the machine. */
@@ -21,7 +21,7 @@ export interface Download {
 }
 
 export class Mirror implements AsyncDisposable {
-  readonly downloads: Download[] = [];
+  readonly #downloads: Download[] = [];
   readonly #files: Map<string, string>;
   readonly #hashes = new Map<string, string>();
   readonly #server: Server;
@@ -56,7 +56,7 @@ export class Mirror implements AsyncDisposable {
 
   /** When the host first asked for the content of the release, in milliseconds since 1970; undefined if it never did. */
   firstDownload(from: string, version: string, since: number): number | undefined {
-    return this.downloads.find(
+    return this.#downloads.find(
       (each) =>
         each.at >= since &&
         each.from === from &&
@@ -72,7 +72,7 @@ export class Mirror implements AsyncDisposable {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://mirror').pathname);
     const from = request.socket.remoteAddress ?? '';
-    this.downloads.push({ at: systemClock.now(), from, path, method: request.method ?? '' });
+    this.#downloads.push({ at: systemClock.now(), from, path, method: request.method ?? '' });
     const file = this.#files.get(path);
     if (file === undefined) {
       response.writeHead(404).end();

@@ -108,22 +108,17 @@ function grownIn(rounds: readonly Round[]): string[] {
   );
   const ended = LASTING.filter((name) => lasting.every((each) => each.name !== name));
   const grown = lasting.flatMap(({ name }) => {
-    const of = (some: readonly Round[], read: (usage: ProcessUsage) => number): number =>
-      median(
-        some.flatMap(({ processes }) => processes.filter((each) => each.name === name).map(read)),
-      );
-    const memory = [
-      of(early, ({ residentKiB }) => residentKiB),
-      of(late, ({ residentKiB }) => residentKiB),
-    ] as const;
-    const files = [
-      of(early, ({ openFiles }) => openFiles),
-      of(late, ({ openFiles }) => openFiles),
-    ] as const;
-    const sockets = [
-      of(early, (usage) => usage.sockets),
-      of(late, (usage) => usage.sockets),
-    ] as const;
+    /** Returns the medians of the early and of the late upgrades. */
+    const medians = (read: (usage: ProcessUsage) => number): readonly [number, number] => {
+      const of = (some: readonly Round[]): number =>
+        median(
+          some.flatMap(({ processes }) => processes.filter((each) => each.name === name).map(read)),
+        );
+      return [of(early), of(late)];
+    };
+    const memory = medians(({ residentKiB }) => residentKiB);
+    const files = medians(({ openFiles }) => openFiles);
+    const sockets = medians((usage) => usage.sockets);
     return [
       ...(memory[1] <= memory[0] * MAY_GROW
         ? []
