@@ -1,5 +1,5 @@
 /** Tests the conformance of tables: the columns and rows that `kubectl get` requests from the server. */
-import { WHY_NO_WATCH_LISTS, whyNotSince, whyNotUntil } from '../testenv/since.ts';
+import { WHY_NO_SUCCESS_CRITERIA, WHY_NO_WATCH_LISTS, whyNotUntil } from '../testenv/since.ts';
 import { del, end, events, get, merge, post, type Step, watch } from './harness/case.ts';
 import {
   ANYTHING,
@@ -358,7 +358,7 @@ testCase(
       }),
     },
   ),
-  whyNotSince(31, 'has the condition SuccessCriteriaMet in every Job'),
+  WHY_NO_SUCCESS_CRITERIA,
 );
 
 testCase('a namespace, a Secret and a ConfigMap', [

@@ -1,12 +1,11 @@
 /** The status of a Job that has ended, as the Job controller writes it and an API server accepts it. */
 import type { Job } from '../../src/kube/resources.ts';
-import { whyNotSince } from '../testenv/since.ts';
+import { WHY_NO_SUCCESS_CRITERIA } from '../testenv/since.ts';
 
 /** The condition that the Job controller writes before the last one: it names what the Job is about to become. */
 const BEFORE = { Complete: 'SuccessCriteriaMet', Failed: 'FailureTarget' } as const;
-/** Before, the Job controller wrote only the last condition, and the API server refused the other one. */
-const WRITES_BEFORE =
-  whyNotSince(31, 'has the condition SuccessCriteriaMet in every Job') === undefined;
+/** The Job controller of an older Kubernetes writes only the last condition, and its API server refuses the other one. */
+const WRITES_BEFORE = WHY_NO_SUCCESS_CRITERIA === undefined;
 const TOO_OFTEN = {
   reason: 'BackoffLimitExceeded',
   message: 'Job has reached the specified backoff limit',

@@ -83,6 +83,11 @@ async function createLease(
   await stage.create(leases, { ...lease, spec });
 }
 
+/** Creates the Lease of a controller manager that never renews it. */
+async function createManagerLease(stage: Stage): Promise<void> {
+  await createLease(stage, 'kube-system', 'kube-controller-manager', 'c1_1');
+}
+
 export const K0S_WAIT_SCENES: readonly Scene[] = [
   waiting('a worker is pinned', {
     versions: { pin: [{ selector: W1, version: 'v1.36.3+k0s.0' }] },
@@ -235,8 +240,7 @@ export const K0S_WAIT_SCENES: readonly Scene[] = [
     about: ['c1', 'w1'],
   }),
   scene('the controller manager does not work', {
-    before: async (stage) =>
-      await createLease(stage, 'kube-system', 'kube-controller-manager', 'c1_1'),
+    before: async (stage) => await createManagerLease(stage),
     play: async (stage) => await stage.wait(120),
     about: ['c1', 'w1'],
   }),
@@ -244,7 +248,7 @@ export const K0S_WAIT_SCENES: readonly Scene[] = [
     policy: { deadlines: { ready: '60s' } },
     play: async (stage) => {
       await stage.wait(8);
-      await createLease(stage, 'kube-system', 'kube-controller-manager', 'c1_1');
+      await createManagerLease(stage);
       await stage.wait(180);
     },
     about: ['c1', 'w1'],
@@ -253,7 +257,7 @@ export const K0S_WAIT_SCENES: readonly Scene[] = [
     policy: { deadlines: { ready: '60s' } },
     play: async (stage) => {
       await stage.wait(8);
-      await createLease(stage, 'kube-system', 'kube-controller-manager', 'c1_1');
+      await createManagerLease(stage);
       await stage.wait(120);
       await stage.refit('rollback', 'autopilot', '--reason', 'no manager', '--yes');
       await stage.wait(20);

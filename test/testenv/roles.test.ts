@@ -326,7 +326,6 @@ test.each([
 const ALLOWED = '';
 const FORBIDDEN = 'Forbidden';
 const ANNOTATE = ['annotate', '--overwrite'];
-/** The feature gate AuthorizeNodeWithSelectors is on by default since v1.32. */
 const watch = (path: string, name: string): string[] => [
   'get',
   '--raw',

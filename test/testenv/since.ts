@@ -13,7 +13,7 @@ export const WHY_ONLY_USUAL = ON_USUAL_RELEASE
 
 /** Returns the reason for which a test is skipped; undefined if Kubernetes still has the feature. */
 export function whyNotUntil(minor: number, feature: string): string | undefined {
-  if ((parseVersion(KUBERNETES_VERSION)?.minor ?? 0) <= minor) return undefined;
+  if (minorOf(KUBERNETES_VERSION) <= minor) return undefined;
   return `Kubernetes ${feature} until v1.${minor}, and this is ${KUBERNETES_VERSION}`;
 }
 
@@ -22,15 +22,24 @@ export function whyNotUntil(minor: number, feature: string): string | undefined 
  * "Kubernetes … since v1.NN".
  */
 export function whyNotSince(minor: number, feature: string): string | undefined {
-  if ((parseVersion(KUBERNETES_VERSION)?.minor ?? 0) >= minor) return undefined;
+  if (minorOf(KUBERNETES_VERSION) >= minor) return undefined;
   return `Kubernetes ${feature} since v1.${minor}, and this is ${KUBERNETES_VERSION}`;
 }
 
-/** The reason for which a test is skipped that a kubelet reads no other Node. */
+/**
+ * The reason for which a test is skipped that shows that a kubelet reads no other Node. The feature gate
+ * AuthorizeNodeWithSelectors is on by default since v1.32.
+ */
 export const WHY_READS_OTHER_NODES = whyNotSince(32, 'lets a kubelet read only its own Node');
 
 /** The feature gate WatchList was on in v1.32 too, but not in v1.33. */
 export const WHY_NO_WATCH_LISTS = whyNotSince(34, 'sends its state at the start of a watch');
+
+/** The reason for which a test is skipped whose Job gets the condition SuccessCriteriaMet. */
+export const WHY_NO_SUCCESS_CRITERIA = whyNotSince(
+  31,
+  'has the condition SuccessCriteriaMet in every Job',
+);
 
 /** The reason for which a test is skipped that installs kubelets of the usual release; undefined if the API server is not older. */
 export const WHY_KUBELETS_TOO_NEW = unlessOlder(
@@ -44,7 +53,10 @@ export const WHY_NOT_AS_RECORDED = unlessOlder(
 
 function unlessOlder(why: (usual: string) => string): string | undefined {
   const usual = chosenRelease({}).kubernetes;
-  const minorOf = (version: string): number => parseVersion(version)?.minor ?? 0;
   if (minorOf(KUBERNETES_VERSION) >= minorOf(usual)) return undefined;
   return `${why(usual)}, and this is ${KUBERNETES_VERSION}`;
+}
+
+function minorOf(version: string): number {
+  return parseVersion(version)?.minor ?? 0;
 }

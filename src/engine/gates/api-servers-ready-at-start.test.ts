@@ -4,7 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
-import { DOWN, input } from '../../../test/support/builders/gate-inputs.ts';
+import { DOWN, goingBack, input } from '../../../test/support/builders/gate-inputs.ts';
 import { withParts } from '../../../test/support/builders/parts.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { unanswered } from '../model/asked.ts';
@@ -20,10 +20,6 @@ const NOT_READY = because(
 const withEnd = (given: GateInput): GateInput => ({
   ...given,
   policy: buildPolicy({ endsNotReady: true }),
-});
-const goingBack = (given: GateInput): GateInput => ({
-  ...given,
-  stage: { ...given.stage, goesBack: true },
 });
 const SILENT = unanswered({ reason: because('CannotDecide', 'no answer'), recheckMs: 2000 });
 

@@ -6,7 +6,7 @@ import { answered, NEVER, UNASKED } from '../../../src/engine/model/asked.ts';
 import type { Role } from '../../../src/engine/model/rollout.ts';
 import type { ComponentState } from '../../../src/health/component-monitor.ts';
 import { MINUTE, T0 } from '../clock/times.ts';
-import { input } from './gate-inputs.ts';
+import { goingBack, input } from './gate-inputs.ts';
 import { withParts } from './parts.ts';
 
 const WORKING: ComponentState = {
@@ -61,11 +61,6 @@ const BEFORE: readonly [string, GateInput['cluster']['components'], string][] = 
     'wait ComponentNotWorking: it has stopped',
   ],
 ];
-
-const goingBack = (given: GateInput): GateInput => ({
-  ...given,
-  stage: { ...given.stage, goesBack: true },
-});
 
 const working = answered({ states: [WORKING] });
 

@@ -166,3 +166,8 @@ export function besideNodeAway(): GateInput {
     census,
   };
 }
+
+/** Returns the input for a target that goes back to an earlier version. */
+export function goingBack(given: GateInput): GateInput {
+  return { ...given, stage: { ...given.stage, goesBack: true } };
+}
