@@ -4,6 +4,8 @@
  */
 
 import { compareVersions, minorsBetween, parseVersion, type Version } from '../util/version.ts';
+import { ETCD_STEPS, HOST_REQUIREMENTS } from './data/by-hand.ts';
+import { nearestFactsOf } from './facts.ts';
 import { type Finding, force, hard, type RuleName, warn } from './findings.ts';
 
 /** Returns what breaks the rules of kubeadm. Without facts about kubeadm there are no findings. */
@@ -62,36 +64,6 @@ function* upgradeNodeFindings(
 
 const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
 
-/** The minor versions of v1 from which on upstream requires something of a host, or no longer requires it. */
-const SINCE = {
-  /** kubeadm refuses Linux before 4.19: kubernetes/system-validators#48. */
-  kernelIsRefused: 32,
-  /** From this version on, kubeadm only warns about an old kernel: kubernetes/kubernetes#131919. */
-  kernelIsWarnedOf: 34,
-  /**
-   * `failCgroupV1` is true by default: kubernetes/kubernetes#134298. v1.37 still has the setting.
-   */
-  cgroupV1IsRefused: 35,
-  /**
-   * kubeadm warns about runtimes without RuntimeConfig, such as containerd 1.x:
-   * kubernetes/kubernetes#134906.
-   */
-  containerd1IsWarnedOf: 35,
-  /**
-   * The kubelet does not start with containerd 1.x. This was planned for v1.36 and postponed by
-   * kubernetes/kubernetes#136846 and kubernetes/enhancements#6087.
-   */
-  containerd1IsRefused: 38,
-} as const;
-
-/**
- * Returns true if a kubelet of this version does not start on cgroup v1, unless `failCgroupV1:
- * false` allows that.
- */
-export function refusesCgroupV1({ major, minor }: Version): boolean {
-  return major > 1 || minor >= SINCE.cgroupV1IsRefused;
-}
-
 export function* nodeFindings(
   node: NodeFacts | undefined,
   target: Version | undefined,
@@ -121,7 +93,7 @@ function unlessIgnored(
 }
 
 function* cgroupFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
-  if (minor < SINCE.cgroupV1IsRefused) return;
+  if (minor < HOST_REQUIREMENTS.cgroupV1IsRefused) return;
   if (node.cgroup === 1 && node.allowsCgroupV1)
     yield warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
   else if (node.cgroup === 1)
@@ -139,30 +111,32 @@ function* cgroupFindings(node: NodeFacts, { minor }: Version): Iterable<Finding>
 
 function* containerdFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
   const { containerd } = node;
-  if (containerd === undefined || minor < SINCE.containerd1IsWarnedOf) return;
+  if (containerd === undefined || minor < HOST_REQUIREMENTS.containerd1IsWarnedOf) return;
   const runtime = versionOf(containerd);
   if (runtime && runtime.major > 1) return;
-  const last = SINCE.containerd1IsRefused - 1;
+  const last = HOST_REQUIREMENTS.containerd1IsRefused - 1;
   const found = runtime
     ? `containerd ${containerd} is too old for 1.${minor}`
     : `the version of containerd cannot be read (${containerd}), and 1.${minor} needs 2.0`;
-  if (minor >= SINCE.containerd1IsRefused)
+  if (minor >= HOST_REQUIREMENTS.containerd1IsRefused)
     yield unlessIgnored('containerd', node, 'ContainerRuntimeVersion', found);
   else if (runtime)
     yield warn('containerd', `containerd ${containerd}: 1.${last} is the last with containerd 1.x`);
   else yield warn('containerd', `the version of containerd cannot be read (${containerd})`);
 }
 
+/** Judges the kernel as kubeadm does, by the expressions in its sources. */
 function* kernelFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
   const { kernel } = node;
-  if (kernel === undefined || minor < SINCE.kernelIsRefused) return;
+  const facts = nearestFactsOf(`v1.${minor}.0`);
+  if (kernel === undefined || facts === undefined) return;
   const linux = versionOf(kernel);
-  if (linux && (linux.major > 4 || (linux.major === 4 && linux.minor >= 19))) return;
-  const needs = `1.${minor}, which needs 4.19`;
+  const release = `${linux?.major}.${linux?.minor}.${linux?.patch}`;
+  if (linux && facts.supportsKernel(release)) return;
   const found = linux
-    ? `Linux ${kernel} is too old for ${needs}`
-    : `the version of Linux cannot be read (${kernel}): it may be too old for ${needs}`;
-  if (minor >= SINCE.kernelIsWarnedOf) yield warn('kernel', found);
+    ? `Linux ${kernel} is not among the kernels that kubeadm 1.${minor} supports`
+    : `the version of Linux cannot be read (${kernel}): it may not be among the kernels that kubeadm 1.${minor} supports`;
+  if (minor >= HOST_REQUIREMENTS.kernelIsWarnedOf) yield warn('kernel', found);
   else yield unlessIgnored('kernel', node, 'SystemVerification', found);
 }
 
@@ -172,32 +146,21 @@ function versionOf(text: string | undefined): Version | undefined {
 }
 
 /**
- * The versions of etcd that kubeadm installs (its `SupportedEtcdVersion`), newest first. `from` is the first minor
- * version with this etcd. `needed` and `advised` are patches that a member must or should have before the upgrade.
- */
-const ETCDS = [
-  // The source is etcd.io/docs/v3.7/upgrades/upgrade_3_7.
-  { from: 37, version: '3.7.0', needed: 0, advised: 11 },
-  // Before 3.5.20 a member may become a learner again in 3.6. Before 3.5.26 removed members may
-  // reappear. The sources are etcd.io/blog/2025/upgrade_from_3.5_to_3.6_issue_followup and
-  // etcd.io/blog/2025/zombie_members_upgrade.
-  { from: 34, version: '3.6.4', needed: 20, advised: 26 },
-] as const;
-
-/**
- * Returns the facts about etcd; undefined if kubeadm runs no etcd, or knows no etcd for the target.
+ * Returns the facts about etcd; undefined if kubeadm runs no etcd, or no kubeadm of the target's minor version is known.
+ * The patch of etcd differs between the patches of kubeadm, so only its minor version counts.
  */
 export function etcdFacts(members: readonly string[], target: string): VersionFacts['etcd'] {
-  const brought = ETCDS.find(({ from }) => (parseVersion(target)?.minor ?? 0) >= from);
-  return members.length > 0 && brought ? { members, target: brought.version } : undefined;
+  const brought = parseVersion(nearestFactsOf(target)?.etcd);
+  return members.length > 0 && brought
+    ? { members, target: `${brought.major}.${brought.minor}` }
+    : undefined;
 }
 
 /** Returns what breaks the rules for upgrades of etcd members. */
 export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
   if (!etcd) return [];
-  const target = parseVersion(etcd.target);
-  const { needed = 0, advised = 0 } =
-    ETCDS.find(({ version }) => parseVersion(version)?.minor === target?.minor) ?? {};
+  const target = versionOf(etcd.target);
+  const { needed = 0, advised = 0 } = ETCD_STEPS.find(({ to }) => to === target?.minor) ?? {};
   return etcd.members.flatMap((member): Finding[] => {
     const now = parseVersion(member);
     const found = (severity: Finding['severity'], why: string): Finding[] => [

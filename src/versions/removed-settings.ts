@@ -1,146 +1,104 @@
 /**
- * Lists settings that a minor version of Kubernetes no longer has. A component with such a setting does not start. The
- * lists have only what was checked in the sources that each row names.
+ * Finds settings that a minor version of Kubernetes no longer has, and values that it no longer accepts. A component with
+ * such a setting does not start.
  */
 import { parseVersion } from '../util/version.ts';
+import {
+  EARLY_FLAGS,
+  EARLY_GATES,
+  EARLY_KUBEADM_GATES,
+  type EarlyRemoval,
+  REMOVAL_NOTES,
+} from './data/by-hand.ts';
+import { lostSince, nearestFactsOf } from './facts.ts';
+import type { Component, FeatureGate, MinorFacts } from './minor-facts.ts';
 
 export interface Removal {
   readonly name: string;
   /** The first minor version of v1 without the setting. */
   readonly since: number;
-  /** The change that removed it, and a report of what happens then. */
-  readonly sources: readonly string[];
+  /** The change that removed it. */
+  readonly source: string;
   /** A file from which kubeadm, or Refit, removes the setting during an upgrade. */
   readonly cleanedIn?: string;
 }
 
-export type ConfiguredComponent = 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
-
-const KUBELET_FLAGS: readonly Removal[] = [
-  {
-    name: 'pod-infra-container-image',
-    since: 35,
-    sources: [
-      'https://github.com/kubernetes/kubernetes/pull/133779',
-      'https://github.com/kubernetes-sigs/image-builder/pull/1866',
-    ],
-    // https://github.com/kubernetes/kubernetes/pull/133778
-    cleanedIn: '/var/lib/kubelet/kubeadm-flags.env',
-  },
-];
-
-/** Feature gates are the same for all components. A component refuses a gate that it does not know. */
-const FEATURE_GATES: readonly Removal[] = [
-  {
-    name: 'KubeProxyDrainingTerminatingNodes',
-    since: 33,
-    sources: ['https://github.com/kubernetes/kubernetes/pull/129692'],
-  },
-  {
-    name: 'SizeMemoryBackedVolumes',
-    since: 35,
-    sources: [
-      'https://github.com/kubernetes/kubernetes/pull/133720',
-      'https://github.com/kubernetes/website/pull/52696',
-    ],
-  },
-  {
-    name: 'UserNamespacesPodSecurityStandards',
-    since: 35,
-    sources: [
-      'https://github.com/kubernetes/kubernetes/pull/132157',
-      'https://github.com/siderolabs/talos/issues/13480',
-    ],
-  },
-];
-
-const CLOUD_FLAGS = ['cloud-provider', 'cloud-config'];
-const DELAY_FLAGS = [
-  'horizontal-pod-autoscaler-upscale-delay',
-  'horizontal-pod-autoscaler-downscale-delay',
-];
-
-/** Flags of the static pods that kubeadm configures, by component. */
-const COMPONENT_FLAGS: Readonly<Record<ConfiguredComponent, readonly Removal[]>> = {
-  'kube-apiserver': CLOUD_FLAGS.map((name) => ({
-    name,
-    since: 33,
-    sources: [
-      'https://github.com/kubernetes/kubernetes/pull/130162',
-      'https://github.com/vexxhost/capo-image-elements/issues/47',
-    ],
-  })),
-  'kube-controller-manager': DELAY_FLAGS.map((name) => ({
-    name,
-    since: 31,
-    sources: [
-      'https://github.com/kubernetes/kubernetes/pull/124948',
-      'https://github.com/kubernetes/sig-release/pull/2549',
-    ],
-  })),
-  'kube-scheduler': [],
-};
-
-/** Feature gates of kubeadm itself, which are no feature gates of components. `kubeadm init` refuses a gate that it does not know. */
-const KUBEADM_GATES: readonly Removal[] = [
-  {
-    name: 'EtcdLearnerMode',
-    since: 33,
-    sources: [
-      'https://kubernetes.io/docs/reference/setup-tools/kubeadm/kubeadm-init/#feature-gates',
-    ],
-  },
-  {
-    name: 'WaitForAllControlPlaneComponents',
-    since: 35,
-    sources: [
-      'https://github.com/kubernetes/kubernetes/pull/134781',
-      'https://github.com/kubernetes/website/pull/52878',
-    ],
-  },
-  {
-    name: 'ControlPlaneKubeletLocalMode',
-    since: 36,
-    sources: [
-      'https://github.com/kubernetes/kubernetes/pull/135773',
-      'https://github.com/vexxhost/magnum-cluster-api/issues/1065',
-    ],
-  },
-];
-
 /** Returns the flag of the component with this name, if `version` does not have it any more. */
-export function removedComponentFlag(
-  component: ConfiguredComponent,
+export function removedFlag(
+  component: Component,
   name: string,
   version: string,
 ): Removal | undefined {
-  return removed(COMPONENT_FLAGS[component], name, version);
+  const has = (facts: MinorFacts): boolean => facts.hasFlag(component, name);
+  return removal(name, version, has, EARLY_FLAGS[component] ?? []);
 }
 
-/** Returns the feature gate of kubeadm with this name, if kubeadm of `version` does not have it any more. */
+/** Returns the feature gate with this name, if the component of `version` does not have it any more. */
+export function removedGate(
+  component: Component,
+  name: string,
+  version: string,
+): Removal | undefined {
+  const has = (facts: MinorFacts): boolean => facts.gateOf(component, name) !== undefined;
+  return removal(name, version, has, EARLY_GATES);
+}
+
+/** Returns the feature gate of kubeadm itself with this name, if kubeadm of `version` does not have it any more. */
 export function removedKubeadmGate(name: string, version: string): Removal | undefined {
-  return removed(KUBEADM_GATES, name, version);
+  return removal(name, version, (facts) => facts.kubeadmGates.has(name), EARLY_KUBEADM_GATES);
 }
 
-/** Returns the flag of the kubelet with this name, if `version` does not have it any more. */
-export function removedKubeletFlag(name: string, version: string): Removal | undefined {
-  return removed(KUBELET_FLAGS, name, version);
+/** A feature gate whose value cannot be changed any more. */
+export interface Lock {
+  /** The first known minor version of v1 in which the gate is locked. */
+  readonly since: number;
+  readonly value: boolean;
+  /** True if an earlier known minor version has the gate unlocked, so that `since` is the change. */
+  readonly isChange: boolean;
 }
 
-/** Returns the feature gate with this name, if `version` does not have it any more. */
-export function removedFeatureGate(name: string, version: string): Removal | undefined {
-  return removed(FEATURE_GATES, name, version);
+/** Returns the lock of the gate, if the component of `version` refuses this value because of it. */
+export function lockedGate(
+  component: Component,
+  { name, value }: { readonly name: string; readonly value: boolean },
+  version: string,
+): Lock | undefined {
+  const target = nearestFactsOf(version);
+  const gate = target?.gateOf(component, name);
+  if (target === undefined || gate === undefined || !refuses(gate, value)) return undefined;
+  const accepts = (facts: MinorFacts): boolean => {
+    const earlier = facts.gateOf(component, name);
+    return earlier !== undefined && !refuses(earlier, value);
+  };
+  const since = lostSince(target, accepts);
+  return { since: since ?? target.minor, value: gate.default, isChange: since !== undefined };
 }
 
-function removed(list: readonly Removal[], name: string, version: string): Removal | undefined {
+function refuses(gate: FeatureGate, value: boolean): boolean {
+  return gate.locked && gate.default !== value;
+}
+
+function removal(
+  name: string,
+  version: string,
+  has: (facts: MinorFacts) => boolean,
+  early: readonly EarlyRemoval[],
+): Removal | undefined {
+  const plain = name.replaceAll('_', '-');
+  const known = early.find((each) => each.name === name || each.name === plain);
   const { major = 0, minor = 0 } = parseVersion(version) ?? {};
-  return list.find((each) => each.name === name && (major > 1 || minor >= each.since));
+  if (known !== undefined && (major > 1 || minor >= known.since)) {
+    const { since, sources } = known;
+    return { name, since, source: sources[0] ?? changelogOf(since) };
+  }
+  const target = nearestFactsOf(version);
+  const since = target && lostSince(target, has);
+  if (since === undefined) return undefined;
+  const { sources: [source = changelogOf(since)] = [], cleanedIn } =
+    REMOVAL_NOTES.find((each) => each.name === plain || each.name === name) ?? {};
+  return { name, since, source, ...(cleanedIn !== undefined && { cleanedIn }) };
 }
 
-/** Returns the names of the gates in a value such as `A=true,B=false`. */
-export function gateNamesIn(value: string): string[] {
-  return value
-    .split(',')
-    .map((each) => each.split('=', 1)[0]?.trim() ?? '')
-    .filter((name) => name !== '');
+function changelogOf(minor: number): string {
+  return `https://github.com/kubernetes/kubernetes/blob/master/CHANGELOG/CHANGELOG-1.${minor}.md`;
 }

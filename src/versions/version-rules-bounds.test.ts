@@ -145,8 +145,9 @@ test.each<[string, VersionFacts, string]>([
     'no kernel',
   ],
   ['an old kernel, of which kubeadm only warns', host('1.34', { kernel: '4.18' }), 'warn kernel'],
-  ['the oldest kernel', host('1.32', { kernel: '4.19' }), 'yes'],
-  ['an old kernel before it is refused', host('1.31', { kernel: '4.18' }), 'yes'],
+  ['the oldest kernel', host('1.33', { kernel: '4.19' }), 'yes'],
+  ['an old kernel of a version whose facts are not known', host('1.32', { kernel: '4.18' }), 'yes'],
+  ['a kernel between two that are supported', host('1.36', { kernel: '5.14' }), 'warn kernel'],
   ['a kernel of another major version', host('1.36', { kernel: '5.4' }), 'yes'],
   ['a kernel of an earlier one', host('1.33', { kernel: '3.20' }), 'no kernel'],
 ])('%s', (_name, facts, wanted) => {
@@ -176,10 +177,10 @@ test('a rule about a host names the check of kubeadm whose name lifts it, and a 
     );
   const old = { kernel: '4.18' };
   expect(messagesOf(33, old)).toEqual([
-    'hard Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors: [SystemVerification] allows this',
+    'hard Linux 4.18 is not among the kernels that kubeadm 1.33 supports; ignorePreflightErrors: [SystemVerification] allows this',
   ]);
   expect(messagesOf(33, { ...old, ignores: ['SystemVerification'] })).toEqual([
-    'warn Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors allows this',
+    'warn Linux 4.18 is not among the kernels that kubeadm 1.33 supports; ignorePreflightErrors allows this',
   ]);
   expect(messagesOf(38, { containerd: '1.7.29' })).toEqual([
     'hard containerd 1.7.29 is too old for 1.38; ignorePreflightErrors: [ContainerRuntimeVersion] allows this',

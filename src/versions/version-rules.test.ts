@@ -265,7 +265,7 @@ const HOSTS: readonly Row[] = [
   // Since then, upstream has postponed the end of support for containerd 1.x to 1.38.
   [92, 'containerd 1.7 for 1.36', host('1.36', { containerd: '1.7' }), 'no', 'warn containerd'],
   [93, 'containerd 1.7 for 1.35', host('1.35', { containerd: '1.7' }), 'warn', 'warn containerd'],
-  [94, 'an old kernel', host('1.32', { kernel: '4.18' }), 'no', 'no kernel'],
+  [94, 'an old kernel', host('1.33', { kernel: '4.18' }), 'no', 'no kernel'],
 ];
 
 /**

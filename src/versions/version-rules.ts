@@ -9,6 +9,8 @@ import {
   parseVersion,
   type Version,
 } from '../util/version.ts';
+import { THREE_BEHIND_FROM } from './data/by-hand.ts';
+import { NEWEST_KNOWN } from './facts.ts';
 import { type Finding, force, hard, warn } from './findings.ts';
 import {
   brokenStep,
@@ -20,22 +22,6 @@ import {
   textOf,
   type VersionFacts,
 } from './kubeadm-rules.ts';
-
-/**
- * The newest minor version of v1 whose rules are known. Later minor versions are refused, unless an administrator
- * allows them.
- */
-export const NEWEST_KNOWN = 37;
-/**
- * The oldest minor version that upstream maintains. Upstream maintains three minor versions at a time. The source is
- * kubernetes.io/releases/version-skew-policy.
- */
-export const OLDEST_MAINTAINED = NEWEST_KNOWN - 2;
-/**
- * From this minor version on, a kubelet may be three minor versions older than the API server. An older kubelet may be
- * only two minor versions older. The source is kubernetes.io/releases/version-skew-policy.
- */
-const THREE_BEHIND_FROM = 25;
 
 /** Returns everything that breaks a rule, in the order of the rules. Rules about absent facts are skipped. */
 export function judgeVersions(facts: VersionFacts): Finding[] {

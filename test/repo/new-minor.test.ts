@@ -1,11 +1,10 @@
 /**
- * Tests that the table of versions contains every minor version of Kubernetes that the repository uses. If one is
- * missing, docs/internals/new-minor.md says what to do.
+ * Tests that the facts of versions contain every minor version of Kubernetes that the repository uses. If one is missing,
+ * docs/internals/new-minor.md says what to do.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { etcdFacts } from '../../src/versions/kubeadm-rules.ts';
-import { NEWEST_KNOWN, OLDEST_MAINTAINED } from '../../src/versions/version-rules.ts';
+import { factsOfMinor, NEWEST_KNOWN, OLDEST_KNOWN } from '../../src/versions/facts.ts';
 import { RELEASES } from '../../tools/controlplane/releases.ts';
 import { FROM, TO } from '../support/kubeadm/suite.ts';
 import { ROOT } from './tree.ts';
@@ -46,19 +45,16 @@ function usedByPrograms(): Used[] {
   return [...programs, ...releases];
 }
 
-/** Returns the version of etcd that the table has for a minor version of Kubernetes. */
-const etcdOf = (minor: number): string | undefined => etcdFacts(['3.5.0'], `v1.${minor}.0`)?.target;
-
-/** Returns the used versions that the table lacks. */
+/** Returns the used versions whose facts are not known, or differ. */
 function lacking(used: readonly Used[], newest: number): string[] {
   const found = used.flatMap(({ where, minor, etcd }) => {
-    // Versions of Kubernetes that nobody maintains, which only the tests run on, are not in ETCDS.
-    const known = etcdOf(minor) ?? (minor < OLDEST_MAINTAINED ? '' : 'no etcd');
+    // Versions of Kubernetes that nobody maintains, which only the tests run on, have no facts.
+    const known = factsOfMinor(minor)?.etcd ?? (minor < OLDEST_KNOWN ? '' : 'no etcd');
     return [
-      ...(minor > newest ? [`${where}: v1.${minor} is newer than NEWEST_KNOWN, ${newest}`] : []),
+      ...(minor > newest ? [`${where}: v1.${minor} is newer than the known v1.${newest}`] : []),
       ...(etcd === undefined || known === '' || known.startsWith(`3.${etcd}.`)
         ? []
-        : [`${where}: v1.${minor} comes with etcd 3.${etcd}, but ETCDS has ${known}`]),
+        : [`${where}: v1.${minor} comes with etcd 3.${etcd}, but its facts say ${known}`]),
     ];
   });
   return [...new Set(found)];
@@ -68,17 +64,17 @@ const modules = globSync('tools/**/go.mod', { cwd: ROOT }).flatMap((path) =>
   usedIn(path, readFileSync(`${ROOT}${path}`, 'utf8')),
 );
 
-test('the version table knows every Kubernetes version that the Go modules and the tests use', () => {
+test('the facts of versions know every Kubernetes version that the Go modules and the tests use', () => {
   expect(modules.filter(({ etcd }) => etcd !== undefined).length).toBeGreaterThanOrEqual(5);
   expect(lacking([...modules, ...usedByPrograms()], NEWEST_KNOWN)).toEqual([]);
 });
 
-test('a version table that lacks a used Kubernetes version is reported', () => {
+test('a used Kubernetes version without facts is reported', () => {
   const next = NEWEST_KNOWN + 1;
   const text = `require (\n\tgo.etcd.io/etcd/client/v3 v3.9.1 // indirect\n\tk8s.io/kubernetes v1.${next}.0 // indirect\n)\n`;
   expect(lacking(usedIn('tools/kube/go.mod', text), NEWEST_KNOWN)).toEqual([
-    `tools/kube/go.mod: v1.${next} is newer than NEWEST_KNOWN, ${NEWEST_KNOWN}`,
-    expect.stringMatching(/: v1\.\d+ comes with etcd 3\.9, but ETCDS has 3\.\d+\.\d+$/),
+    `tools/kube/go.mod: v1.${next} is newer than the known v1.${NEWEST_KNOWN}`,
+    expect.stringMatching(/: v1\.\d+ comes with etcd 3\.9, but its facts say no etcd$/),
   ]);
   expect(lacking(usedIn('go.mod', `\tk8s.io/api v0.${next}.0\n`), NEWEST_KNOWN)).toHaveLength(1);
 });

@@ -1,9 +1,9 @@
 /** Finds binaries in KUBEBUILDER_ASSETS or the cache, and builds missing ones from the Go module proxy. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { RefitError } from '../../src/util/errors.ts';
 import { type Component, RECIPES, type Recipe } from './components.ts';
 import { withLock } from './lock.ts';
@@ -86,13 +86,36 @@ async function locate([name, recipe]: Named, { environment }: BuildOptions): Pro
 }
 
 /** Returns a key that depends on everything that can change the binary, except the patch release of the Go toolchain. */
-async function cacheKey(name: string, { module, package: path, flags }: Recipe): Promise<string> {
+async function cacheKey(name: string, recipe: Recipe): Promise<string> {
+  const { module, package: path, flags } = recipe;
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(join(TOOLS, module, file)));
+  for (const file of await filesOf(recipe)) hash.update(await readFile(file));
   hash.update(
     [process.platform, process.arch, GO_VERSION, path, ...COMMON_FLAGS, ...flags].join('\n'),
   );
   return `${name}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+/** Resolves with the paths of the Go files of a package of ours. */
+async function filesOf({ program }: Recipe): Promise<string[]> {
+  if (program === undefined) return [];
+  const names = await readdir(join(TOOLS, program));
+  return names.toSorted().map((name) => join(TOOLS, program, name));
+}
+
+/**
+ * Resolves with the flags that make the Go files of a package of ours a part of the module. The files stay where they
+ * are, so that all modules can use them.
+ */
+async function overlayFlags(recipe: Recipe, staging: string): Promise<string[]> {
+  const files = await filesOf(recipe);
+  if (files.length === 0) return [];
+  const folder = join(TOOLS, recipe.module, recipe.package);
+  const replaced = files.map((file) => [join(folder, basename(file)), file] as const);
+  const path = join(staging, 'overlay.json');
+  await writeFile(path, JSON.stringify({ Replace: Object.fromEntries(replaced) }));
+  return ['-overlay', path];
 }
 
 async function buildAll(
@@ -133,6 +156,7 @@ async function build(
     ...COMMON_FLAGS,
     ...WITHOUT_DEBUG,
     ...recipe.flags,
+    ...(await overlayFlags(recipe, staging)),
     '-o',
     output,
     recipe.package,

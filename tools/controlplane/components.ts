@@ -24,6 +24,8 @@ export interface Recipe {
   readonly package: string;
   readonly version: string;
   readonly flags: readonly string[];
+  /** A folder below `tools/` with the Go files of the package, if the package is ours. The module has what it imports. */
+  readonly program?: string;
 }
 
 const stamp = 'k8s.io/component-base/version';

@@ -7,32 +7,7 @@ import type { KubeObject, Resource } from '../../../kube/resources.ts';
 import { resourceIn } from '../../../kube/served-kinds.ts';
 import { ifFound, StatusError } from '../../../kube/status-error.ts';
 import { compareVersions, parseVersion } from '../../../util/version.ts';
-
-interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
-  readonly removedIn: string;
-  /** The version of the same group that replaces this version. */
-  readonly successor?: string;
-}
-
-const FLOW = { group: 'flowcontrol.apiserver.k8s.io' };
-const PRIORITY = { ...FLOW, kind: 'PriorityLevelConfiguration' };
-
-/**
- * The APIs that Kubernetes removed, in the same list as in k0s, so that k0s and Refit refuse the same plans. k0s uses
- * the last entry only for tests.
- */
-const REMOVED: readonly RemovedApi[] = [
-  { ...FLOW, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
-  { ...PRIORITY, version: 'v1beta2', removedIn: 'v1.29.0', successor: 'v1' },
-  { ...FLOW, version: 'v1beta3', kind: 'FlowSchema', removedIn: 'v1.32.0', successor: 'v1' },
-  { ...PRIORITY, version: 'v1beta3', removedIn: 'v1.32.0', successor: 'v1' },
-  {
-    group: 'k0s.k0sproject.example.com',
-    version: 'v1beta1',
-    kind: 'RemovedCRD',
-    removedIn: 'v99.99.99',
-  },
-];
+import { K0S_REMOVED_APIS, type RemovedApi } from '../../../versions/data/by-hand.ts';
 
 type Server = Pick<Effects, 'client' | 'abort'>;
 
@@ -43,7 +18,7 @@ type Server = Pick<Effects, 'client' | 'abort'>;
 export async function askRemovedApis(server: Server, version: string): Promise<string | undefined> {
   const wanted = parseVersion(version);
   if (!wanted) return undefined;
-  for (const api of REMOVED) {
+  for (const api of K0S_REMOVED_APIS) {
     const removedIn = parseVersion(api.removedIn);
     if (!removedIn || compareVersions(wanted, removedIn) < 0) continue;
     const resource = await served(server, api, api.version);

@@ -40,13 +40,36 @@ describe('a flag of the kubelet that 1.35 removed', () => {
 });
 
 test('a feature gate that 1.35 removed is refused among the flags of a kubelet', () => {
-  const host = withFlag('feature-gates', '/etc/default/kubelet', `A=true,${GATE}=false`);
+  const host = withFlag('feature-gates', '/etc/default/kubelet', `A=true,${GATE}=true`);
   expect(told(host, 'v1.35.0')).toEqual([
     expect.stringMatching(
       /^hard removed w1: feature gate SizeMemoryBackedVolumes in \/etc\/default\/kubelet: Kubernetes 1\.35 removed it/,
     ),
   ]);
   expect(told(host, 'v1.34.0')).toEqual([]);
+});
+
+describe('a feature gate that a version locks', () => {
+  const host = (value: string) =>
+    withFlag('feature-gates', '/etc/default/kubelet', `${GATE}=${value}`);
+
+  test('is refused with the other value, and passes with its own one', () => {
+    expect(told(host('false'), 'v1.34.0')).toEqual([
+      `hard removed w1: feature gate ${GATE} in /etc/default/kubelet: Kubernetes 1.34 locks it to true, so the kubelet would not start with false; remove it before the upgrade; no setting allows this`,
+    ]);
+    expect(told(host('true'), 'v1.34.0')).toEqual([]);
+    expect(told(host('1'), 'v1.34.0')).toEqual([]);
+  });
+
+  test('is named with the version that locked it, if an earlier one is known', () => {
+    const kubelet = { featureGates: { UserNamespacesSupport: false } };
+    expect(refused({ kubelet }, 'v1.36.0')).toEqual([
+      expect.stringContaining(
+        'Kubernetes 1.36 locked it to true, so the kubelet would not start with false',
+      ),
+    ]);
+    expect(refused({ kubelet }, 'v1.35.0')).toEqual([]);
+  });
 });
 
 const places = (cluster: unknown, kubelet?: unknown): string[] =>

@@ -46,11 +46,11 @@ binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
 }
 
 test.each([
-  ['', ['hard upgrade of etcd from 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later']],
+  ['', ['hard upgrade of etcd from 3.5.15-0 to 3.6: every member must be at 3.5.20 or later']],
   ['kubeadm: { etcdUpgrade: false }', []],
   [
     'kubeadm: { etcdUpgrade: true }',
-    ['hard upgrade of etcd from 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later'],
+    ['hard upgrade of etcd from 3.5.15-0 to 3.6: every member must be at 3.5.20 or later'],
   ],
 ])('a member that may not go to 3.6, with %j in the manifest', (options, found) => {
   expect(findingsOf('3.5.15-0', 'v1.36.3', options)).toEqual(found);
@@ -60,7 +60,7 @@ test.each([
   ['apply:etcdUpgrade:', []],
   [
     'node:etcdUpgrade:',
-    ['hard upgrade of etcd from 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later'],
+    ['hard upgrade of etcd from 3.5.15-0 to 3.6: every member must be at 3.5.20 or later'],
   ],
 ])(
   'a member that may not go to 3.6, on the leader with %s off in its UpgradeConfiguration',
@@ -83,12 +83,12 @@ test.each([
   [
     '3.6.10-0',
     'v1.37.1',
-    ['warn upgrade of etcd from 3.6.10-0 to 3.7.0: 3.6.11 or later is advised'],
+    ['warn upgrade of etcd from 3.6.10-0 to 3.7: 3.6.11 or later is advised'],
   ],
   [
     '3.5.26-0',
     'v1.37.1',
-    ['hard upgrade of etcd from 3.5.26-0 to 3.7.0: upgrade one minor version at a time'],
+    ['hard upgrade of etcd from 3.5.26-0 to 3.7: upgrade one minor version at a time'],
   ],
 ])('a member at %s and kubeadm %s', (etcd, version, found) => {
   expect(findingsOf(etcd, version)).toEqual(found);

@@ -177,7 +177,7 @@ describe('Refit reports the problems of the hosts and the cluster before an upgr
       [
         'cgroup w1: the kubelet of 1.36 refuses cgroup v1',
         'containerd w1: containerd 1.7.27: 1.37 is the last with containerd 1.x',
-        'kernel w1: Linux 4.18 is too old for 1.36, which needs 4.19',
+        'kernel w1: Linux 4.18 is not among the kernels that kubeadm 1.36 supports',
       ],
     ],
     [
@@ -230,7 +230,7 @@ describe('Refit reports the problems of the hosts and the cluster before an upgr
           facts('w1'),
         ],
       },
-      ['etcd upgrade of etcd from 3.5.19-0 to 3.6.4: every member must be at 3.5.20 or later'],
+      ['etcd upgrade of etcd from 3.5.19-0 to 3.6: every member must be at 3.5.20 or later'],
     ],
     [
       'Kd: a host that missed a minor version',
@@ -359,7 +359,7 @@ describe('images without a version', () => {
       facts('cp2', OLD, { staticPods: { ...facts('cp2').staticPods, etcd: '3.6.11' } }),
       facts('w1'),
     ];
-    const found = `upgrade of etcd from ${DIGEST} to 3.7.0: a version cannot be read`;
+    const found = `upgrade of etcd from ${DIGEST} to 3.7: a version cannot be read`;
     expect(lines(hosts, [], MINOR)).toEqual([`force ${found}`]);
     expect(lines(hosts, ['etcd'], MINOR)).toEqual([`warn ${found}; the manifest allows this`]);
   });

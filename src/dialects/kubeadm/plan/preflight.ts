@@ -8,16 +8,19 @@ import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, type Node } from '../../../kube/resources.ts';
 import { nearestHost } from '../../../util/nearest-host.ts';
 import { compareVersions, parseVersion } from '../../../util/version.ts';
-import { type Finding, force, hard, warn, withAllowed } from '../../../versions/findings.ts';
+import { OLDEST_MAINTAINED } from '../../../versions/facts.ts';
+import { type Finding, hard, warn, withAllowed } from '../../../versions/findings.ts';
 import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-rules.ts';
-import { judgeVersions, OLDEST_MAINTAINED } from '../../../versions/version-rules.ts';
+import type { Setting } from '../../../versions/settings.ts';
+import { judgeVersions } from '../../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
-import { type ConfiguredSetting, removedFindings } from '../host/removed-settings.ts';
+import { removedFindings } from '../host/removed-settings.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
-import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../host/verify.ts';
+import { absentOf, etcdChecks, problemsOf } from '../host/verify.ts';
 import type { AddonPlan } from './addons.ts';
 import { drainFindings } from './drain-findings.ts';
+import { imageFindings } from './image-findings.ts';
 import { labelFindings } from './kubeone-label.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
@@ -46,7 +49,7 @@ export interface Survey {
   readonly allowsCgroupV1: boolean;
   readonly configuration: readonly unknown[];
   /** The settings in the ConfigMaps of kubeadm that a later version may not have. */
-  readonly configured?: readonly ConfiguredSetting[];
+  readonly configured?: readonly Setting[];
   readonly plan: ConfigMap | undefined;
   readonly policy: RolloutPolicy;
   /** The drain previews by the name of the node; empty if nodes are not drained. */
@@ -423,32 +426,6 @@ function hostFindings(
       ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` })),
     ];
   });
-}
-
-/**
- * Returns findings about static pods whose version is unknown, because their image has no version in its tag or their manifest is absent.
- */
-function imageFindings({ host, staticPods, unreadImages = {}, missing }: HostFacts): Finding[] {
-  if (host.role !== 'controlPlane') return [];
-  const unread = STATIC_PODS.flatMap((name) => unreadImages[name] ?? []);
-  const absent = STATIC_PODS.filter(
-    (name) =>
-      !staticPods[name] && !unreadImages[name] && !missing.some((each) => each.name === name),
-  );
-  return [
-    ...unread.map((image) =>
-      force('F11', `${host.name}: the image ${image} has no version in its tag; give it one`),
-    ),
-    ...(absent.length === 0
-      ? []
-      : [
-          hard(
-            'F11',
-            `${host.name}: found no static pod manifest with a version for ${absent.join(', ')}`,
-            'restore it in /etc/kubernetes/manifests on the host',
-          ),
-        ]),
-  ];
 }
 
 export const BY_HAND = 'restore the manifest by hand';
