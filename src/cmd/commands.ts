@@ -4,6 +4,7 @@
  */
 
 import { Argument, Option } from 'commander';
+import { commandPartsOf } from '../cli/command-parts.ts';
 import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/completion.ts';
 import * as common from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
@@ -96,6 +97,25 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
             partsOf(call),
           )
         : await (await objectCommands(call.modules)).preview(flags, partsOf(call)),
+  },
+  {
+    name: 'ready',
+    summary: 'Says whether the cluster can take a version, and what would break. Writes nothing.',
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      new Option('--to <version>', 'the new version, such as v1.37').makeOptionMandatory(),
+      new Option(
+        '--accept <check=reason>',
+        'show the blockers of this check as warnings, with the reason; may be repeated',
+      ).argParser(common.addValue),
+      new Option('--strict', 'exit with 1 also if a question has no answer'),
+      common.outputForm('text', 'json'),
+    ],
+    run: async (flags, { modules, ...call }) =>
+      await (await import('../cli/ready/ready-command.ts')).showReadiness(flags, {
+        ...commandPartsOf(call),
+        modules,
+      }),
   },
   {
     name: 'dashboard',

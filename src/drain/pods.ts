@@ -76,7 +76,7 @@ export function describeRefusedPods(
  * The facts that are needed for the decision about a pod, besides the pod itself: whether its DaemonSet no longer
  * exists, and which rule applies to the pod.
  */
-interface PodFacts {
+export interface PodFacts {
   readonly isOrphaned: DaemonSets['isOrphaned'];
   readonly ruleFor: PodRules['ruleFor'];
 }

@@ -9,7 +9,7 @@ import { askJobs } from './ask-jobs.ts';
 import { askMetrics } from './ask-metrics.ts';
 import { askResources } from './ask-resources.ts';
 import type { CheckTools } from './ask-server.ts';
-import type { CheckFinding } from './checks.ts';
+import type { CheckFinding, HealthCheck } from './checks.ts';
 import type { AskCheck } from './monitor.ts';
 
 export interface AskParts extends CheckTools {
@@ -18,17 +18,25 @@ export interface AskParts extends CheckTools {
   readonly clock: MonotonicClock;
 }
 
-/** Returns the function that performs checks. */
-export function checkAsker(parts: AskParts): AskCheck {
+/** A check that creates nothing. */
+export type ReadingCheck = Exclude<HealthCheck, { readonly kind: 'jobs' }>;
+
+/** Performs a check that creates nothing. Rejects if a server gives no usable answer. */
+export type AskReading = (
+  check: ReadingCheck,
+  nodes: ReadonlySet<string>,
+  abort: AbortSignal,
+) => Promise<CheckFinding>;
+
+/** Returns the function that performs checks that create nothing. */
+export function readingAsker(parts: Omit<AskParts, 'templates'>): AskReading {
   const { client, clock } = parts;
-  return async (check, nodes, abort, need): Promise<CheckFinding> => {
+  return async (check, nodes, abort) => {
     switch (check.kind) {
       case 'daemonSets':
         return await askDaemonSets(client, check, nodes, abort);
       case 'resources':
         return await askResources(client, check, abort, { clock });
-      case 'jobs':
-        return await askJobs(parts, check, need, abort);
       case 'http':
         return await askHttp(check, parts, abort);
       case 'metrics':
@@ -37,4 +45,13 @@ export function checkAsker(parts: AskParts): AskCheck {
         return await askAlerts(check, parts, abort);
     }
   };
+}
+
+/** Returns the function that performs checks. */
+export function checkAsker(parts: AskParts): AskCheck {
+  const askReading = readingAsker(parts);
+  return async (check, nodes, abort, need): Promise<CheckFinding> =>
+    check.kind === 'jobs'
+      ? await askJobs(parts, check, need, abort)
+      : await askReading(check, nodes, abort);
 }

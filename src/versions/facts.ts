@@ -29,6 +29,12 @@ export function factsOfMinor(minor: number): MinorFacts | undefined {
   return written && read.getOrInsertComputed(minor, () => readFacts(written));
 }
 
+/** Returns the facts of the minor version of this version; undefined if they are not known. */
+export function factsOf(version: string): MinorFacts | undefined {
+  const parsed = parseVersion(version);
+  return parsed?.major === 1 ? factsOfMinor(parsed.minor) : undefined;
+}
+
 /**
  * Returns the facts by which a version is judged: its own, or those of the newest known minor version if the version is
  * newer than that. What Kubernetes has removed does not come back. Undefined if the version is older than all known

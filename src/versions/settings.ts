@@ -5,7 +5,8 @@
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 import { scalarText } from '../util/scalar-text.ts';
-import type { Component } from './minor-facts.ts';
+import { lostSince, nearestFactsOf } from './facts.ts';
+import type { Component, MinorFacts } from './minor-facts.ts';
 import {
   lockedGate,
   type Removal,
@@ -23,7 +24,7 @@ export interface Setting {
   readonly name: string;
   /** The value of a feature gate, if it is a boolean. */
   readonly value?: boolean;
-  /** Where it is set, such as `apiServer.extraArgs of ConfigMap kube-system/kubeadm-config`. */
+  /** Where in its object it is set, such as `apiServer.extraArgs`, or the path of its file on a host. */
   readonly place: string;
 }
 
@@ -40,6 +41,21 @@ export function settingsOfFlags(
       ? gatesIn(value).map((gate) => ({ kind: 'gate', component, ...gate, place }))
       : [{ kind: 'flag', component, name, place }],
   );
+}
+
+/** Returns the settings in the arguments of a process, such as `--v=2`. A value may also be an argument of its own. */
+export function settingsOfArguments(
+  component: Component,
+  args: readonly string[],
+  place: string,
+): Setting[] {
+  const flags = args.flatMap((arg, index): (readonly [string, string])[] => {
+    const [, name, assigned] = /^--?([A-Za-z][^=\s]*)(?:=([\s\S]*))?$/.exec(arg) ?? [];
+    if (name === undefined) return [];
+    const next = args[index + 1] ?? '';
+    return [[name, assigned ?? (next.startsWith('-') ? '' : next)]];
+  });
+  return settingsOfFlags(component, flags, place);
 }
 
 /**
@@ -98,48 +114,66 @@ function gateValue(value: unknown): { readonly value?: boolean } {
 export interface SettingFault {
   /** False if it is not proved that the component refuses the setting. */
   readonly isCertain: boolean;
-  /** What is wrong, as a sentence without its end. It begins with the setting and its place. */
-  readonly message: string;
+  /** Why the component would not start, as a clause. */
+  readonly why: string;
   /** A file from which kubeadm, or Refit, removes the setting during an upgrade. */
   readonly cleanedIn?: string | undefined;
 }
 
+/** Returns the setting as it is called in a sentence. */
+export function nameOf({ kind, name, place }: Setting): string {
+  return kind === 'flag' ? `flag --${name} in ${place}` : `feature gate ${name} in ${place}`;
+}
+
 /** Returns why the component of `version` would not start with this setting; undefined if Refit knows no reason. */
 export function faultOf(setting: Setting, version: string): SettingFault | undefined {
-  const { kind, component, name, value, place } = setting;
-  const what = kind === 'flag' ? `flag --${name} in ${place}` : `feature gate ${name} in ${place}`;
+  const { kind, component, name, value } = setting;
   if (component === 'kubeadm') {
     const own = removedKubeadmGate(name, version);
     // It is not proved that `kubeadm upgrade` of each version refuses a gate that it does not know, as `kubeadm init` does.
     return (
       own && {
         isCertain: false,
-        message: `${what}: kubeadm 1.${own.since} removed it, so kubeadm may refuse this configuration (${own.source})`,
+        why: `kubeadm 1.${own.since} removed it, so kubeadm may refuse this configuration (${own.source})`,
       }
     );
   }
-  if (kind === 'flag') return removalFault(removedFlag(component, name, version), what, component);
+  if (kind === 'flag') return removalFault(removedFlag(component, name, version), component);
   const removal = removedGate(component, name, version);
-  if (removal !== undefined) return removalFault(removal, what, component);
+  if (removal !== undefined) return removalFault(removal, component);
   const lock = value === undefined ? undefined : lockedGate(component, { name, value }, version);
   if (lock === undefined) return undefined;
   const locks = lock.isChange ? `1.${lock.since} locked` : `1.${lock.since} locks`;
   return {
     isCertain: true,
-    message: `${what}: Kubernetes ${locks} it to ${lock.value}, so ${subjectOf(component)} would not start with ${!lock.value}`,
+    why: `Kubernetes ${locks} it to ${lock.value}, so ${subjectOf(component)} would not start with ${!lock.value}`,
   };
+}
+
+/**
+ * Returns true if some known version up to that of the target has the flag or gate. If none has it, the component is
+ * another build of Kubernetes, and nothing is known about its next version.
+ */
+export function isKnown({ kind, component, name }: Setting, version: string): boolean {
+  const has = (facts: MinorFacts): boolean => {
+    if (component === 'kubeadm') return facts.kubeadmGates.has(name);
+    return kind === 'flag'
+      ? facts.hasFlag(component, name)
+      : facts.gateOf(component, name) !== undefined;
+  };
+  const target = nearestFactsOf(version);
+  return target === undefined || has(target) || lostSince(target, has) !== undefined;
 }
 
 function removalFault(
   removal: Removal | undefined,
-  what: string,
   component: Component,
 ): SettingFault | undefined {
   if (removal === undefined) return undefined;
   const { since, source, cleanedIn } = removal;
   return {
     isCertain: true,
-    message: `${what}: Kubernetes 1.${since} removed it, so ${subjectOf(component)} would not start (${source})`,
+    why: `Kubernetes 1.${since} removed it, so ${subjectOf(component)} would not start (${source})`,
     cleanedIn,
   };
 }

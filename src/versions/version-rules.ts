@@ -248,7 +248,7 @@ export function canStay(kubelet: string | undefined, servers: string): boolean {
   return now !== undefined && next !== undefined && next.minor - now.minor <= allowedBehind(now);
 }
 
-function allowedBehind({ minor }: Version): number {
+export function allowedBehind({ minor }: Version): number {
   return minor < THREE_BEHIND_FROM ? 2 : 3;
 }
 

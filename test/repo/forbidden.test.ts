@@ -26,11 +26,13 @@ const READ = [
   'src/dialects/kubeadm/command/upgrade-session.ts',
   'src/dialects/kubeadm/plan/machine-pools.ts',
   'src/dialects/kubeadm/plan/webhooks.ts',
+  'src/cli/ready/ready-command.ts',
   'src/health/ask-resources.ts',
   'src/health/component-monitor.ts',
   'src/kube/read-secret.ts',
   'src/kube/try-list.ts',
   'src/kube/watch/retry-pace.ts',
+  'src/ready/asking.ts',
 ];
 
 /** Files that treat each refusal alike, and quote the answer if somebody must know it. */

@@ -29,6 +29,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'cli/validate.ts': OWN_FILE,
   'cli/why/without-secrets.ts': 'a value that this process has written',
   'coordination/kured-lock.ts': 'an annotation, whose size the API server limits',
+  'dialects/autopilot/plan/readiness.ts': 'parseForeignYaml: at most 64 KiB',
   'dialects/autopilot/plan/removed-apis.ts': API_SERVER,
   'dialects/capi/hooks/hook-service.ts':
     'the body of a request of Cluster API, which authenticates with its certificate',
@@ -39,6 +40,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
     'a manifest or an answer of the API server, in the command of an administrator',
   'dialects/kubeadm/plan/manifest.ts':
     'a manifest of a control-plane host, in the command of its administrator',
+  'dialects/kubeadm/plan/readiness.ts': 'parseForeignYaml: at most 64 KiB',
   'dialects/kubeadm/plan/serving-knowledge.ts': 'parseForeignYaml: at most 64 KiB',
   'engine/snapshot/turn-json.ts': 'its caller: refit replay',
   'hooks/webhook.ts': 'at most 4 KiB of an answer',

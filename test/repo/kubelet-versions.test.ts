@@ -19,6 +19,7 @@ const READERS: Readonly<Record<string, readonly (By | Reason)[]>> = {
   'src/agent/service/kubelet-heartbeat.ts': ['kubernetesPartOf'],
   'src/dialects/autopilot/command/migration-facts.ts': ['shows: which k0s the nodes have'],
   'src/dialects/autopilot/plan/autopilot-dialect.ts': ['isOlder'],
+  'src/dialects/autopilot/plan/readiness.ts': ['exact: only asks whether the text names k0s'],
   'src/dialects/autopilot/plan/roll-back-plan.ts': ['passes on: the versions of present nodes'],
   'src/dialects/capi/command/machine-controls.ts': ['mayBePartOf'],
   'src/dialects/capi/hooks/updaters/answer-can.ts': ['passes on: the version rules compare it'],
@@ -63,6 +64,8 @@ const READERS: Readonly<Record<string, readonly (By | Reason)[]>> = {
   'src/engine/snapshot/predicates.ts': ['passes on: the expressions of a policy'],
   'src/kube/resources.ts': ['passes on: it defines how to read the version'],
   'src/kube/virtual-nodes.ts': ['exact: only asks whether the text is a version of Kubernetes'],
+  'src/ready/checks/versions.ts': ['passes on: the version rules compare minor versions'],
+  'src/ready/readiness.ts': ['shows: the present versions'],
   'src/signal/at-work.ts': ['exact: only asks whether the text names k0s'],
   'src/updates/update-follower.ts': ['passes on: the choice of the next version'],
 };

@@ -76,6 +76,7 @@ export const toyModule: DialectModule<'toy'> = {
   rollBack: { kind: 'byHand', instead: 'scrape the paint off' },
   objectRollBack: undefined,
   policyEffects: { ...kubeadmModule.policyEffects, retry: WORKS, soak: noEffect('paint dries') },
+  readiness: async () => await kubeadmModule.readiness(),
   selfDrain: {
     drainer: 'a node with wet paint',
     node: 'a wet node',

@@ -5,6 +5,7 @@
  */
 import type { DialectName } from '../../api/refit/upgrade-policy.ts';
 import type { PolicyEffects } from '../../engine/policy/policy-effects.ts';
+import type { DialectReadiness } from '../../ready/context.ts';
 import type { DialectCommands } from './dialect-commands.ts';
 import type { FileKind } from './file-kind.ts';
 import type { InstallComponent } from './install-component.ts';
@@ -29,6 +30,8 @@ export interface DialectModule<Name extends string = DialectName> extends Sessio
   readonly objectRollBack: ObjectRollBack | undefined;
   /** Which fields of an UpgradePolicy have an effect on the plans of the dialect. */
   readonly policyEffects: PolicyEffects;
+  /** Loads what only this dialect knows about a cluster before an upgrade. */
+  readiness(): Promise<DialectReadiness>;
   /** Set if something other than the leader may drain nodes. */
   readonly selfDrain: SelfDrain | undefined;
 }

@@ -28,5 +28,6 @@ export const autopilotModule: DialectModule = {
   objectRollBack: undefined,
   files: async () => (await import('./command/file-kinds.ts')).k0sFiles,
   policyEffects,
+  readiness: async () => (await import('./plan/readiness.ts')).k0sReadiness,
   selfDrain,
 };

@@ -32,5 +32,6 @@ export const capiModule: DialectModule = {
   },
   files: async () => (await import('./command/file-kinds.ts')).machineFiles,
   policyEffects,
+  readiness: async () => (await import('./plan/readiness.ts')).clusterApiReadiness,
   selfDrain: undefined,
 };

@@ -30,5 +30,6 @@ export const cattleModule: DialectModule = {
   objectRollBack: undefined,
   files: async () => (await import('./command/file-kinds.ts')).rancherFiles,
   policyEffects,
+  readiness: async () => (await import('./plan/readiness.ts')).rancherReadiness,
   selfDrain,
 };

@@ -19,5 +19,6 @@ export const kubeadmModule: DialectModule = {
   objectRollBack: undefined,
   files: async () => (await import('./command/file-kinds.ts')).manifestFiles,
   policyEffects,
+  readiness: async () => (await import('./plan/readiness.ts')).kubeadmReadiness,
   selfDrain: undefined,
 };

@@ -1,4 +1,4 @@
-/** Asks a single API server whether it is ready. */
+/** Asks a single API server, whatever server the connection names. */
 import { systemClock } from '../../util/clock.ts';
 import type { RequestOptions } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
@@ -14,27 +14,40 @@ export interface ReadyzOptions extends Pick<RequestOptions, 'abort'> {
   readonly port?: number | undefined;
 }
 
+export interface PathQuestion extends ReadyzOptions {
+  readonly path: string;
+  /** The most bytes of the answer. */
+  readonly mostBytes: number;
+}
+
 /**
- * Returns a function that asks the API server at an address, and returns its HTTP status. The
+ * Returns a function that asks the API server at an address whether it is ready, and returns the HTTP status. The
  * function rejects if no answer comes before the deadline.
  */
 export function askerOf(config: ClusterConfig) {
+  const ask = serverAskerOf(config);
+  return async (host: string, options: ReadyzOptions): Promise<number> =>
+    (await ask(host, { ...options, path: '/readyz', mostBytes: MOST_READYZ_BYTES })).status;
+}
+
+/**
+ * Returns a function that requests a path of the API server at an address. The function rejects if no answer comes before
+ * the deadline.
+ */
+export function serverAskerOf(config: ClusterConfig) {
   const { origin, protocol } = new URL(config.server);
   const isProven = protocol === 'https:' && config.insecureSkipTlsVerify !== true;
   const known = credentialsOf(config, systemClock);
   const unknown = credentialsOf({ ...config, user: {} }, systemClock);
-  return async (host: string, { port, ...options }: ReadyzOptions): Promise<number> => {
+  return async (host: string, { path, port, mostBytes, ...options }: PathQuestion) => {
     const server = originOf(config, host, port);
-    // Addresses come from Nodes. A server gets our credentials only if a certificate proves its
+    // Addresses come from Nodes and EndpointSlices. A server gets our credentials only if a certificate proves its
     // identity.
     const credentials = isProven || server === origin ? known : unknown;
     // Each request uses a new connection, because an answer on an existing connection does not prove that the server
     // accepts new clients.
-    using client = createClient(
-      { ...config, server },
-      { credentials, mostBytes: MOST_READYZ_BYTES },
-    );
-    return (await client.raw('/readyz', options)).status;
+    using client = createClient({ ...config, server }, { credentials, mostBytes });
+    return await client.raw(path, options);
   };
 }
 

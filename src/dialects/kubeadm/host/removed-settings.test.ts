@@ -73,8 +73,8 @@ describe('a feature gate that a version locks', () => {
 });
 
 const places = (cluster: unknown, kubelet?: unknown): string[] =>
-  configuredSettings({ cluster, kubelet }).flatMap(({ kind, name, place }) =>
-    kind === 'gate' ? `${name} ${place}` : [],
+  configuredSettings({ cluster, kubelet }).flatMap(({ kind, name, place, object }) =>
+    kind === 'gate' ? `${name} ${place} of ${object}` : [],
   );
 
 test('feature gates are read from both forms of extraArgs, and from the configuration of kubelets', () => {

@@ -6,6 +6,7 @@ import { type Finding, hard, warn } from '../../../versions/findings.ts';
 import {
   faultOf,
   memberOf,
+  nameOf,
   type Setting,
   settingsOfExtraArgs,
   settingsOfFlags,
@@ -25,28 +26,42 @@ const COMPONENTS = [
   ['controllerManager', 'kube-controller-manager'],
   ['scheduler', 'kube-scheduler'],
 ] as const;
-const OF_KUBEADM = 'of ConfigMap kube-system/kubeadm-config';
+const NAMESPACE = 'kube-system';
+
+/** A setting in a ConfigMap from which kubeadm writes the configuration of all hosts. */
+export interface ConfiguredSetting extends Setting {
+  /** The ConfigMap, such as `ConfigMap kube-system/kubeadm-config`. */
+  readonly object: string;
+}
 
 /**
  * Returns the settings of the documents that a later version of Kubernetes may not have. kubeadm writes the
  * configuration of all hosts from these documents.
  */
-export function configuredSettings({ cluster, kubelet, kubeProxy }: KubeadmDocuments): Setting[] {
+export function configuredSettings({
+  cluster,
+  kubelet,
+  kubeProxy,
+}: KubeadmDocuments): ConfiguredSetting[] {
   const ofComponents = COMPONENTS.flatMap(([field, component]) => {
     const extraArgs = memberOf(memberOf(cluster, field), 'extraArgs');
-    return settingsOfExtraArgs(component, extraArgs, `${field}.extraArgs ${OF_KUBEADM}`);
+    return settingsOfExtraArgs(component, extraArgs, `${field}.extraArgs`);
   });
-  const ofConfigMap = (name: string): string => `featureGates of ConfigMap kube-system/${name}`;
+  const gates = 'featureGates';
   return [
-    ...ofComponents,
-    ...settingsOfGates('kubeadm', cluster, `featureGates ${OF_KUBEADM}`),
-    ...settingsOfGates('kubelet', kubelet, ofConfigMap('kubelet-config')),
-    ...settingsOfGates('kube-proxy', kubeProxy, ofConfigMap('kube-proxy')),
+    ...placedIn('kubeadm-config', ofComponents),
+    ...placedIn('kubeadm-config', settingsOfGates('kubeadm', cluster, gates)),
+    ...placedIn('kubelet-config', settingsOfGates('kubelet', kubelet, gates)),
+    ...placedIn('kube-proxy', settingsOfGates('kube-proxy', kubeProxy, gates)),
   ];
 }
 
+function placedIn(name: string, settings: readonly Setting[]): ConfiguredSetting[] {
+  return settings.map((each) => ({ ...each, object: `ConfigMap ${NAMESPACE}/${name}` }));
+}
+
 interface Settings {
-  readonly configured?: readonly Setting[];
+  readonly configured?: readonly ConfiguredSetting[];
   readonly hosts: readonly Pick<HostFacts, 'host' | 'kubeletFlags'>[];
 }
 
@@ -58,21 +73,23 @@ export function removedFindings(
 ): Finding[] {
   const hosts = all.filter(({ host }) => upgraded.includes(host.name));
   if (hosts.length === 0) return [];
-  const inCluster = configured.flatMap((setting) => findingsOf(setting, version));
+  const inCluster = configured.flatMap((setting) =>
+    findingsOf(setting, version, `${nameOf(setting)} of ${setting.object}`),
+  );
   const onHosts = hosts.flatMap(({ host, kubeletFlags = [] }) =>
     kubeletFlags.flatMap(({ name, file, value }) =>
       settingsOfFlags('kubelet', [[name, value]], file).flatMap((setting) =>
-        findingsOf(setting, version, `${host.name}: `),
+        findingsOf(setting, version, `${host.name}: ${nameOf(setting)}`),
       ),
     ),
   );
   return [...inCluster, ...onHosts];
 }
 
-function findingsOf(setting: Setting, version: string, prefix = ''): Finding[] {
+function findingsOf(setting: Setting, version: string, what: string): Finding[] {
   const fault = faultOf(setting, version);
   if (fault === undefined || fault.cleanedIn === setting.place) return [];
-  const message = `${prefix}${fault.message}`;
+  const message = `${what}: ${fault.why}`;
   const cure = 'remove it before the upgrade';
   return [
     fault.isCertain ? hard('removed', message, cure) : warn('removed', `${message}; ${cure}`),

@@ -11,11 +11,10 @@ import { compareVersions, parseVersion } from '../../../util/version.ts';
 import { OLDEST_MAINTAINED } from '../../../versions/facts.ts';
 import { type Finding, hard, warn, withAllowed } from '../../../versions/findings.ts';
 import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-rules.ts';
-import type { Setting } from '../../../versions/settings.ts';
 import { judgeVersions } from '../../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../../shared/node-endpoints.ts';
 import type { HostFacts } from '../host/probe.ts';
-import { removedFindings } from '../host/removed-settings.ts';
+import { type ConfiguredSetting, removedFindings } from '../host/removed-settings.ts';
 import { hasPhases, optionsFor } from '../host/scripts.ts';
 import { absentOf, etcdChecks, problemsOf } from '../host/verify.ts';
 import type { AddonPlan } from './addons.ts';
@@ -49,7 +48,7 @@ export interface Survey {
   readonly allowsCgroupV1: boolean;
   readonly configuration: readonly unknown[];
   /** The settings in the ConfigMaps of kubeadm that a later version may not have. */
-  readonly configured?: readonly Setting[];
+  readonly configured?: readonly ConfiguredSetting[];
   readonly plan: ConfigMap | undefined;
   readonly policy: RolloutPolicy;
   /** The drain previews by the name of the node; empty if nodes are not drained. */

@@ -1,0 +1,63 @@
+/** Writes the result of `refit ready` as text. */
+import {
+  CHECK_NAMES,
+  CHECKS,
+  countOf,
+  type FindingState,
+  type ReadyFinding,
+  type ReadyReport,
+} from '../../ready/finding.ts';
+import { capitalized, counted, listed } from '../../util/phrases.ts';
+import { type Output } from '../output.ts';
+import { wrapped } from '../phrases.ts';
+
+/** The order in which the findings of a check are shown. */
+const ORDER: readonly FindingState[] = ['blocker', 'unknown', 'warning', 'ok'];
+
+export function renderReady(report: ReadyReport, { size }: Pick<Output, 'size'>): string {
+  const { columns } = size();
+  const { from, to, findings } = report;
+  const present = from.length === 0 ? 'this cluster' : `this cluster (${listed(from)})`;
+  const lines = [`Can ${present} take ${to}?`, ''];
+  for (const check of CHECK_NAMES) {
+    const own = findings.filter((each) => each.check === check);
+    lines.push(`${check}: ${CHECKS[check]}`);
+    for (const state of ORDER)
+      for (const finding of own.filter((each) => each.state === state))
+        lines.push(...findingLines(finding, columns));
+    lines.push('');
+  }
+  return `${[...lines, verdictOf(report)].join('\n')}\n`;
+}
+
+/** The number of characters before the text of a finding. */
+const INDENT = 11;
+
+function findingLines(
+  { state, object, message, cure, accepted }: ReadyFinding,
+  columns: number,
+): string[] {
+  const subject = object === undefined ? '' : `${object}: `;
+  const help = cure === undefined ? '' : `; ${cure}`;
+  const reason = accepted === undefined ? '' : ` (accepted: ${accepted})`;
+  const lines = wrapped(`${subject}${message}${help}${reason}`, columns - INDENT);
+  return lines.map((line, index) =>
+    index === 0
+      ? `  ${state.padEnd(INDENT - 2)}${line}`
+      : `${' '.repeat(INDENT)}${line.trimStart()}`,
+  );
+}
+
+function verdictOf(report: ReadyReport): string {
+  const blockers = countOf(report, 'blocker');
+  const unknown = countOf(report, 'unknown');
+  const warnings = countOf(report, 'warning');
+  const counts = [
+    counted(blockers, 'blocker'),
+    counted(warnings, 'warning'),
+    counted(unknown, 'unanswered question'),
+  ].join(', ');
+  if (blockers > 0) return capitalized(`not ready for ${report.to}: ${counts}.`);
+  if (unknown > 0) return capitalized(`perhaps ready for ${report.to}: ${counts}.`);
+  return capitalized(`ready for ${report.to}: ${counts}.`);
+}

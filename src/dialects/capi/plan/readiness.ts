@@ -1,0 +1,79 @@
+/** Reads the flags and feature gates that Cluster API gives to kubeadm. */
+import { type KubeObject, keyOf, namespaced, type Resource } from '../../../kube/resources.ts';
+import type { Asking } from '../../../ready/asking.ts';
+import {
+  type DialectReadiness,
+  type SettingsFound,
+  together,
+  unreadPlace,
+} from '../../../ready/context.ts';
+import {
+  memberOf,
+  type Setting,
+  settingsOfExtraArgs,
+  settingsOfGates,
+} from '../../../versions/settings.ts';
+
+interface Configured extends KubeObject {
+  readonly spec?: unknown;
+}
+
+/** The kinds with a configuration of kubeadm, and the path of it. */
+const KINDS: readonly {
+  readonly resource: Resource<Configured>;
+  readonly path: readonly string[];
+}[] = [
+  {
+    resource: namespaced<Configured>(
+      'controlplane.cluster.x-k8s.io/v1beta2',
+      'KubeadmControlPlane',
+    ),
+    path: ['kubeadmConfigSpec'],
+  },
+  {
+    resource: namespaced<Configured>('bootstrap.cluster.x-k8s.io/v1beta2', 'KubeadmConfigTemplate'),
+    path: ['template', 'spec'],
+  },
+];
+
+const COMPONENTS = [
+  ['apiServer', 'kube-apiserver'],
+  ['controllerManager', 'kube-controller-manager'],
+  ['scheduler', 'kube-scheduler'],
+] as const;
+
+export const clusterApiReadiness: DialectReadiness = {
+  settings: async (asking) =>
+    together((await Promise.all(KINDS.map(async (each) => await askKind(each, asking)))).flat()),
+};
+
+async function askKind(
+  { resource, path }: (typeof KINDS)[number],
+  { list }: Asking,
+): Promise<SettingsFound[]> {
+  const asked = await list(resource);
+  if (asked.kind === 'unknown')
+    return [unreadPlace(`objects of the kind ${resource.kind}`, asked.why)];
+  return asked.value.map((each) => {
+    const object = `${resource.kind} ${keyOf(each)}`;
+    const configuration = path.reduce<unknown>((value, name) => memberOf(value, name), each.spec);
+    const settings = settingsOfKubeadm(configuration, ['spec', ...path].join('.'));
+    return { settings: settings.map((one) => ({ ...one, object })), places: [object], unread: [] };
+  });
+}
+
+/** Returns the settings in a spec of a KubeadmConfig. `at` is its path. */
+export function settingsOfKubeadm(spec: unknown, at: string): Setting[] {
+  const cluster = memberOf(spec, 'clusterConfiguration');
+  const ofComponents = COMPONENTS.flatMap(([field, component]) => {
+    const place = `${at}.clusterConfiguration.${field}.extraArgs`;
+    return settingsOfExtraArgs(component, memberOf(memberOf(cluster, field), 'extraArgs'), place);
+  });
+  const ofKubelets = ['initConfiguration', 'joinConfiguration'].flatMap((field) => {
+    const registration = memberOf(memberOf(spec, field), 'nodeRegistration');
+    const place = `${at}.${field}.nodeRegistration.kubeletExtraArgs`;
+    return settingsOfExtraArgs('kubelet', memberOf(registration, 'kubeletExtraArgs'), place);
+  });
+  const own = settingsOfGates('kubeadm', cluster, `${at}.clusterConfiguration.featureGates`);
+  return [...ofComponents, ...own, ...ofKubelets];
+}

@@ -1,0 +1,111 @@
+/** Asks the API server with the rights of the user, and remembers which questions have no answer. */
+import type { KubeClient, ListOptions } from '../kube/client.ts';
+import { apiVersionOf, type KubeObject, type Resource } from '../kube/resources.ts';
+import { isForbidden, isNotFound } from '../kube/status-error.ts';
+import { messageOf } from '../util/errors.ts';
+
+/** An answer, or why there is none. */
+export type ReadResult<T> =
+  | { readonly kind: 'answer'; readonly value: T }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+export function answer<T>(value: T): ReadResult<T> {
+  return { kind: 'answer', value };
+}
+
+export function unknown(why: string): { readonly kind: 'unknown'; readonly why: string } {
+  return { kind: 'unknown', why };
+}
+
+/** A page has at most this many objects, so that the complete objects of only one page are in memory. */
+const PAGE = 500;
+
+export interface ListChoices<T extends KubeObject> {
+  readonly namespace?: string;
+  /** Keeps of each object only what the checks read, because thousands of complete objects may not fit into memory. */
+  readonly slim?: (object: T) => T;
+}
+
+export interface Asking {
+  /**
+   * Resolves with all objects of the kind. Lists each kind only once, so all callers must choose the same. Resolves with
+   * an empty list if the API server does not serve the kind. Rejects only if `abort` aborts.
+   */
+  readonly list: <T extends KubeObject>(
+    resource: Resource<T>,
+    choices?: ListChoices<T>,
+  ) => Promise<ReadResult<readonly T[]>>;
+  /** Resolves with the object; undefined if it does not exist. Rejects only if `abort` aborts. */
+  readonly get: <T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    namespace?: string,
+  ) => Promise<ReadResult<T | undefined>>;
+  /** Resolves with the text at the path, such as `/metrics`; undefined if there is nothing. Rejects only if `abort` aborts. */
+  readonly text: (path: string) => Promise<ReadResult<string | undefined>>;
+}
+
+export function askingOf(client: KubeClient, abort: AbortSignal): Asking {
+  const lists = new Map<string, Promise<ReadResult<readonly KubeObject[]>>>();
+  const answered = async <T>(
+    what: string,
+    ask: () => Promise<T>,
+    absent: T,
+  ): Promise<ReadResult<T>> => {
+    try {
+      return answer(await ask());
+    } catch (error) {
+      abort.throwIfAborted();
+      if (isNotFound(error)) return answer(absent);
+      return unknown(
+        isForbidden(error) ? `you may not read ${what}` : `${what}: ${messageOf(error)}`,
+      );
+    }
+  };
+  const listAll = async <T extends KubeObject>(
+    resource: Resource<T>,
+    namespace: string | undefined,
+    slim: (object: T) => T,
+  ): Promise<ReadResult<readonly T[]>> => {
+    const options: ListOptions = { namespace, abort, limit: PAGE };
+    return await answered<readonly T[]>(
+      namesOf(resource, namespace),
+      async () => (await client.listAll(resource, { ...options, transform: slim })).items,
+      [],
+    );
+  };
+  return {
+    async list<T extends KubeObject>(resource: Resource<T>, choices: ListChoices<T> = {}) {
+      const { namespace, slim = (object: T): T => object } = choices;
+      const key = `${apiVersionOf(resource)} ${resource.plural} ${namespace ?? ''}`;
+      const asked = lists.getOrInsertComputed(
+        key,
+        async () => await listAll(resource, namespace, slim),
+      );
+      return (await asked) as ReadResult<readonly T[]>;
+    },
+    get: async (resource, name, namespace) =>
+      await answered(
+        `${resource.kind} ${namespace === undefined ? name : `${namespace}/${name}`}`,
+        async () => await client.get(resource, name, { namespace, abort }),
+        undefined,
+      ),
+    text: async (path) => {
+      const asked = await answered(path, async () => await client.raw(path, { abort }), undefined);
+      if (asked.kind === 'unknown') return asked;
+      const { status = 404, body } = asked.value ?? {};
+      if (status === 200) return answer(body);
+      if (status === 404) return answer(undefined);
+      return unknown(
+        status === 401 || status === 403
+          ? `you may not read ${path}`
+          : `${path} answered ${status}`,
+      );
+    },
+  };
+}
+
+function namesOf({ plural, group }: Resource, namespace: string | undefined): string {
+  const what = group === '' ? plural : `${plural}.${group}`;
+  return namespace === undefined ? what : `${what} in the namespace ${namespace}`;
+}

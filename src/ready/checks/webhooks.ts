@@ -1,0 +1,193 @@
+/**
+ * Checks the admission webhooks that must answer while nodes are drained and restarted. If such a webhook does not answer,
+ * the API server refuses the pods that replace evicted pods, or what the kubelets write.
+ */
+import { X509Certificate } from 'node:crypto';
+import {
+  clusterScoped,
+  type EndpointSlice,
+  endpointSlices,
+  type KubeObject,
+  keyAt,
+  type LabelSelector,
+  namespaces,
+} from '../../kube/resources.ts';
+import { matchesLabels } from '../../kube/selectors.ts';
+import { counted, listed } from '../../util/phrases.ts';
+import type { Check } from '../context.ts';
+import type { FoundBy } from '../finding.ts';
+
+interface WebhookRule {
+  readonly apiGroups?: readonly string[];
+  readonly operations?: readonly string[];
+  readonly resources?: readonly string[];
+}
+
+export interface Webhook {
+  readonly name: string;
+  readonly failurePolicy?: string;
+  readonly rules?: readonly WebhookRule[];
+  readonly namespaceSelector?: LabelSelector;
+  readonly objectSelector?: LabelSelector;
+  readonly matchConditions?: readonly unknown[];
+  readonly clientConfig?: {
+    readonly caBundle?: string;
+    readonly service?: { readonly namespace: string; readonly name: string };
+  };
+}
+
+export interface WebhookConfiguration extends KubeObject {
+  readonly webhooks?: readonly Webhook[];
+}
+
+export const WEBHOOK_CONFIGURATIONS = [
+  'ValidatingWebhookConfiguration',
+  'MutatingWebhookConfiguration',
+].map((kind) => clusterScoped<WebhookConfiguration>('admissionregistration.k8s.io/v1', kind));
+
+/** The groups and resources that an upgrade creates or changes, by what that is. Deletions are not relevant. */
+const WRITTEN: readonly { readonly groups: readonly string[]; readonly resources: RegExp }[] = [
+  { groups: [''], resources: /^(pods|nodes)(\/|$)/ },
+  { groups: ['coordination.k8s.io'], resources: /^leases$/ },
+  { groups: ['batch'], resources: /^jobs$/ },
+  { groups: ['cluster.k8s.io', 'cluster.x-k8s.io'], resources: /^machine(deployment|set)?s(\/|$)/ },
+];
+const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
+
+export const checkWebhooks: Check = async ({ list, now }) => {
+  const lists = await Promise.all(
+    WEBHOOK_CONFIGURATIONS.map(async (kind) => ({ kind: kind.kind, asked: await list(kind) })),
+  );
+  const [slices, spaces] = await Promise.all([list(endpointSlices), list(namespaces)]);
+  const unread = [...lists.map(({ asked }) => asked), slices, spaces].flatMap((asked) =>
+    asked.kind === 'unknown' ? [{ state: 'unknown' as const, message: asked.why }] : [],
+  );
+  const world: World = {
+    slices: slices.kind === 'answer' ? slices.value : undefined,
+    namespaces: spaces.kind === 'answer' ? spaces.value : undefined,
+    now,
+  };
+  let count = 0;
+  const findings = lists.flatMap(({ kind, asked }) =>
+    (asked.kind === 'answer' ? asked.value : []).flatMap(({ metadata: { name }, webhooks = [] }) =>
+      webhooks.filter(mustAnswer).flatMap((webhook) => {
+        count++;
+        const object = `${kind} ${name}`;
+        return problemsOf(webhook, world).map((problem) => ({ object, ...problem }));
+      }),
+    ),
+  );
+  if (findings.length + unread.length > 0) return [...findings, ...unread];
+  const answers = counted(count, 'webhook');
+  return [{ state: 'ok', message: `${answers} must answer during an upgrade, and can` }];
+};
+
+interface World {
+  readonly slices: readonly EndpointSlice[] | undefined;
+  readonly namespaces: readonly KubeObject[] | undefined;
+  readonly now: number;
+}
+
+/** Returns true if the API server refuses something that an upgrade writes when the webhook does not answer. */
+export function mustAnswer({ failurePolicy, rules = [] }: Webhook): boolean {
+  return failurePolicy !== 'Ignore' && rules.some(isMet);
+}
+
+function isMet({ apiGroups = [], operations = [], resources = [] }: WebhookRule): boolean {
+  if (!operations.some((each) => ['CREATE', 'UPDATE', '*'].includes(each))) return false;
+  return WRITTEN.some(
+    (written) =>
+      apiGroups.some((group) => group === '*' || written.groups.includes(group)) &&
+      resources.some((each) => /^\*(\/|$)/.test(each) || written.resources.test(each)),
+  );
+}
+
+function problemsOf(webhook: Webhook, { slices, namespaces: spaces, now }: World): FoundBy[] {
+  const { name, clientConfig = {}, matchConditions = [] } = webhook;
+  const { service, caBundle = '' } = clientConfig;
+  const expired = expiryOf(name, caBundle, now);
+  // A webhook without a Service is served outside of the cluster, so no drain ends it.
+  if (service === undefined || slices === undefined) return expired;
+  const covered = spaces?.filter((space) => isCovered(webhook, space)).map(nameOf);
+  // No namespace has the labels, so the webhook is called only for objects without a namespace, such as Nodes.
+  if (covered?.length === 0 && !concernsNodes(webhook)) return expired;
+  const at = keyAt(service.name, service.namespace);
+  const scope = `webhook ${name}, which must allow ${scopeOf(covered)}`;
+  const unless = matchConditions.length > 0 ? ', unless its matchConditions leave them out' : '';
+  const own = slices.filter(
+    ({ metadata: { namespace, labels = {} } }) =>
+      namespace === service.namespace && labels['kubernetes.io/service-name'] === service.name,
+  );
+  const ready = own
+    .flatMap(({ endpoints }) => endpoints ?? [])
+    .filter(({ conditions }) => conditions?.ready !== false);
+  const certain = matchConditions.length > 0 ? 'warning' : 'blocker';
+  if (ready.length === 0)
+    return [
+      ...expired,
+      {
+        state: certain,
+        message: `no endpoint of Service ${at} is ready for ${scope}${unless}`,
+        cure: 'repair what serves the webhook, or delete the configuration if nothing serves it any more',
+      },
+    ];
+  const nodes = new Set(ready.map(({ nodeName }) => nodeName));
+  const [only] = nodes;
+  if (nodes.size > 1 || only === undefined) return expired;
+  const needsItself = covered?.includes(service.namespace) === true;
+  return [
+    ...expired,
+    {
+      state: needsItself ? certain : 'warning',
+      message: `only node ${only} serves ${scope}${unless}; while this node is drained, no node serves it${needsItself ? ', and the pod that would serve it again needs it, too' : ''}`,
+      cure: needsItself
+        ? `run a replica on another node, and leave the namespace ${service.namespace} out with its namespaceSelector`
+        : 'run a replica on another node',
+    },
+  ];
+}
+
+function nameOf({ metadata: { name } }: KubeObject): string {
+  return name;
+}
+
+function isCovered({ namespaceSelector }: Webhook, { metadata }: KubeObject): boolean {
+  return namespaceSelector === undefined || matchesLabels(namespaceSelector, metadata.labels);
+}
+
+function concernsNodes({ rules = [] }: Webhook): boolean {
+  return rules.some(({ resources = [] }) => resources.some((each) => /^(\*|nodes)/.test(each)));
+}
+
+function scopeOf(covered: readonly string[] | undefined): string {
+  if (covered === undefined || covered.includes('kube-system'))
+    return 'pods or other objects of an upgrade, also in kube-system';
+  if (covered.length === 0) return 'Nodes';
+  return `pods or other objects of an upgrade in ${listed(covered, 3)}`;
+}
+
+/** Returns a finding about the CA certificate with which the API server checks the webhook, if it ends soon. */
+function expiryOf(name: string, caBundle: string, now: number): FoundBy[] {
+  if (caBundle === '') return [];
+  const text = Buffer.from(caBundle, 'base64').toString();
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g);
+  const ends = (certificates ?? []).flatMap((pem) => endOf(pem));
+  const what = `the caBundle of webhook ${name}`;
+  if (ends.length === 0)
+    return [{ state: 'unknown', message: `${what} has no certificate that can be read` }];
+  // One valid certificate is enough.
+  const last = Math.max(...ends);
+  const date = new Date(last).toISOString().slice(0, 10);
+  const cure = 'renew the certificates of the webhook';
+  if (last <= now) return [{ state: 'blocker', message: `${what} ended on ${date}`, cure }];
+  if (last - now > MONTH_MS) return [];
+  return [{ state: 'warning', message: `${what} ends on ${date}`, cure }];
+}
+
+function endOf(pem: string): number[] {
+  try {
+    return [new X509Certificate(pem).validToDate.getTime()];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,73 @@
+/** Defines what the checks read, and what each dialect contributes. */
+import type { ReadingCheck } from '../health/ask-check.ts';
+import type { CheckFinding, HealthCheck } from '../health/checks.ts';
+import type { Setting } from '../versions/settings.ts';
+import type { Asking, ReadResult } from './asking.ts';
+import type { FoundBy } from './finding.ts';
+
+/** A setting, and the object that has it, such as `ConfigMap kube-system/kubelet-config`. */
+export interface PlacedSetting extends Setting {
+  readonly object: string;
+}
+
+/** What a place with settings says. */
+export interface SettingsFound {
+  readonly settings: readonly PlacedSetting[];
+  /** The places that were read, as they are called in a sentence. */
+  readonly places: readonly string[];
+  /** The findings about places that could not be read. */
+  readonly unread: readonly FoundBy[];
+}
+
+/** Returns what several places say together. */
+export function together(found: readonly SettingsFound[]): SettingsFound {
+  return {
+    settings: found.flatMap(({ settings }) => settings),
+    places: found.flatMap(({ places }) => places),
+    unread: found.flatMap(({ unread }) => unread),
+  };
+}
+
+/** Returns that a place could not be read. `object` is its name. */
+export function unreadPlace(object: string, why: string): SettingsFound {
+  const message = `its flags and feature gates: ${why}`;
+  return { settings: [], places: [], unread: [{ state: 'unknown', object, message }] };
+}
+
+/** What only one dialect knows about a cluster. */
+export interface DialectReadiness {
+  /** Resolves with the flags and feature gates that the products of this dialect set for the components of Kubernetes. */
+  settings(asking: Asking): Promise<SettingsFound>;
+}
+
+/** The answer of one API server. */
+export interface AskedServer {
+  /** The address of the API server, or the one in the kubeconfig. */
+  readonly server: string;
+  readonly answer: ReadResult<string>;
+}
+
+/** A health check, and the name of the UpgradePolicy that has it. */
+export interface PolicyCheck {
+  readonly policy: string;
+  readonly check: HealthCheck;
+}
+
+export interface ReadyContext extends Asking {
+  /** Requests a path of each API server. Rejects only if the command is interrupted. */
+  readonly askServers: (path: string) => Promise<readonly AskedServer[]>;
+  /** The version to which the cluster is to go. */
+  readonly to: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+  readonly dialects: readonly DialectReadiness[];
+  /** The health checks of all policies. */
+  readonly policyChecks: ReadResult<readonly PolicyCheck[]>;
+  /** Makes one health check. Rejects if the server gives no usable answer. */
+  readonly askCheck: (check: ReadingCheck) => Promise<CheckFinding>;
+  /** Throws if the command is interrupted. */
+  readonly abortIfAsked: () => void;
+}
+
+/** One check. It rejects only if the command is interrupted. */
+export type Check = (context: ReadyContext) => Promise<readonly FoundBy[]>;

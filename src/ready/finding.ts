@@ -1,0 +1,81 @@
+/** Defines what `refit ready` finds about a cluster before an upgrade. */
+import { listed } from '../util/phrases.ts';
+
+/** The checks in the order in which they are shown. Each value is the title of the check. */
+export const CHECKS = {
+  versions: 'versions and their distances',
+  settings: 'flags and feature gates',
+  apis: 'removed and deprecated APIs',
+  webhooks: 'admission webhooks',
+  drains: 'drains',
+  room: 'room for evicted pods',
+  operators: 'operators that act on a cordon',
+  ground: 'machines',
+  health: 'health checks and alerts',
+} as const;
+
+export type CheckName = keyof typeof CHECKS;
+
+export const CHECK_NAMES = Object.keys(CHECKS) as CheckName[];
+
+/**
+ * The state of a finding. `blocker`: the upgrade would fail, or would break something. `warning`: somebody should look
+ * at it. `unknown`: Refit could not find out. `ok`: Refit looked, and found nothing wrong.
+ */
+export type FindingState = 'ok' | 'warning' | 'blocker' | 'unknown';
+
+export interface ReadyFinding {
+  readonly check: CheckName;
+  readonly state: FindingState;
+  /** The object that the finding is about, such as `ConfigMap kube-system/kubelet-config`; the cluster if it is absent. */
+  readonly object?: string;
+  /** What was found, as a sentence without its end. */
+  readonly message: string;
+  /** What to do about it, in the imperative. It is absent if there is nothing to do. */
+  readonly cure?: string;
+  /** The reason with which the user accepted the blocker. A blocker that is accepted is a warning. */
+  readonly accepted?: string;
+}
+
+/** The findings of one check have its name in common. */
+export type FoundBy = Omit<ReadyFinding, 'check'>;
+
+export interface ReadyReport {
+  /** The version to which the cluster is to go. */
+  readonly to: string;
+  /** The versions that the kubelets have now, each once, from the oldest to the newest. */
+  readonly from: readonly string[];
+  readonly findings: readonly ReadyFinding[];
+}
+
+/** Makes one finding of those about different objects that say the same, such as about each node of a cluster. */
+export function grouped(findings: readonly FoundBy[]): FoundBy[] {
+  const groups = Map.groupBy(findings, ({ state, message }) => `${state} ${message}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    const objects = [...new Set(group.flatMap(({ object }) => object ?? []))];
+    if (first === undefined || objects.length < 2) return first ?? [];
+    return [{ ...first, object: listed(objects) }];
+  });
+}
+
+/** Returns the number of findings in this state. */
+export function countOf({ findings }: Pick<ReadyReport, 'findings'>, state: FindingState): number {
+  return findings.filter((each) => each.state === state).length;
+}
+
+/** The reasons with which a user accepts blockers, by the name of the check. */
+export type Accepted = ReadonlyMap<CheckName, string>;
+
+/** Returns the findings with a warning in place of each blocker that the user accepts. */
+export function withAccepted(
+  findings: readonly ReadyFinding[],
+  accepted: Accepted,
+): ReadyFinding[] {
+  return findings.map((finding) => {
+    const reason = accepted.get(finding.check);
+    return finding.state === 'blocker' && reason !== undefined
+      ? { ...finding, state: 'warning', accepted: reason }
+      : finding;
+  });
+}

@@ -1,0 +1,123 @@
+/** Tests `refit ready` on a real control plane: it finds planted faults, writes nothing, and says what the user may not read. */
+import { expect, onTestFinished, test } from 'vitest';
+import type { ReadyReport } from '../../src/ready/finding.ts';
+import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import { auditedSince, endOfAudit } from './audit.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import { runRefit } from './refit-process.ts';
+
+const NODE = 'ready-w1';
+const TARGET = 'v1.37.0';
+
+interface Asked {
+  readonly code: number | null;
+  readonly report: ReadyReport;
+}
+
+async function ask(...flags: string[]): Promise<Asked> {
+  const kubeconfig = await kubeconfigFor('admin');
+  const words = ['ready', '--kubeconfig', kubeconfig, '--to', TARGET, '-o', 'json', ...flags];
+  const { code, stdout, stderr } = await runRefit(...words);
+  expect(stderr).toEqual([]);
+  return { code, report: JSON.parse(stdout.join('\n')) as ReadyReport };
+}
+
+async function planted(...objects: object[]): Promise<void> {
+  await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+  onTestFinished(async () => {
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
+    await kubectlAs('admin', ['delete', '--ignore-not-found', '--wait=false', '-f', '-'], list);
+  });
+}
+
+const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ready' } };
+const node = {
+  ...simulatedNode(NODE),
+  metadata: {
+    ...simulatedNode(NODE).metadata,
+    annotations: {
+      'kwok.x-k8s.io/node': 'fake',
+      'k3s.io/node-args': JSON.stringify(['agent', '--kubelet-arg=containerd=/run/x']),
+    },
+  },
+};
+const webhook = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingWebhookConfiguration',
+  metadata: { name: 'ready' },
+  webhooks: [
+    {
+      name: 'ready.example.com',
+      admissionReviewVersions: ['v1'],
+      sideEffects: 'None',
+      failurePolicy: 'Fail',
+      // No other test has a namespace with this label, so no pod needs the webhook.
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ready' } },
+      clientConfig: { service: { name: 'none', namespace: 'ready' } },
+      rules: [
+        { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+      ],
+    },
+  ],
+};
+const configuration = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'kubeadm-config', namespace: 'kube-system' },
+  data: {
+    ClusterConfiguration: 'apiServer: {extraArgs: {feature-gates: "SidecarContainers=true"}}',
+  },
+};
+
+test('planted faults are found with their objects, and nothing is written', async () => {
+  await planted(namespace, node, webhook, configuration);
+  const place = await endOfAudit();
+  const { code, report } = await ask();
+  expect(code).toBe(1);
+  const blockers = report.findings.filter(({ state }) => state === 'blocker');
+  expect(blockers).toEqual([
+    expect.objectContaining({ check: 'settings', object: `Node ${NODE}` }),
+    expect.objectContaining({ check: 'settings', object: 'ConfigMap kube-system/kubeadm-config' }),
+    expect.objectContaining({ check: 'webhooks', object: 'ValidatingWebhookConfiguration ready' }),
+  ]);
+  const requests = await auditedSince(place, 'refit-ready');
+  expect(requests.length).toBeGreaterThan(10);
+  expect(requests.filter(({ verb }) => !['get', 'list'].includes(verb))).toEqual([]);
+});
+
+test('an accepted check is a warning with its reason, and the exit code follows the other checks', async () => {
+  await planted(namespace, configuration);
+  const { code, report } = await ask('--accept', 'settings=the flag goes next week');
+  expect(code).toBe(0);
+  expect(report.findings).toContainEqual(
+    expect.objectContaining({
+      check: 'settings',
+      state: 'warning',
+      accepted: 'the flag goes next week',
+    }),
+  );
+});
+
+test('a user without rights gets no answer that is ok, and each check says what it may not read', async () => {
+  const { code, report } = await ask('--as', 'jane');
+  expect(code).toBe(0);
+  expect(report.findings.filter(({ state }) => state === 'ok')).toEqual([]);
+  const checks = new Set(report.findings.map(({ check }) => check));
+  expect([...checks]).toHaveLength(9);
+  expect(report.findings.filter(({ state }) => state === 'unknown').length).toBeGreaterThan(9);
+  expect((await ask('--as', 'jane', '--strict')).code).toBe(1);
+});
+
+test.each([
+  [['--to', 'soon'], '--to must be a version such as v1.37 or v1.37.2+k0s.0, found "soon"'],
+  [
+    ['--to', 'v1.37', '--accept', 'everything'],
+    '--accept must be CHECK=REASON with one of the checks',
+  ],
+  [['--to', 'v1.37', '--accept', 'room='], 'and a reason, found "room="'],
+  [[], "required option '--to <version>' not specified"],
+])('the flags %j are refused before anything is read', async (flags, message) => {
+  const { code, stderr } = await runRefit('ready', ...flags);
+  expect(code).toBe(2);
+  expect(stderr.join(' ')).toContain(message);
+});
