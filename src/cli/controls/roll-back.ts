@@ -109,7 +109,12 @@ export function chosenRun(
     throw new RefitError(
       'REFIT_CONTROL',
       `the history of the NodeRollout has no run ${flags.run ?? 'of this plan'}; it has ${listed(ids, ids.length) || 'none'}`,
-      { hint: 'see the runs with `refit history`' },
+      {
+        hint:
+          flags.run === undefined
+            ? 'see the runs with `refit history`; if the plan has just ended, run this again in a minute, because the leader writes the NodeRollout after the plan'
+            : 'see the runs with `refit history`',
+      },
     );
   return run;
 }

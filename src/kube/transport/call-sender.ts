@@ -12,9 +12,10 @@ import { type Call, queryText } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { type Credentials, credentialsOf, type Identity } from '../config/credentials.ts';
 import { pluginError } from '../config/exec-plugin.ts';
-import { StatusError, TransportError } from '../status-error.ts';
+import { isMissingRight, StatusError, TransportError } from '../status-error.ts';
 import { readText, retryAfterMs, toStatus } from './answer.ts';
 import type { ServerAddresses } from './server-addresses.ts';
+import { type StartingServer, startingServer } from './starting-server.ts';
 import type { TimeLimit } from './time-limit.ts';
 import { transportTo } from './transport.ts';
 
@@ -44,6 +45,14 @@ export interface RequesterOptions {
 
 /** The most bytes of a refusal that are read. A refusal is a short Status. */
 const MOST_REFUSAL_BYTES = 1024 * 1024;
+
+const READYZ: Call = {
+  verb: 'get',
+  resource: 'readyz',
+  method: 'GET',
+  path: '/readyz',
+  deadlineMs: Number.POSITIVE_INFINITY,
+};
 
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
@@ -122,9 +131,14 @@ export function senderTo(
       code = response.statusCode ?? 0;
       return response;
     } finally {
+      // The server may have stopped, and another process may answer next.
+      if (code === 0 || code >= 500) starting.forget();
       onRequest?.({ verb, method, host, resource, code, ms: clock.monotonic() - startedAt });
     }
   };
+  const askReadyz = async (limit: TimeLimit): Promise<IncomingMessage> =>
+    await attempt(READYZ, await identify(READYZ, limit), limit);
+  const starting = startingServer({ clock, askReadyz: readyzCode(askReadyz) });
   const open = async (call: Call, limit: TimeLimit): Promise<IncomingMessage> => {
     let refreshed = false;
     for (;;) {
@@ -143,14 +157,55 @@ export function senderTo(
   return {
     failure,
     open,
-    async openOrThrow(call, limit) {
-      const response = await open(call, limit);
-      const { statusCode = 0 } = response;
-      if (statusCode >= 200 && statusCode < 300) return response;
-      throw await refusalOf(call, response, server, credentials);
-    },
+    openOrThrow: throwing({ open, starting, server, credentials }),
     close: () => transport.close(),
   };
+}
+
+/** Returns a function that resolves with the code of the answer; with 0 if no answer comes. */
+function readyzCode(ask: (limit: TimeLimit) => Promise<IncomingMessage>) {
+  return async (limit: TimeLimit): Promise<number> => {
+    try {
+      const response = await ask(limit);
+      ignore(response);
+      return response.statusCode ?? 0;
+    } catch {
+      limit.enforce();
+      return 0;
+    }
+  };
+}
+
+interface Refusable extends Pick<CallSender, 'open'> {
+  readonly starting: StartingServer;
+  readonly server: string;
+  readonly credentials: Credentials;
+}
+
+/** Returns `openOrThrow` of a sender. It does not believe a server that refuses everything because it has just started. */
+function throwing({ open, starting, server, credentials }: Refusable): CallSender['openOrThrow'] {
+  return async (call, limit) => {
+    const response = await open(call, limit);
+    if (isSuccess(response)) return response;
+    const refusal = await refusalOf(call, response, server, credentials);
+    if (!isMissingRight(refusal)) throw refusal;
+    const verdict = await starting.judge(limit);
+    if (verdict === 'counts') throw refusal;
+    if (verdict === 'starting') {
+      const cause = new Error('the API server has just started, and has not read the roles yet');
+      const options = { cause, server, maybeApplied: false };
+      throw new TransportError(`${call.method} ${server}${call.path}`, options);
+    }
+    // The server may have become ready between its two answers. A refused call has changed nothing, so that it can be sent
+    // again.
+    const second = await open(call, limit);
+    if (isSuccess(second)) return second;
+    throw await refusalOf(call, second, server, credentials);
+  };
+}
+
+function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
 }
 
 function isOverload({ statusCode }: IncomingMessage): boolean {

@@ -9,12 +9,12 @@ import { runController } from './controller-command.ts';
 const FLAGS = { leaseDuration: 15_000, targetDeadline: 60_000, logLevel: 'error' as const };
 
 test('an API server that denies everything at first ends the start, and does not turn updates off', async () => {
-  await using server = await startStubServer((_, response) => {
+  await using server = await startStubServer(({ url }, response) => {
+    if (url === '/readyz') return void response.writeHead(200).end();
     const denied = { code: 403, reason: 'Forbidden', message: 'denied' };
-    const status =
-      server.requests.length === 1
-        ? denied
-        : { code: 404, reason: 'NotFound', message: 'not found' };
+    const status = url.includes('/plans')
+      ? denied
+      : { code: 404, reason: 'NotFound', message: 'not found' };
     response.writeHead(status.code, { 'content-type': 'application/json' });
     response.end(
       JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', ...status }),
@@ -25,6 +25,9 @@ test('an API server that denies everything at first ends the start, and does not
     runController({ kubeconfig, ...FLAGS }, new AbortController().signal, []),
   ).rejects.toThrow('denied');
   expect(server.requests.map(({ url }) => url.replace(/\?.*/, ''))).toEqual([
+    '/apis/autopilot.k0sproject.io/v1beta2/plans',
+    // A server that has just started denies everything, so the refusal is repeated once the server is ready.
+    '/readyz',
     '/apis/autopilot.k0sproject.io/v1beta2/plans',
   ]);
 });

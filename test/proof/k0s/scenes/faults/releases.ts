@@ -37,7 +37,7 @@ export async function badReleases(scene: Scene, refit: Refit, version: string): 
       // The agent puts the new binary in place, and the old one back.
       swaps: 2,
       plan: { id: first, platform, ...onlyOn(first) },
-      says: /exit|crash/i,
+      says: /did not show v1\.36\.3\+k0s\.99 within .* of its restart \(its previous version runs again\)/,
     });
   await fails(scene, refit, {
     title: 'a file of another version',
