@@ -13,11 +13,11 @@ test('while the API server restarts, a user with the right gets no refusal', asy
   onTestFinished(async () => await plane.stop());
   await applyManifest(await plane.kubeconfig('admin'), await documentedRoles());
   const config = await loadClusterConfig({ path: await plane.kubeconfig('controller') });
-  let isOver = false;
+  const over = new AbortController();
   const refusals: string[] = [];
   let answers = 0;
   const ask = async (): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       // A new client has no connection, as a process that has just lost its connection.
       using client = createClient(config);
       try {
@@ -30,7 +30,7 @@ test('while the API server restarts, a user with the right gets no refusal', asy
   };
   const asking = [ask(), ask(), ask()];
   for (let round = 0; round < 3; round++) await plane.restartApiServer();
-  isOver = true;
+  over.abort();
   await Promise.all(asking);
   expect(answers).toBeGreaterThan(0);
   expect(refusals).toEqual([]);

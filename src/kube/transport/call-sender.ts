@@ -188,7 +188,8 @@ function throwing({ open, starting, server, credentials }: Refusable): CallSende
     const response = await open(call, limit);
     if (isSuccess(response)) return response;
     const refusal = await refusalOf(call, response, server, credentials);
-    if (!isMissingRight(refusal)) throw refusal;
+    const isOfRights: boolean = isMissingRight(refusal);
+    if (!isOfRights) throw refusal;
     const verdict = await starting.judge(limit);
     if (verdict === 'counts') throw refusal;
     if (verdict === 'starting') {

@@ -41,7 +41,7 @@ async function serverWith({ readyz, refusals, message = REFUSAL }: Behaviour) {
     client.close();
     await server[Symbol.asyncDispose]();
   });
-  const paths = (): string[] => server.requests.map(({ url = '' }) => url.split('?')[0] ?? '');
+  const paths = (): string[] => server.requests.map(({ url }) => url.split('?')[0] ?? '');
   return { client, paths };
 }
 
