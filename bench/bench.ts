@@ -26,6 +26,8 @@ import { measureSurveys } from './kubeadm/measure.ts';
 import { planFindings } from './plan/findings.ts';
 import { measurePlan } from './plan/measure.ts';
 import { CONTROLLERS, SLOTS, WORKERS } from './plan/rig.ts';
+import { readyFindings } from './ready/findings.ts';
+import { HEALTHY, measureReady, ROOMS } from './ready/measure.ts';
 import { rollbackFindings } from './rollback/findings.ts';
 import { WORKERS as FEW, measureRollback } from './rollback/measure.ts';
 import { scaleFindings } from './scale/findings.ts';
@@ -48,6 +50,7 @@ const PARTS = [
   'capi',
   'ui',
   'rollback',
+  'ready',
 ] as const;
 type Part = (typeof PARTS)[number];
 
@@ -57,7 +60,7 @@ Measures Refit on a real kube-apiserver (built on first use, see docs/internals/
 plan over ${CONTROLLERS} controllers and ${WORKERS} workers, ${SLOTS} at a time, each with an agent, and one agent by itself. On an API server in memory: drains, a
 plan over ${MANY} workers, a plan over ${FEW} workers and its way back, and in-place updates of ${MACHINES} Machines of Cluster API. Beside nginx: the update
 server. Beside bare Jobs: a Plan of system-upgrade-controller over ${NODES} simulated nodes. Over SSH: a survey of kubeadm hosts. Of the dashboard: the size of
-its files. Takes some fifteen minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
+its files. \`refit ready\`: planted faults, ${HEALTHY} healthy clusters, and ${ROOMS} clusters beside the real scheduler. Takes some thirty minutes; docs/internals/benchmark.md explains every figure. Nothing is left behind.
 
   part           only these of ${PARTS.join(', ')}
   --only <part>  the same, of one
@@ -169,6 +172,8 @@ async function measurePart(
       return await measureUi();
     case 'rollback':
       return rollbackFindings(await measureRollback(parts, say));
+    case 'ready':
+      return readyFindings(await measureReady(parts, say));
     case 'scale':
       return scaleFindings(await measureScale(parts, say), measureGatedDecision(MANY));
   }

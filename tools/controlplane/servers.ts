@@ -45,12 +45,15 @@ export async function startEtcd({
 /** Starts kube-apiserver. With `auditLog`, the server writes one line to that file for each request. */
 export async function startApiServer(
   { command, layout, probe, environment, abort }: ServerOptions,
-  auditLog: string | undefined,
+  {
+    auditLog,
+    more = [],
+  }: { readonly auditLog?: string | undefined; readonly more?: readonly string[] },
 ): Promise<Process> {
   return await startProcess({
     name: 'kube-apiserver',
     command,
-    args: apiServerArguments(layout, auditLog),
+    args: [...apiServerArguments(layout, auditLog), ...more],
     environment,
     directory: layout.directory,
     ready: async () => await probe(`https://127.0.0.1:${layout.apiServerPort}/readyz`),

@@ -43,11 +43,6 @@ export const EXCEPTIONS: Readonly<Record<string, Exceptions>> = {
     cattle: no('a Plan with K3s or RKE2 may not skip a minor version'),
     capi: no('the owner of the Machines has one version'),
   },
-  'Check for removed APIs': {
-    cattle: no('only plans of k0s are checked'),
-    kubeadm: no('only plans of k0s are checked'),
-    capi: no('only plans of k0s are checked'),
-  },
   'Downloads before the turn of a node': {
     capi: no(CLUSTER_API_CHOOSES),
   },

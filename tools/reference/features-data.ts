@@ -58,7 +58,11 @@ export const FEATURES: readonly FeatureGroup[] = [
         [`${T}/updates.test.ts`, `${T}/kubeadm-hops.test.ts`],
         'an UpdateConfig, or one `refit kubeadm` run for each hop',
       ),
-      yes('Check for removed APIs', [`${T}/removed-apis.test.ts`], 'k0s only'),
+      yes('Check for removed APIs', [
+        `${T}/removed-apis.test.ts`,
+        `${T}/ready.test.ts`,
+        'src/ready/checks/apis.test.ts',
+      ]),
       yes('Rules for version skew', [
         `${T}/version-change.test.ts`,
         'src/engine/gates/registry-version-gates.test.ts',
@@ -379,6 +383,7 @@ export const FEATURES: readonly FeatureGroup[] = [
         SCENES,
         'src/cli/preview/preview-command-batches.test.ts',
         `${T}/why.test.ts`,
+        `${T}/ready-room.test.ts`,
       ]),
       yes('Progress and remaining time', [
         'src/cli/status/sentences-progress.test.ts',
