@@ -9,22 +9,40 @@ import { isSelected, type NoRoom, type RoomPlace, untoleratedTaint } from './nod
 export interface Neighbourhood {
   readonly places: readonly RoomPlace[];
   readonly namespaces: ReadonlyMap<string, KubeObject>;
-  /** The pods with a required anti-affinity to other pods, with the node of each. */
-  readonly repelling: readonly { readonly pod: PlacedPod; readonly place: RoomPlace }[];
+  /** The required anti-affinities of all pods to other pods. */
+  readonly repelling: readonly Repulsion[];
+}
+
+/** A pod keeps the pods that `isMatch` selects from all nodes with this label. */
+interface Repulsion {
+  readonly pod: PlacedPod;
+  readonly topologyKey: string;
+  readonly domain: string;
+  readonly isMatch: (other: PlacedPod) => boolean;
 }
 
 export function neighbourhoodOf(
   places: readonly RoomPlace[],
-  namespaces: readonly KubeObject[],
+  spaces: readonly KubeObject[],
 ): Neighbourhood {
+  const namespaces = new Map(spaces.map((each) => [each.metadata.name, each]));
   const repelling = places.flatMap((place) =>
-    place.pods.filter((pod) => antiTermsOf(pod).length > 0).map((pod) => ({ pod, place })),
+    place.pods.flatMap((pod) => repulsionsOf(pod, place, namespaces)),
   );
-  return {
-    places,
-    namespaces: new Map(namespaces.map((each) => [each.metadata.name, each])),
-    repelling,
-  };
+  return { places, namespaces, repelling };
+}
+
+function repulsionsOf(
+  pod: PlacedPod,
+  { labels }: RoomPlace,
+  namespaces: Neighbourhood['namespaces'],
+): Repulsion[] {
+  return antiTermsOf(pod).flatMap((term) => {
+    const { topologyKey } = term;
+    const domain = ownMember(labels, topologyKey);
+    if (domain === undefined) return [];
+    return [{ pod, topologyKey, domain, isMatch: matcherOf(pod, term, { namespaces }) }];
+  });
 }
 
 type Terms = readonly PodAffinityTerm[];
@@ -113,14 +131,9 @@ function antiAffinityRefusal(
     if (podsIn(world, term.topologyKey, domain).some((each) => counts(each) && isMatch(each)))
       return 'a pod to which it has a required anti-affinity';
   }
-  for (const { pod: other, place: where } of world.repelling) {
-    if (!counts(other)) continue;
-    for (const term of antiTermsOf(other)) {
-      const domain = ownMember(where.labels, term.topologyKey);
-      if (domain === undefined || ownMember(place.labels, term.topologyKey) !== domain) continue;
-      if (matcherOf(other, term, world)(pod)) return 'a pod with a required anti-affinity to it';
-    }
-  }
+  for (const { pod: other, topologyKey, domain, isMatch } of world.repelling)
+    if (ownMember(place.labels, topologyKey) === domain && isMatch(pod) && counts(other))
+      return 'a pod with a required anti-affinity to it';
   return undefined;
 }
 
@@ -134,7 +147,7 @@ function podsIn({ places }: Neighbourhood, key: string, domain: string): readonl
 function matcherOf(
   owner: PlacedPod,
   term: PodAffinityTerm,
-  { namespaces }: Neighbourhood,
+  { namespaces }: Pick<Neighbourhood, 'namespaces'>,
 ): (other: PlacedPod) => boolean {
   const { labelSelector, namespaceSelector, namespaces: named = [] } = term;
   const isSelectedPod = labelMatcher(withLabelKeys(owner, term, labelSelector));

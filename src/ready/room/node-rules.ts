@@ -76,7 +76,14 @@ function mostOf(...all: readonly Resources[]): Map<string, number> {
  * Returns what the scheduler counts for the pod: the requests of its containers and sidecars, or those of an init
  * container if they are larger, or the requests of the whole pod if it has any, and the overhead.
  */
-export function requestsOf({ spec = {} }: PlacedPod): Resources {
+export function requestsOf(pod: PlacedPod): Resources {
+  // The requests of a pod are needed for each node that it is compared with.
+  return known.getOrInsertComputed(pod, computedRequests);
+}
+
+const known = new WeakMap<PlacedPod, Resources>();
+
+function computedRequests({ spec = {} }: PlacedPod): Resources {
   const { containers = [], initContainers = [], overhead = {}, resources } = spec;
   const requestsIn = (from: {
     readonly resources?: { readonly requests?: Readonly<Record<string, string>> };

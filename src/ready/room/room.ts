@@ -119,23 +119,19 @@ export function sharedLack(
   from: RoomPlace,
   { places }: Pick<RoomFacts, 'places'>,
 ): NoRoom | undefined {
-  const others = places.filter((place) => place !== from);
-  const accepting = others.filter((place) =>
-    pods.some((pod) => refusalOf(pod, place) === undefined),
-  );
-  const names = new Set(pods.flatMap((pod) => [...requestsOf(pod).keys()]));
-  const total = (name: string): number =>
-    pods.reduce((sum, pod) => sum + (requestsOf(pod).get(name) ?? 0), 0);
-  const wanted = new Map([...names].map((name) => [name, total(name)]));
-  const sum = (of: (place: RoomPlace) => ReadonlyMap<string, number>): Map<string, number> => {
-    const all = new Map<string, number>();
-    for (const place of accepting)
-      for (const [name, value] of of(place)) all.set(name, (all.get(name) ?? 0) + value);
-    return all;
-  };
-  return lackOf(wanted, {
-    ...from,
-    allocatable: sum(({ allocatable }) => allocatable),
-    used: sum(({ used }) => used),
-  });
+  const wanted = new Map<string, number>();
+  for (const pod of pods)
+    for (const [name, value] of requestsOf(pod)) wanted.set(name, (wanted.get(name) ?? 0) + value);
+  const allocatable = new Map<string, number>();
+  const used = new Map<string, number>();
+  const lack = (): NoRoom | undefined => lackOf(wanted, { ...from, allocatable, used });
+  for (const place of places) {
+    if (place === from || !pods.some((pod) => refusalOf(pod, place) === undefined)) continue;
+    for (const [name, value] of place.allocatable)
+      allocatable.set(name, (allocatable.get(name) ?? 0) + value);
+    for (const [name, value] of place.used) used.set(name, (used.get(name) ?? 0) + value);
+    // Usually a few nodes have room for all of them.
+    if (lack() === undefined) return undefined;
+  }
+  return lack();
 }
