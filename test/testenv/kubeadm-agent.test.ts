@@ -227,6 +227,7 @@ test('rules of the agent hold for every file of the list', async () => {
 
 test('a control-plane host is updated although its agent is killed and its API server is down during kubeadm', async () => {
   const host = scene.cluster.host('cp1');
+  await configure(TO);
   const release = await holdUp(host, 'kubeadm');
   const first = await startAgent('cp1');
   await request('cp1');
