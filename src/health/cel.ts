@@ -31,15 +31,13 @@ export interface CelProgram {
 /** Milliseconds of CPU time that one evaluation may take. A usual evaluation takes far less than one millisecond. */
 export const CEL_LIMIT_MS = 50;
 /**
- * Milliseconds of elapsed time after which each attempt is stopped. A pause of the garbage collector uses CPU time of
- * this thread, and may use up the first attempt, so the first attempt never says that the evaluation is too long. On a
- * busy machine, this process may get almost no CPU time during the first attempts. The next attempts then have more
- * time.
+ * Milliseconds of elapsed time after which each attempt but the first one is stopped. On a busy machine, this process may
+ * get almost no CPU time during an attempt. The next attempts then have more time.
  */
-const ATTEMPTS_MS = [CEL_LIMIT_MS, CEL_LIMIT_MS, 250, 1_000];
+const ATTEMPTS_MS = [CEL_LIMIT_MS, 250, 1_000];
 /**
- * If the attempts after the first one used less than this fraction of the limit, the process was waiting for the CPU.
- * An attempt that computes all the time uses almost the whole limit.
+ * If these attempts used less than this fraction of the limit, the process was waiting for the CPU. An attempt that
+ * computes all the time uses almost the whole limit.
  */
 const USED_SHARE = 0.8;
 const MOST_NODES = 1_000;
@@ -119,16 +117,16 @@ class Stopped {
 
 /** Returns the result of `work`, which must be repeatable. */
 function within<T>(work: () => T): T | Stopped {
-  let before: NodeJS.CpuUsage | undefined;
+  // A pause of the garbage collector uses CPU time of this thread, and may use up the first attempt, so the first attempt
+  // never says that the evaluation is too long.
+  const first = runFor(CEL_LIMIT_MS, work);
+  if (first !== undefined) return first.result;
+  const before = process.threadCpuUsage();
   for (const limitMs of ATTEMPTS_MS) {
     const attempt = runFor(limitMs, work);
     if (attempt !== undefined) return attempt.result;
-    if (before === undefined) {
-      before = process.threadCpuUsage();
-      continue;
-    }
-    // The CPU time of all attempts after the first one is compared with the limit. This is safe, because work that ends
-    // in time never needs a large part of the limit.
+    // The CPU time of all these attempts together is compared with the limit. This is safe, because work that ends in
+    // time never needs a large part of the limit.
     const { user, system } = process.threadCpuUsage(before);
     if ((user + system) / 1_000 >= CEL_LIMIT_MS * USED_SHARE)
       return new Stopped(`it took more than ${CEL_LIMIT_MS} ms of CPU time`);
