@@ -32,8 +32,6 @@ export interface ControlPlaneOptions {
   readonly addresses?: readonly string[];
   /** Write one line to `auditLog` for each request. */
   readonly audit?: boolean;
-  /** Flags of kube-apiserver in addition to the usual ones. */
-  readonly apiServerFlags?: readonly string[];
   /** How long the certificates that the cluster signs are valid, such as 15s. Default: a year. */
   readonly certificateLife?: string;
   /** Variables that are added to the environment of each process, such as settings of Go's runtime. */
@@ -90,7 +88,6 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     components = [],
     addresses = [],
     audit = false,
-    apiServerFlags = [],
     certificateLife,
     environment,
     abort,
@@ -117,10 +114,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
   const auditLog = audit ? join(directory, 'logs', 'audit.log') : undefined;
   const start = async (): Promise<Process> =>
-    await startApiServer(
-      { ...running, command: binaries['kube-apiserver'] },
-      { auditLog, more: apiServerFlags },
-    );
+    await startApiServer({ ...running, command: binaries['kube-apiserver'] }, auditLog);
   let apiServer = await start();
   started.defer(async () => await apiServer.stop());
   const restartApiServer = async (): Promise<void> => {

@@ -45,15 +45,12 @@ export async function startEtcd({
 /** Starts kube-apiserver. With `auditLog`, the server writes one line to that file for each request. */
 export async function startApiServer(
   { command, layout, probe, environment, abort }: ServerOptions,
-  {
-    auditLog,
-    more = [],
-  }: { readonly auditLog?: string | undefined; readonly more?: readonly string[] },
+  auditLog: string | undefined,
 ): Promise<Process> {
   return await startProcess({
     name: 'kube-apiserver',
     command,
-    args: [...apiServerArguments(layout, auditLog), ...more],
+    args: apiServerArguments(layout, auditLog),
     environment,
     directory: layout.directory,
     ready: async () => await probe(`https://127.0.0.1:${layout.apiServerPort}/readyz`),
