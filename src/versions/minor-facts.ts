@@ -75,7 +75,6 @@ export interface MinorFacts
   hasFlag(component: Component, name: string): boolean;
   /** Returns true if the API server can serve this kind. `apiVersion` has a group, such as `apps/v1`. */
   serves(apiVersion: string, kind: string): boolean;
-  lifecycleOf(apiVersion: string, kind: string): Lifecycle;
   /** The served APIs with a group, such as `['apps/v1', 'Deployment']`. */
   readonly apis: readonly (readonly [apiVersion: string, kind: string])[];
 }
@@ -93,7 +92,6 @@ export function readFacts(written: WrittenFacts): MinorFacts {
     wordsOf(kinds).map((kind) => [apiVersion, kind] as const),
   );
   const served = new Set(apis.map((each) => each.join(' ')));
-  const lifecycles = new Map(Object.entries(written.lifecycles));
   return {
     minor,
     release,
@@ -108,7 +106,6 @@ export function readFacts(written: WrittenFacts): MinorFacts {
     // A flag may be written with underscores.
     hasFlag: (component, name) => flags.get(component)?.has(name.replaceAll('_', '-')) === true,
     serves: (apiVersion, kind) => served.has(`${apiVersion} ${kind}`),
-    lifecycleOf: (apiVersion, kind) => lifecycles.get(`${apiVersion} ${kind}`) ?? {},
   };
 }
 

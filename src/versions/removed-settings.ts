@@ -23,29 +23,56 @@ export interface Removal {
   readonly cleanedIn?: string;
 }
 
-/** Returns the flag of the component with this name, if `version` does not have it any more. */
-export function removedFlag(
-  component: Component,
-  name: string,
-  version: string,
-): Removal | undefined {
-  const has = (facts: MinorFacts): boolean => facts.hasFlag(component, name);
-  return removal(name, version, has, EARLY_FLAGS[component] ?? []);
+/** The name of a flag or a feature gate, and the component that has it. */
+export interface SettingName {
+  /** `gate` is a feature gate of the component, and `flag` is a flag of it. */
+  readonly kind: 'gate' | 'flag';
+  /** `kubeadm` has feature gates of its own, which are no feature gates of components. */
+  readonly component: Component | 'kubeadm';
+  readonly name: string;
 }
 
-/** Returns the feature gate with this name, if the component of `version` does not have it any more. */
-export function removedGate(
-  component: Component,
-  name: string,
-  version: string,
-): Removal | undefined {
-  const has = (facts: MinorFacts): boolean => facts.gateOf(component, name) !== undefined;
-  return removal(name, version, has, EARLY_GATES);
+/** Returns true if the component of this minor version has the setting. */
+function has(facts: MinorFacts, { kind, component, name }: SettingName): boolean {
+  if (component === 'kubeadm') return facts.kubeadmGates.has(name);
+  return kind === 'flag'
+    ? facts.hasFlag(component, name)
+    : facts.gateOf(component, name) !== undefined;
 }
 
-/** Returns the feature gate of kubeadm itself with this name, if kubeadm of `version` does not have it any more. */
-export function removedKubeadmGate(name: string, version: string): Removal | undefined {
-  return removal(name, version, (facts) => facts.kubeadmGates.has(name), EARLY_KUBEADM_GATES);
+function earlyRemovals({ kind, component }: SettingName): readonly EarlyRemoval[] {
+  if (component === 'kubeadm') return EARLY_KUBEADM_GATES;
+  return kind === 'flag' ? (EARLY_FLAGS[component] ?? []) : EARLY_GATES;
+}
+
+/**
+ * Returns true if some known version up to that of the target has the setting. If none has it, the component is another
+ * build of Kubernetes, and nothing is known about its next version.
+ */
+export function isKnown(setting: SettingName, version: string): boolean {
+  const target = nearestFactsOf(version);
+  const isIn = (facts: MinorFacts): boolean => has(facts, setting);
+  return target === undefined || isIn(target) || lostSince(target, isIn) !== undefined;
+}
+
+/** Returns the removal of the setting, if the component of `version` does not have it any more. */
+export function removalOf(setting: SettingName, version: string): Removal | undefined {
+  const { name } = setting;
+  const plain = name.replaceAll('_', '-');
+  const isNamed = (each: { readonly name: string }): boolean =>
+    each.name === name || each.name === plain;
+  const known = earlyRemovals(setting).find(isNamed);
+  const { major = 0, minor = 0 } = parseVersion(version) ?? {};
+  if (known !== undefined && (major > 1 || minor >= known.since)) {
+    const { since, sources } = known;
+    return { name, since, source: sources[0] ?? changelogOf(since) };
+  }
+  const target = nearestFactsOf(version);
+  const since = target && lostSince(target, (facts) => has(facts, setting));
+  if (since === undefined) return undefined;
+  const { sources: [source = changelogOf(since)] = [], cleanedIn } =
+    REMOVAL_NOTES.find(isNamed) ?? {};
+  return { name, since, source, ...(cleanedIn !== undefined && { cleanedIn }) };
 }
 
 /** A feature gate whose value cannot be changed any more. */
@@ -76,27 +103,6 @@ export function lockedGate(
 
 function refuses(gate: FeatureGate, value: boolean): boolean {
   return gate.locked && gate.default !== value;
-}
-
-function removal(
-  name: string,
-  version: string,
-  has: (facts: MinorFacts) => boolean,
-  early: readonly EarlyRemoval[],
-): Removal | undefined {
-  const plain = name.replaceAll('_', '-');
-  const known = early.find((each) => each.name === name || each.name === plain);
-  const { major = 0, minor = 0 } = parseVersion(version) ?? {};
-  if (known !== undefined && (major > 1 || minor >= known.since)) {
-    const { since, sources } = known;
-    return { name, since, source: sources[0] ?? changelogOf(since) };
-  }
-  const target = nearestFactsOf(version);
-  const since = target && lostSince(target, has);
-  if (since === undefined) return undefined;
-  const { sources: [source = changelogOf(since)] = [], cleanedIn } =
-    REMOVAL_NOTES.find((each) => each.name === plain || each.name === name) ?? {};
-  return { name, since, source, ...(cleanedIn !== undefined && { cleanedIn }) };
 }
 
 function changelogOf(minor: number): string {

@@ -5,23 +5,11 @@
 import { isRecord } from '../util/json.ts';
 import { ownMember } from '../util/own-member.ts';
 import { scalarText } from '../util/scalar-text.ts';
-import { lostSince, nearestFactsOf } from './facts.ts';
-import type { Component, MinorFacts } from './minor-facts.ts';
-import {
-  lockedGate,
-  type Removal,
-  removedFlag,
-  removedGate,
-  removedKubeadmGate,
-} from './removed-settings.ts';
+import type { Component } from './minor-facts.ts';
+import { lockedGate, removalOf, type SettingName } from './removed-settings.ts';
 
 /** A flag or a feature gate that somebody has set. */
-export interface Setting {
-  /** `gate` is a feature gate of the component, and `flag` is a flag of it. */
-  readonly kind: 'gate' | 'flag';
-  /** `kubeadm` has feature gates of its own, which are no feature gates of components. */
-  readonly component: Component | 'kubeadm';
-  readonly name: string;
+export interface Setting extends SettingName {
   /** The value of a feature gate, if it is a boolean. */
   readonly value?: boolean;
   /** Where in its object it is set, such as `apiServer.extraArgs`, or the path of its file on a host. */
@@ -92,6 +80,21 @@ export function settingsOfGates(
   }));
 }
 
+const OF_KUBEADM = [
+  ['apiServer', 'kube-apiserver'],
+  ['controllerManager', 'kube-controller-manager'],
+  ['scheduler', 'kube-scheduler'],
+] as const;
+
+/** Returns the settings in a ClusterConfiguration of kubeadm. `at` comes before each place in it. */
+export function settingsOfClusterConfiguration(cluster: unknown, at = ''): Setting[] {
+  const ofComponents = OF_KUBEADM.flatMap(([field, component]) => {
+    const extraArgs = memberOf(memberOf(cluster, field), 'extraArgs');
+    return settingsOfExtraArgs(component, extraArgs, `${at}${field}.extraArgs`);
+  });
+  return [...ofComponents, ...settingsOfGates('kubeadm', cluster, `${at}featureGates`)];
+}
+
 export function memberOf(value: unknown, name: string): unknown {
   return isRecord(value) ? ownMember(value, name) : undefined;
 }
@@ -127,57 +130,27 @@ export function nameOf({ kind, name, place }: Setting): string {
 
 /** Returns why the component of `version` would not start with this setting; undefined if Refit knows no reason. */
 export function faultOf(setting: Setting, version: string): SettingFault | undefined {
-  const { kind, component, name, value } = setting;
-  if (component === 'kubeadm') {
-    const own = removedKubeadmGate(name, version);
+  const { component, name, value } = setting;
+  const removal = removalOf(setting, version);
+  if (component === 'kubeadm')
     // It is not proved that `kubeadm upgrade` of each version refuses a gate that it does not know, as `kubeadm init` does.
     return (
-      own && {
+      removal && {
         isCertain: false,
-        why: `kubeadm 1.${own.since} removed it, so kubeadm may refuse this configuration (${own.source})`,
+        why: `kubeadm 1.${removal.since} removed it, so kubeadm may refuse this configuration (${removal.source})`,
       }
     );
+  const subject = component === 'kubelet' ? 'the kubelet' : component;
+  if (removal !== undefined) {
+    const { since, source, cleanedIn } = removal;
+    const why = `Kubernetes 1.${since} removed it, so ${subject} would not start (${source})`;
+    return { isCertain: true, why, cleanedIn };
   }
-  if (kind === 'flag') return removalFault(removedFlag(component, name, version), component);
-  const removal = removedGate(component, name, version);
-  if (removal !== undefined) return removalFault(removal, component);
   const lock = value === undefined ? undefined : lockedGate(component, { name, value }, version);
   if (lock === undefined) return undefined;
   const locks = lock.isChange ? `1.${lock.since} locked` : `1.${lock.since} locks`;
   return {
     isCertain: true,
-    why: `Kubernetes ${locks} it to ${lock.value}, so ${subjectOf(component)} would not start with ${!lock.value}`,
+    why: `Kubernetes ${locks} it to ${lock.value}, so ${subject} would not start with ${!lock.value}`,
   };
-}
-
-/**
- * Returns true if some known version up to that of the target has the flag or gate. If none has it, the component is
- * another build of Kubernetes, and nothing is known about its next version.
- */
-export function isKnown({ kind, component, name }: Setting, version: string): boolean {
-  const has = (facts: MinorFacts): boolean => {
-    if (component === 'kubeadm') return facts.kubeadmGates.has(name);
-    return kind === 'flag'
-      ? facts.hasFlag(component, name)
-      : facts.gateOf(component, name) !== undefined;
-  };
-  const target = nearestFactsOf(version);
-  return target === undefined || has(target) || lostSince(target, has) !== undefined;
-}
-
-function removalFault(
-  removal: Removal | undefined,
-  component: Component,
-): SettingFault | undefined {
-  if (removal === undefined) return undefined;
-  const { since, source, cleanedIn } = removal;
-  return {
-    isCertain: true,
-    why: `Kubernetes 1.${since} removed it, so ${subjectOf(component)} would not start (${source})`,
-    cleanedIn,
-  };
-}
-
-function subjectOf(component: Component): string {
-  return component === 'kubelet' ? 'the kubelet' : component;
 }

@@ -2,7 +2,8 @@
 import { counted, listed } from '../../util/phrases.ts';
 import { parseVersion } from '../../util/version.ts';
 import { factsOf, NEWEST_KNOWN, OLDEST_KNOWN } from '../../versions/facts.ts';
-import { faultOf, isKnown, nameOf } from '../../versions/settings.ts';
+import { isKnown } from '../../versions/removed-settings.ts';
+import { faultOf, nameOf } from '../../versions/settings.ts';
 import type { Check, PlacedSetting } from '../context.ts';
 import { type FoundBy, grouped } from '../finding.ts';
 

@@ -5,10 +5,9 @@
 import { type Finding, hard, warn } from '../../../versions/findings.ts';
 import {
   faultOf,
-  memberOf,
   nameOf,
   type Setting,
-  settingsOfExtraArgs,
+  settingsOfClusterConfiguration,
   settingsOfFlags,
   settingsOfGates,
 } from '../../../versions/settings.ts';
@@ -21,11 +20,6 @@ export interface KubeadmDocuments {
   readonly kubeProxy?: unknown;
 }
 
-const COMPONENTS = [
-  ['apiServer', 'kube-apiserver'],
-  ['controllerManager', 'kube-controller-manager'],
-  ['scheduler', 'kube-scheduler'],
-] as const;
 const NAMESPACE = 'kube-system';
 
 /** A setting in a ConfigMap from which kubeadm writes the configuration of all hosts. */
@@ -43,14 +37,9 @@ export function configuredSettings({
   kubelet,
   kubeProxy,
 }: KubeadmDocuments): ConfiguredSetting[] {
-  const ofComponents = COMPONENTS.flatMap(([field, component]) => {
-    const extraArgs = memberOf(memberOf(cluster, field), 'extraArgs');
-    return settingsOfExtraArgs(component, extraArgs, `${field}.extraArgs`);
-  });
   const gates = 'featureGates';
   return [
-    ...placedIn('kubeadm-config', ofComponents),
-    ...placedIn('kubeadm-config', settingsOfGates('kubeadm', cluster, gates)),
+    ...placedIn('kubeadm-config', settingsOfClusterConfiguration(cluster)),
     ...placedIn('kubelet-config', settingsOfGates('kubelet', kubelet, gates)),
     ...placedIn('kube-proxy', settingsOfGates('kube-proxy', kubeProxy, gates)),
   ];
