@@ -28,6 +28,12 @@ export function together(found: readonly SettingsFound[]): SettingsFound {
   };
 }
 
+/** Returns what a place says that was read. `object` is its name. */
+export function readPlace(object: string, settings: readonly Setting[]): SettingsFound {
+  const placed = settings.map((each) => ({ ...each, object }));
+  return { settings: placed, places: [object], unread: [] };
+}
+
 /** Returns that a place could not be read. `object` is its name. */
 export function unreadPlace(object: string, why: string): SettingsFound {
   const message = `its flags and feature gates: ${why}`;

@@ -1,5 +1,6 @@
 /** Defines what `refit ready` finds about a cluster before an upgrade. */
 import { listed } from '../util/phrases.ts';
+import type { ReadResult } from './asking.ts';
 
 /** The checks in the order in which they are shown. Each value is the title of the check. */
 export const CHECKS = {
@@ -46,6 +47,13 @@ export interface ReadyReport {
   /** The versions that the kubelets have now, each once, from the oldest to the newest. */
   readonly from: readonly string[];
   readonly findings: readonly ReadyFinding[];
+}
+
+/** Returns a finding for each question that has no answer. */
+export function unansweredIn(results: readonly ReadResult<unknown>[]): FoundBy[] {
+  return results.flatMap((each) =>
+    each.kind === 'unknown' ? [{ state: 'unknown', message: each.why }] : [],
+  );
 }
 
 /** Makes one finding of those about different objects that say the same, such as about each node of a cluster. */

@@ -1,7 +1,7 @@
 /** Runs all checks of a cluster before an upgrade. */
 import { nodes } from '../kube/resources.ts';
 import { messageOf } from '../util/errors.ts';
-import { compareVersions, parseVersion } from '../util/version.ts';
+import { compareVersionTexts } from '../util/version.ts';
 import { checkApis } from './checks/apis.ts';
 import { checkDrains } from './checks/drains.ts';
 import { checkGround } from './checks/ground.ts';
@@ -59,9 +59,5 @@ async function presentVersions({ list }: ReadyContext): Promise<string[]> {
   const asked = await list(nodes);
   if (asked.kind === 'unknown') return [];
   const versions = asked.value.flatMap(({ status }) => status?.nodeInfo?.kubeletVersion ?? []);
-  return [...new Set(versions)].toSorted((one, other) => {
-    const left = parseVersion(one);
-    const right = parseVersion(other);
-    return left && right ? compareVersions(left, right) : 0;
-  });
+  return [...new Set(versions)].toSorted((one, other) => compareVersionTexts(one, other) || 0);
 }

@@ -42,6 +42,7 @@ export type ReasonedFlags = RollBackFlags & { readonly reason: string };
  * conflict.
  */
 const MAX_TRIES = 10;
+const SEE_RUNS = 'see the runs with `refit history`';
 const refuse = failing('REFIT_CONTROL');
 
 /** Throws REFIT_CONTROL unless the plan has ended. */
@@ -102,7 +103,7 @@ export function chosenRun(
     throw new RefitError(
       'REFIT_CONTROL',
       `the NodeRollout has ${names.length} runs with the id ${flags.run}; choose one of them with --run: ${listed(names, names.length)}`,
-      { hint: 'see the runs with `refit history`' },
+      { hint: SEE_RUNS },
     );
   }
   if (run === undefined)
@@ -112,8 +113,8 @@ export function chosenRun(
       {
         hint:
           flags.run === undefined
-            ? 'see the runs with `refit history`; if the plan has just ended, run this again in a minute, because the leader writes the NodeRollout after the plan'
-            : 'see the runs with `refit history`',
+            ? `${SEE_RUNS}; if the plan has just ended, run this again in a minute, because the leader writes the NodeRollout after the plan`
+            : SEE_RUNS,
       },
     );
   return run;

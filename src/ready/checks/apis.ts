@@ -9,8 +9,7 @@ import { counted, listed } from '../../util/phrases.ts';
 import { parseVersion } from '../../util/version.ts';
 import { factsOfMinor, NEWEST_KNOWN, nearestFactsOf, OLDEST_KNOWN } from '../../versions/facts.ts';
 import type { MinorFacts } from '../../versions/minor-facts.ts';
-import type { ReadResult } from '../asking.ts';
-import { answer } from '../asking.ts';
+import { answer, type ReadResult } from '../asking.ts';
 import type { Check, ReadyContext } from '../context.ts';
 import type { FoundBy } from '../finding.ts';
 

@@ -1,8 +1,9 @@
 /** Checks whether the drain of each node can end: budgets that never allow an eviction, and pods that would be lost. */
 import { type BlockingBudget, hopelessBudgets } from '../../drain/budgets.ts';
-import { DEFAULT_DRAIN, type PodFacts, sortPods } from '../../drain/pods.ts';
+import { controllerOf, DEFAULT_DRAIN, type PodFacts, sortPods } from '../../drain/pods.ts';
 import {
   daemonSets,
+  keyAt,
   keyOf,
   nodes,
   type Pod,
@@ -56,9 +57,9 @@ export const checkDrains: Check = async ({ list }) => {
 function orphanTest(names: readonly string[] | undefined): (pod: Pod) => boolean {
   if (names === undefined) return () => false;
   const known = new Set(names);
-  return ({ metadata: { namespace, ownerReferences = [] } }) => {
-    const owner = ownerReferences.find(({ controller }) => controller === true);
-    return owner !== undefined && !known.has(`${namespace}/${owner.name}`);
+  return (pod) => {
+    const owner = controllerOf(pod);
+    return owner !== undefined && !known.has(keyAt(owner.name, pod.metadata.namespace));
   };
 }
 

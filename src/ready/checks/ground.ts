@@ -1,6 +1,7 @@
 /** Checks what Nodes and their Leases say about the machines: pressure, cordons, and clocks. */
 import { type Lease, leases, type Node, nodes, trueCondition } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
+import type { ReadResult } from '../asking.ts';
 import type { Check } from '../context.ts';
 import type { FoundBy } from '../finding.ts';
 
@@ -25,20 +26,10 @@ export const checkGround: Check = async ({ list }) => {
     list(leases, { namespace: 'kube-system' }),
   ]);
   if (allNodes.kind === 'unknown') return [{ state: 'unknown', message: allNodes.why }];
-  const unread = [nodeLeases, ownLeases].find(({ kind }) => kind === 'unknown');
-  const clocks: readonly FoundBy[] =
-    nodeLeases.kind === 'unknown' || ownLeases.kind === 'unknown'
-      ? [
-          {
-            state: 'unknown',
-            message: `the clocks of nodes: ${unread && 'why' in unread ? unread.why : ''}`,
-          },
-        ]
-      : clockFindings(allNodes.value, nodeLeases.value, serverTime(ownLeases.value));
   const findings = [
     ...conditionFindings(allNodes.value),
     ...cordonFindings(allNodes.value),
-    ...clocks,
+    ...clocksOf(allNodes.value, nodeLeases, ownLeases),
   ];
   if (findings.length > 0) return findings;
   return [{ state: 'ok', message: 'no node has pressure, a cordon, or a wrong clock' }];
@@ -78,19 +69,27 @@ function serverTime(all: readonly Lease[]): number | undefined {
   return times.length === 0 ? undefined : Math.max(...times);
 }
 
+function clocksOf(
+  all: readonly Node[],
+  nodeLeases: ReadResult<readonly Lease[]>,
+  ownLeases: ReadResult<readonly Lease[]>,
+): FoundBy[] {
+  if (nodeLeases.kind === 'unknown') return [unknownClocks(nodeLeases.why)];
+  if (ownLeases.kind === 'unknown') return [unknownClocks(ownLeases.why)];
+  return clockFindings(all, nodeLeases.value, serverTime(ownLeases.value));
+}
+
+function unknownClocks(why: string): FoundBy {
+  return { state: 'unknown', message: `the clocks of nodes: ${why}` };
+}
+
 /** Compares the times that kubelets write into their Leases with the clock of the API server. */
 function clockFindings(
   all: readonly Node[],
   nodeLeases: readonly Lease[],
   now: number | undefined,
 ): FoundBy[] {
-  if (now === undefined)
-    return [
-      {
-        state: 'unknown',
-        message: 'the clocks of nodes: no API server has a Lease in kube-system',
-      },
-    ];
+  if (now === undefined) return [unknownClocks('no API server has a Lease in kube-system')];
   const ready = new Set(
     all
       .filter(({ status }) => trueCondition(status?.conditions, 'Ready') !== undefined)

@@ -13,8 +13,6 @@ import type { FoundBy } from '../finding.ts';
 interface Custom extends KubeObject {
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly status?: Readonly<Record<string, unknown>>;
-  /** Settings of Longhorn have their value here. */
-  readonly value?: unknown;
 }
 
 interface Operator {

@@ -1,5 +1,5 @@
 /** Checks whether the pods of each node fit on the other nodes while it is drained. */
-import { DEFAULT_DRAIN, isFinished, sortPods } from '../../drain/pods.ts';
+import { controllerOf, DEFAULT_DRAIN, isFinished, sortPods } from '../../drain/pods.ts';
 import { keyOf, namespaces, nodes, pods } from '../../kube/resources.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { type Asking, answer, type ReadResult } from '../asking.ts';
@@ -72,17 +72,15 @@ export function roomFindings(facts: RoomFacts): FoundBy[] {
 export function movedPods({ pods: here }: RoomPlace): PlacedPod[] {
   const facts = { isOrphaned: () => false, ruleFor: () => undefined };
   const { evict } = sortPods(here, DEFAULT_DRAIN, facts);
-  return (evict as PlacedPod[]).filter(({ metadata: { ownerReferences = [] } }) =>
-    ownerReferences.some(({ controller }) => controller === true),
-  );
+  return (evict as PlacedPod[]).filter((pod) => controllerOf(pod) !== undefined);
 }
 
 /** Groups pods with the same controller and the same refusals, so that one finding names all of them. */
 function groupsOf(judged: readonly Judged[]): Map<string, Judged[]> {
-  return Map.groupBy(judged, ({ pod: { metadata }, fit }) => {
-    const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return Map.groupBy(judged, ({ pod, fit }) => {
+    const owner = controllerOf(pod);
     const refusals = fit.kind === 'nowhere' ? [...fit.refusals.keys()].toSorted().join() : '';
-    return `${metadata.namespace} ${owner?.kind} ${owner?.name} ${refusals}`;
+    return `${pod.metadata.namespace} ${owner?.kind} ${owner?.name} ${refusals}`;
   });
 }
 

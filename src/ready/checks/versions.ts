@@ -17,7 +17,7 @@ import {
 } from '../../versions/kubeadm-rules.ts';
 import { allowedBehind } from '../../versions/version-rules.ts';
 import type { Check, ReadyContext } from '../context.ts';
-import { type FoundBy, grouped } from '../finding.ts';
+import { type FoundBy, grouped, unansweredIn } from '../finding.ts';
 import { slimPod } from '../pods.ts';
 
 export const checkVersions: Check = async (context) => {
@@ -27,7 +27,7 @@ export const checkVersions: Check = async (context) => {
     list(nodes),
     list(pods, { slim: slimPod }),
   ]);
-  const unread = [...servers.unread, ...unreadIn(allNodes), ...unreadIn(allPods)];
+  const unread = [...servers.unread, ...unansweredIn([allNodes, allPods])];
   const found = [
     ...targetFindings(to),
     ...serverFindings(servers.versions, to),
@@ -38,10 +38,6 @@ export const checkVersions: Check = async (context) => {
   const now = [...new Set(servers.versions.map(({ version }) => version))];
   return [{ state: 'ok', message: `${to} may follow ${listed(now)}` }];
 };
-
-function unreadIn(asked: { readonly kind: string; readonly why?: string }): FoundBy[] {
-  return asked.kind === 'unknown' ? [{ state: 'unknown', message: asked.why ?? '' }] : [];
-}
 
 interface ServerVersion {
   readonly server: string;

@@ -15,7 +15,7 @@ import {
 import { matchesLabels } from '../../kube/selectors.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { Check } from '../context.ts';
-import type { FoundBy } from '../finding.ts';
+import { type FoundBy, unansweredIn } from '../finding.ts';
 
 interface WebhookRule {
   readonly apiGroups?: readonly string[];
@@ -59,9 +59,7 @@ export const checkWebhooks: Check = async ({ list, now }) => {
     WEBHOOK_CONFIGURATIONS.map(async (kind) => ({ kind: kind.kind, asked: await list(kind) })),
   );
   const [slices, spaces] = await Promise.all([list(endpointSlices), list(namespaces)]);
-  const unread = [...lists.map(({ asked }) => asked), slices, spaces].flatMap((asked) =>
-    asked.kind === 'unknown' ? [{ state: 'unknown' as const, message: asked.why }] : [],
-  );
+  const unread = unansweredIn([...lists.map(({ asked }) => asked), slices, spaces]);
   const world: World = {
     slices: slices.kind === 'answer' ? slices.value : undefined,
     namespaces: spaces.kind === 'answer' ? spaces.value : undefined,

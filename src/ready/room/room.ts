@@ -41,8 +41,7 @@ export function fitOf(pod: PlacedPod, from: RoomPlace, facts: RoomFacts): Fit {
   const leaves = (other: PlacedPod): boolean => from.pods.includes(other);
   const isConcerned = hasNeighbourRules(pod, facts);
   // A drain cordons the node, and the rules of its neighbours see that.
-  const places = facts.places.map((place) => (place === from ? cordoned(place) : place));
-  const world = isConcerned ? { ...facts, places } : facts;
+  const world = isConcerned ? { ...facts, places: [...others, cordoned(from)] } : facts;
   const before = placed(pod, others, world, stays);
   const after = isConcerned ? placed(pod, others, world, leaves) : before;
   if (before.fits && after.fits) return withoutModel(pod, facts);

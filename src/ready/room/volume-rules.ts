@@ -1,6 +1,5 @@
 /** Says whether a node can reach the volumes of a pod. */
-import type { KubeObject } from '../../kube/resources.ts';
-import { clusterScoped, keyAt, namespaced } from '../../kube/resources.ts';
+import { clusterScoped, type KubeObject, keyAt, namespaced } from '../../kube/resources.ts';
 import type { NodeSelectorTerm, PlacedPod, PlacedSpec } from '../pods.ts';
 import { meetsTerms, type NoRoom, type RoomPlace } from './node-rules.ts';
 
@@ -46,9 +45,7 @@ export function volumesOf(
       }),
     // The claim of an ephemeral volume goes with its pod, so the next pod gets a new one.
     unboundClaimOf: (spec, namespace) =>
-      (spec.volumes ?? [])
-        .flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [])
-        .find((name) => bound.get(keyAt(name, namespace)) === undefined),
+      claimNames(spec).find((name) => bound.get(keyAt(name, namespace)) === undefined),
   };
 }
 

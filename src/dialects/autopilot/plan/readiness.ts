@@ -10,13 +10,12 @@ import {
 import type { Asking } from '../../../ready/asking.ts';
 import {
   type DialectReadiness,
-  type PlacedSetting,
+  readPlace,
   type SettingsFound,
   together,
   unreadPlace,
 } from '../../../ready/context.ts';
 import { failing, messageOf } from '../../../util/errors.ts';
-import { isRecord } from '../../../util/json.ts';
 import { scalarText } from '../../../util/scalar-text.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { parseForeignYaml } from '../../../util/yaml.ts';
@@ -70,8 +69,7 @@ function controllerSettings(asked: Awaited<ReturnType<Asking['get']>>): Settings
       'the configuration of the k0s controllers',
       'it is in a file on each controller, because the cluster has no dynamic configuration',
     );
-  const settings = settingsOfConfig((asked.value as { readonly spec?: unknown }).spec);
-  return { settings: settings.map((each) => ({ ...each, object })), places: [object], unread: [] };
+  return readPlace(object, settingsOfConfig((asked.value as { readonly spec?: unknown }).spec));
 }
 
 /** Returns the settings in the spec of a ClusterConfig, or of a configuration file of k0s. */
@@ -134,11 +132,7 @@ function settingsOfWorkers({ metadata, data = {} }: ConfigMap): SettingsFound {
   const key = 'kubeletConfiguration';
   try {
     const value = parseForeignYaml(data[key] ?? '', failing('REFIT_REFUSED', ''));
-    const settings = isRecord(value)
-      ? settingsOfGates('kubelet', value, `featureGates of data.${key}`)
-      : [];
-    const placed: PlacedSetting[] = settings.map((each) => ({ ...each, object }));
-    return { settings: placed, places: [object], unread: [] };
+    return readPlace(object, settingsOfGates('kubelet', value, `featureGates of data.${key}`));
   } catch (error) {
     return unreadPlace(object, `data.${key} is not valid: ${messageOf(error)}`);
   }

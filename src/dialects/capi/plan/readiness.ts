@@ -3,6 +3,7 @@ import { type KubeObject, keyOf, namespaced, type Resource } from '../../../kube
 import type { Asking } from '../../../ready/asking.ts';
 import {
   type DialectReadiness,
+  readPlace,
   type SettingsFound,
   together,
   unreadPlace,
@@ -10,8 +11,8 @@ import {
 import {
   memberOf,
   type Setting,
+  settingsOfClusterConfiguration,
   settingsOfExtraArgs,
-  settingsOfGates,
 } from '../../../versions/settings.ts';
 
 interface Configured extends KubeObject {
@@ -36,12 +37,6 @@ const KINDS: readonly {
   },
 ];
 
-const COMPONENTS = [
-  ['apiServer', 'kube-apiserver'],
-  ['controllerManager', 'kube-controller-manager'],
-  ['scheduler', 'kube-scheduler'],
-] as const;
-
 export const clusterApiReadiness: DialectReadiness = {
   settings: async (asking) =>
     together((await Promise.all(KINDS.map(async (each) => await askKind(each, asking)))).flat()),
@@ -58,22 +53,18 @@ async function askKind(
     const object = `${resource.kind} ${keyOf(each)}`;
     const configuration = path.reduce<unknown>((value, name) => memberOf(value, name), each.spec);
     const settings = settingsOfKubeadm(configuration, ['spec', ...path].join('.'));
-    return { settings: settings.map((one) => ({ ...one, object })), places: [object], unread: [] };
+    return readPlace(object, settings);
   });
 }
 
 /** Returns the settings in a spec of a KubeadmConfig. `at` is its path. */
 export function settingsOfKubeadm(spec: unknown, at: string): Setting[] {
   const cluster = memberOf(spec, 'clusterConfiguration');
-  const ofComponents = COMPONENTS.flatMap(([field, component]) => {
-    const place = `${at}.clusterConfiguration.${field}.extraArgs`;
-    return settingsOfExtraArgs(component, memberOf(memberOf(cluster, field), 'extraArgs'), place);
-  });
+  const ofCluster = settingsOfClusterConfiguration(cluster, `${at}.clusterConfiguration.`);
   const ofKubelets = ['initConfiguration', 'joinConfiguration'].flatMap((field) => {
     const registration = memberOf(memberOf(spec, field), 'nodeRegistration');
     const place = `${at}.${field}.nodeRegistration.kubeletExtraArgs`;
     return settingsOfExtraArgs('kubelet', memberOf(registration, 'kubeletExtraArgs'), place);
   });
-  const own = settingsOfGates('kubeadm', cluster, `${at}.clusterConfiguration.featureGates`);
-  return [...ofComponents, ...own, ...ofKubelets];
+  return [...ofCluster, ...ofKubelets];
 }

@@ -2,6 +2,7 @@
 import { type Node, nodes } from '../../../kube/resources.ts';
 import {
   type DialectReadiness,
+  readPlace,
   type SettingsFound,
   together,
   unreadPlace,
@@ -43,10 +44,7 @@ function settingsOfNode({ metadata: { name, annotations = {} } }: Node): Setting
     const args = parseJson(text);
     if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string'))
       return [unreadPlace(object, `the annotation ${annotation} is no list of arguments`)];
-    const settings = passedSettings(args, `the annotation ${annotation}`);
-    return [
-      { settings: settings.map((each) => ({ ...each, object })), places: [object], unread: [] },
-    ];
+    return [readPlace(object, passedSettings(args, `the annotation ${annotation}`))];
   });
 }
 

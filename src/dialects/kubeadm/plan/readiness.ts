@@ -4,6 +4,7 @@ import type { Asking } from '../../../ready/asking.ts';
 import {
   type DialectReadiness,
   type PlacedSetting,
+  readPlace,
   type SettingsFound,
   together,
   unreadPlace,
@@ -44,7 +45,7 @@ async function settingsIn(
   if (text === undefined) return together([]);
   try {
     const value = parseForeignYaml(text, failing('REFIT_REFUSED', ''));
-    return { settings: configuredSettings({ [document]: value }), places: [object], unread: [] };
+    return readPlace(object, configuredSettings({ [document]: value }));
   } catch (error) {
     return unreadPlace(object, `data.${key} is not valid YAML: ${messageOf(error)}`);
   }
