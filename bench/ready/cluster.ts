@@ -97,7 +97,7 @@ async function remove(client: KubeClient, object: KubeObject): Promise<void> {
 }
 
 /** Does the work for all, some of them at the same time, in their order. */
-export async function eachAtOnce<T>(
+async function eachAtOnce<T>(
   all: readonly T[],
   work: (each: T) => Promise<unknown>,
 ): Promise<void> {

@@ -1,4 +1,5 @@
 /** Computes the figures of `refit ready`, and the measured values of which they are made. */
+import { disagrees } from '../../test/support/ready/room-trial.ts';
 import { type Findings, formatNumber } from '../figures.ts';
 import { HEALTHY, NODES, type ReadyRun, ROOMS } from './measure.ts';
 
@@ -10,10 +11,7 @@ export function readyFindings({
   large,
 }: ReadyRun): Findings {
   const unknown = trials.filter(({ fit }) => fit.kind === 'unknown').length;
-  const disagreeing = trials.filter(
-    ({ fit, isPlaced }) =>
-      (fit.kind === 'nowhere' && isPlaced) || (fit.kind === 'fits' && !isPlaced),
-  );
+  const disagreeing = trials.filter(disagrees);
   const details = [
     { title: 'planted faults that were not found', rows: missed.map((each) => [each]) },
     { title: 'blockers in healthy clusters', rows: falseBlockers.map((each) => [each]) },

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { runProgram } from '../../src/cli/program.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { clusterScoped, namespaced, namespaces } from '../../src/kube/resources.ts';
+import { namespaced, namespaces } from '../../src/kube/resources.ts';
 import { ifNew } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { ReadyReport } from '../../src/ready/finding.ts';
@@ -92,9 +92,7 @@ async function furnish(client: KubeClient, abort: AbortSignal): Promise<void> {
         { namespace },
       ),
     );
-  await ifNew(
-    client.create(clusterScoped('v1', 'Namespace'), { metadata: { name: 'kube-node-lease' } }),
-  );
+  await ifNew(client.create(namespaces, { metadata: { name: 'kube-node-lease' } }));
 }
 
 async function reportOf(plane: ControlPlane, to = TARGET): Promise<ReadyReport> {

@@ -30,6 +30,11 @@ export interface Trial {
   readonly said: string;
 }
 
+/** Returns true if the scheduler did not do what Refit said. A pod of which Refit is not sure disagrees with nothing. */
+export function disagrees({ fit, isPlaced }: Trial): boolean {
+  return (fit.kind === 'nowhere' && isPlaced) || (fit.kind === 'fits' && !isPlaced);
+}
+
 const DEADLINE_MS = 60_000;
 const POLL_MS = 20;
 const OWNER = 'owner';
