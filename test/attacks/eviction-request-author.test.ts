@@ -8,7 +8,7 @@ import { withdrawLeftRequests } from '../../src/drain/left-eviction-requests.ts'
 import type { Pod } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { silentLogger } from '../../src/util/log.ts';
-import { sendJson, startStubServer } from '../faults/stub-server.ts';
+import { sendJson, startStubServer, whenReady } from '../faults/stub-server.ts';
 
 const HOSTILE: Pod = {
   metadata: {
@@ -34,12 +34,12 @@ test('no label, annotation or owner of a pod comes into the EvictionRequest for 
 test.each(['../namespaces/refit-system/secrets/s', 'w1/status', 'w1?watch=true', '%2e%2e'])(
   'an EvictionRequest that names the node %s makes Refit read nothing but a Node',
   async (node) => {
-    const server = await startStubServer(({ url }, response) => {
+    const script = whenReady(({ url }, response) => {
       const items = [requestFor(HOSTILE, node)];
-      if (url === '/readyz') response.writeHead(200).end();
-      else if (/evictionrequests/.test(url)) sendJson(response, 200, { metadata: {}, items });
+      if (/evictionrequests/.test(url)) sendJson(response, 200, { metadata: {}, items });
       else sendJson(response, 403, { kind: 'Status', code: 403, reason: 'Forbidden' });
     });
+    const server = await startStubServer(script);
     onTestFinished(async () => await server[Symbol.asyncDispose]());
     const client = createClient(server.config);
     onTestFinished(() => client.close());

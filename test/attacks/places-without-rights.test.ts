@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createViewers } from '../../src/cli/served-dashboard/viewers.ts';
 import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
-import { sendJson, startStubServer } from '../faults/stub-server.ts';
+import { sendJson, startStubServer, whenReady } from '../faults/stub-server.ts';
 
 const REVIEW = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 /** Ends the list at the beginning of a watch. */
@@ -21,7 +21,7 @@ const BOOKMARK = {
 
 /** Starts an API server whose tokens are `<user>-<number>`, and on which the user eve may list nothing. */
 async function startViewers() {
-  const server = await startStubServer(({ url, headers }, response) => {
+  const script = whenReady(({ url, headers }, response) => {
     const [, user = ''] = /^Bearer (\w+)-/.exec(headers.authorization ?? '') ?? [];
     const path = url.split('?')[0] ?? '';
     if (path.startsWith(REVIEW))
@@ -44,6 +44,7 @@ async function startViewers() {
       return sendJson(response, 404, { ...status, code: 404, reason: 'NotFound', message: 'no' });
     return sendJson(response, 200, { metadata: { resourceVersion: '1' }, items: [] });
   });
+  const server = await startStubServer(script);
   const folder = await mkdtemp(join(tmpdir(), 'refit-places-'));
   const kubeconfig = join(folder, 'kubeconfig');
   const config = {

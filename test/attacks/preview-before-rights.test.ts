@@ -12,7 +12,7 @@ import { readForeignPlans } from '../../src/cli/preview/foreign/read-foreign-pla
 import { createPreviewTurns } from '../../src/cli/served-dashboard/preview-turns.ts';
 import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
-import { sendJson, startStubServer } from '../faults/stub-server.ts';
+import { sendJson, startStubServer, whenReady } from '../faults/stub-server.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 
 const abort = new AbortController().signal;
@@ -21,7 +21,7 @@ const read = async (text: string) =>
 
 /** Starts an API server that tells everybody its kinds, and lets nobody list an object. */
 async function withoutRights() {
-  const server = await startStubServer(({ url }, response) =>
+  const script = whenReady(({ url }, response) =>
     /^\/apis\/[^/]+\/[^/]+$/.test(url)
       ? sendJson(response, 200, { resources: [{ name: 'plans' }] })
       : sendJson(response, 403, {
@@ -33,6 +33,7 @@ async function withoutRights() {
           message: 'plans is forbidden: User "eve" cannot list resource "plans"',
         }),
   );
+  const server = await startStubServer(script);
   const folder = await mkdtemp(join(tmpdir(), 'refit-preview-'));
   onTestFinished(async () => {
     await server[Symbol.asyncDispose]();

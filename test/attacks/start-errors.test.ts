@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { REFIT } from '../../sandbox/refit.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
-import { sendJson, sendStatus, startStubServer } from '../faults/stub-server.ts';
+import { sendJson, sendStatus, startStubServer, whenReady } from '../faults/stub-server.ts';
 import { kubeconfigOf } from './rig.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 20 };
@@ -23,10 +23,7 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
   things.defer(async () => await rm(directory, { recursive: true }));
   let asked = 0;
   const server = things.use(
-    await startStubServer(({ url }, response) => {
-      if (url === '/readyz') response.writeHead(200).end();
-      else answer(response, ++asked);
-    }),
+    await startStubServer(whenReady((_request, response) => answer(response, ++asked))),
   );
   const files = [
     '--state-dir',

@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { createViewers, type Viewer } from '../../../src/cli/served-dashboard/viewers.ts';
 import { MODULES } from '../../../src/dialects/modules.ts';
-import { sendJson, sendStatus, startStubServer } from '../../faults/stub-server.ts';
+import { sendJson, sendStatus, startStubServer, whenReady } from '../../faults/stub-server.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 
 const REVIEW = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -46,7 +46,7 @@ async function startApi() {
     lists: [],
     watches: [],
   };
-  const server = await startStubServer(({ url, headers }, response) => {
+  const script = whenReady(({ url, headers }, response) => {
     const [, token = '', user = ''] =
       /^Bearer ((\w+)-\d+)$/.exec(headers.authorization ?? '') ?? [];
     const path = url.split('?')[0] ?? '';
@@ -76,6 +76,7 @@ async function startApi() {
     if (path.includes('/leases')) return sendStatus(response, 404, 'NotFound');
     return sendJson(response, 200, { metadata: { resourceVersion: '1' }, items: [] });
   });
+  const server = await startStubServer(script);
   onTestFinished(async () => await server[Symbol.asyncDispose]());
   return { state, port: server.port };
 }
