@@ -2,6 +2,7 @@
 import type { ReadingCheck } from '../health/ask-check.ts';
 import type { CheckFinding, HealthCheck } from '../health/checks.ts';
 import type { Setting } from '../versions/settings.ts';
+import type { AskServers } from './api-servers.ts';
 import type { Asking, ReadResult } from './asking.ts';
 import type { FoundBy } from './finding.ts';
 
@@ -46,13 +47,6 @@ export interface DialectReadiness {
   settings(asking: Asking): Promise<SettingsFound>;
 }
 
-/** The answer of one API server. */
-export interface AskedServer {
-  /** The address of the API server, or the one in the kubeconfig. */
-  readonly server: string;
-  readonly answer: ReadResult<string>;
-}
-
 /** A health check, and the name of the UpgradePolicy that has it. */
 export interface PolicyCheck {
   readonly policy: string;
@@ -60,13 +54,14 @@ export interface PolicyCheck {
 }
 
 export interface ReadyContext extends Asking {
-  /** Requests a path of each API server. Rejects only if the command is interrupted. */
-  readonly askServers: (path: string) => Promise<readonly AskedServer[]>;
+  readonly askServers: AskServers;
   /** The version to which the cluster is to go. */
   readonly to: string;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
   readonly dialects: readonly DialectReadiness[];
+  /** What else is asked about the machines and the objects on which an upgrade stands. */
+  readonly groundChecks: readonly Check[];
   /** The health checks of all policies. */
   readonly policyChecks: ReadResult<readonly PolicyCheck[]>;
   /** Makes one health check. Rejects if the server gives no usable answer. */

@@ -26,7 +26,7 @@ const READ = [
   'src/dialects/kubeadm/command/upgrade-session.ts',
   'src/dialects/kubeadm/plan/machine-pools.ts',
   'src/dialects/kubeadm/plan/webhooks.ts',
-  'src/cli/ready/ready-command.ts',
+  'src/ready/api-servers.ts',
   'src/health/ask-resources.ts',
   'src/health/component-monitor.ts',
   'src/kube/read-secret.ts',

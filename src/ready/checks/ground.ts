@@ -19,7 +19,17 @@ const BAD: ReadonlyMap<string, string> = new Map([
   ['NetworkUnavailable', 'repair its network'],
 ]);
 
-export const checkGround: Check = async ({ list }) => {
+export const checkGround: Check = async (context) => {
+  const found = await Promise.all(
+    [checkMachines, ...context.groundChecks].map(async (check) => await check(context)),
+  );
+  const findings = found.flat();
+  // What a check found is more than that another one found nothing.
+  const problems = findings.filter(({ state }) => state !== 'ok');
+  return problems.length > 0 ? problems : findings;
+};
+
+const checkMachines: Check = async ({ list }) => {
   const [allNodes, nodeLeases, ownLeases] = await Promise.all([
     list(nodes),
     list(leases, { namespace: LEASE_NAMESPACE }),

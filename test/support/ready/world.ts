@@ -19,6 +19,7 @@ export interface ReadyWorld {
   readonly to?: string;
   readonly dialects?: ReadyContext['dialects'];
   readonly policyChecks?: ReadyContext['policyChecks'];
+  readonly groundChecks?: ReadyContext['groundChecks'];
   readonly askCheck?: ReadyContext['askCheck'];
   /** The answers of each API server to `/version` and `/metrics`. */
   readonly servers?: readonly Readonly<Record<string, string>>[];
@@ -74,6 +75,7 @@ export function readyContext(world: ReadyWorld = {}): ReadyContext {
         }),
       ),
     policyChecks: world.policyChecks ?? answer([]),
+    groundChecks: world.groundChecks ?? [],
     askCheck: world.askCheck ?? (async () => await Promise.reject(new Error('no server'))),
     abortIfAsked: () => undefined,
   };

@@ -1,0 +1,51 @@
+/** Makes what the checks read from the connection to a cluster. */
+import { readingAsker } from '../health/ask-check.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ClusterConfig } from '../kube/config/cluster-config.ts';
+import { nodes } from '../kube/resources.ts';
+import type { Clock } from '../util/clock.ts';
+import { serversOf } from './api-servers.ts';
+import { type Asking, askingOf } from './asking.ts';
+import type { ReadyContext } from './context.ts';
+
+export interface ClusterParts
+  extends Pick<ReadyContext, 'to' | 'dialects' | 'policyChecks' | 'groundChecks'> {
+  readonly config: ClusterConfig;
+  readonly client: KubeClient;
+  /** The namespace of the Secrets that policies name. */
+  readonly namespace: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The port of every API server. The default is the port in the EndpointSlices. */
+  readonly apiPort?: number | undefined;
+  readonly clock: Clock;
+  readonly abort: AbortSignal;
+}
+
+export function clusterContext(parts: ClusterParts): ReadyContext {
+  const { config, client, apiPort, clock, abort, to, dialects, policyChecks, groundChecks } = parts;
+  const asking = askingOf(client, abort);
+  return {
+    ...asking,
+    to,
+    now: clock.now(),
+    dialects,
+    policyChecks,
+    groundChecks,
+    askServers: serversOf({ config, asking, apiPort, abort }),
+    askCheck: checkAskerFor(parts, asking),
+    abortIfAsked: () => abort.throwIfAborted(),
+  };
+}
+
+/** Returns a function that makes one health check for all nodes. */
+function checkAskerFor(
+  { client, clock, namespace, environment, abort }: ClusterParts,
+  { list }: Asking,
+): ReadyContext['askCheck'] {
+  const ask = readingAsker({ client, clock, namespace, environment });
+  return async (check) => {
+    const asked = await list(nodes);
+    const all = asked.kind === 'answer' ? asked.value : [];
+    return await ask(check, new Set(all.map(({ metadata }) => metadata.name)), abort);
+  };
+}
