@@ -1,6 +1,6 @@
 /** Asks the API server with the rights of the user, and remembers which questions have no answer. */
 import type { KubeClient, ListOptions } from '../kube/client.ts';
-import { apiVersionOf, type KubeObject, type Resource } from '../kube/resources.ts';
+import { apiVersionOf, clusterScoped, type KubeObject, type Resource } from '../kube/resources.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { messageOf } from '../util/errors.ts';
 
@@ -26,6 +26,25 @@ export interface ListChoices<T extends KubeObject> {
   readonly slim?: (object: T) => T;
 }
 
+/** What a user may do, in the words of a SubjectAccessReview. */
+export interface AccessQuestion {
+  readonly verb: string;
+  readonly group?: string;
+  readonly resource?: string;
+  readonly subresource?: string;
+  readonly name?: string;
+  readonly namespace?: string;
+  /** A path without an object, in place of all other members. */
+  readonly path?: string;
+}
+
+interface AccessReview extends KubeObject {
+  readonly spec: object;
+  readonly status?: { readonly allowed?: boolean };
+}
+
+const accessReviews = clusterScoped<AccessReview>('authorization.k8s.io/v1', 'SubjectAccessReview');
+
 export interface Asking {
   /**
    * Resolves with all objects of the kind. Lists each kind only once, so all callers must choose the same. Resolves with
@@ -41,6 +60,11 @@ export interface Asking {
     name: string,
     namespace?: string,
   ) => Promise<ReadResult<T | undefined>>;
+  /**
+   * Resolves with whether the API server lets the user do this. Nothing is written, although the API calls it a creation.
+   * Rejects only if `abort` aborts.
+   */
+  readonly allows: (user: string, access: AccessQuestion) => Promise<ReadResult<boolean>>;
   /** Resolves with the text at the path, such as `/metrics`; undefined if there is nothing. Rejects only if `abort` aborts. */
   readonly text: (path: string) => Promise<ReadResult<string | undefined>>;
 }
@@ -90,6 +114,26 @@ export function askingOf(client: KubeClient, abort: AbortSignal): Asking {
         async () => await client.get(resource, name, { namespace, abort }),
         undefined,
       ),
+    allows: async (user, { verb, path, ...resourceAttributes }) => {
+      const attributes =
+        path === undefined
+          ? { resourceAttributes: { verb, ...resourceAttributes } }
+          : { nonResourceAttributes: { verb, path } };
+      const review = {
+        metadata: { name: '' },
+        spec: { user, groups: groupsOf(user), ...attributes },
+      };
+      const asked = await answered<boolean | undefined>(
+        'subjectaccessreviews.authorization.k8s.io',
+        async () =>
+          (await client.create(accessReviews, review, { abort })).status?.allowed === true,
+        undefined,
+      );
+      if (asked.kind === 'unknown') return asked;
+      return asked.value === undefined
+        ? unknown('the API server answers no question about rights')
+        : answer(asked.value);
+    },
     text: async (path) => {
       const asked = await answered(path, async () => await client.raw(path, { abort }), undefined);
       if (asked.kind === 'unknown') return asked;
@@ -103,6 +147,13 @@ export function askingOf(client: KubeClient, abort: AbortSignal): Asking {
       );
     },
   };
+}
+
+/** Returns the groups that the API server adds to the user of a ServiceAccount. */
+function groupsOf(user: string): string[] {
+  const [, namespace] = /^system:serviceaccount:([^:]+):/.exec(user) ?? [];
+  if (namespace === undefined) return ['system:authenticated'];
+  return ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
 }
 
 function namesOf({ plural, group }: Resource, namespace: string | undefined): string {

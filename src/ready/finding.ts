@@ -11,7 +11,7 @@ export const CHECKS = {
   drains: 'drains',
   room: 'room for evicted pods',
   operators: 'operators that act on a cordon',
-  ground: 'machines',
+  ground: 'machines, agents, policies and rights',
   health: 'health checks and alerts',
 } as const;
 

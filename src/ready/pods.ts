@@ -101,12 +101,26 @@ export function slimPod({ metadata, spec = {}, status = {} }: Pod): Pod {
       name,
       ...defined({ namespace, uid, labels, ownerReferences, deletionTimestamp, annotations: kept }),
     },
-    spec: slimSpec(spec, kept?.[MIRROR] !== undefined),
+    spec: {
+      ...slimSpec(spec, kept?.[MIRROR] !== undefined),
+      // Only the ServiceAccounts of Refit's own processes matter.
+      ...(isOwn(metadata) && defined({ serviceAccountName: accountOf(spec) })),
+    },
     status: defined({
       phase: status.phase,
       conditions: status.conditions?.filter(({ type }) => type === 'Ready'),
     }),
   };
+}
+
+/** Returns true for the pod of a process of Refit. */
+export function isOwn({ labels }: Pod['metadata']): boolean {
+  return labels?.['app.kubernetes.io/name'] === 'refit';
+}
+
+/** Returns the name of the ServiceAccount of the pod. */
+export function accountOf(spec: object): string | undefined {
+  return (spec as { readonly serviceAccountName?: string }).serviceAccountName;
 }
 
 function slimSpec(spec: PlacedSpec, isStatic: boolean): PlacedSpec {

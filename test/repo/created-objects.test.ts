@@ -29,6 +29,7 @@ const ROWS: Readonly<Record<string, string>> = {
   'kube/election/observed-lease.ts': 'Lease',
   'kube/event-series.ts': 'Event',
   'kube/template-jobs.ts': 'Job of a policy',
+  'ready/asking.ts': 'SubjectAccessReview',
   'updates/new-version.ts': 'Event',
   'updates/update-follower.ts': 'Plan',
 };

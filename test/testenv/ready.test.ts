@@ -1,5 +1,7 @@
 /** Tests `refit ready` on a real control plane: it finds planted faults, writes nothing, and says what the user may not read. */
 import { expect, onTestFinished, test } from 'vitest';
+import { componentRights } from '../../src/cmd/component-rights.ts';
+import { MODULES } from '../../src/dialects/modules.ts';
 import type { ReadyReport } from '../../src/ready/finding.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { auditedSince, endOfAudit } from './audit.ts';
@@ -84,7 +86,12 @@ test('planted faults are found with their objects, and nothing is written', asyn
   ]);
   const requests = await auditedSince(place, 'refit-ready');
   expect(requests.length).toBeGreaterThan(10);
-  expect(requests.filter(({ verb }) => !['get', 'list'].includes(verb))).toEqual([]);
+  // The API calls a question about rights a creation, and stores nothing.
+  const writes = requests.filter(
+    ({ verb, objectRef }) =>
+      !['get', 'list'].includes(verb) && objectRef?.resource !== 'subjectaccessreviews',
+  );
+  expect(writes).toEqual([]);
 });
 
 test('an accepted check is a warning with its reason, and the exit code follows the other checks', async () => {
@@ -108,6 +115,53 @@ test('a user without rights gets no answer that is ok, and each check says what 
   expect([...checks]).toHaveLength(9);
   expect(report.findings.filter(({ state }) => state === 'unknown').length).toBeGreaterThan(9);
   expect((await ask('--as', 'jane', '--strict')).code).toBe(1);
+});
+
+test('an account that lacks rights of its component is a blocker, and the usual account has them all', async () => {
+  const pod = (name: string, serviceAccountName: string): object => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'refit-system',
+      labels: {
+        'app.kubernetes.io/name': 'refit',
+        'app.kubernetes.io/component': 'refit-controller',
+      },
+    },
+    spec: {
+      serviceAccountName,
+      automountServiceAccountToken: false,
+      // No scheduler places the pod, and no kubelet runs it.
+      schedulingGates: [{ name: 'refit.dev/never' }],
+      containers: [{ name: 'controller', image: 'none' }],
+    },
+  });
+  const account = (name: string): object => ({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name, namespace: 'refit-system' },
+  });
+  // The roles are those of the API server, and the bindings have names of their own, because other tests use the usual ones.
+  const [{ manifests } = { manifests: [] }] = componentRights(MODULES);
+  const bindings = manifests
+    .filter(({ kind = '' }) => kind.endsWith('Binding'))
+    .map((each) => ({
+      ...each,
+      metadata: { ...each.metadata, name: `ready-${each.metadata.name}` },
+    }));
+  await planted(account('refit-controller'), account('poor'), ...bindings);
+  await planted(pod('ready-usual', 'refit-controller'), pod('ready-poor', 'poor'));
+  const { report } = await ask();
+  const rights = report.findings.filter(({ object = '' }) => object.startsWith('ServiceAccount'));
+  expect(rights).toEqual([
+    expect.objectContaining({
+      check: 'ground',
+      state: 'blocker',
+      object: 'ServiceAccount refit-system/poor',
+      message: expect.stringContaining('rights that this release needs: ') as unknown,
+    }),
+  ]);
 });
 
 test.each([

@@ -20,11 +20,27 @@ export const RESOLVED_REFS = 'ResolvedRefs';
  * Returns a sentence about the references of the policy that its controller cannot use; undefined if there are none, or
  * if the controller has not looked at this generation of the policy.
  */
-export function unresolvedIn({ metadata, status }: UpgradePolicy): string | undefined {
-  const found = status?.conditions?.find(({ type }) => type === RESOLVED_REFS);
-  if (found?.status !== 'False' || found.observedGeneration !== metadata.generation)
-    return undefined;
-  return `UpgradePolicy ${metadata.name}: ${found.message ?? ''}`;
+export function unresolvedIn(policy: UpgradePolicy): string | undefined {
+  const message = unresolvedOf(policy);
+  return message === undefined ? undefined : `UpgradePolicy ${policy.metadata.name}: ${message}`;
+}
+
+/** Returns the same as `unresolvedIn`, without the name of the policy. */
+export function unresolvedOf(policy: UpgradePolicy): string | undefined {
+  const found = resolvedCondition(policy);
+  return found?.status === 'False' ? (found.message ?? '') : undefined;
+}
+
+/** Returns true if a controller has looked at what this generation of the policy refers to. */
+export function wasResolved(policy: UpgradePolicy): boolean {
+  return resolvedCondition(policy) !== undefined;
+}
+
+function resolvedCondition({ metadata, status }: UpgradePolicy) {
+  return status?.conditions?.find(
+    ({ type, observedGeneration }) =>
+      type === RESOLVED_REFS && observedGeneration === metadata.generation,
+  );
 }
 
 /** A reference of a policy to a Secret in the namespace of the controller. */

@@ -53,6 +53,7 @@ function askingFrom({ objects = [], forbidden = [], texts = {} }: ReadyWorld): A
           );
       return await Promise.resolve(found);
     },
+    allows: async () => await Promise.resolve(answer(true)),
     text: async (path) => await Promise.resolve(answer(texts[path])),
   };
 }

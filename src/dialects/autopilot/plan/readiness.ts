@@ -15,6 +15,7 @@ import {
   together,
   unreadPlace,
 } from '../../../ready/context.ts';
+import { controlNodes } from '../../../signal/names.ts';
 import { failing, messageOf } from '../../../util/errors.ts';
 import { scalarText } from '../../../util/scalar-text.ts';
 import { parseVersion } from '../../../util/version.ts';
@@ -27,6 +28,7 @@ import {
   settingsOfExtraArgs,
   settingsOfGates,
 } from '../../../versions/settings.ts';
+import { type AgentObjects, agentFindings, withoutAgents } from '../../shared/agents-ground.ts';
 
 const clusterConfigs = namespaced<KubeObject & { readonly spec?: unknown }>(
   'k0s.k0sproject.io/v1beta1',
@@ -54,6 +56,22 @@ export const k0sReadiness: DialectReadiness = {
       (present.kind === 'answer' && present.value.some(isOfK0s));
     if (!runsK0s) return together([]);
     return together([controllerSettings(config), await workerSettings(asking)]);
+  },
+  async machines({ list }) {
+    const [workers, controllers] = await Promise.all([list(nodes), list(controlNodes)]);
+    const hosts = controllers.kind === 'answer' ? controllers.value : [];
+    const names = new Set(hosts.map(({ metadata }) => metadata.name));
+    const all: readonly AgentObjects[] = [
+      { kind: 'ControlNode', objects: hosts },
+      {
+        kind: 'Node',
+        // The agent of a controller announces itself on the ControlNode, also if the host is a Node besides.
+        objects: (workers.kind === 'answer' ? workers.value : []).filter(
+          ({ metadata }) => !names.has(metadata.name),
+        ),
+      },
+    ];
+    return all.flatMap((each) => [...agentFindings(each, 'k0s'), ...withoutAgents(each, 'k0s')]);
   },
 };
 

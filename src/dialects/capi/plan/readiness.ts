@@ -1,5 +1,11 @@
 /** Reads the flags and feature gates that Cluster API gives to kubeadm. */
-import { type KubeObject, keyOf, namespaced, type Resource } from '../../../kube/resources.ts';
+import {
+  type KubeObject,
+  keyOf,
+  namespaced,
+  nodes,
+  type Resource,
+} from '../../../kube/resources.ts';
 import type { Asking } from '../../../ready/asking.ts';
 import {
   type DialectReadiness,
@@ -14,6 +20,7 @@ import {
   settingsOfClusterConfiguration,
   settingsOfExtraArgs,
 } from '../../../versions/settings.ts';
+import { agentFindings } from '../../shared/agents-ground.ts';
 
 interface Configured extends KubeObject {
   readonly spec?: unknown;
@@ -40,6 +47,13 @@ const KINDS: readonly {
 export const clusterApiReadiness: DialectReadiness = {
   settings: async (asking) =>
     together((await Promise.all(KINDS.map(async (each) => await askKind(each, asking)))).flat()),
+  async machines({ list }) {
+    const asked = await list(nodes);
+    // Other checks say already that Nodes cannot be read.
+    return asked.kind === 'unknown'
+      ? []
+      : agentFindings({ kind: 'Node', objects: asked.value }, 'kubeadm');
+  },
 };
 
 async function askKind(

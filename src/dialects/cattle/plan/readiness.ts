@@ -34,6 +34,8 @@ export const rancherReadiness: DialectReadiness = {
     if (asked.kind === 'unknown') return unreadPlace('the annotations of Nodes', asked.why);
     return together(asked.value.flatMap(settingsOfNode));
   },
+  // Jobs do the work, so no agent runs before it.
+  machines: async () => await Promise.resolve([]),
 };
 
 function settingsOfNode({ metadata: { name, annotations = {} } }: Node): SettingsFound[] {

@@ -1,0 +1,77 @@
+/** Checks what the agents of Refit say about themselves before an upgrade. */
+import { type KubeObject, readyCondition } from '../../kube/resources.ts';
+import { type FoundBy, grouped } from '../../ready/finding.ts';
+import {
+  agentOf,
+  heartbeatOn,
+  type Procedure,
+  procedureOf,
+  SILENT_MS,
+  silenceOn,
+} from '../../signal/agent-presence.ts';
+
+/** The disk space in MiB that an update needs for its binaries. */
+const PAYLOAD_MIB = 256;
+
+/** The objects of one kind on which agents announce themselves. The objects of a list lack their kind. */
+export interface AgentObjects {
+  readonly kind: 'Node' | 'ControlNode';
+  readonly objects: readonly KubeObject[];
+}
+
+/** Returns the findings about the agents with this procedure. */
+export function agentFindings({ kind, objects }: AgentObjects, procedure: Procedure): FoundBy[] {
+  const found = objects.flatMap((object) =>
+    problemsOf(object, procedure).map((problem) => ({
+      ...problem,
+      object: `${kind} ${object.metadata.name}`,
+    })),
+  );
+  return grouped(found);
+}
+
+function problemsOf(object: KubeObject, procedure: Procedure): FoundBy[] {
+  const { doubt } = agentOf(object);
+  const isOurs = procedureOf(object) === procedure;
+  if (doubt !== undefined && procedure === 'k0s')
+    return [
+      {
+        state: 'blocker',
+        message: `its agent carries out no new signal: ${doubt}`,
+        cure: 'let only one of both agents act on this host',
+      },
+    ];
+  if (!isOurs) return [];
+  const { room } = heartbeatOn(object);
+  const findings: FoundBy[] = [];
+  // A Node that is not Ready has another finding.
+  if (silenceOn(object) > SILENT_MS && readyCondition(object)?.status === 'True')
+    findings.push({
+      state: 'warning',
+      message: 'its agent has sent no heartbeat for longer than its kubelet',
+      cure: 'start the agent again, and read its journal',
+    });
+  if (room !== undefined && room < PAYLOAD_MIB * 1024 ** 2)
+    findings.push({
+      state: 'blocker',
+      message: `it has ${Math.floor(room / 1024 ** 2)} MiB free for downloads, and an upgrade needs ${PAYLOAD_MIB} MiB`,
+      cure: 'free disk space on it',
+    });
+  return findings;
+}
+
+/** Returns a finding about objects without an agent, if other objects have one of this procedure. */
+export function withoutAgents({ kind, objects }: AgentObjects, procedure: Procedure): FoundBy[] {
+  const without = objects.filter((object) => agentOf(object).title === 'unknown');
+  const isUsed = objects.some((object) => procedureOf(object) === procedure);
+  if (!isUsed) return [];
+  const found = without.map(
+    ({ metadata }): FoundBy => ({
+      state: 'warning',
+      object: `${kind} ${metadata.name}`,
+      message: 'no agent acts on it, although agents act on others',
+      cure: 'install the agent on it, or leave it out of the plan',
+    }),
+  );
+  return grouped(found);
+}
