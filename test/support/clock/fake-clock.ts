@@ -27,8 +27,9 @@ export class FakeClock implements Clock {
     this.#settle = options.settle ?? settle;
   }
 
+  /** Returns whole milliseconds, as the clock of the machine does. Timers with random delays fire between them. */
   now(): number {
-    return this.#epoch + this.#elapsed;
+    return Math.floor(this.#epoch + this.#elapsed);
   }
 
   monotonic(): number {
