@@ -1,19 +1,25 @@
 /** Asks the API server with the rights of the user, and remembers which questions have no answer. */
 import type { KubeClient, ListOptions } from '../kube/client.ts';
-import { apiVersionOf, clusterScoped, type KubeObject, type Resource } from '../kube/resources.ts';
+import { apiVersionOf, type KubeObject, type Resource } from '../kube/resources.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { messageOf } from '../util/errors.ts';
+import { type AccessQuestion, accessReviews, reviewOf } from './access.ts';
 
 /** An answer, or why there is none. */
-export type ReadResult<T> =
-  | { readonly kind: 'answer'; readonly value: T }
-  | { readonly kind: 'unknown'; readonly why: string };
+export type ReadResult<T> = { readonly kind: 'answer'; readonly value: T } | NoAnswer;
+
+export interface NoAnswer {
+  readonly kind: 'unknown';
+  readonly why: string;
+  /** True if the user lacks a right. */
+  readonly lacksRight?: true;
+}
 
 export function answer<T>(value: T): ReadResult<T> {
   return { kind: 'answer', value };
 }
 
-export function unknown(why: string): { readonly kind: 'unknown'; readonly why: string } {
+export function unknown(why: string): NoAnswer {
   return { kind: 'unknown', why };
 }
 
@@ -25,25 +31,6 @@ export interface ListChoices<T extends KubeObject> {
   /** Keeps of each object only what the checks read, because thousands of complete objects may not fit into memory. */
   readonly slim?: (object: T) => T;
 }
-
-/** What a user may do, in the words of a SubjectAccessReview. */
-export interface AccessQuestion {
-  readonly verb: string;
-  readonly group?: string;
-  readonly resource?: string;
-  readonly subresource?: string;
-  readonly name?: string;
-  readonly namespace?: string;
-  /** A path without an object, in place of all other members. */
-  readonly path?: string;
-}
-
-interface AccessReview extends KubeObject {
-  readonly spec: object;
-  readonly status?: { readonly allowed?: boolean };
-}
-
-const accessReviews = clusterScoped<AccessReview>('authorization.k8s.io/v1', 'SubjectAccessReview');
 
 export interface Asking {
   /**
@@ -69,7 +56,12 @@ export interface Asking {
   readonly text: (path: string) => Promise<ReadResult<string | undefined>>;
 }
 
-export function askingOf(client: KubeClient, abort: AbortSignal): Asking {
+/** With `rejects`, each question also rejects with an error for which this function returns true. */
+export function askingOf(
+  client: KubeClient,
+  abort: AbortSignal,
+  rejects: (error: unknown) => boolean = () => false,
+): Asking {
   const lists = new Map<string, Promise<ReadResult<readonly KubeObject[]>>>();
   const answered = async <T>(
     what: string,
@@ -81,9 +73,10 @@ export function askingOf(client: KubeClient, abort: AbortSignal): Asking {
     } catch (error) {
       abort.throwIfAborted();
       if (isNotFound(error)) return answer(absent);
-      return unknown(
-        isForbidden(error) ? `you may not read ${what}` : `${what}: ${messageOf(error)}`,
-      );
+      if (rejects(error)) throw error;
+      return isForbidden(error)
+        ? { ...unknown(`you may not read ${what}`), lacksRight: true }
+        : unknown(`${what}: ${messageOf(error)}`);
     }
   };
   const listAll = async <T extends KubeObject>(
@@ -114,19 +107,13 @@ export function askingOf(client: KubeClient, abort: AbortSignal): Asking {
         async () => await client.get(resource, name, { namespace, abort }),
         undefined,
       ),
-    allows: async (user, { verb, path, ...resourceAttributes }) => {
-      const attributes =
-        path === undefined
-          ? { resourceAttributes: { verb, ...resourceAttributes } }
-          : { nonResourceAttributes: { verb, path } };
-      const review = {
-        metadata: { name: '' },
-        spec: { user, groups: groupsOf(user), ...attributes },
-      };
+    allows: async (user, access) => {
       const asked = await answered<boolean | undefined>(
-        'subjectaccessreviews.authorization.k8s.io',
-        async () =>
-          (await client.create(accessReviews, review, { abort })).status?.allowed === true,
+        'answers to questions about rights (create subjectaccessreviews)',
+        async () => {
+          const review = await client.create(accessReviews, reviewOf(user, access), { abort });
+          return review.status?.allowed === true;
+        },
         undefined,
       );
       if (asked.kind === 'unknown') return asked;
@@ -147,13 +134,6 @@ export function askingOf(client: KubeClient, abort: AbortSignal): Asking {
       );
     },
   };
-}
-
-/** Returns the groups that the API server adds to the user of a ServiceAccount. */
-function groupsOf(user: string): string[] {
-  const [, namespace] = /^system:serviceaccount:([^:]+):/.exec(user) ?? [];
-  if (namespace === undefined) return ['system:authenticated'];
-  return ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
 }
 
 function namesOf({ plural, group }: Resource, namespace: string | undefined): string {

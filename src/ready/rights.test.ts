@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { placedPod, readyContext } from '../../test/support/ready/world.ts';
 import { componentRights } from '../cmd/component-rights.ts';
 import { MODULES } from '../dialects/modules.ts';
-import { type AccessQuestion, answer, unknown } from './asking.ts';
+import type { AccessQuestion } from './access.ts';
+import { answer, unknown } from './asking.ts';
 import { accessesIn, type ComponentRights, rightsCheck } from './rights.ts';
 
 const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name: 'r' } };

@@ -2,7 +2,8 @@
 import { type KubeObject, type Pod, pods } from '../kube/resources.ts';
 import { counted, listed } from '../util/phrases.ts';
 import { semaphore } from '../util/waits.ts';
-import type { AccessQuestion, Asking } from './asking.ts';
+import type { AccessQuestion } from './access.ts';
+import type { Asking } from './asking.ts';
 import type { Check } from './context.ts';
 import type { FoundBy } from './finding.ts';
 import { accountOf, isOwn, slimPod } from './pods.ts';

@@ -25,7 +25,6 @@ const READ = [
   'src/dialects/capi/plan/remembered-runs.ts',
   'src/dialects/kubeadm/command/upgrade-session.ts',
   'src/dialects/kubeadm/plan/machine-pools.ts',
-  'src/dialects/kubeadm/plan/webhooks.ts',
   'src/ready/api-servers.ts',
   'src/health/ask-resources.ts',
   'src/health/component-monitor.ts',

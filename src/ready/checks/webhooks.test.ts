@@ -54,6 +54,17 @@ test('a webhook without an endpoint is a blocker', async () => {
   ]);
 });
 
+test('an endpoint that is not ready does not serve a webhook', async () => {
+  const away = slice('w1') as { endpoints: { conditions: { ready: boolean } }[] };
+  for (const { conditions } of away.endpoints) conditions.ready = false;
+  expect(await ask(configuration(), away)).toEqual([
+    expect.objectContaining({
+      state: 'blocker',
+      message: expect.stringContaining('no endpoint of Service mesh/inject is ready') as string,
+    }),
+  ]);
+});
+
 test('a webhook on one node that its own pod needs is a blocker', async () => {
   expect(await ask(configuration(), slice('w1'))).toEqual([
     expect.objectContaining({
@@ -94,6 +105,11 @@ test('a webhook without an endpoint whose matchConditions may leave objects out 
 
 test.each<[string, Partial<Webhook>]>([
   ['may fail', { failurePolicy: 'Ignore' }],
+  ['is about other kinds of the core group', { rules: [{ ...RULE, resources: ['secrets'] }] }],
+  [
+    'is about all kinds of another group',
+    { rules: [{ ...RULE, apiGroups: ['apps'], resources: ['*'] }] },
+  ],
   ['is about deletions', { rules: [{ ...RULE, operations: ['DELETE'] }] }],
   [
     'is about another kind',
@@ -112,6 +128,8 @@ test.each([
   [['pods/eviction'], 'CREATE', ['']],
   [['leases'], 'UPDATE', ['coordination.k8s.io']],
   [['jobs'], 'CREATE', ['batch']],
+  [['nodes/status'], 'UPDATE', ['']],
+  [['machinedeployments'], 'CREATE', ['cluster.k8s.io']],
 ])('a webhook about %j with %s must answer', async (resources, operation, apiGroups) => {
   const rules = [{ apiGroups, operations: [operation], resources }];
   expect(await ask(configuration({ rules }))).toEqual([

@@ -14,6 +14,7 @@ import {
 } from '../../kube/resources.ts';
 import { matchesLabels } from '../../kube/selectors.ts';
 import { counted, listed } from '../../util/phrases.ts';
+import type { Asking, NoAnswer } from '../asking.ts';
 import type { Check } from '../context.ts';
 import { type FoundBy, unansweredIn } from '../finding.ts';
 
@@ -54,31 +55,60 @@ const WRITTEN: readonly { readonly groups: readonly string[]; readonly resources
 ];
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
-export const checkWebhooks: Check = async ({ list, now }) => {
+export const checkWebhooks: Check = async (context) => {
+  const { problems, unread, count } = await webhookProblems(context);
+  const findings = [...problems.map(({ finding }) => finding), ...unansweredIn(unread)];
+  if (findings.length > 0) return findings;
+  const answers = counted(count, 'webhook');
+  return [{ state: 'ok', message: `${answers} must answer during an upgrade, and can` }];
+};
+
+export interface WebhookProblem {
+  readonly finding: FoundBy;
+  /** The only node that serves the webhook. The problem exists only while this node is drained. */
+  readonly only?: string;
+}
+
+export interface WebhookProblems {
+  readonly problems: readonly WebhookProblem[];
+  /** The questions that have no answer. */
+  readonly unread: readonly NoAnswer[];
+  /** The number of webhooks that must answer during an upgrade. */
+  readonly count: number;
+}
+
+/** Resolves with the webhooks that may refuse what an upgrade writes. `now` is in milliseconds since the Unix epoch. */
+export async function webhookProblems({
+  list,
+  now,
+}: Pick<Asking, 'list'> & { readonly now: number }): Promise<WebhookProblems> {
   const lists = await Promise.all(
     WEBHOOK_CONFIGURATIONS.map(async (kind) => ({ kind: kind.kind, asked: await list(kind) })),
   );
   const [slices, spaces] = await Promise.all([list(endpointSlices), list(namespaces)]);
-  const unread = unansweredIn([...lists.map(({ asked }) => asked), slices, spaces]);
+  const unread = [...lists.map(({ asked }) => asked), slices, spaces].filter(
+    (each) => each.kind === 'unknown',
+  );
   const world: World = {
     slices: slices.kind === 'answer' ? slices.value : undefined,
     namespaces: spaces.kind === 'answer' ? spaces.value : undefined,
     now,
   };
   let count = 0;
-  const findings = lists.flatMap(({ kind, asked }) =>
+  const problems = lists.flatMap(({ kind, asked }) =>
     (asked.kind === 'answer' ? asked.value : []).flatMap(({ metadata: { name }, webhooks = [] }) =>
       webhooks.filter(mustAnswer).flatMap((webhook) => {
         count++;
         const object = `${kind} ${name}`;
-        return problemsOf(webhook, world).map((problem) => ({ object, ...problem }));
+        return problemsOf(webhook, world).map(({ finding, ...problem }) => ({
+          ...problem,
+          finding: { object, ...finding },
+        }));
       }),
     ),
   );
-  if (findings.length + unread.length > 0) return [...findings, ...unread];
-  const answers = counted(count, 'webhook');
-  return [{ state: 'ok', message: `${answers} must answer during an upgrade, and can` }];
-};
+  return { problems, unread, count };
+}
 
 interface World {
   readonly slices: readonly EndpointSlice[] | undefined;
@@ -100,10 +130,13 @@ function isMet({ apiGroups = [], operations = [], resources = [] }: WebhookRule)
   );
 }
 
-function problemsOf(webhook: Webhook, { slices, namespaces: spaces, now }: World): FoundBy[] {
+function problemsOf(
+  webhook: Webhook,
+  { slices, namespaces: spaces, now }: World,
+): WebhookProblem[] {
   const { name, clientConfig = {}, matchConditions = [] } = webhook;
   const { service, caBundle = '' } = clientConfig;
-  const expired = expiryOf(name, caBundle, now);
+  const expired = expiryOf(name, caBundle, now).map((finding) => ({ finding }));
   // A webhook without a Service is served outside of the cluster, so no drain ends it.
   if (service === undefined || slices === undefined) return expired;
   const covered = spaces?.filter((space) => isCovered(webhook, space)).map(nameOf);
@@ -120,29 +153,26 @@ function problemsOf(webhook: Webhook, { slices, namespaces: spaces, now }: World
     .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
   const certain = matchConditions.length > 0 ? 'warning' : 'blocker';
-  if (ready.length === 0)
-    return [
-      ...expired,
-      {
-        state: certain,
-        message: `no endpoint of Service ${at} is ready for ${scope}${unless}`,
-        cure: 'repair what serves the webhook, or delete the configuration if nothing serves it any more',
-      },
-    ];
+  if (ready.length === 0) {
+    const silent: FoundBy = {
+      state: certain,
+      message: `no endpoint of Service ${at} is ready for ${scope}${unless}`,
+      cure: 'repair what serves the webhook, or delete the configuration if nothing serves it any more',
+    };
+    return [...expired, { finding: silent }];
+  }
   const nodes = new Set(ready.map(({ nodeName }) => nodeName));
   const [only] = nodes;
   if (nodes.size > 1 || only === undefined) return expired;
   const needsItself = covered?.includes(service.namespace) === true;
-  return [
-    ...expired,
-    {
-      state: needsItself ? certain : 'warning',
-      message: `only node ${only} serves ${scope}${unless}; while this node is drained, no node serves it${needsItself ? ', and the pod that would serve it again needs it, too' : ''}`,
-      cure: needsItself
-        ? `run a replica on another node, and leave the namespace ${service.namespace} out with its namespaceSelector`
-        : 'run a replica on another node',
-    },
-  ];
+  const alone: FoundBy = {
+    state: needsItself ? certain : 'warning',
+    message: `only node ${only} serves ${scope}${unless}; while this node is drained, no node serves it${needsItself ? ', and the pod that would serve it again needs it, too' : ''}`,
+    cure: needsItself
+      ? `run a replica on another node, and leave the namespace ${service.namespace} out with its namespaceSelector`
+      : 'run a replica on another node',
+  };
+  return [...expired, { finding: alone, only }];
 }
 
 function nameOf({ metadata: { name } }: KubeObject): string {

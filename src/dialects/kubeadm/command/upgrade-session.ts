@@ -16,8 +16,15 @@ import type { ClusterConfig } from '../../../kube/config/cluster-config.ts';
 import { loadChosenCluster } from '../../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../../kube/election/lease-record.ts';
 import { type ConfigMap, configMaps, nodes } from '../../../kube/resources.ts';
-import { describeProblem, ifAllowed, ifFound, TransportError } from '../../../kube/status-error.ts';
+import {
+  describeProblem,
+  ifAllowed,
+  ifFound,
+  StatusError,
+  TransportError,
+} from '../../../kube/status-error.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
+import { askingOf } from '../../../ready/asking.ts';
 import { readBounded } from '../../../util/bounded-file.ts';
 import { sleep, systemClock } from '../../../util/clock.ts';
 import { failing, RefitError } from '../../../util/errors.ts';
@@ -307,7 +314,7 @@ export async function surveyCluster(
       ifAllowed(mapOf('kube-proxy')),
       mapOf(PLACE.name),
       listPolicies(client, abort),
-      webhookFindings(client, abort),
+      webhookFindings(askingOf(client, abort, isOutage), session.clock.now()),
       listPools(client, abort),
     ]);
   const { unread } = plan ? readRecord(plan) : {};
@@ -354,6 +361,11 @@ export async function surveyCluster(
   const takesOverLabel = flags.force === true;
   const asked = { manifest, rollsPools, takesOverLabel, goesBack: flags.back === true };
   return { ...asked, hosts, nodes: items, pools, addons, kubeconfig, ...found };
+}
+
+/** Returns true if the API server did not answer, so that the survey begins again. */
+function isOutage(error: unknown): boolean {
+  return !(error instanceof StatusError);
 }
 
 /**
