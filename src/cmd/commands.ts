@@ -103,7 +103,20 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
     summary: 'Says whether the cluster can take a version, and what would break. Writes nothing.',
     options: [
       ...common.CONNECTION_OPTIONS,
-      new Option('--to <version>', 'the new version, such as v1.37').makeOptionMandatory(),
+      new Option('--to <version>', 'the new version, such as v1.37'),
+      new Option(
+        '-f, --file <file>',
+        'take the version and the policies from this file with Plans, from a folder of such files, or from - for standard input; may be repeated',
+      ).argParser(common.addValue),
+      new Option(
+        '-m, --manifest <file>',
+        'take the version from this manifest of a kubeadm cluster, and look at its hosts over SSH, too',
+      ),
+      new Option(
+        '--cluster <name>',
+        'look at the workload cluster of this Cluster of Cluster API; needs --to and the kubeconfig of the management cluster',
+      ),
+      new Option('-n, --namespace <name>', 'namespace of that Cluster; default: default'),
       new Option(
         '--accept <check=reason>',
         'show the blockers of this check as warnings, with the reason; may be repeated',

@@ -24,6 +24,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'cli/preview/foreign/reader-worker.ts': 'a worker thread with limits on memory and time',
   'cli/preview/plan-files.ts': 'its callers: refit preview, and the worker thread',
   'cli/preview/preview-command.ts': OWN_FILE,
+  'cli/ready/file-target.ts': OWN_FILE,
   'cli/served-dashboard/viewers.ts': 'a worker thread, after the viewer could list plans',
   'cli/status/harmless.ts': 'a value that this process has written',
   'cli/validate.ts': OWN_FILE,

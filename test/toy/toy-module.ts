@@ -77,6 +77,7 @@ export const toyModule: DialectModule<'toy'> = {
   objectRollBack: undefined,
   policyEffects: { ...kubeadmModule.policyEffects, retry: WORKS, soak: noEffect('paint dries') },
   readiness: async () => await kubeadmModule.readiness(),
+  readyTarget: undefined,
   selfDrain: {
     drainer: 'a node with wet paint',
     node: 'a wet node',

@@ -9,6 +9,7 @@ import type { DialectReadiness } from '../../ready/context.ts';
 import type { DialectCommands } from './dialect-commands.ts';
 import type { FileKind } from './file-kind.ts';
 import type { InstallComponent } from './install-component.ts';
+import type { ReadyTargetWay } from './ready-target.ts';
 import type { ObjectRollBack, RollBackWay } from './roll-back.ts';
 import type { SelfDrain } from './self-drain.ts';
 import type { SessionDialect } from './session-dialect.ts';
@@ -32,6 +33,8 @@ export interface DialectModule<Name extends string = DialectName> extends Sessio
   readonly policyEffects: PolicyEffects;
   /** Loads what only this dialect knows about a cluster before an upgrade. */
   readiness(): Promise<DialectReadiness>;
+  /** Set if a flag of `refit ready` names the cluster in a way that only this dialect understands. */
+  readonly readyTarget: ReadyTargetWay | undefined;
   /** Set if something other than the leader may drain nodes. */
   readonly selfDrain: SelfDrain | undefined;
 }

@@ -12,6 +12,7 @@ import type { InputFile } from '../input-files.ts';
 
 /** The kinds of plans that users write as files. */
 export const PLAN_KINDS = [planKind, cattlePlanKind] as const;
+const MANIFEST_HINT = '`refit kubeadm plan -m` shows what a manifest would do';
 const EXPECTED = PLAN_KINDS.map(nameOf).join(' or ');
 
 export interface PlanFiles {
@@ -20,8 +21,10 @@ export interface PlanFiles {
 }
 
 export interface FileLimits {
-  /** The maximum number of plans in the files, and also of policies. */
-  readonly mostPlans: number;
+  /** The maximum number of plans in the files, and also of policies. There is no maximum if it is absent. */
+  readonly mostPlans?: number;
+  /** Says what takes a manifest of hosts, which no Plan is. */
+  readonly manifestHint?: string;
 }
 
 /** Throws REFIT_FILE with these problems. */
@@ -33,8 +36,10 @@ export function refuseFiles(
 }
 
 /** Returns the plans and the policies of the files. Objects of other kinds are ignored. Throws REFIT_FILE with every problem. */
-export function planFilesIn(files: readonly InputFile[], limits?: FileLimits): PlanFiles {
-  const { mostPlans } = limits ?? { mostPlans: Number.POSITIVE_INFINITY };
+export function planFilesIn(
+  files: readonly InputFile[],
+  { mostPlans = Number.POSITIVE_INFINITY, manifestHint = MANIFEST_HINT }: FileLimits = {},
+): PlanFiles {
   const read = files.map(({ path, text }) =>
     readObjects(text, path, [...PLAN_KINDS, upgradePolicyKind]),
   );
@@ -49,7 +54,7 @@ export function planFilesIn(files: readonly InputFile[], limits?: FileLimits): P
   if (manifests.length > 0)
     refuseFiles(
       manifests.map((path) => `${path}: holds a manifest of hosts, expected ${EXPECTED}`),
-      '`refit kubeadm plan -m` shows what a manifest would do',
+      manifestHint,
     );
   const problems = read.flatMap((each) => each.problems);
   for (const { place, object } of policies) {

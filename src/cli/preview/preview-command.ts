@@ -4,7 +4,6 @@
  */
 
 import type { ReadObject } from '../../api/read-object.ts';
-import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
 import { NOTHING_DONE, planEndOf } from '../../engine/assess/ended.ts';
 import { pointsOfNoReturn } from '../../engine/explain/way-back.ts';
@@ -18,7 +17,7 @@ import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
 import { harmless } from '../status/harmless.ts';
 import { jsonOf, type ShownPlan } from '../status/json-form.ts';
-import { askLeader, type Loaded, type Policies } from '../status/load.ts';
+import { asIfApplied, askLeader, type Loaded } from '../status/load.ts';
 import {
   type Inspection,
   inspect,
@@ -93,17 +92,6 @@ export async function previewObjects(
       });
     return EXIT.ok;
   });
-}
-
-/** Returns the policies that the cluster would have after `kubectl apply` of the policies in the files. */
-function asIfApplied(policies: Policies, fromFiles: readonly UpgradePolicy[]): Policies {
-  // If several policies have the same name, the last one counts, as with `kubectl apply`.
-  const applied = new Map(fromFiles.map((policy) => [policy.metadata.name, policy]));
-  const list = (): readonly UpgradePolicy[] => [
-    ...policies.list().filter(({ metadata }) => !applied.has(metadata.name)),
-    ...applied.values(),
-  ];
-  return { ...policies, list, fromFiles: new Set(applied.keys()) };
 }
 
 function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {

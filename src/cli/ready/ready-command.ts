@@ -8,41 +8,71 @@ import { createClient } from '../../kube/transport/http-client.ts';
 import { answer, unknown } from '../../ready/asking.ts';
 import { clusterContext } from '../../ready/cluster-context.ts';
 import type { PolicyCheck } from '../../ready/context.ts';
-import { type Accepted, CHECK_NAMES, type CheckName, countOf } from '../../ready/finding.ts';
+import {
+  type Accepted,
+  CHECK_NAMES,
+  type CheckName,
+  countOf,
+  type ReadyReport,
+} from '../../ready/finding.ts';
 import { askReadiness } from '../../ready/readiness.ts';
 import { type ComponentRights, rightsCheck } from '../../ready/rights.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import { parseVersion } from '../../util/version.ts';
 import type { DialectModule } from '../contract/dialect-module.ts';
 import type { CommandParts } from '../contract/object-commands.ts';
-import type { ConnectionFlags } from '../options.ts';
-import { loadPolicies } from '../status/load.ts';
+import type { ReadyTarget, ReadyTargetFlags } from '../contract/ready-target.ts';
+import { asIfApplied, loadPolicies } from '../status/load.ts';
+import { readFileTarget } from './file-target.ts';
 import { policyGround } from './ground/policies.ts';
 import { renderReady } from './render.ts';
+import { readTargetVersion } from './target-version.ts';
 
-export interface ReadyFlags extends ConnectionFlags {
-  readonly to: string;
+export interface ReadyFlags extends ReadyTargetFlags {
   readonly accept?: readonly string[];
   readonly strict?: boolean;
-  readonly output: 'text' | 'json';
 }
 
 export interface ReadyParts extends CommandParts {
-  readonly modules: readonly Pick<DialectModule<string>, 'readiness'>[];
+  readonly modules: readonly Pick<DialectModule<string>, 'view' | 'readiness' | 'readyTarget'>[];
   /** The rights that the components of Refit need. */
   readonly rights: readonly ComponentRights[];
 }
 
 /** Prints what was found. Resolves with 1 if there is a blocker, or with `--strict` if something is unknown. */
 export async function showReadiness(flags: ReadyFlags, parts: ReadyParts): Promise<number> {
-  const to = readTarget(flags.to);
   const accepted = readAccepted(flags.accept ?? []);
-  const { abort, clock, output, modules, rights } = parts;
-  const config = await loadChosenCluster(flags);
+  return await withTarget(flags, parts, async (target) => {
+    const report = await reportOn(target, accepted, flags, parts);
+    const { output } = parts;
+    output.write(
+      flags.output === 'json'
+        ? `${JSON.stringify(report, undefined, 2)}\n`
+        : renderReady(report, output),
+    );
+    const isBlocked = countOf(report, 'blocker') > 0;
+    const isUnknown = flags.strict === true && countOf(report, 'unknown') > 0;
+    return isBlocked || isUnknown ? EXIT.failed : EXIT.ok;
+  });
+}
+
+async function reportOn(
+  target: ReadyTarget,
+  accepted: Accepted,
+  flags: ReadyFlags,
+  { abort, clock, modules, rights }: ReadyParts,
+): Promise<ReadyReport> {
+  const { to, config } = target;
   using client = createClient(config, { userAgent: 'refit-ready' });
-  const policies = await loadPolicies({ client, abort });
+  const policies = asIfApplied(await loadPolicies({ client, abort }), target.policies);
   const { unseen } = policies;
   const known = unseen === undefined ? answer(policies.list()) : unknown(unseen);
+  const dialects = await Promise.all(
+    modules.map(async (each) =>
+      each.readyTarget !== undefined && flags[each.readyTarget.flag] !== undefined
+        ? (target.readiness ?? (await each.readiness()))
+        : await each.readiness(),
+    ),
+  );
   const context = clusterContext({
     config,
     client,
@@ -52,35 +82,48 @@ export async function showReadiness(flags: ReadyFlags, parts: ReadyParts): Promi
     namespace: homeOf(config),
     environment: process.env,
     apiPort: flags.apiPort,
-    dialects: await Promise.all(modules.map(async (each) => await each.readiness())),
+    dialects,
     policyChecks: known.kind === 'unknown' ? known : answer(known.value.flatMap(checksOf)),
-    groundChecks: [policyGround({ policies: known, client, clock, abort }), rightsCheck(rights)],
+    groundChecks: [
+      policyGround({ policies: known, client, clock, abort }),
+      rightsCheck(rights),
+      ...target.groundChecks,
+    ],
   });
-  const report = await askReadiness(context, accepted);
-  output.write(
-    flags.output === 'json'
-      ? `${JSON.stringify(report, undefined, 2)}\n`
-      : renderReady(report, output),
-  );
-  const isBlocked = countOf(report, 'blocker') > 0;
-  const isUnknown = flags.strict === true && countOf(report, 'unknown') > 0;
-  return isBlocked || isUnknown ? EXIT.failed : EXIT.ok;
+  return await askReadiness(context, accepted);
+}
+
+const ONE_TARGET =
+  'one of these must say what to look at: --to VERSION, -f FILE, -m MANIFEST, or --cluster NAME with --to VERSION';
+
+/** Runs `work` with the cluster and the version that the flags name. Throws REFIT_USAGE if they name none, or several. */
+async function withTarget(
+  flags: ReadyFlags,
+  parts: ReadyParts,
+  work: (target: ReadyTarget) => Promise<number>,
+): Promise<number> {
+  const { to, file, manifest, cluster, namespace } = flags;
+  const named = [file, manifest, cluster ?? to].filter((each) => each !== undefined);
+  if (named.length !== 1 || (to !== undefined && (file ?? manifest) !== undefined))
+    throw new RefitError('REFIT_USAGE', ONE_TARGET);
+  if (namespace !== undefined && cluster === undefined)
+    throw new RefitError('REFIT_USAGE', '-n is the namespace of a Cluster, so it needs --cluster');
+  const way = parts.modules
+    .flatMap(({ readyTarget }) => readyTarget ?? [])
+    .find(({ flag }) => flags[flag] !== undefined);
+  if (way !== undefined) return await (await way.load())(flags, parts, work);
+  const { clock, modules } = parts;
+  const found =
+    file === undefined
+      ? { to: readTargetVersion(to ?? ''), policies: [] }
+      : await readFileTarget(file, modules, clock.now());
+  const config = await loadChosenCluster(flags);
+  return await work({ ...found, config, readiness: undefined, groundChecks: [] });
 }
 
 function checksOf(policy: UpgradePolicy): PolicyCheck[] {
   const { health } = readPolicy(policy);
   return (health?.checks ?? []).map((check) => ({ policy: policy.metadata.name, check }));
-}
-
-/** Returns the version with its `v`. A minor version such as `1.37` stands for its first release. */
-function readTarget(text: string): string {
-  const version = `v${text.replace(/^v/, '')}`;
-  const whole = /^v\d+\.\d+$/.test(version) ? `${version}.0` : version;
-  if (parseVersion(whole) !== undefined) return whole;
-  throw new RefitError(
-    'REFIT_USAGE',
-    `--to must be a version such as v1.37 or v1.37.2+k0s.0, found "${text}"`,
-  );
 }
 
 function readAccepted(texts: readonly string[]): Accepted {

@@ -185,6 +185,17 @@ export async function followPolicies(
   return { list: () => informer.list() };
 }
 
+/** Returns the policies that the cluster would have after `kubectl apply` of the policies in the files. */
+export function asIfApplied(policies: Policies, fromFiles: readonly UpgradePolicy[]): Policies {
+  // If several policies have the same name, the last one counts, as with `kubectl apply`.
+  const applied = new Map(fromFiles.map((policy) => [policy.metadata.name, policy]));
+  const list = (): readonly UpgradePolicy[] => [
+    ...policies.list().filter(({ metadata }) => !applied.has(metadata.name)),
+    ...applied.values(),
+  ];
+  return { ...policies, list, fromFiles: new Set(applied.keys()) };
+}
+
 export type LeaderView =
   | { readonly state: 'unknown' }
   /**

@@ -29,5 +29,6 @@ export const autopilotModule: DialectModule = {
   files: async () => (await import('./command/file-kinds.ts')).k0sFiles,
   policyEffects,
   readiness: async () => (await import('./plan/readiness.ts')).k0sReadiness,
+  readyTarget: undefined,
   selfDrain,
 };

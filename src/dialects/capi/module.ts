@@ -33,5 +33,9 @@ export const capiModule: DialectModule = {
   files: async () => (await import('./command/file-kinds.ts')).machineFiles,
   policyEffects,
   readiness: async () => (await import('./plan/readiness.ts')).clusterApiReadiness,
+  readyTarget: {
+    flag: 'cluster',
+    load: async () => (await import('./command/ready-cluster.ts')).withCluster,
+  },
   selfDrain: undefined,
 };

@@ -31,5 +31,6 @@ export const cattleModule: DialectModule = {
   files: async () => (await import('./command/file-kinds.ts')).rancherFiles,
   policyEffects,
   readiness: async () => (await import('./plan/readiness.ts')).rancherReadiness,
+  readyTarget: undefined,
   selfDrain,
 };

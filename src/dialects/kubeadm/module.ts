@@ -20,5 +20,9 @@ export const kubeadmModule: DialectModule = {
   files: async () => (await import('./command/file-kinds.ts')).manifestFiles,
   policyEffects,
   readiness: async () => (await import('./plan/readiness.ts')).kubeadmReadiness,
+  readyTarget: {
+    flag: 'manifest',
+    load: async () => (await import('./command/ready-manifest.ts')).withManifest,
+  },
   selfDrain: undefined,
 };

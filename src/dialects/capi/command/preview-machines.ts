@@ -14,8 +14,6 @@ import { table } from '../../../cli/phrases.ts';
 import { harmless } from '../../../cli/status/harmless.ts';
 import { connect } from '../../../cli/status/status-session.ts';
 import { listPolicies } from '../../../engine/policy/choose-policy.ts';
-import { parseClusterConfig } from '../../../kube/config/kubeconfig.ts';
-import { secrets } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
 import { EXIT, messageOf, RefitError } from '../../../util/errors.ts';
@@ -25,6 +23,7 @@ import { type CanParts, canUpdate } from '../hooks/updaters/answer-can.ts';
 import { machineOwners } from '../plan/machine-owners.ts';
 import { machineRules } from '../plan/machine-rules.ts';
 import { type OwnerPreviews, ownerLines, ownerPreviews } from './preview-owners.ts';
+import { workloadConfigOf } from './workload-cluster.ts';
 
 /** The maximum time in milliseconds that Cluster API allows for a call of the hook. */
 const CALL_MS = 10_000;
@@ -53,14 +52,8 @@ export async function previewMachines(
   const own = listed.items.filter(({ spec }) => spec?.clusterName === cluster);
   if (own.length === 0)
     throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
-  const secret = await ifFound(client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort }));
-  const absent = `there is no Secret ${namespace}/${cluster}-kubeconfig, in which Cluster API stores the kubeconfig of the Cluster`;
-  if (!secret) throw new RefitError('REFIT_CONTROL', absent);
-  const kubeconfig = Buffer.from(secret.data?.['value'] ?? '', 'base64').toString();
-  using workload = createClient(
-    await parseClusterConfig(kubeconfig, `Secret ${cluster}-kubeconfig`),
-    { userAgent },
-  );
+  const config = await workloadConfigOf(client, { cluster, namespace }, abort);
+  using workload = createClient(config, { userAgent });
   const owners = ownerPreviews({
     management: client,
     workload,

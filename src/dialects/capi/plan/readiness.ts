@@ -26,6 +26,9 @@ interface Configured extends KubeObject {
   readonly spec?: unknown;
 }
 
+/** Cluster API sets this label on the objects of a Cluster. */
+const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
+
 /** The kinds with a configuration of kubeadm, and the path of it. */
 const KINDS: readonly {
   readonly resource: Resource<Configured>;
@@ -45,8 +48,7 @@ const KINDS: readonly {
 ];
 
 export const clusterApiReadiness: DialectReadiness = {
-  settings: async (asking) =>
-    together((await Promise.all(KINDS.map(async (each) => await askKind(each, asking)))).flat()),
+  settings: async (asking) => await settingsIn(asking, () => true),
   async machines({ list }) {
     const asked = await list(nodes);
     // Other checks say already that Nodes cannot be read.
@@ -56,14 +58,45 @@ export const clusterApiReadiness: DialectReadiness = {
   },
 };
 
+/** Names a Cluster of Cluster API. */
+export interface ClusterName {
+  readonly cluster: string;
+  readonly namespace: string;
+}
+
+/** Returns the readiness of one Cluster. The objects that configure its nodes are in the management cluster. */
+export function readinessOfCluster(
+  management: Asking,
+  { cluster, namespace }: ClusterName,
+): DialectReadiness {
+  const isOwn = ({ metadata }: KubeObject): boolean =>
+    metadata.namespace === namespace &&
+    (metadata.labels?.[CLUSTER_LABEL] === cluster ||
+      metadata.ownerReferences?.some(({ kind, name }) => kind === 'Cluster' && name === cluster) ===
+        true);
+  return {
+    ...clusterApiReadiness,
+    settings: async () => await settingsIn(management, isOwn),
+  };
+}
+
+async function settingsIn(
+  asking: Asking,
+  isMeant: (object: KubeObject) => boolean,
+): Promise<SettingsFound> {
+  const found = await Promise.all(KINDS.map(async (each) => await askKind(each, asking, isMeant)));
+  return together(found.flat());
+}
+
 async function askKind(
   { resource, path }: (typeof KINDS)[number],
   { list }: Asking,
+  isMeant: (object: KubeObject) => boolean,
 ): Promise<SettingsFound[]> {
   const asked = await list(resource);
   if (asked.kind === 'unknown')
     return [unreadPlace(`objects of the kind ${resource.kind}`, asked.why)];
-  return asked.value.map((each) => {
+  return asked.value.filter(isMeant).map((each) => {
     const object = `${resource.kind} ${keyOf(each)}`;
     const configuration = path.reduce<unknown>((value, name) => memberOf(value, name), each.spec);
     const settings = settingsOfKubeadm(configuration, ['spec', ...path].join('.'));

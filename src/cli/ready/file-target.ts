@@ -1,0 +1,56 @@
+/** Reads the target of `refit ready -f` from files with plans. */
+import type { ReadObject } from '../../api/read-object.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import type { World } from '../../engine/contract/world.ts';
+import { RefitError } from '../../util/errors.ts';
+import { compareVersionTexts, parseVersion } from '../../util/version.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
+import { readInputs } from '../input-files.ts';
+import { type PlanFiles, planFilesIn } from '../preview/plan-files.ts';
+
+const MANIFEST_HINT = '`refit ready -m` takes a manifest of hosts';
+
+/** The target that files name. */
+export interface FileTarget extends Pick<PlanFiles, 'policies'> {
+  readonly to: string;
+}
+
+/**
+ * Resolves with the newest version of the plans in the files, and with their policies. Throws REFIT_FILE if a plan names no
+ * version.
+ */
+export async function readFileTarget(
+  paths: readonly string[],
+  modules: readonly Pick<SessionDialect, 'view'>[],
+  now: number,
+): Promise<FileTarget> {
+  const dialects = await Promise.all(modules.map(async (each) => await each.view()));
+  const { plans, policies } = planFilesIn(await readInputs(paths), { manifestHint: MANIFEST_HINT });
+  const found = plans.map((plan) => ({ plan, versions: versionsIn(plan, dialects, now) }));
+  const problems = found.flatMap(({ plan: { place }, versions }) =>
+    versions.length === 0
+      ? [`${place}: the plan names no version: write it with --to in place of -f`]
+      : [],
+  );
+  if (problems.length > 0) throw new RefitError('REFIT_FILE', '', { problems });
+  const [to = ''] = found
+    .flatMap(({ versions }) => versions)
+    .toSorted((one, other) => compareVersionTexts(other, one) || 0);
+  return { to, policies };
+}
+
+/** A cluster without objects. The versions of a plan do not depend on its targets. */
+const NOTHING: World = { list: () => [], get: () => undefined };
+
+function versionsIn(
+  { object, kind }: ReadObject,
+  dialects: readonly Dialect[],
+  now: number,
+): string[] {
+  const dialect = dialects.find(({ plans }) => plans === kind.resource);
+  if (dialect === undefined) return [];
+  const { stages } = dialect.resolve(object, NOTHING, now);
+  return stages
+    .map(({ kubernetesVersion, version }) => kubernetesVersion ?? version)
+    .filter((version) => parseVersion(version) !== undefined);
+}
