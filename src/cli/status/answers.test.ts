@@ -9,9 +9,11 @@ import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { READY } from '../../../test/support/builders/views.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import { answered } from '../../engine/model/asked.ts';
+import { sourceOf } from '../../engine/model/rollout.ts';
 import { inspectionAnswers } from './answers.ts';
 import { sourcesOf } from './inspection-sources.ts';
 
@@ -63,6 +65,7 @@ test.each([
     const answers = inspectionAnswers(sources, {
       dialect,
       plan: buildCattlePlan('p'),
+      source: sourceOf(cattlePlans, buildCattlePlan('p')),
       world,
       options: DEFAULT_DRAIN,
       isLeaderHere: textsOf(name).advice.runsHere,

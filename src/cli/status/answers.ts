@@ -14,7 +14,7 @@ import { type Asked, answered, UNASKED, unanswered } from '../../engine/model/as
 import type { Probe } from '../../engine/model/decision.ts';
 import type { DecisionsOfPeople } from '../../engine/model/decisions-of-people.ts';
 import { because } from '../../engine/model/reasons.ts';
-import type { Rollout, Target } from '../../engine/model/rollout.ts';
+import type { Rollout, Source, Target } from '../../engine/model/rollout.ts';
 import { isRefusedIn } from '../../engine/reasons/refused-write.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { ShownSilencing } from '../../engine/report/shown-silencing.ts';
@@ -41,6 +41,8 @@ export type Question = Probe | DrainProbe;
 
 type Subject = Pick<Loaded, 'dialect' | 'world'> & {
   readonly plan: KubeObject;
+  /** What the NodeRollout of the plan must be about. For kubeadm, it is a run, and not the object of the plan. */
+  readonly source: Source;
   readonly options: DrainOptions;
   /** True if the process that carries out the plan runs on this machine, so it sees what this command sees. */
   readonly isLeaderHere: boolean;
@@ -94,7 +96,7 @@ export interface InspectionAnswers {
 
 export function inspectionAnswers(
   sources: Sources,
-  { dialect, plan, world, options, isLeaderHere }: Subject,
+  { dialect, plan, source, world, options, isLeaderHere }: Subject,
 ): InspectionAnswers {
   const delegations = new Map<string, Asked<boolean>>();
   const drains = new Map<string, DrainState>();
@@ -141,7 +143,7 @@ export function inspectionAnswers(
   };
   const add = async (questions: readonly Question[]) => await answerAll(questions, answer);
   const addHealth = async (names: readonly string[]): Promise<void> => {
-    known.health = await healthOf(names, () => sources.health(dialect, plan), unseen);
+    known.health = await healthOf(names, () => sources.health(dialect, plan, source), unseen);
   };
   const addLocks = async (coordinate: readonly ToolName[]): Promise<void> => {
     if (coordinate.length === 0) return;
@@ -152,20 +154,20 @@ export function inspectionAnswers(
   const addBudgetPods = async (): Promise<void> => {
     known.budgetPods = answered(await budgetPodsFrom(sources, unseen));
   };
-  const published = publishedAnswers(sources, { dialect, plan }, known, ask);
+  const published = publishedAnswers(sources, { dialect, plan, source }, known, ask);
   return { known, unseen, add, addHealth, addLocks, addBudgetPods, ...published };
 }
 
 /** Returns the questions about what the leader publishes in the NodeRollout of the plan. */
 function publishedAnswers(
   sources: Sources,
-  { dialect, plan }: Pick<Subject, 'dialect' | 'plan'>,
+  { dialect, plan, source }: Pick<Subject, 'dialect' | 'plan' | 'source'>,
   known: Pick<ReturnType<typeof nothingKnown>, 'hooks' | 'failures'>,
   ask: Asking,
 ): Pick<InspectionAnswers, 'addHooks' | 'addFailures' | 'runs' | 'silencing'> {
   return {
     addHooks: async () => {
-      const question = async () => await sources.hooks(dialect, plan);
+      const question = async () => await sources.hooks(dialect, plan, source);
       known.hooks = await ask('the results of hooks', question, undefined);
     },
     addFailures: async (run) => {
@@ -174,7 +176,7 @@ function publishedAnswers(
     },
     runs: async () => await sources.runs(dialect, plan).catch(() => undefined),
     silencing: async () => {
-      const question = async () => await sources.silencing(dialect, plan);
+      const question = async () => await sources.silencing(dialect, plan, source);
       return await ask('whether alerts are silenced', question, undefined);
     },
   };

@@ -16,7 +16,7 @@ import { placeOf } from '../../engine/contract/node-rollout-place.ts';
 import type { Endpoint, World } from '../../engine/contract/world.ts';
 import type { DecisionsOfPeople } from '../../engine/model/decisions-of-people.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
-import type { Stage, Target } from '../../engine/model/rollout.ts';
+import type { Source, Stage, Target } from '../../engine/model/rollout.ts';
 import type { EndpointHealth, Snapshot } from '../../engine/model/snapshot.ts';
 import { resultsIn } from '../../engine/report/shown-checks.ts';
 import { failuresIn } from '../../engine/report/shown-failures.ts';
@@ -54,18 +54,30 @@ export interface Sources {
   ) => Promise<boolean>;
   /**
    * Resolves with the results of the health checks, as the leader published them last; undefined if it has published no
-   * results.
+   * results about this source.
    */
-  readonly health: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['outside']['health']>;
+  readonly health: (
+    dialect: Dialect,
+    plan: KubeObject,
+    source: Source,
+  ) => Promise<Snapshot['outside']['health']>;
   /**
    * Resolves with the states of the hooks, as the leader published them last; undefined if it has published no states.
    */
-  readonly hooks: (dialect: Dialect, plan: KubeObject) => Promise<Snapshot['outside']['hooks']>;
+  readonly hooks: (
+    dialect: Dialect,
+    plan: KubeObject,
+    source: Source,
+  ) => Promise<Snapshot['outside']['hooks']>;
   /**
    * Resolves with the state of the silences of the plan, as the leader published it last; undefined if the leader has
    * published no such state.
    */
-  readonly silencing: (dialect: Dialect, plan: KubeObject) => Promise<ShownSilencing | undefined>;
+  readonly silencing: (
+    dialect: Dialect,
+    plan: KubeObject,
+    source: Source,
+  ) => Promise<ShownSilencing | undefined>;
   /** Resolves with what the leader published about the failures of the run; undefined if it has published nothing. */
   readonly failures: (
     dialect: Dialect,
@@ -155,15 +167,15 @@ export function sourcesOf(
         `namespace ${name}`,
         async () => (await ifFound(client.get(namespaces, name, { abort }))) !== undefined,
       ),
-    health: async (dialect: Dialect, plan: KubeObject) =>
-      resultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
-    hooks: async (dialect: Dialect, plan: KubeObject) =>
-      hookResultsIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
+    health: async (dialect: Dialect, plan: KubeObject, { uid }: Source) =>
+      resultsIn(await nodeRolloutOf(dialect, plan), uid),
+    hooks: async (dialect: Dialect, plan: KubeObject, { uid }: Source) =>
+      hookResultsIn(await nodeRolloutOf(dialect, plan), uid),
     failures: async (dialect: Dialect, plan: KubeObject, run: string) =>
       failuresIn(await nodeRolloutOf(dialect, plan), run),
     runs: async (dialect: Dialect, plan: KubeObject) =>
       (await nodeRolloutOf(dialect, plan))?.status?.history,
-    silencing: async (dialect: Dialect, plan: KubeObject) =>
-      silencingIn(await nodeRolloutOf(dialect, plan), plan.metadata.uid),
+    silencing: async (dialect: Dialect, plan: KubeObject, { uid }: Source) =>
+      silencingIn(await nodeRolloutOf(dialect, plan), uid),
   };
 }

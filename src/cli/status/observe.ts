@@ -212,9 +212,11 @@ export async function inspect(
     ...(unresolved === undefined ? [] : [unresolved]),
   ];
   const plan = readingPlan(of, stored, () => withRunBegun(of, stored, policy, now));
+  const { source } = readingPlan(of, plan, () => dialect.resolve(plan, world, now));
   const answers = inspectionAnswers(sources, {
     dialect,
     plan,
+    source,
     world,
     options: policy.drain.options,
     isLeaderHere: texts.advice.runsHere,
