@@ -25,9 +25,8 @@ import {
   rolloutController,
 } from '../engine/rollout-controller.ts';
 import type { AskReadyz } from '../engine/snapshot/api-server-health.ts';
-import { checkAsker } from '../health/ask-check.ts';
 import { createComponentMonitor } from '../health/component-monitor.ts';
-import { createHealthMonitor, type HealthMonitor } from '../health/monitor.ts';
+import type { HealthMonitor } from '../health/monitor.ts';
 import { lookAtJob } from '../hooks/job-hook.ts';
 import { createHookRunner, type HookRunner } from '../hooks/runner.ts';
 import { askWebhook } from '../hooks/webhook.ts';
@@ -44,6 +43,7 @@ import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { tryList } from '../kube/try-list.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
 import { deliverer } from '../notify/deliver.ts';
+import type { DialectReadiness } from '../ready/context.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
@@ -56,6 +56,7 @@ import { messageOf } from '../util/errors.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
+import { healthMonitorOf } from './health-monitor.ts';
 import { homeOf, jobNamespacesOf } from './own-namespaces.ts';
 import { proberOf } from './prober.ts';
 import { standbyNotes } from './standby-notes.ts';
@@ -90,6 +91,11 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
    * list.
    */
   readonly jobNamespaces?: readonly string[] | undefined;
+  /**
+   * What the dialects know about a cluster before an upgrade, for policies that require it. Undefined if each node has a plan
+   * of its own, because then no moment is before the upgrade of the cluster.
+   */
+  readonly readiness?: readonly DialectReadiness[] | undefined;
   /** False if something else, such as a Job, drains the nodes. */
   readonly drainsNodes?: boolean;
   /** The port of the API servers on every controller. The default is the port of the connection. */
@@ -167,7 +173,7 @@ export async function prepareControllerProcess(
   options: ControllerProcessOptions,
   abort: AbortSignal,
 ): Promise<ControllerProcess> {
-  const { component, client, config, lease, log } = options;
+  const { component, client, lease, log } = options;
   const { clock = systemClock, random = Math.random, metrics = noMetrics } = options;
   // The environment variables for traces are read first, so that a wrong variable is reported even if the API server
   // does not answer.
@@ -206,7 +212,7 @@ export async function prepareControllerProcess(
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     withExclusions(choose?.(dialect, policies.list(), plan, uncovered, reader) ?? uncovered);
   const nodeRollouts = nodeRolloutsOf(options, leading, writer);
-  const health = healthMonitor(config, { client: writer, templates }, clock);
+  const health = healthMonitorOf({ ...options, clock, templates, writer }, abort);
   const shared = {
     traces,
     health,
@@ -261,16 +267,6 @@ function nodeRolloutsOf(
   writer: KubeClient,
 ) {
   return { client: other ? leading(other) : writer, isShared: other !== undefined };
-}
-
-function healthMonitor(
-  config: ClusterConfig,
-  tools: { readonly client: KubeClient; readonly templates: TemplateJobs },
-  clock: Clock,
-): HealthMonitor {
-  const { env: environment } = process;
-  const parts = { ...tools, clock, namespace: homeOf(config), environment };
-  return createHealthMonitor(clock, checkAsker(parts));
 }
 
 function silenceKeeper(parts: ControllerParts, client: KubeClient): SilenceKeeper {

@@ -9,7 +9,7 @@ import { askJobs } from './ask-jobs.ts';
 import { askMetrics } from './ask-metrics.ts';
 import { askResources } from './ask-resources.ts';
 import type { CheckTools } from './ask-server.ts';
-import type { CheckFinding, HealthCheck } from './checks.ts';
+import type { CheckFinding, HealthCheck, JobCheck, ReadinessCheck } from './checks.ts';
 import type { AskCheck } from './monitor.ts';
 
 export interface AskParts extends CheckTools {
@@ -18,8 +18,8 @@ export interface AskParts extends CheckTools {
   readonly clock: MonotonicClock;
 }
 
-/** A check that creates nothing. */
-export type ReadingCheck = Exclude<HealthCheck, { readonly kind: 'jobs' }>;
+/** A check that asks one question and creates nothing. */
+export type ReadingCheck = Exclude<HealthCheck, JobCheck | ReadinessCheck>;
 
 /** Performs a check that creates nothing. Rejects if a server gives no usable answer. */
 export type AskReading = (
@@ -47,11 +47,15 @@ export function readingAsker(parts: Omit<AskParts, 'templates'>): AskReading {
   };
 }
 
+/** Answers whether the cluster is ready for a version. The answer comes at once, and may say that it is not known yet. */
+export type AskReadyFor = (check: ReadinessCheck) => CheckFinding;
+
 /** Returns the function that performs checks. */
-export function checkAsker(parts: AskParts): AskCheck {
+export function checkAsker(parts: AskParts, askReadyFor: AskReadyFor): AskCheck {
   const askReading = readingAsker(parts);
-  return async (check, nodes, abort, need): Promise<CheckFinding> =>
-    check.kind === 'jobs'
-      ? await askJobs(parts, check, need, abort)
-      : await askReading(check, nodes, abort);
+  return async (check, nodes, abort, need): Promise<CheckFinding> => {
+    if (check.kind === 'jobs') return await askJobs(parts, check, need, abort);
+    if (check.kind === 'readiness') return askReadyFor(check);
+    return await askReading(check, nodes, abort);
+  };
 }

@@ -16,7 +16,8 @@ export type HealthCheck =
   | AlertCheck
   | MetricCheck
   | HttpCheck
-  | JobCheck;
+  | JobCheck
+  | ReadinessCheck;
 
 interface NamedCheck {
   readonly name: string;
@@ -88,6 +89,16 @@ export interface JobCheck extends NamedCheck {
    */
   readonly everyMs: number;
 }
+
+/** The cluster must be ready for the version of the plan before the first node of a run starts. */
+export interface ReadinessCheck extends NamedCheck {
+  readonly kind: 'readiness';
+  /** The version. The plan gives it, so the check of a policy lacks it. */
+  readonly to?: string;
+}
+
+/** The name of the only readiness check of a policy. */
+export const READINESS = 'ready';
 
 /** A check that got no answer is `unknown`. */
 export type CheckState = 'passing' | 'failing' | 'unknown';

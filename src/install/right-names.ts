@@ -16,6 +16,7 @@ export const RIGHTS = [
   'kubeadm-approval',
   'node-conditions',
   'notify',
+  'ready',
   'silences',
   'updates',
   'volumes',

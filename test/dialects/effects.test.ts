@@ -75,6 +75,7 @@ const SAMPLES: Readonly<Record<PolicyField, UpgradePolicySpec>> = {
   settle: { settle: '1m' },
   'versions.allow': { versions: { allow: ['Downgrade'] } },
   'versions.pin': { versions: { pin: [{ selector: only('w1'), version: 'v1.36.3' }] } },
+  'versions.requireReady': { versions: { requireReady: true } },
   'versions.verify': { versions: { verify: 'None' } },
   virtualNodes: { virtualNodes: 'Count' },
   'payloads.requireSha256': { payloads: { requireSha256: true } },

@@ -17,6 +17,13 @@ await import('../../src/engine/policy/policy-controller.ts');
 
 type Own = Pick<ControllerProcessOptions, 'component' | 'dialects' | 'lease' | 'policies'>;
 
+/** Returns what the dialects know about a cluster before an upgrade; undefined for Machines, each of which has a plan. */
+async function readinessOf({ dialects }: Own) {
+  const isOfMachines = Array.isArray(dialects) && dialects.some(({ name }) => name === 'capi');
+  if (isOfMachines) return undefined;
+  return await Promise.all(MODULES.map(async (each) => await each.readiness()));
+}
+
 /**
  * Returns the controller. `readyz` returns the status with which the API server at an address answers; by default, each
  * API server is ready.
@@ -29,6 +36,7 @@ export function controllerOf(own: Own, readyz: (address: string) => number = () 
         policyEffects: Object.fromEntries(
           MODULES.map(({ name, policyEffects }) => [name, policyEffects]),
         ),
+        readiness: await readinessOf(own),
         ...own,
         config: { server: server.url, user: {}, namespace: 'refit-system', files: [] },
         client: clientOver(withWritesInto(journal, server.caller, clock)),

@@ -27,7 +27,7 @@ async function templatedIn(namespace: string, ...args: readonly string[]): Promi
     .map((document) => document.toJS() as KubeObject | null)
     .filter((object) => object !== null)
     .filter(({ metadata }) =>
-      /^refit-(health|silences|hook|volumes|eviction-requests|node-conditions|coordinate)/.test(
+      /^refit-(health|silences|hook|volumes|ready|eviction-requests|node-conditions|coordinate)/.test(
         metadata.name,
       ),
     );
@@ -145,6 +145,7 @@ async function rulesIn(file: string): Promise<object[]> {
 
 test.each([
   ['drains that wait for volumes', 'volumes.waitForDetach', 'deploy/rbac-volumes.yaml'],
+  ['checks before an upgrade', 'ready.enabled', 'deploy/rbac-ready.yaml'],
   ['drains by EvictionRequests', 'evictionRequests.enabled', 'deploy/rbac-eviction-requests.yaml'],
 ])('%s: with %s, the rights of %s for the accounts', async (_, value, path) => {
   const [role, binding] = await templated(`--set=${value}=true`);

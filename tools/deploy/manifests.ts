@@ -66,6 +66,7 @@ export function deployFiles(): [string, string][] {
     approvers: { 'rights.yaml': rightsOf('rbac-approver.yaml', 'others') },
     updates: { 'rights.yaml': rightsOf('rbac-updates.yaml', 'others') },
     volumes: { 'rights.yaml': rightsOf('rbac-volumes.yaml', 'others') },
+    ready: { 'rights.yaml': rightsOf('rbac-ready.yaml', 'others') },
     'eviction-requests': { 'rights.yaml': rightsOf('rbac-eviction-requests.yaml', 'others') },
     'node-conditions': { 'rights.yaml': rightsOf('rbac-node-conditions.yaml', 'others') },
     coordinate: { 'rights.yaml': rightsOf('rbac-coordinate.yaml', 'others') },

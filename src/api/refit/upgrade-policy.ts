@@ -316,6 +316,10 @@ export const upgradePolicySpecSchema = object(
         'Kubelet',
         'None',
       ),
+      requireReady: flag(
+        'The first node of a run starts only if the checks of `refit ready` find no blocker for the version of the plan. What the leader may not read does not ' +
+          'count; `refit install rights ready` prints what it needs. `refit accept --check ready` lets the run start anyway.',
+      ),
     }).exactOptional(),
     virtualNodes: choice(
       'Nodes without a kubelet on a host, such as those of virtual-kubelet and KWOK. `Ignore`, the default: no version rule judges ' +

@@ -123,7 +123,10 @@ async function withTarget(
 
 function checksOf(policy: UpgradePolicy): PolicyCheck[] {
   const { health } = readPolicy(policy);
-  return (health?.checks ?? []).map((check) => ({ policy: policy.metadata.name, check }));
+  return (health?.checks ?? []).flatMap((check) =>
+    // Whether the cluster is ready is what this command finds out.
+    check.kind === 'readiness' ? [] : { policy: policy.metadata.name, check },
+  );
 }
 
 function readAccepted(texts: readonly string[]): Accepted {

@@ -49,6 +49,7 @@ export const policyEffects: PolicyEffects = {
   settle: WORKS,
   'versions.allow': WORKS,
   'versions.pin': WORKS,
+  'versions.requireReady': WORKS,
   'versions.verify': noEffect('the agent always proves the version of the service'),
   virtualNodes: WORKS,
   'payloads.requireSha256': WORKS,

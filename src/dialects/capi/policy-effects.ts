@@ -62,6 +62,9 @@ export const policyEffects: PolicyEffects = {
   settle: WORKS,
   'versions.allow': noEffect('the setting `allowedVersionRules` of the updater counts'),
   'versions.pin': WORKS,
+  'versions.requireReady': noEffect(
+    'each Machine has a plan of its own, so nothing happens once before all of them: run `refit ready --cluster` before you change the version',
+  ),
   'versions.verify': noEffect('Refit always waits for the version of the kubelet'),
   virtualNodes: WORKS,
   'payloads.requireSha256': WORKS,

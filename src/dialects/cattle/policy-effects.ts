@@ -64,6 +64,7 @@ export const policyEffects: PolicyEffects = {
   settle: WORKS,
   'versions.allow': WORKS,
   'versions.pin': WORKS,
+  'versions.requireReady': WORKS,
   'versions.verify': WORKS,
   virtualNodes: WORKS,
   'payloads.requireSha256': IMAGE,

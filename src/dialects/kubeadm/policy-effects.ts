@@ -54,6 +54,7 @@ export const policyEffects: PolicyEffects = {
   settle: WORKS,
   'versions.allow': noEffect('`allow` in the manifest counts'),
   'versions.pin': WORKS,
+  'versions.requireReady': WORKS,
   'versions.verify': noEffect('Refit always waits for the version of the kubelet'),
   virtualNodes: WORKS,
   'payloads.requireSha256': NOTHING_DOWNLOADED,

@@ -12,7 +12,7 @@ import { HOUR, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { CheckResult, HealthRules } from '../../health/checks.ts';
 import { assess } from '../assess/assess.ts';
 import { explain } from '../explain/explain.ts';
-import type { RecordedState } from '../model/rollout.ts';
+import type { RecordedState, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 const NOW = T0 + HOUR;
@@ -148,4 +148,35 @@ test.each<[string, Scene, object]>([
   ],
 ])('after an upgrade: %s', (_title, scene, expected) => {
   expect(after(scene)).toMatchObject(expected);
+});
+
+const READY = { kind: 'readiness', name: 'ready' } as const;
+const NOT_READY = {
+  health: [result({ name: 'ready', message: 'a blocker' })],
+  rules: { checks: [READY] },
+};
+
+/** Returns the waits of a plan whose cluster is not ready. */
+function waitsOf(stage: Stage, observations: Parameters<typeof buildSnapshot>[1]) {
+  const snapshot = withParts(buildSnapshot(buildRollout([stage]), observations), {
+    outside: { health: NOT_READY.health },
+  });
+  const settings = { name: 'careful', health: NOT_READY.rules };
+  return explain(assess(snapshot, buildPolicy(settings), NOW)).waits;
+}
+
+test('a cluster that is not ready holds a run that has not begun', () => {
+  expect(before(NOT_READY)).toBe(
+    'HealthCheckFailing: the health check ready of UpgradePolicy careful fails: a blocker',
+  );
+});
+
+test('the readiness of a cluster does not count on the way back', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'pending')], { goesBack: true });
+  expect(waitsOf(stage, { w1: {} })).toEqual([]);
+});
+
+test('the readiness of a cluster does not count once a node was upgraded', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'pending')]);
+  expect(waitsOf(stage, { w1: { observation: succeeded() }, w2: {} })).toEqual([]);
 });

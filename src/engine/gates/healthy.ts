@@ -25,7 +25,8 @@ const RECHECK_MS = 60_000;
 export const healthy: Gate = {
   name: 'healthy',
   ofRollout: true,
-  evaluate: (input) => firstWait(input, (result) => result),
+  evaluate: (input) =>
+    firstWait(input, input.isBegun || input.stage.goesBack === true, (result) => result),
 };
 
 export const healthyAfter: Gate = {
@@ -37,7 +38,7 @@ export const healthyAfter: Gate = {
     // An answer from before the upgrade says nothing about the upgraded node. Read-only commands watch nothing, so for
     // them every answer counts.
     const earliest = facts.watchedMs === undefined ? -Infinity : now - facts.watchedMs;
-    return firstWait(input, (result) => {
+    return firstWait(input, true, (result) => {
       if (result.at < earliest) return undefined;
       // A check that fails only on other nodes must not make this node fail. Those nodes are verified on their own.
       const isOfOthers = result.state === 'failing' && result.nodes?.includes(node) === false;
@@ -48,10 +49,12 @@ export const healthyAfter: Gate = {
 
 /**
  * Returns the wait for the first check that does not pass. `judged` returns the result that counts; undefined if no
- * result counts.
+ * result counts. Once the run has begun, the versions of the cluster differ, so its readiness does
+ * not count any more. It does not count on the way back either, because the cluster had that version before.
  */
 function firstWait(
   input: GateInput,
+  isBegun: boolean,
   judged: (result: CheckResult) => CheckResult | undefined,
 ): Verdict {
   const { policy, now } = input;
@@ -59,6 +62,7 @@ function firstWait(
   if (health === undefined) return PASS;
   const { checks = [], ignoresUnknown } = policy.health ?? {};
   for (const check of checks) {
+    if (isBegun && check.kind === 'readiness') continue;
     const found = health.find(({ name }) => name === check.name);
     const verdict = verdictOf(check, found && judged(found), { now, policy, ignoresUnknown });
     if (verdict.kind !== 'wait') continue;

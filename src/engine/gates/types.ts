@@ -281,7 +281,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
     facts,
     run: runOf(rollout),
     earlier,
-    isBegun: hasHookBeforePlan(policy) && isRunBegun(snapshot),
+    isBegun: (hasHookBeforePlan(policy) || requiresReady(policy)) && isRunBegun(snapshot),
     room,
     census,
     checked,
@@ -300,6 +300,11 @@ function mostMsOf({ pace, targets }: Snapshot, { id }: Stage, { key }: Target): 
     case 'unknown':
       return targets.earlierMsOf(key);
   }
+}
+
+/** Returns true if the policy checks the cluster before the first node of a run. */
+function requiresReady({ health }: RolloutPolicy): boolean {
+  return health?.checks.some(({ kind }) => kind === 'readiness') === true;
 }
 
 function hasHookBeforePlan({ hooks = [] }: RolloutPolicy): boolean {

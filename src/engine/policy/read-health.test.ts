@@ -7,7 +7,7 @@ type HealthSpec = NonNullable<UpgradePolicySpec['health']>;
 
 function read(spec: HealthSpec | undefined) {
   const complaints: string[] = [];
-  const rules = healthIn(spec, (field, wanted, found) => {
+  const rules = healthIn(spec === undefined ? {} : { health: spec }, (field, wanted, found) => {
     complaints.push(`${field}: ${wanted}, found ${JSON.stringify(found)}`);
   });
   return { rules, complaints };

@@ -1,7 +1,7 @@
 /** Reads `spec.health` of an UpgradePolicy into health checks. */
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { compileCel } from '../../health/cel.ts';
-import type { HealthCheck, HealthRules } from '../../health/checks.ts';
+import { type HealthCheck, type HealthRules, READINESS } from '../../health/checks.ts';
 import { selectorFault } from '../../kube/selectors.ts';
 import { defined, isRecord } from '../../util/json.ts';
 import { type Complain, readTime } from './read-time.ts';
@@ -12,23 +12,25 @@ const DEFAULT_JOB_TIMEOUT_MS = 5 * 60_000;
 const DEFAULT_JOB_EVERY_MS = 5 * 60_000;
 /** The name of the check that the field `daemonSets` defines. */
 const DAEMON_SETS = 'daemonsets';
+/** The check that the field `versions.requireReady` defines. */
+const READINESS_CHECK: HealthCheck = { kind: 'readiness', name: READINESS };
 
 /**
  * Returns the checks of the policy; undefined if the policy has no checks. Calls `complain` for each field from which
  * no check can be made.
  */
 export function healthIn(
-  spec: HealthSpec | undefined,
+  { health: spec = {}, versions }: Pick<UpgradePolicySpec, 'health' | 'versions'>,
   complain: Complain,
 ): HealthRules | undefined {
-  if (spec === undefined) return undefined;
   const checks = [
+    ...(versions?.requireReady === true ? [READINESS_CHECK] : []),
     ...daemonSetChecks(spec),
     ...resourceChecks(spec, complain),
     ...serverChecks(spec, complain),
     ...jobChecks(spec, complain),
   ];
-  reportDoubleNames(spec, complain);
+  reportDoubleNames(spec, versions?.requireReady === true, complain);
   if (checks.length === 0) return undefined;
   return { checks, ...(spec.onUnknown === 'Ignore' ? { ignoresUnknown: true } : {}) };
 }
@@ -111,9 +113,9 @@ function jobChecks({ jobs = [] }: HealthSpec, complain: Complain): HealthCheck[]
 }
 
 /** Complains about each name that several checks have. `refit why` shows only the name of a check, so the name must be unique. */
-function reportDoubleNames(spec: HealthSpec, complain: Complain): void {
+function reportDoubleNames(spec: HealthSpec, requiresReady: boolean, complain: Complain): void {
   const { resources = [], alerts = [], metrics = [], http = [], jobs = [] } = spec;
-  const seen = new Set([DAEMON_SETS]);
+  const seen = new Set([DAEMON_SETS, ...(requiresReady ? [READINESS] : [])]);
   for (const [kind, checks] of Object.entries({ resources, alerts, metrics, http, jobs }))
     checks.forEach(({ name }, index) => {
       if (seen.has(name))

@@ -92,7 +92,7 @@ function policyOf(
     stepDeadlines,
     ...(settleMs === undefined ? {} : { settleMs }),
     drain,
-    ...defined({ health: healthIn(spec.health, complain) }),
+    ...defined({ health: healthIn(spec, complain) }),
     ...(spec.notify === undefined ? {} : { notify: receiversIn(spec.notify, complain) }),
     ...(spec.silences === undefined ? {} : { silences: silencesIn(spec.silences, complain) }),
     windows: (spec.windows ?? []).flatMap(

@@ -2,11 +2,35 @@
  * Tells the health monitor which nodes a plan upgrades, and the time from which the plan needs the results of its
  * checks.
  */
+import type { HealthCheck } from '../../health/checks.ts';
 import type { HealthMonitor } from '../../health/monitor.ts';
-import { factsOf, nodeNameOf } from '../gates/types.ts';
-import { isFinal, targetsIn } from '../model/rollout.ts';
+import { compareVersionTexts } from '../../util/version.ts';
+import { factsOf, isRunBegun, nodeNameOf } from '../gates/types.ts';
+import { isFinal, type Rollout, targetsIn } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+
+/** Returns the checks that count now, with the version of the plan. The readiness counts only until the run has begun,
+ * and never on the way back. */
+function checksOf(snapshot: Snapshot, policy: RolloutPolicy): HealthCheck[] {
+  const { checks = [] } = policy.health ?? {};
+  return checks.flatMap((check): HealthCheck[] => {
+    if (check.kind !== 'readiness') return [check];
+    const goesBack = snapshot.rollout.stages.some((stage) => stage.goesBack === true);
+    return goesBack || isRunBegun(snapshot)
+      ? []
+      : [{ ...check, to: newestVersionOf(snapshot.rollout) }];
+  });
+}
+
+/** Returns the newest version that the plan brings; an empty text if no version can be read. */
+function newestVersionOf(rollout: Rollout): string {
+  const versions = rollout.stages.map(
+    ({ kubernetesVersion, version }) => kubernetesVersion ?? version,
+  );
+  const [newest = ''] = versions.toSorted((one, other) => compareVersionTexts(other, one) || 0);
+  return newest;
+}
 
 /**
  * Makes the monitor perform the checks of the policy while the plan is unfinished. `plan` identifies the plan among the
@@ -20,7 +44,7 @@ export function followHealth(
   now: number,
 ): void {
   const { rollout } = snapshot;
-  const { checks = [] } = policy.health ?? {};
+  const checks = checksOf(snapshot, policy);
   if (checks.length === 0 || isFinal(rollout)) {
     monitor?.forget(plan);
     return;

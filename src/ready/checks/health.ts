@@ -41,6 +41,7 @@ async function askOne(
 ): Promise<FoundBy[]> {
   const object = `UpgradePolicy ${policy}`;
   const what = `health check ${check.name}`;
+  if (check.kind === 'readiness') return [];
   if (check.kind === 'jobs')
     return [
       { state: 'unknown', object, message: `${what} runs a Job, and Refit creates nothing here` },

@@ -1,7 +1,7 @@
 /** Scenes in which a policy says when nodes may start: windows, waves, health checks and limits. */
 import { expect } from 'vitest';
 import type { UpgradePolicySpec } from '../../../src/api/refit/upgrade-policy.ts';
-import { leases, namespaces } from '../../../src/kube/resources.ts';
+import { leases, namespaces, nodes } from '../../../src/kube/resources.ts';
 import { ifFound } from '../../../src/kube/status-error.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { CHECKED, setHealth } from '../../scenes/k0s-scene.ts';
@@ -20,6 +20,14 @@ function windowUntil(world: World, minutes: number): UpgradePolicySpec {
   const begin = new Date(world.stage.clock.now() + (minutes - 60) * MINUTE);
   const start = begin.toISOString().slice(11, 16);
   return { windows: [{ days: ['Friday'], start, length: '1h', timeZone: 'UTC' }] };
+}
+
+/** Sets or removes a feature gate that Kubernetes 1.36 lacks, as K3s shows it on the Node. */
+async function setRemovedGate({ stage, dialect }: World, isSet: boolean): Promise<void> {
+  const args = JSON.stringify(['agent', '--kubelet-arg=feature-gates=MemoryManager=true']);
+  const annotations = { 'k3s.io/node-args': isSet ? args : null };
+  const [first] = dialect.nodes;
+  await stage.client.patch(nodes, first, { metadata: { annotations } }, { type: 'merge' });
 }
 
 /** Plays that nothing starts until the policy no longer forbids it. */
@@ -160,6 +168,38 @@ export const GATE_SCENES: readonly TableScene[] = [
       const plan = world.dialect.planOf(first);
       await world.refit('accept', '--plan', plan, '--check', 'shop', '--reason', 'known');
       await world.untilStarted(first);
+    },
+  },
+  {
+    name: 'no node starts while the cluster is not ready for the version',
+    features: [],
+    policy: { versions: { requireReady: true } },
+    fields: ['versions.requireReady'],
+    before: async (world) => await setRemovedGate(world, true),
+    play: async (world) => {
+      await world.pass(LONG_ENOUGH);
+      expect(world.started).toEqual([]);
+      expect(await world.refit('why')).toContain('feature gate MemoryManager');
+      await setRemovedGate(world, false);
+      const [first, ...others] = world.dialect.nodes;
+      await world.untilStarted(first);
+      // Once the first node has started, the cluster is on its way, and its readiness counts no more.
+      await setRemovedGate(world, true);
+      await world.untilUpgraded(first, ...others);
+    },
+  },
+  {
+    name: 'people can accept that the cluster is not ready for the version',
+    features: [],
+    policy: { versions: { requireReady: true } },
+    fields: ['versions.requireReady'],
+    before: async (world) => await setRemovedGate(world, true),
+    play: async (world) => {
+      const [first] = world.dialect.nodes;
+      await world.pass(LONG_ENOUGH);
+      const plan = world.dialect.planOf(first);
+      await world.refit('accept', '--plan', plan, '--check', 'ready', '--reason', 'known');
+      await world.untilUpgraded(...world.dialect.nodes);
     },
   },
   {

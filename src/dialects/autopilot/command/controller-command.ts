@@ -34,6 +34,7 @@ import { ownMember } from '../../../util/own-member.ts';
 import { LEADER_LEASE } from '../leader-lease.ts';
 import { autopilot } from '../plan/autopilot-dialect.ts';
 import { targetProblems } from '../plan/problems.ts';
+import { k0sReadiness } from '../plan/readiness.ts';
 import { phaseOfPlan } from '../plan/states.ts';
 import { policyEffects } from '../policy-effects.ts';
 
@@ -81,6 +82,7 @@ export async function runController(
       component,
       config,
       client,
+      readiness: [k0sReadiness],
       policyEffects: { autopilot: policyEffects },
       dialects: [autopilot],
       controllers: updates,

@@ -42,6 +42,7 @@ import {
   pollingInterval,
   versionSettings,
 } from '../plan/config.ts';
+import { rancherReadiness } from '../plan/readiness.ts';
 import { policyEffects } from '../policy-effects.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
@@ -81,6 +82,7 @@ export async function runSystemUpgradeController(
       component: name,
       config,
       client,
+      readiness: [rancherReadiness],
       policyEffects: { cattle: policyEffects },
       dialects: [cattle({ name, namespace, job, plansShareNodes, ...versions })],
       ...(times ? { lease: { namespace, name, ...times } } : {}),

@@ -44,6 +44,7 @@ import { KUBEONE_LABEL, labelStateOf } from '../plan/kubeone-label.ts';
 import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
 import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
 import { type HostAssessment, hostsOf, isEmpty } from '../plan/preflight.ts';
+import { kubeadmReadiness } from '../plan/readiness.ts';
 import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
 import { policyEffects } from '../policy-effects.ts';
 import { texts } from '../texts.ts';
@@ -273,6 +274,7 @@ async function runRollout(
       component: 'refit-kubeadm',
       config,
       client,
+      readiness: [kubeadmReadiness],
       policyEffects: { kubeadm: policyEffects },
       dialects: ({ writer, drains }) => [
         kubeadmDialect(

@@ -1,0 +1,85 @@
+/**
+ * Makes the checks of `refit ready` for policies that require them. They take longer than a round of health checks, so they
+ * run in the background, and a round gets the last answer.
+ */
+import type { AskReadyFor } from '../health/ask-check.ts';
+import type { CheckFinding, ReadinessCheck } from '../health/checks.ts';
+import { answer } from '../ready/asking.ts';
+import { type ClusterParts, clusterContext } from '../ready/cluster-context.ts';
+import { countOf, type ReadyReport } from '../ready/finding.ts';
+import { askReadiness } from '../ready/readiness.ts';
+import { messageOf } from '../util/errors.ts';
+import { counted } from '../util/phrases.ts';
+
+/** An answer older than this is asked again. The checks read every pod, so they must not run often. */
+const VALID_MS = 5 * 60_000;
+/** Somebody may repair what is in the way, so such an answer is asked again earlier. */
+const OPEN_VALID_MS = 60_000;
+const MOST_BLOCKERS = 3;
+
+export type ReadinessParts = Omit<
+  ClusterParts,
+  'to' | 'policyChecks' | 'groundChecks' | 'dialects'
+> &
+  Pick<ClusterParts, 'dialects'>;
+
+interface Known {
+  readonly finding: CheckFinding;
+  /** When the checks began, by the monotonic clock. */
+  readonly askedAt: number;
+}
+
+/** Returns the answers for one cluster. */
+export function readinessAsker(parts: ReadinessParts): AskReadyFor {
+  const known = new Map<string, Known>();
+  const asking = new Set<string>();
+  const renew = async (to: string): Promise<void> => {
+    asking.add(to);
+    const askedAt = parts.clock.monotonic();
+    known.set(to, { finding: await ask(parts, to), askedAt });
+    asking.delete(to);
+  };
+  return ({ to = '' }: ReadinessCheck) => {
+    const last = known.get(to);
+    const validMs = last?.finding.state === 'passing' ? VALID_MS : OPEN_VALID_MS;
+    const isOld = last === undefined || parts.clock.monotonic() - last.askedAt >= validMs;
+    if (isOld && !asking.has(to)) void renew(to);
+    return (
+      last?.finding ?? {
+        state: 'unknown',
+        message: `the checks of \`refit ready --to ${to}\` run`,
+        isPending: true,
+      }
+    );
+  };
+}
+
+/** Never rejects. */
+async function ask(parts: ReadinessParts, to: string): Promise<CheckFinding> {
+  try {
+    // The health checks of the policy and what the leader knows about itself have gates of their own.
+    const context = clusterContext({ ...parts, to, policyChecks: answer([]), groundChecks: [] });
+    return findingOf(await askReadiness(context, new Map()));
+  } catch (error) {
+    return { state: 'unknown', message: messageOf(error) };
+  }
+}
+
+/** Returns the finding for the gate. What the leader may not read does not count. */
+export function findingOf(report: ReadyReport): CheckFinding {
+  const blockers = report.findings.filter(({ state }) => state === 'blocker');
+  const unread = countOf(report, 'unknown');
+  const unanswered = unread === 0 ? '' : `; ${counted(unread, 'question')} without an answer`;
+  const command = `refit ready --to ${report.to}`;
+  if (blockers.length === 0)
+    return { state: 'passing', message: `no blocker for ${report.to}${unanswered}` };
+  const first = blockers
+    .slice(0, MOST_BLOCKERS)
+    .map(({ object, message }) => (object === undefined ? message : `${object}: ${message}`));
+  const rest = blockers.length - first.length;
+  const more = rest === 0 ? '' : `, and ${rest} more`;
+  return {
+    state: 'failing',
+    message: `${first.join('; ')}${more}; \`${command}\` shows all`,
+  };
+}
