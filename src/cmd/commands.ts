@@ -86,6 +86,7 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
         'preview the Machines of this Cluster of Cluster API instead',
       ).conflicts('file'),
       new Option('--to <version>', 'with --cluster: the new version'),
+      new Option('--no-ready', 'leave out the checks of refit ready'),
       new Option('-n, --namespace <name>', 'namespace of that Cluster; default: default'),
       common.outputForm('text', 'json'),
     ],

@@ -339,6 +339,7 @@ const EVERY_PREVIEW: Complete<PreviewJson> = {
       name: '',
       uid: '',
       id: '',
+      to: '',
       phase: 'new',
       present: 'new',
       first: '',
@@ -418,6 +419,13 @@ const EVERY_PREVIEW: Complete<PreviewJson> = {
       warnings: [''],
       checks: [{ name: '', state: 'Passing', message: '', since: '' }],
       unseen: [''],
+    },
+  ],
+  ready: [
+    {
+      to: '',
+      from: [''],
+      findings: [{ check: 'room', state: 'ok', object: '', message: '', cure: '', accepted: '' }],
     },
   ],
 };

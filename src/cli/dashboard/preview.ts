@@ -5,8 +5,7 @@
 import { RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { readForeignPlans } from '../preview/foreign/read-foreign-plans.ts';
-import { previewObjects } from '../preview/preview-command.ts';
-import type { SessionParts } from '../status/status-session.ts';
+import { type PreviewParts, previewObjects } from '../preview/preview-command.ts';
 import { captured } from './captured.ts';
 import type { ActionResult } from './state.ts';
 
@@ -24,8 +23,8 @@ const PLACE = 'the text';
  */
 export async function previewText(
   text: string,
-  flags: ConnectionFlags,
-  parts: Omit<SessionParts, 'output'>,
+  flags: ConnectionFlags & { readonly ready?: boolean },
+  parts: Omit<PreviewParts, 'output'>,
 ): Promise<ActionResult> {
   return await captured(
     async (output) =>

@@ -53,6 +53,7 @@ spec:
 async function previewOf(
   text: string,
   present: readonly UpgradePolicy[] = [],
+  ready = true,
 ): Promise<{ shown: string; refusal: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-preview-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
@@ -72,7 +73,7 @@ async function previewOf(
   const shown = (): string => lines.join('');
   try {
     await showPreview(
-      { file: [file], output: 'text', kubeconfig },
+      { file: [file], output: 'text', kubeconfig, ready },
       {
         modules: MODULES,
         clock: systemClock,
@@ -96,6 +97,18 @@ test('a file with the server and the agent Plan of k3s: each is shown with its o
   expect(server).not.toMatch(/batch \d+ .*\ba[123]\b/);
   expect(agent).toMatch(/batch 1 +a[123], a[123]\n +batch 2 +a[123]\n/);
   expect(agent).not.toMatch(/batch \d+ .*\bs[12]\b/);
+});
+
+test('below the plans stands once for each version whether the cluster can take it, unless it is left out', async () => {
+  const later = AGENT.replace('v1.33.1-k3s1', 'v1.99.0-k3s1');
+  const { shown } = await previewOf(`${SERVER}---\n${later}---\n`);
+  expect(shown.match(/^.*ready for v\S+/gm)).toEqual([
+    expect.stringMatching(/ready for v1\.33\.1/),
+    expect.stringMatching(/^Not ready for v1\.99\.0/),
+  ]);
+  expect(shown).toMatch(/ {2}blocker {2}API server \S+: it would go from \S+ past/);
+  expect(shown).toMatch(/ {2}more {5}refit ready --to v1\.99\.0/);
+  expect((await previewOf(SERVER, [], false)).shown).not.toContain('ready for');
 });
 
 test('a mistake in the second Plan is named with its place, and the first one is shown', async () => {

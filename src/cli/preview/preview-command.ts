@@ -7,17 +7,23 @@ import type { ReadObject } from '../../api/read-object.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
 import { NOTHING_DONE, planEndOf } from '../../engine/assess/ended.ts';
 import { pointsOfNoReturn } from '../../engine/explain/way-back.ts';
+import { isRunBegun } from '../../engine/gates/types.ts';
+import { newestVersionOf } from '../../engine/model/newest-version.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import type { ReadyReport } from '../../ready/finding.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
+import type { DialectModule } from '../contract/dialect-module.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
+import { readyReport } from '../ready/ready-report.ts';
 import { harmless } from '../status/harmless.ts';
 import { jsonOf, type ShownPlan } from '../status/json-form.ts';
-import { asIfApplied, askLeader, type Loaded } from '../status/load.ts';
+import { asIfApplied, askLeader, type Loaded, type Policies } from '../status/load.ts';
 import {
   type Inspection,
   inspect,
@@ -27,7 +33,7 @@ import {
   type UnreadablePlan,
   type ViewParts,
 } from '../status/observe.ts';
-import { inSession, type SessionParts } from '../status/status-session.ts';
+import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
 import type { TextsOf } from '../status/texts-of.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
@@ -36,11 +42,18 @@ import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 
 interface PreviewFlags extends ConnectionFlags {
   readonly file?: readonly string[];
+  /** False if the checks of `refit ready` are left out. */
+  readonly ready?: boolean;
   readonly output: 'text' | 'json';
 }
 
+export interface PreviewParts extends Omit<SessionParts, 'modules'> {
+  /** With `readiness`, the preview also makes the checks of `refit ready`. */
+  readonly modules: readonly (SessionDialect & Partial<Pick<DialectModule<string>, 'readiness'>>)[];
+}
+
 /** Does what `previewObjects` does, with the files that the user named. */
-export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
+export async function showPreview(flags: PreviewFlags, parts: PreviewParts): Promise<number> {
   const { file } = flags;
   const found = file && planFilesIn(await readInputs(file));
   return await previewObjects(async () => await Promise.resolve(found), flags, parts);
@@ -54,7 +67,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
 export async function previewObjects(
   read: (loaded: readonly Loaded[]) => Promise<PlanFiles | undefined>,
   flags: Omit<PreviewFlags, 'file'>,
-  parts: SessionParts,
+  parts: PreviewParts,
 ): Promise<number> {
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const { loaded } = session;
@@ -75,6 +88,7 @@ export async function previewObjects(
     const view = {
       leader: await askLeader(session, now),
       plans: plans.map(({ texts, ...plan }) => ({ ...harmless(plan), texts })),
+      ready: await readinessFor(plans, policies, session, flags, parts),
     };
     parts.output.write(
       flags.output === 'json'
@@ -92,6 +106,24 @@ export async function previewObjects(
       });
     return EXIT.ok;
   });
+}
+
+/** Resolves with a report for each version that the plans bring; undefined if nobody asks. */
+async function readinessFor(
+  plans: readonly PlanPreview[],
+  policies: Policies,
+  { client, config }: Session,
+  { ready = true, apiPort }: Omit<PreviewFlags, 'file'>,
+  { modules, clock, abort }: PreviewParts,
+): Promise<readonly ReadyReport[] | undefined> {
+  const versions = [...new Set(plans.flatMap(({ to }) => to ?? []))];
+  const loaders = modules.flatMap((each) => (each.readiness === undefined ? [] : [each]));
+  if (!ready || versions.length === 0 || loaders.length === 0) return undefined;
+  const dialects = await Promise.all(loaders.flatMap((each) => each.readiness?.() ?? []));
+  const parts = { config, client, policies, dialects, apiPort, clock, abort };
+  return harmless(
+    await Promise.all(versions.map(async (to) => await readyReport({ ...parts, to }))),
+  );
 }
 
 function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {
@@ -205,6 +237,13 @@ async function previewAt(
   const isSkewUnknown = phase === 'new' && unchecked.length > 0;
   const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
   const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];
+  const { snapshot } = inspection;
+  // Once the first node has started, the versions of the cluster differ, so nobody asks any more whether it is ready.
+  const willStart =
+    !isFinal(snapshot.rollout) &&
+    !isRunBegun(snapshot) &&
+    refusals.length === 0 &&
+    !doesNothing(view);
   return {
     dialect,
     texts,
@@ -214,6 +253,7 @@ async function previewAt(
     name,
     uid,
     id,
+    to: willStart ? newestVersionOf(snapshot.rollout) : undefined,
     phase,
     present,
     reason: doesNothing(view) ? NOTHING : view.reason,

@@ -3,9 +3,11 @@
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { isRoutine } from '../../engine/explain/routine-waits.ts';
 import type { PlanPhase } from '../../engine/model/shown-phases.ts';
+import type { ReadyReport } from '../../ready/finding.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, groupedSentences, listed } from '../../util/phrases.ts';
+import { verdictOf } from '../ready/render.ts';
 import type { ShownPlan } from '../status/json-form.ts';
 import type { LeaderView } from '../status/load.ts';
 import { cordonLines, heldLines, pauseLines, toldOnce } from '../status/sentences.ts';
@@ -36,6 +38,8 @@ export interface PlanPreview
     | 'checks'
     | 'unseen'
   > {
+  /** The newest version of Kubernetes that the plan brings; absent if the plan will not start, or if no version can be read. */
+  readonly to?: string | undefined;
   /** The phase of the plan in the cluster that has the same name. */
   readonly present?: PlanPhase | undefined;
   /** One sentence: what the user must do before the plan can run; absent if there is nothing to do. */
@@ -59,6 +63,8 @@ export interface PlanPreview
 export interface PreviewView {
   readonly leader: LeaderView;
   readonly plans: readonly PlanPreview[];
+  /** Whether the cluster can take the versions of the plans. Absent if nobody asked. */
+  readonly ready?: readonly ReadyReport[] | undefined;
 }
 
 /**
@@ -73,7 +79,12 @@ const MOST_BLOCKED = 12;
 export function renderPreview(view: PreviewView, now: number): string {
   const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan, now).join('\n'));
   const notes = noteLines(view, now).map((line) => `${line}\n`);
-  return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'There is no plan to preview: all have ended, or none exists.'}\n`;
+  const plans =
+    blocks.length > 0
+      ? blocks.join('\n\n')
+      : 'There is no plan to preview: all have ended, or none exists.';
+  const ready = (view.ready ?? []).map((report) => `\n${readyLines(report).join('\n')}\n`);
+  return `${notes.join('')}${plans}\n${ready.join('')}`;
 }
 
 function renderPlan(plan: PlanPreview, now: number): string[] {
@@ -109,6 +120,25 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
     ...(hasTargets || reason !== undefined
       ? []
       : [line('nothing', 'the plan lists or selects no target: check its selectors and limits')]),
+  ];
+}
+
+/** Returns the blockers of a report, and how many other findings there are. */
+function readyLines(report: ReadyReport): string[] {
+  const blockers = report.findings.filter(({ state }) => state === 'blocker');
+  const rest = blockers.length - MOST_BLOCKED;
+  return [
+    verdictOf(report),
+    ...blockers
+      .slice(0, MOST_BLOCKED)
+      .map(({ object, message, cure }) =>
+        line(
+          'blocker',
+          [object, [message, cure].filter(Boolean).join('; ')].filter(Boolean).join(': '),
+        ),
+      ),
+    ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
+    line('more', `refit ready --to ${report.to}`),
   ];
 }
 

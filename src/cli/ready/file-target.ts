@@ -2,8 +2,9 @@
 import type { ReadObject } from '../../api/read-object.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
+import { newestVersionOf } from '../../engine/model/newest-version.ts';
 import { RefitError } from '../../util/errors.ts';
-import { compareVersionTexts, parseVersion } from '../../util/version.ts';
+import { compareVersionTexts } from '../../util/version.ts';
 import type { SessionDialect } from '../contract/session-dialect.ts';
 import { readInputs } from '../input-files.ts';
 import { type PlanFiles, planFilesIn } from '../preview/plan-files.ts';
@@ -26,15 +27,15 @@ export async function readFileTarget(
 ): Promise<FileTarget> {
   const dialects = await Promise.all(modules.map(async (each) => await each.view()));
   const { plans, policies } = planFilesIn(await readInputs(paths), { manifestHint: MANIFEST_HINT });
-  const found = plans.map((plan) => ({ plan, versions: versionsIn(plan, dialects, now) }));
-  const problems = found.flatMap(({ plan: { place }, versions }) =>
-    versions.length === 0
+  const found = plans.map((plan) => ({ plan, version: versionIn(plan, dialects, now) }));
+  const problems = found.flatMap(({ plan: { place }, version }) =>
+    version === undefined
       ? [`${place}: the plan names no version: write it with --to in place of -f`]
       : [],
   );
   if (problems.length > 0) throw new RefitError('REFIT_FILE', '', { problems });
   const [to = ''] = found
-    .flatMap(({ versions }) => versions)
+    .flatMap(({ version }) => version ?? [])
     .toSorted((one, other) => compareVersionTexts(other, one) || 0);
   return { to, policies };
 }
@@ -42,15 +43,11 @@ export async function readFileTarget(
 /** A cluster without objects. The versions of a plan do not depend on its targets. */
 const NOTHING: World = { list: () => [], get: () => undefined };
 
-function versionsIn(
+function versionIn(
   { object, kind }: ReadObject,
   dialects: readonly Dialect[],
   now: number,
-): string[] {
+): string | undefined {
   const dialect = dialects.find(({ plans }) => plans === kind.resource);
-  if (dialect === undefined) return [];
-  const { stages } = dialect.resolve(object, NOTHING, now);
-  return stages
-    .map(({ kubernetesVersion, version }) => kubernetesVersion ?? version)
-    .filter((version) => parseVersion(version) !== undefined);
+  return dialect && newestVersionOf(dialect.resolve(object, NOTHING, now));
 }

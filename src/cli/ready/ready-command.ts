@@ -1,13 +1,7 @@
 /** Implements `refit ready`, which says before an upgrade what would break. It writes nothing. */
 
-import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
-import { homeOf } from '../../composition/own-namespaces.ts';
-import { readPolicy } from '../../engine/policy/read-policy.ts';
 import { loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import { answer, unknown } from '../../ready/asking.ts';
-import { clusterContext } from '../../ready/cluster-context.ts';
-import type { PolicyCheck } from '../../ready/context.ts';
 import {
   type Accepted,
   CHECK_NAMES,
@@ -15,7 +9,6 @@ import {
   countOf,
   type ReadyReport,
 } from '../../ready/finding.ts';
-import { askReadiness } from '../../ready/readiness.ts';
 import { type ComponentRights, rightsCheck } from '../../ready/rights.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { DialectModule } from '../contract/dialect-module.ts';
@@ -23,7 +16,7 @@ import type { CommandParts } from '../contract/object-commands.ts';
 import type { ReadyTarget, ReadyTargetFlags } from '../contract/ready-target.ts';
 import { asIfApplied, loadPolicies } from '../status/load.ts';
 import { readFileTarget } from './file-target.ts';
-import { policyGround } from './ground/policies.ts';
+import { readyReport } from './ready-report.ts';
 import { renderReady } from './render.ts';
 import { readTargetVersion } from './target-version.ts';
 
@@ -64,8 +57,6 @@ async function reportOn(
   const { to, config } = target;
   using client = createClient(config, { userAgent: 'refit-ready' });
   const policies = asIfApplied(await loadPolicies({ client, abort }), target.policies);
-  const { unseen } = policies;
-  const known = unseen === undefined ? answer(policies.list()) : unknown(unseen);
   const dialects = await Promise.all(
     modules.map(async (each) =>
       each.readyTarget !== undefined && flags[each.readyTarget.flag] !== undefined
@@ -73,24 +64,10 @@ async function reportOn(
         : await each.readiness(),
     ),
   );
-  const context = clusterContext({
-    config,
-    client,
-    clock,
-    abort,
-    to,
-    namespace: homeOf(config),
-    environment: process.env,
-    apiPort: flags.apiPort,
-    dialects,
-    policyChecks: known.kind === 'unknown' ? known : answer(known.value.flatMap(checksOf)),
-    groundChecks: [
-      policyGround({ policies: known, client, clock, abort }),
-      rightsCheck(rights),
-      ...target.groundChecks,
-    ],
-  });
-  return await askReadiness(context, accepted);
+  const groundChecks = [rightsCheck(rights), ...target.groundChecks];
+  const { apiPort } = flags;
+  const parts = { to, config, client, policies, dialects, groundChecks, apiPort, clock, abort };
+  return await readyReport(parts, accepted);
 }
 
 const ONE_TARGET =
@@ -119,14 +96,6 @@ async function withTarget(
       : await readFileTarget(file, modules, clock.now());
   const config = await loadChosenCluster(flags);
   return await work({ ...found, config, readiness: undefined, groundChecks: [] });
-}
-
-function checksOf(policy: UpgradePolicy): PolicyCheck[] {
-  const { health } = readPolicy(policy);
-  return (health?.checks ?? []).flatMap((check) =>
-    // Whether the cluster is ready is what this command finds out.
-    check.kind === 'readiness' ? [] : { policy: policy.metadata.name, check },
-  );
 }
 
 function readAccepted(texts: readonly string[]): Accepted {

@@ -48,7 +48,8 @@ function findingLines(
   );
 }
 
-function verdictOf(report: ReadyReport): string {
+/** Returns one line: whether the cluster is ready, and how many findings there are. */
+export function verdictOf(report: ReadyReport): string {
   const blockers = countOf(report, 'blocker');
   const unknown = countOf(report, 'unknown');
   const warnings = countOf(report, 'warning');

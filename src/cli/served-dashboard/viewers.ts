@@ -373,7 +373,9 @@ function createViewer(
   };
   const preview = async (text: string): Promise<ActionResult> => {
     const abort = AbortSignal.timeout(ACTION_MS);
-    return await previewText(text, flags, { modules, clock, abort });
+    // The checks read every pod, and the process that serves the page carries out plans.
+    const light = { ...flags, ready: false };
+    return await previewText(text, light, { modules, clock, abort });
   };
   return { parts: { user, feed, explain, act, preview }, run };
 }

@@ -51,6 +51,7 @@ test.each([
   const loaded = [{ dialect: autopilot, plans: () => plans, world }];
   const look = observeOnce(
     {
+      config: { server: 'https://127.0.0.1:1', user: {}, namespace: 'default', files: [] },
       client,
       abort,
       lease: LEADER_LEASE,

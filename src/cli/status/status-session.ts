@@ -4,6 +4,7 @@ import { cordonOwner } from '../../drain/cordon-marks.ts';
 import { withStages } from '../../engine/model/rollout.ts';
 import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
+import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
@@ -39,6 +40,7 @@ export interface SessionParts extends CommandParts {
 }
 
 export interface Session extends LeaderReading {
+  readonly config: ClusterConfig;
   readonly contact: Contact;
   readonly viewParts: ViewParts;
   /** The objects of each dialect that the cluster has, read at the start of the session. */
@@ -86,7 +88,7 @@ export async function inSession<T>(
   const policies = await loadPolicies(reading);
   const sources = sourcesOf(client, ask, clock, abort);
   const viewParts = { sources, policies, textsOf: textsIn(modules), filter: flags };
-  return await work({ ...reading, lease: leaseOf(modules), contact, viewParts, loaded });
+  return await work({ ...reading, config, lease: leaseOf(modules), contact, viewParts, loaded });
 }
 
 /** Returns the Lease of the leader; undefined if no dialect has a known one. */

@@ -4,9 +4,9 @@
  */
 import type { HealthCheck } from '../../health/checks.ts';
 import type { HealthMonitor } from '../../health/monitor.ts';
-import { compareVersionTexts } from '../../util/version.ts';
 import { factsOf, isRunBegun, nodeNameOf } from '../gates/types.ts';
-import { isFinal, type Rollout, targetsIn } from '../model/rollout.ts';
+import { newestVersionOf } from '../model/newest-version.ts';
+import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
@@ -19,17 +19,8 @@ function checksOf(snapshot: Snapshot, policy: RolloutPolicy): HealthCheck[] {
     const goesBack = snapshot.rollout.stages.some((stage) => stage.goesBack === true);
     return goesBack || isRunBegun(snapshot)
       ? []
-      : [{ ...check, to: newestVersionOf(snapshot.rollout) }];
+      : [{ ...check, to: newestVersionOf(snapshot.rollout) ?? '' }];
   });
-}
-
-/** Returns the newest version that the plan brings; an empty text if no version can be read. */
-function newestVersionOf(rollout: Rollout): string {
-  const versions = rollout.stages.map(
-    ({ kubernetesVersion, version }) => kubernetesVersion ?? version,
-  );
-  const [newest = ''] = versions.toSorted((one, other) => compareVersionTexts(other, one) || 0);
-  return newest;
 }
 
 /**
