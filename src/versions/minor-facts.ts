@@ -87,7 +87,9 @@ export function readFacts(written: WrittenFacts): MinorFacts {
   const unknown = new Map(
     COMPONENTS.map((name) => [name, new Set(wordsOf(written.gatesUnknownTo[name] ?? ''))]),
   );
-  const flags = new Map(COMPONENTS.map((name) => [name, new Set(wordsOf(written.flags[name]))]));
+  const flags = new Map(
+    COMPONENTS.map((name) => [name, new Set(wordsOf(written.flags[name]).map(withDashes))]),
+  );
   const apis = Object.entries(written.apis).flatMap(([apiVersion, kinds]) =>
     wordsOf(kinds).map((kind) => [apiVersion, kind] as const),
   );
@@ -103,10 +105,14 @@ export function readFacts(written: WrittenFacts): MinorFacts {
     supportsKernel: (release) => kernels.some((each) => each.test(release)),
     gateOf: (component, name) =>
       unknown.get(component)?.has(name) === true ? undefined : gates.get(name),
-    // A flag may be written with underscores.
-    hasFlag: (component, name) => flags.get(component)?.has(name.replaceAll('_', '-')) === true,
+    hasFlag: (component, name) => flags.get(component)?.has(withDashes(name)) === true,
     serves: (apiVersion, kind) => served.has(`${apiVersion} ${kind}`),
   };
+}
+
+/** Returns the name of a flag with dashes. Users and some libraries write underscores, and the components take both. */
+function withDashes(name: string): string {
+  return name.replaceAll('_', '-');
 }
 
 /** Returns the names in a text of a data file. */

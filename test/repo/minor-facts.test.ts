@@ -106,3 +106,11 @@ test('every minor version of etcd that kubeadm goes to has a step', () => {
   expect(first).toBeDefined();
   expect(others.toReversed()).toEqual(steps);
 });
+
+test('a flag is the same flag with dashes and with underscores', () => {
+  // The libraries of the component write this flag with underscores, and Kubernetes 1.37 has removed it.
+  for (const name of ['boot_id_file', 'boot-id-file']) {
+    expect(factsOfMinor(36)?.hasFlag('kube-proxy', name)).toBe(true);
+    expect(factsOfMinor(37)?.hasFlag('kube-proxy', name)).toBe(false);
+  }
+});
