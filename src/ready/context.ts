@@ -45,8 +45,11 @@ export function unreadPlace(object: string, why: string): SettingsFound {
 export interface DialectReadiness {
   /** Resolves with the flags and feature gates that the products of this dialect set for the components of Kubernetes. */
   settings(asking: Asking): Promise<SettingsFound>;
-  /** Resolves with what the agents of this dialect say about their machines; with none if no agents of it announce themselves. */
-  machines(asking: Asking): Promise<readonly FoundBy[]>;
+  /**
+   * Resolves with what stands in the way of the version `to` on the machines: what the agents of this dialect say, and what
+   * the product needs on its nodes. Resolves with none if nothing is known about them.
+   */
+  machines(asking: Asking, to: string): Promise<readonly FoundBy[]>;
 }
 
 /** A health check, and the name of the UpgradePolicy that has it. */

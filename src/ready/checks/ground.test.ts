@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { NOW, readyContext, readyNode } from '../../../test/support/ready/world.ts';
 import type { HealthCheck } from '../../health/checks.ts';
 import { answer, unknown } from '../asking.ts';
+import type { DialectReadiness } from '../context.ts';
 import { checkGround } from './ground.ts';
 import { checkHealth } from './health.ts';
 
@@ -67,6 +68,22 @@ test.each(['DiskPressure', 'MemoryPressure', 'PIDPressure', 'NetworkUnavailable'
 test('a node that is cordoned already is a warning', async () => {
   expect(await ask(SERVER, readyNode('w1', { spec: { unschedulable: true } }))).toEqual([
     expect.objectContaining({ state: 'warning', object: 'Node w1' }),
+  ]);
+});
+
+test('each dialect is asked what it knows about its machines and the new version', async () => {
+  const dialect = (name: string): DialectReadiness => ({
+    settings: async () => await Promise.reject(new Error('no settings are asked for')),
+    machines: async (_asking, to) =>
+      await Promise.resolve([
+        { state: 'blocker', object: `Node ${name}`, message: `no room for ${to}` },
+      ]),
+  });
+  const objects = [SERVER, readyNode('w1'), ofNode('w1', 0)];
+  const dialects = [dialect('w1'), dialect('w2')];
+  expect(await checkGround(readyContext({ objects, dialects, to: 'v1.36.4' }))).toEqual([
+    { state: 'blocker', object: 'Node w1', message: 'no room for v1.36.4' },
+    { state: 'blocker', object: 'Node w2', message: 'no room for v1.36.4' },
   ]);
 });
 

@@ -21,7 +21,9 @@ const BAD: ReadonlyMap<string, string> = new Map([
 
 export const checkGround: Check = async (context) => {
   const found = await Promise.all(
-    [checkMachines, ...context.groundChecks].map(async (check) => await check(context)),
+    [checkMachines, checkDialects, ...context.groundChecks].map(
+      async (check) => await check(context),
+    ),
   );
   const findings = found.flat();
   // What a check found is more than that another one found nothing.
@@ -43,6 +45,11 @@ const checkMachines: Check = async ({ list }) => {
   ];
   if (findings.length > 0) return findings;
   return [{ state: 'ok', message: 'no node has pressure, a cordon, or a wrong clock' }];
+};
+
+const checkDialects: Check = async ({ dialects, to, ...asking }) => {
+  const found = await Promise.all(dialects.map(async (each) => await each.machines(asking, to)));
+  return found.flat();
 };
 
 function conditionFindings(all: readonly Node[]): FoundBy[] {
