@@ -28,12 +28,18 @@ export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget)
   return blockedByBudget(budget, nameSome(pods), reason);
 }
 
-/** Returns the budgets that block the eviction of `pods` even while all pods that they cover are healthy. */
+/**
+ * Returns the budgets that block the eviction of `pods` even while all pods that they cover are healthy. A budget for which
+ * `isLifted` returns true blocks only pods that another budget covers, too.
+ */
 export function hopelessBudgets(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
+  isLifted: (budget: PodDisruptionBudget) => boolean = () => false,
 ): BlockingBudget[] {
-  return obstaclesFor(pods, budgets, refusalOf);
+  return obstaclesFor(pods, budgets, (budget, pod) =>
+    isLifted(budget) ? undefined : refusalOf(budget, pod),
+  );
 }
 
 /** Returns the budgets that block the eviction of `pods` at this moment, for any reason. */

@@ -14,13 +14,15 @@ import { counted, listed } from '../../util/phrases.ts';
 import type { Check } from '../context.ts';
 import type { FoundBy } from '../finding.ts';
 import { slimPod } from '../pods.ts';
+import { budgetsOfOperators } from './operators.ts';
 
 export const checkDrains: Check = async ({ list }) => {
-  const [allNodes, allPods, budgets, sets] = await Promise.all([
+  const [allNodes, allPods, budgets, sets, isOfOperator] = await Promise.all([
     list(nodes),
     list(pods, { slim: slimPod }),
     list(podDisruptionBudgets),
     list(daemonSets),
+    budgetsOfOperators({ list }),
   ]);
   if (allNodes.kind === 'unknown') return [{ state: 'unknown', message: allNodes.why }];
   if (allPods.kind === 'unknown') return [{ state: 'unknown', message: allPods.why }];
@@ -36,7 +38,7 @@ export const checkDrains: Check = async ({ list }) => {
   for (const { metadata } of allNodes.value) {
     const here = ofNode.get(metadata.name) ?? [];
     const { evict } = sortPods(here, DEFAULT_DRAIN, facts);
-    for (const budget of hopelessBudgets(evict, budgets.value))
+    for (const budget of hopelessBudgets(evict, budgets.value, isOfOperator))
       blocked
         .getOrInsert(`${budget.budget} ${budget.reason}`, { budget, nodes: [] })
         .nodes.push(metadata.name);

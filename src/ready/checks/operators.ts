@@ -2,8 +2,15 @@
  * Checks the operators of databases, volumes and virtual machines that act when a node is cordoned or drained, and whether
  * their settings let a drain end.
  */
-import { type KubeObject, keyOf, namespaced, type Resource } from '../../kube/resources.ts';
+import {
+  type KubeObject,
+  keyOf,
+  namespaced,
+  type PodDisruptionBudget,
+  type Resource,
+} from '../../kube/resources.ts';
 import { isRecord } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { scalarText } from '../../util/scalar-text.ts';
 import type { Asking } from '../asking.ts';
@@ -20,14 +27,31 @@ interface Operator {
   /** What the operator does, as a sentence without its end. */
   readonly expect: (objects: readonly Custom[]) => string;
   readonly judge: (object: Custom) => Omit<FoundBy, 'object'> | undefined;
+  /** Returns true for a budget that the operator keeps, and whose pods it moves when their node is cordoned. */
+  readonly keeps?: (budget: PodDisruptionBudget) => boolean;
 }
 
 const of = (apiVersion: string, kind: string, plural?: string): Resource<Custom> =>
   namespaced<Custom>(apiVersion, kind, plural);
 
+const isOwnedBy =
+  (group: string, kind: string) =>
+  ({ metadata: { ownerReferences = [] } }: PodDisruptionBudget): boolean =>
+    ownerReferences.some(
+      (owner) => owner.kind === kind && owner.apiVersion.startsWith(`${group}/`),
+    );
+
+const selects =
+  (label: string, value?: string) =>
+  ({ spec }: PodDisruptionBudget): boolean => {
+    const found = ownMember(spec?.selector?.matchLabels ?? {}, label);
+    return found !== undefined && (value === undefined || found === value);
+  };
+
 const OPERATORS: readonly Operator[] = [
   {
     resource: of('postgresql.cnpg.io/v1', 'Cluster'),
+    keeps: isOwnedBy('postgresql.cnpg.io', 'Cluster'),
     expect: (all) =>
       `CloudNativePG moves the primary of each of the ${counted(all.length, 'cluster')} away when its node is cordoned, which interrupts its connections for some seconds`,
     judge: ({ spec = {} }) => {
@@ -45,6 +69,8 @@ const OPERATORS: readonly Operator[] = [
   },
   {
     resource: of('acid.zalan.do/v1', 'postgresql'),
+    // The operator writes an owner into its budgets only if its configuration says so.
+    keeps: selects('spilo-role'),
     expect: (all) =>
       `the Postgres operator of Zalando moves the primary of each of the ${counted(all.length, 'cluster')} away from a node that loses its readiness label, or lets Patroni elect another one`,
     judge: ({ spec = {} }) =>
@@ -59,6 +85,7 @@ const OPERATORS: readonly Operator[] = [
   },
   {
     resource: of('longhorn.io/v1beta2', 'Volume'),
+    keeps: selects('longhorn.io/component', 'instance-manager'),
     expect: (all) =>
       `Longhorn keeps its instance managers on a node until the ${counted(all.length, 'volume')} there are detached or healthy elsewhere, and then lets its budgets go`,
     judge: ({ spec = {}, status = {} }) => {
@@ -87,6 +114,7 @@ const OPERATORS: readonly Operator[] = [
   },
   {
     resource: of('kubevirt.io/v1', 'VirtualMachineInstance'),
+    keeps: isOwnedBy('kubevirt.io', 'VirtualMachineInstance'),
     expect: (all) =>
       `KubeVirt migrates each of the ${counted(all.length, 'virtual machine')} with the eviction strategy LiveMigrate; a drain waits for the migration`,
     judge: ({ spec = {}, status = {} }) => {
@@ -131,6 +159,25 @@ export const checkOperators: Check = async (asking) => {
   if (findings.length > 0) return findings;
   return [{ state: 'ok', message: 'no operator that acts on a cordon was found' }];
 };
+
+/**
+ * Resolves with a function that returns true for a budget of a running operator. Such a budget allows no eviction until its
+ * operator has seen the cordon, so only the check of operators can judge it.
+ */
+export async function budgetsOfOperators({
+  list,
+}: Pick<Asking, 'list'>): Promise<(budget: PodDisruptionBudget) => boolean> {
+  const present = await Promise.all(
+    OPERATORS.map(async ({ resource, keeps }) => {
+      if (keeps === undefined) return [];
+      const asked = await list(resource, { slim });
+      // A budget without such objects is a leftover of an operator that is gone.
+      return asked.kind === 'unknown' || asked.value.length > 0 ? [keeps] : [];
+    }),
+  );
+  const kept = present.flat();
+  return (budget) => kept.some((keeps) => keeps(budget));
+}
 
 async function askOperator(
   { list }: Asking,
