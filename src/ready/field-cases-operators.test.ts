@@ -84,3 +84,20 @@ test.each<[string, Record<string, string>, object, object]>([
     expect(await drains(pod, budget, object, budgetOfOne('mine', labels))).toEqual([blocked]);
   },
 );
+
+test.each([
+  ['attached', 'policy of Longhorn'],
+  ['detached', 'policy of Longhorn, although nothing uses the volume'],
+])('the last replica of a volume of Longhorn that is %s holds a drain', async (state, end) => {
+  const volume = custom('longhorn.io/v1beta2', 'Volume', {
+    spec: { numberOfReplicas: 1 },
+    status: { state, robustness: state === 'attached' ? 'healthy' : 'unknown' },
+  });
+  const found = await checkOperators(readyContext({ objects: [volume] }));
+  expect(found[0]).toEqual({
+    state: 'warning',
+    object: 'Volume app/main',
+    message: expect.stringMatching(new RegExp(`${end}$`)) as string,
+    cure: 'add a replica, or set node-drain-policy to allow-if-replica-is-stopped',
+  });
+});

@@ -150,8 +150,8 @@ test.each<[string, object]>([
   ],
   ['CloudNativePG without a budget', custom(CNPG, 'Cluster', { instances: 1, enablePDB: false })],
   [
-    'a detached volume of Longhorn',
-    custom('longhorn.io/v1beta2', 'Volume', { numberOfReplicas: 1 }, { state: 'detached' }),
+    'a detached volume of Longhorn with replicas on several nodes',
+    custom('longhorn.io/v1beta2', 'Volume', { numberOfReplicas: 2 }, { state: 'detached' }),
   ],
   [
     'a virtual machine that is not migrated',

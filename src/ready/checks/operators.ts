@@ -90,24 +90,24 @@ const OPERATORS: readonly Operator[] = [
       `Longhorn keeps its instance managers on a node until the ${counted(all.length, 'volume')} there are detached or healthy elsewhere, and then lets its budgets go`,
     judge: ({ spec = {}, status = {} }) => {
       const { robustness } = status as { readonly robustness?: unknown };
-      if (status['state'] !== 'attached') return undefined;
-      if (robustness === 'faulted')
+      const isAttached = status['state'] === 'attached';
+      if (isAttached && robustness === 'faulted')
         return {
           state: 'blocker',
           message: 'the volume is faulted',
           cure: 'repair the volume first',
         };
-      if (robustness === 'degraded')
+      if (isAttached && robustness === 'degraded')
         return {
           state: 'warning',
           message: 'the volume is degraded, so the drain waits for its last healthy replica',
           cure: 'let Longhorn rebuild its replicas first',
         };
+      // Longhorn also keeps the last replica of a volume that nothing uses now.
       if (spec['numberOfReplicas'] !== 1) return undefined;
       return {
         state: 'warning',
-        message:
-          'the volume has one replica, so the drain of its node does not end with the usual node-drain-policy of Longhorn',
+        message: `the volume has one replica, so the drain of its node does not end with the usual node-drain-policy of Longhorn${isAttached ? '' : ', although nothing uses the volume'}`,
         cure: 'add a replica, or set node-drain-policy to allow-if-replica-is-stopped',
       };
     },
