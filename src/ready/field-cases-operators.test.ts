@@ -101,3 +101,19 @@ test.each([
     cure: 'add a replica, or set node-drain-policy to allow-if-replica-is-stopped',
   });
 });
+
+test('a warning of Ceph tells its reasons, and is no blocker', async () => {
+  const details = {
+    MON_DISK_LOW: { severity: 'HEALTH_WARN', message: 'mon a is low on available space' },
+  };
+  const status = { ceph: { health: 'HEALTH_WARN', details } };
+  const objects = [custom('ceph.rook.io/v1', 'CephCluster', { status })];
+  expect(await checkOperators(readyContext({ objects }))).toEqual([
+    expect.objectContaining({
+      state: 'warning',
+      object: 'CephCluster app/main',
+      message: about('HEALTH_WARN (MON_DISK_LOW: mon a is low on available space)'),
+    }),
+    expect.objectContaining({ state: 'ok' }),
+  ]);
+});

@@ -12,6 +12,7 @@ import {
 import { isRecord } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { counted, listed } from '../../util/phrases.ts';
+import { printable } from '../../util/printable.ts';
 import { scalarText } from '../../util/scalar-text.ts';
 import type { Asking } from '../asking.ts';
 import type { Check } from '../context.ts';
@@ -21,6 +22,8 @@ interface Custom extends KubeObject {
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly status?: Readonly<Record<string, unknown>>;
 }
+
+const MOST_REASONS = 3;
 
 interface Operator {
   readonly resource: Resource<Custom>;
@@ -139,19 +142,33 @@ const OPERATORS: readonly Operator[] = [
     judge: ({ status = {} }) => {
       const ceph = status['ceph'];
       const health = isRecord(ceph) ? ceph['health'] : undefined;
+      const why = cephReasons(ceph);
       if (health === 'HEALTH_ERR')
-        return { state: 'blocker', message: 'Ceph reports HEALTH_ERR', cure: 'repair Ceph first' };
+        return {
+          state: 'blocker',
+          message: `Ceph reports HEALTH_ERR${why}`,
+          cure: 'repair Ceph first',
+        };
       if (health === 'HEALTH_WARN')
         return {
           state: 'warning',
-          message:
-            'Ceph reports HEALTH_WARN: if placement groups are not clean, its budgets let no further node go',
+          message: `Ceph reports HEALTH_WARN${why}: if placement groups are not clean, its budgets let no further node go`,
           cure: 'read `ceph health detail` first',
         };
       return undefined;
     },
   },
 ];
+
+/** Returns the health checks of Ceph that fail, in parentheses. Rook writes them into the status, each with its message. */
+function cephReasons(ceph: unknown): string {
+  const details = isRecord(ceph) && isRecord(ceph['details']) ? ceph['details'] : {};
+  const reasons = Object.entries(details).map(([code, detail]) => {
+    const message = isRecord(detail) ? scalarText(detail['message']) : '';
+    return printable(message === '' ? code : `${code}: ${message}`);
+  });
+  return reasons.length === 0 ? '' : ` (${listed(reasons, MOST_REASONS)})`;
+}
 
 export const checkOperators: Check = async (asking) => {
   const all = await Promise.all(OPERATORS.map(async (each) => await askOperator(asking, each)));
