@@ -108,7 +108,7 @@ test.each<[string, Partial<Webhook>]>([
   ['is about other kinds of the core group', { rules: [{ ...RULE, resources: ['secrets'] }] }],
   [
     'is about all kinds of another group',
-    { rules: [{ ...RULE, apiGroups: ['apps'], resources: ['*'] }] },
+    { rules: [{ ...RULE, apiGroups: ['policy'], resources: ['*'] }] },
   ],
   ['is about deletions', { rules: [{ ...RULE, operations: ['DELETE'] }] }],
   [

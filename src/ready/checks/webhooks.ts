@@ -46,13 +46,28 @@ export const WEBHOOK_CONFIGURATIONS = [
   'MutatingWebhookConfiguration',
 ].map((kind) => clusterScoped<WebhookConfiguration>('admissionregistration.k8s.io/v1', kind));
 
+interface WrittenKinds {
+  readonly groups: readonly string[];
+  readonly resources: RegExp;
+}
+
 /** The groups and resources that an upgrade creates or changes, by what that is. Deletions are not relevant. */
-const WRITTEN: readonly { readonly groups: readonly string[]; readonly resources: RegExp }[] = [
+const WRITTEN: readonly WrittenKinds[] = [
   { groups: [''], resources: /^(pods|nodes)(\/|$)/ },
   { groups: ['coordination.k8s.io'], resources: /^leases$/ },
   { groups: ['batch'], resources: /^jobs$/ },
   { groups: ['cluster.k8s.io', 'cluster.x-k8s.io'], resources: /^machine(deployment|set)?s(\/|$)/ },
 ];
+/**
+ * What a server of a new version writes in kube-system when it starts. RKE2 changes the annotations of Namespaces, and
+ * kubeadm writes its configuration, CoreDNS and kube-proxy. A server that may not write them does not start, or kubeadm
+ * ends with an error.
+ */
+const WRITTEN_BY_SERVERS: readonly WrittenKinds[] = [
+  { groups: [''], resources: /^(namespaces|configmaps)(\/|$)/ },
+  { groups: ['apps'], resources: /^(daemonsets|deployments)$/ },
+];
+const SYSTEM_NAMESPACE = 'kube-system';
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
 
 export const checkWebhooks: Check = async (context) => {
@@ -118,12 +133,20 @@ interface World {
 
 /** Returns true if the API server refuses something that an upgrade writes when the webhook does not answer. */
 export function mustAnswer({ failurePolicy, rules = [] }: Webhook): boolean {
-  return failurePolicy !== 'Ignore' && rules.some(isMet);
+  return failurePolicy !== 'Ignore' && meets(rules, [...WRITTEN, ...WRITTEN_BY_SERVERS]);
 }
 
-function isMet({ apiGroups = [], operations = [], resources = [] }: WebhookRule): boolean {
+/** Returns true if one of the rules concerns one of the kinds. */
+function meets(rules: readonly WebhookRule[], kinds: readonly WrittenKinds[]): boolean {
+  return rules.some((rule) => isMet(rule, kinds));
+}
+
+function isMet(
+  { apiGroups = [], operations = [], resources = [] }: WebhookRule,
+  kinds: readonly WrittenKinds[],
+): boolean {
   if (!operations.some((each) => ['CREATE', 'UPDATE', '*'].includes(each))) return false;
-  return WRITTEN.some(
+  return kinds.some(
     (written) =>
       apiGroups.some((group) => group === '*' || written.groups.includes(group)) &&
       resources.some((each) => /^\*(\/|$)/.test(each) || written.resources.test(each)),
@@ -134,12 +157,14 @@ function problemsOf(
   webhook: Webhook,
   { slices, namespaces: spaces, now }: World,
 ): WebhookProblem[] {
-  const { name, clientConfig = {}, matchConditions = [] } = webhook;
+  const { name, clientConfig = {}, matchConditions = [], rules = [] } = webhook;
   const { service, caBundle = '' } = clientConfig;
+  const covered = spaces?.filter((space) => isCovered(webhook, space)).map(nameOf);
+  // Nothing else of an upgrade writes these kinds, and servers write them only there.
+  if (covered?.includes(SYSTEM_NAMESPACE) === false && !meets(rules, WRITTEN)) return [];
   const expired = expiryOf(name, caBundle, now).map((finding) => ({ finding }));
   // A webhook without a Service is served outside of the cluster, so no drain ends it.
   if (service === undefined || slices === undefined) return expired;
-  const covered = spaces?.filter((space) => isCovered(webhook, space)).map(nameOf);
   // No namespace has the labels, so the webhook is called only for objects without a namespace, such as Nodes.
   if (covered?.length === 0 && !concernsNodes(webhook)) return expired;
   const at = keyAt(service.name, service.namespace);
@@ -188,7 +213,7 @@ function concernsNodes({ rules = [] }: Webhook): boolean {
 }
 
 function scopeOf(covered: readonly string[] | undefined): string {
-  if (covered === undefined || covered.includes('kube-system'))
+  if (covered === undefined || covered.includes(SYSTEM_NAMESPACE))
     return 'pods or other objects of an upgrade, also in kube-system';
   if (covered.length === 0) return 'Nodes';
   return `pods or other objects of an upgrade in ${listed(covered, 3)}`;
