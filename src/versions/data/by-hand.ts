@@ -40,6 +40,18 @@ export const HOST_REQUIREMENTS = {
   containerd1IsRefused: 38,
 } as const;
 
+/**
+ * The first patch of each minor version in which kubeadm no longer makes the API server an administrator of the cluster, so
+ * that it needs the ClusterRole `system:kubelet-api-admin` to reach kubelets. Each later minor version has the change:
+ * https://github.com/kubernetes/kubernetes/pull/138957.
+ */
+export const API_SERVER_NEEDS_KUBELET_RIGHTS: ReadonlyMap<number, number> = new Map([
+  [33, 12],
+  [34, 8],
+  [35, 5],
+  [36, 1],
+]);
+
 export interface EtcdStep {
   /** The minor version of etcd 3 to which the step goes. */
   readonly to: number;

@@ -21,6 +21,7 @@ import {
   settingsOfExtraArgs,
 } from '../../../versions/settings.ts';
 import { agentFindings } from '../../shared/agents-ground.ts';
+import { kubeletRights } from './kubelet-rights.ts';
 
 interface Configured extends KubeObject {
   readonly spec?: unknown;
@@ -49,12 +50,14 @@ const KINDS: readonly {
 
 export const clusterApiReadiness: DialectReadiness = {
   settings: async (asking) => await settingsIn(asking, () => true),
-  async machines({ list }) {
+  async machines({ list, allows }, to) {
     const asked = await list(nodes);
     // Other checks say already that Nodes cannot be read.
-    return asked.kind === 'unknown'
-      ? []
-      : agentFindings({ kind: 'Node', objects: asked.value }, 'kubeadm');
+    if (asked.kind === 'unknown') return [];
+    return [
+      ...agentFindings({ kind: 'Node', objects: asked.value }, 'kubeadm'),
+      ...(await kubeletRights(asked.value, { allows }, to)),
+    ];
   },
 };
 
