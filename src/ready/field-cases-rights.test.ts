@@ -2,10 +2,13 @@
 import { expect, test } from 'vitest';
 import { readyContext, readyNode } from '../../test/support/ready/world.ts';
 import { clusterApiReadiness } from '../dialects/capi/plan/readiness.ts';
+import { rancherReadiness } from '../dialects/cattle/plan/readiness.ts';
 import type { AccessQuestion } from './access.ts';
 import { answer, unknown } from './asking.ts';
 import { checkGround } from './checks/ground.ts';
 import type { DialectReadiness } from './context.ts';
+
+const K3S = readyNode('s1', { nodeInfo: { kubeletVersion: 'v1.36.3+k3s1' } });
 
 interface Ground {
   readonly dialect: DialectReadiness;
@@ -36,6 +39,99 @@ async function rights({ dialect, objects, to = 'v1.37.0', refused = [], why }: G
     users: [...users],
   };
 }
+
+const plan = (drain?: object, more: object = {}): object => ({
+  apiVersion: 'upgrade.cattle.io/v1',
+  kind: 'Plan',
+  metadata: { name: 'server', namespace: 'system-upgrade' },
+  spec: { serviceAccountName: 'system-upgrade', upgrade: { image: 'x' }, drain, ...more },
+});
+
+test.each<[string, object, string, string]>([
+  ['delete pods', { disableEviction: true, force: true }, 'delete pods', 'delete pods'],
+  ['evict pods', { force: true }, 'create pods/eviction', 'create pods/eviction'],
+  ['read DaemonSets', {}, 'get daemonsets', 'get daemonsets of apps'],
+])('a Plan whose ServiceAccount may not %s is a blocker', async (_title, drain, refused, text) => {
+  const asked = await rights({
+    dialect: rancherReadiness,
+    objects: [K3S, plan(drain)],
+    refused: [refused],
+  });
+  expect(asked).toEqual({
+    found: [
+      {
+        state: 'blocker',
+        object: 'Plan system-upgrade/server',
+        message: `its Jobs cannot drain nodes: ServiceAccount system-upgrade/system-upgrade may not ${text}`,
+        cure: expect.stringContaining('give the ServiceAccount these rights') as string,
+      },
+    ],
+    users: ['system:serviceaccount:system-upgrade:system-upgrade'],
+  });
+});
+
+test.each<[string, object, readonly string[]]>([
+  ['evicts pods, and may not delete them', plan({ force: true }), ['delete pods']],
+  ['does not drain', plan(undefined, { cordon: true }), ['create pods/eviction']],
+])('a Plan that %s needs no other right', async (_title, object, refused) => {
+  const { found } = await rights({ dialect: rancherReadiness, objects: [K3S, object], refused });
+  expect(found).toEqual([]);
+});
+
+test('a Plan that a leader of Refit drains itself needs no right for its Jobs', async () => {
+  const leader = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'leader',
+      namespace: 'system-upgrade',
+      labels: {
+        'app.kubernetes.io/name': 'refit',
+        'app.kubernetes.io/component': 'system-upgrade-controller',
+      },
+    },
+  };
+  const refused = ['create pods/eviction', 'delete pods'];
+  const asked = async (drain: object) =>
+    await rights({ dialect: rancherReadiness, objects: [K3S, leader, plan(drain)], refused });
+  expect((await asked({})).found).toEqual([]);
+  // Only kubectl supports this option, so the Job drains.
+  expect((await asked({ disableEviction: true })).found).toEqual([
+    expect.objectContaining({ state: 'blocker' }),
+  ]);
+});
+
+test('rights of Plans that cannot be asked for are unknown, and so are Plans of a K3s cluster that cannot be read', async () => {
+  const asked = await rights({
+    dialect: rancherReadiness,
+    objects: [K3S, plan({})],
+    why: 'no right to ask',
+  });
+  expect(asked.found).toEqual([
+    {
+      state: 'unknown',
+      object: 'Plan system-upgrade/server',
+      message: 'whether its Jobs may drain nodes: no right to ask',
+    },
+  ]);
+  const unread = async (...objects: object[]) => {
+    const context = readyContext({ objects, forbidden: ['Plan'], dialects: [rancherReadiness] });
+    return (await checkGround(context)).filter(({ message }) => message.includes('Jobs'));
+  };
+  expect(await unread(K3S)).toEqual([
+    { state: 'unknown', message: 'whether Jobs may drain nodes: you may not read plans' },
+  ]);
+  expect(await unread(readyNode('w1'))).toEqual([]);
+});
+
+test('Plans of the system-upgrade-controller in a cluster of another product are left alone', async () => {
+  const { found } = await rights({
+    dialect: rancherReadiness,
+    objects: [readyNode('w1'), plan({})],
+    refused: ['create pods/eviction'],
+  });
+  expect(found).toEqual([]);
+});
 
 const machine = (owner: string): object => {
   const node = readyNode('cp1') as { metadata: object };

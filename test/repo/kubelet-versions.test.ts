@@ -40,6 +40,9 @@ const READERS: Readonly<Record<string, readonly (By | Reason)[]>> = {
     'exact: the scripts of K3s and RKE2 compare the whole text, too',
   ],
   'src/dialects/cattle/plan/cattle-dialect.ts': ['isOlder'],
+  'src/dialects/cattle/plan/drain-rights.ts': [
+    'exact: only asks whether the text names K3s or RKE2',
+  ],
   'src/dialects/cattle/plan/node-records.ts': [
     'exact: the kubelets of K3s and RKE2 report the whole version, and the label has - instead of +',
   ],

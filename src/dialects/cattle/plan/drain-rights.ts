@@ -1,0 +1,94 @@
+/** Checks before an upgrade whether the Jobs of Plans may drain nodes. `kubectl drain` runs with the ServiceAccount of the Plan. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import { type Node, nodes, pods } from '../../../kube/resources.ts';
+import type { AccessQuestion } from '../../../ready/access.ts';
+import type { Asking } from '../../../ready/asking.ts';
+import { type FoundBy, grouped } from '../../../ready/finding.ts';
+import { isOwn, slimPod } from '../../../ready/pods.ts';
+import { listed } from '../../../util/phrases.ts';
+import { leaderDrains } from './leader-drain.ts';
+
+/** What `kubectl drain` reads and writes, whatever its options are. */
+const ALWAYS: readonly AccessQuestion[] = [
+  { verb: 'get', group: '', resource: 'nodes' },
+  { verb: 'patch', group: '', resource: 'nodes' },
+  { verb: 'list', group: '', resource: 'pods' },
+  { verb: 'get', group: '', resource: 'pods' },
+  { verb: 'get', group: 'apps', resource: 'daemonsets' },
+];
+const EVICT: AccessQuestion = {
+  verb: 'create',
+  group: '',
+  resource: 'pods',
+  subresource: 'eviction',
+};
+const DELETE: AccessQuestion = { verb: 'delete', group: '', resource: 'pods' };
+
+/** Resolves with the ServiceAccounts of Plans that lack a right to drain nodes. */
+export async function drainRights({ list, allows }: Asking): Promise<FoundBy[]> {
+  const [plans, allNodes, allPods] = await Promise.all([
+    list(cattlePlans),
+    list(nodes),
+    list(pods, { slim: slimPod }),
+  ]);
+  // In a cluster of another product, such Plans do not upgrade Kubernetes. Other checks say that Nodes cannot be read.
+  if (allNodes.kind === 'unknown' || !allNodes.value.some(isOfRancher)) return [];
+  if (plans.kind === 'unknown')
+    return [{ state: 'unknown', message: `whether Jobs may drain nodes: ${plans.why}` }];
+  const leads =
+    allPods.kind === 'answer' &&
+    allPods.value.some(
+      ({ metadata }) =>
+        isOwn(metadata) && metadata.labels?.['app.kubernetes.io/component'] === COMPONENT,
+    );
+  const draining = plans.value.filter(
+    (plan) =>
+      plan.spec?.drain !== undefined && !(leads && leaderDrains(plan, { drainInJob: false })),
+  );
+  const found = await Promise.all(draining.map(async (plan) => await planFindings(plan, allows)));
+  return grouped(found.flat());
+}
+
+const COMPONENT = 'system-upgrade-controller';
+
+function isOfRancher({ status }: Node): boolean {
+  return /\+(k3s|rke2r)/.test(status?.nodeInfo?.kubeletVersion ?? '');
+}
+
+async function planFindings(
+  { metadata: { name, namespace = '' }, spec }: CattlePlan,
+  allows: Asking['allows'],
+): Promise<FoundBy[]> {
+  const account = `${namespace}:${spec?.serviceAccountName ?? 'default'}`;
+  const needed = [...ALWAYS, spec?.drain?.disableEviction === true ? DELETE : EVICT];
+  const asked = await Promise.all(
+    needed.map(async (access) => ({
+      access,
+      found: await allows(`system:serviceaccount:${account}`, access),
+    })),
+  );
+  const object = `Plan ${namespace}/${name}`;
+  const unread = asked.map(({ found }) => found).find(({ kind }) => kind === 'unknown');
+  if (unread?.kind === 'unknown')
+    return [
+      { state: 'unknown', object, message: `whether its Jobs may drain nodes: ${unread.why}` },
+    ];
+  const missing = asked.flatMap(({ access, found }) =>
+    found.kind === 'answer' && !found.value ? nameOf(access) : [],
+  );
+  if (missing.length === 0) return [];
+  return [
+    {
+      state: 'blocker',
+      object,
+      message: `its Jobs cannot drain nodes: ServiceAccount ${account.replace(':', '/')} may not ${listed(missing)}`,
+      cure: 'give the ServiceAccount these rights with a ClusterRole and a ClusterRoleBinding',
+    },
+  ];
+}
+
+function nameOf({ verb, group, resource, subresource }: AccessQuestion): string {
+  const what = [resource, subresource].filter((part) => part !== undefined).join('/');
+  return `${verb} ${what}${group === '' ? '' : ` of ${group}`}`;
+}
