@@ -179,6 +179,9 @@ async function updateEffectOf(
       await fileTrust.assertReplaceable(work.binary);
       await restarter.restart(order.process ?? process ?? work.original, work.binary);
     },
+    soak: async ({ overtakes }) => {
+      if (overtakes === true) await overtakeK0s(work.binary, files);
+    },
     kill: (order) => endProcess(order.process, 'SIGKILL'),
     // After a failed upgrade only Refit's own cordon is removed, whatever the policy says.
     uncordon: async () =>

@@ -4,7 +4,7 @@ import * as fsPromises from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { journalAt } from '../../test/support/builders/agent-situations.ts';
+import { after, journalAt } from '../../test/support/builders/agent-situations.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import { type EffectTools, perform } from './perform-step.ts';
@@ -90,4 +90,16 @@ test("where k0s's own agent cannot act, a swap leaves the files of others", asyn
   const host = await buildHost();
   expect(await swap({ kind: 'swap' }, host)).toEqual({ ok: true });
   expect(await fsPromises.readFile(host.theirs, 'utf8')).toBe('new');
+});
+
+test("after the restart, Refit's agent takes the file away that k0s's own agent downloaded late", async () => {
+  const host = await buildHost();
+  expect(await swap(SWAP, host)).toEqual({ ok: true });
+  await fsPromises.writeFile(host.theirs, 'new');
+  const process = after;
+  await swap({ kind: 'soak', process }, host);
+  expect(await fsPromises.readdir(host.directory)).toContain('k0s.tmp');
+  await swap({ kind: 'soak', process, overtakes: true }, host);
+  expect(await fsPromises.readdir(host.directory)).not.toContain('k0s.tmp');
+  expect(await fsPromises.readFile(host.binary, 'utf8')).toBe('new');
 });

@@ -23,7 +23,8 @@ const UNRESPONSIVE_MS = 60_000;
 export function afterRestart(input: UpdateInput): Step {
   const { journal, host, now } = input;
   const { running } = host;
-  if (running !== undefined && runsNew(input)) return { kind: 'soak', process: running.process };
+  if (running !== undefined && runsNew(input))
+    return { kind: 'soak', process: running.process, ...overtaking(input) };
   const { version } = journal.work.signal.command;
   if (running?.current === true && running.version !== version && isOther(running, journal))
     return rollBack(`after the restart the service runs ${running.version} instead of ${version}`);
@@ -33,6 +34,11 @@ export function afterRestart(input: UpdateInput): Step {
   return rollBack(
     `the service did not show ${version} within ${formatDuration(restartTimeoutMs)} of its restart`,
   );
+}
+
+/** Says of a step that k0s's own agent may swap the same binary, if this agent acts although k0s runs its own agent. */
+export function overtaking({ beside, host }: UpdateInput): { readonly overtakes?: true } {
+  return beside === 'replace' && host.ownAgent !== false ? { overtakes: true } : {};
 }
 
 /**

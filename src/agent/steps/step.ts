@@ -47,8 +47,11 @@ export type Step =
   | { readonly kind: 'restart'; readonly process?: ProcessId | undefined }
   /** Sends SIGKILL to a process that did not end at the restart. */
   | { readonly kind: 'kill'; readonly process: ProcessId }
-  /** Starts the soak time, in which this process must keep running. Changes only the journal. */
-  | { readonly kind: 'soak'; readonly process: ProcessId }
+  /**
+   * Starts the soak time, in which this process must keep running. Changes only the journal. If `overtakes` is set, the step
+   * also takes the file of k0s's own agent away again: the download of that agent may have ended after the swap.
+   */
+  | { readonly kind: 'soak'; readonly process: ProcessId; readonly overtakes?: true }
   /** Replaces the binary at the target path by the previous one, in one rename. */
   | { readonly kind: 'roll-back'; readonly reason: string }
   | { readonly kind: 'uncordon' }

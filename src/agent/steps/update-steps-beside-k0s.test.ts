@@ -85,6 +85,16 @@ describe("beside k0s's own agent", () => {
       { kind: 'swap', overtakes: true },
     ],
     [
+      'after the restart it takes the file away again, because the other download may have ended late',
+      'Restart',
+      {
+        beside: 'replace',
+        journal: journalAt('restarted', { process: before, since: NOW - 1_000 }),
+        host: running(NEW, after),
+      },
+      { kind: 'soak', process: after, overtakes: true },
+    ],
+    [
       "where k0s's own agent is off, a swap takes nothing away",
       'ApplyingUpdate',
       {

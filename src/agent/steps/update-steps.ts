@@ -4,6 +4,7 @@ import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.
 import {
   afterRestart,
   isStillThere,
+  overtaking,
   proveOld,
   rewatch,
   runsNew,
@@ -149,9 +150,8 @@ function concludeRollBack(input: UpdateInput): Step {
     : next;
 }
 
-function swap({ beside, host }: UpdateInput): Step {
-  const mayOvertake = beside === 'replace' && host.ownAgent !== false;
-  return { kind: 'swap', ...(mayOvertake && { overtakes: true }) };
+function swap(input: UpdateInput): Step {
+  return { kind: 'swap', ...overtaking(input) };
 }
 
 function restart({ host }: UpdateInput): Step {
