@@ -183,4 +183,5 @@ export const CUSTOM_KINDS = [
   ['longhorn.io', 'v1beta2', 'Volume', 'volumes'],
   ['kubevirt.io', 'v1', 'VirtualMachineInstance', 'virtualmachineinstances'],
   ['ceph.rook.io', 'v1', 'CephCluster', 'cephclusters'],
+  ['upgrade.cattle.io', 'v1', 'Plan', 'plans'],
 ] as const;

@@ -3,6 +3,7 @@
  * each.
  */
 import type { CheckName, FindingState } from '../../../src/ready/finding.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../src/signal/names.ts';
 import {
   args,
   budget,
@@ -41,6 +42,7 @@ export interface PlantedFault {
 const settings = (object: string) => ({ check: 'settings', state: 'blocker', object }) as const;
 const KUBEADM = 'ConfigMap kube-system/kubeadm-config';
 const K0S = 'ClusterConfig kube-system/k0s';
+const SINCE = '2026-11-30T12:00:00Z';
 const KCP = `KubeadmControlPlane ${NAMESPACE}/cp`;
 
 export const PLANTED: readonly PlantedFault[] = [
@@ -367,5 +369,43 @@ export const PLANTED: readonly PlantedFault[] = [
       },
     ],
     expected: { check: 'ground', state: 'blocker', object: 'Node w1' },
+  },
+  {
+    title: 'k0s: a removed flag that is written with underscores',
+    objects: [k0s({ network: { kubeProxy: { extraArgs: { boot_id_file: '/x' } } } })],
+    expected: settings(K0S),
+  },
+  {
+    title: 'a webhook that a new server needs for the annotations of a Namespace',
+    objects: [webhook({}, { operations: ['UPDATE'], resources: ['namespaces'] })],
+    expected: {
+      check: 'webhooks',
+      state: 'blocker',
+      object: 'MutatingWebhookConfiguration planted',
+    },
+  },
+  {
+    title: 'an agent on a host without room for a download',
+    objects: [
+      plantedNode('w1', {
+        annotations: {
+          [AGENT_ANNOTATION]: JSON.stringify({ version: '0.3.0', since: SINCE }),
+          [HEARTBEAT_ANNOTATION]: JSON.stringify({ at: SINCE, since: SINCE, room: 1024 }),
+        },
+      }),
+    ],
+    expected: { check: 'ground', state: 'blocker', object: 'Node w1' },
+  },
+  {
+    title: 'a Plan of Rancher whose account may not drain nodes',
+    objects: [
+      node({ kubeletVersion: 'v1.36.3+k3s1' }),
+      custom('upgrade.cattle.io/v1', 'Plan', {
+        drain: {},
+        serviceAccountName: 'nobody',
+        upgrade: { image: 'rancher/k3s-upgrade' },
+      }),
+    ],
+    expected: { check: 'ground', state: 'blocker', object: `Plan ${NAMESPACE}/main` },
   },
 ];
