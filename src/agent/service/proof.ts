@@ -190,6 +190,6 @@ function isOther({ process }: RunningService, { process: ended, work }: UpdateJo
 }
 
 /** Returns the time limits. Limits in the policy of the signal override the limits from the flags. */
-function timesOf({ times, journal }: UpdateInput): Times {
+export function timesOf({ times, journal }: UpdateInput): Times {
   return { ...times, ...journal.work.policy };
 }

@@ -11,6 +11,7 @@ import {
   running,
   signalAt,
   silent,
+  TIMES,
   third,
   WHY,
 } from '../../../test/support/builders/agent-situations.ts';
@@ -93,6 +94,38 @@ describe("beside k0s's own agent", () => {
         host: running(NEW, after),
       },
       { kind: 'soak', process: after, overtakes: true },
+    ],
+    [
+      "an agent whose binary k0s's own agent replaced first waits for the restart of that agent",
+      'ApplyingUpdate',
+      {
+        beside: 'replace',
+        journal: journalAt('ready', { entered: { status: 'ApplyingUpdate', at: NOW - 1_000 } }),
+        host: running(OLD, before, false),
+      },
+      { kind: 'await-service', until: NOW - 1_000 + TIMES.restartTimeoutMs },
+    ],
+    [
+      '… but no longer than a restart may take',
+      'ApplyingUpdate',
+      {
+        beside: 'replace',
+        journal: journalAt('ready', {
+          entered: { status: 'ApplyingUpdate', at: NOW - TIMES.restartTimeoutMs },
+        }),
+        host: running(OLD, before, false),
+      },
+      { kind: 'give-up', reason: says('does not run the file') },
+    ],
+    [
+      "where k0s's own agent is off, a file that somebody replaced fails the update at once",
+      'ApplyingUpdate',
+      {
+        beside: 'replace',
+        journal: journalAt('ready', { entered: { status: 'ApplyingUpdate', at: NOW } }),
+        host: { ...running(OLD, before, false), ownAgent: false },
+      },
+      { kind: 'give-up', reason: says('does not run the file') },
     ],
     [
       "where k0s's own agent is off, a swap takes nothing away",

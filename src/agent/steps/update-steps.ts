@@ -10,6 +10,7 @@ import {
   runsNew,
   runsOld,
   soak,
+  timesOf,
   watchOther,
 } from '../service/proof.ts';
 import type { UpdateInput } from '../step-input.ts';
@@ -123,7 +124,13 @@ function uncordonOrComplete({ journal, node }: UpdateInput): Step {
  * keeps only a binary that it has observed running. It does not keep the wanted version, because a roll-back to that
  * version would be useless.
  */
-function keepPrevious({ host: { running, binary, distrust }, journal, beside }: UpdateInput): Step {
+function keepPrevious(input: UpdateInput): Step {
+  const {
+    host: { running, binary, distrust },
+    journal,
+    beside,
+    now,
+  } = input;
   if (running === undefined)
     return distrust === undefined
       ? { kind: 'await-service' }
@@ -134,6 +141,9 @@ function keepPrevious({ host: { running, binary, distrust }, journal, beside }: 
     return beside === 'observe' ? { kind: 'stand-aside', reason } : { kind: 'clean-up' };
   }
   if (running.current) return { kind: 'keep-previous' };
+  // If k0s's own agent was faster, it has replaced the file, and soon restarts the service.
+  const until = (journal.entered?.at ?? now) + timesOf(input).restartTimeoutMs;
+  if (overtaking(input).overtakes && now < until) return { kind: 'await-service', until };
   const reason = `PID ${running.process.pid} does not run the file ${binary}, so a roll-back would be impossible: restart the service, or put its file back`;
   return { kind: 'give-up', reason };
 }
