@@ -73,9 +73,12 @@ export const SET_LABELS = {
 /** Cluster API sets this label, with any value, on Machines of the control plane. */
 export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';
 
+/** The label of the objects of a Cluster, and the annotation of its Nodes, with the name of the Cluster. */
+export const CLUSTER_NAME = 'cluster.x-k8s.io/cluster-name';
+
 /** Cluster API writes these annotations to each Node. They name the Machine to which the Node belongs. */
 export const NODE_ANNOTATIONS = {
-  cluster: 'cluster.x-k8s.io/cluster-name',
+  cluster: CLUSTER_NAME,
   namespace: 'cluster.x-k8s.io/cluster-namespace',
   machine: MACHINE_ANNOTATION,
 } as const;

@@ -5,6 +5,7 @@ import { parseClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import { secrets } from '../../../kube/resources.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { RefitError } from '../../../util/errors.ts';
+import { kubeconfigSecretOf } from '../plan/workload-clusters.ts';
 
 /** Resolves with the connection in the Secret that Cluster API writes. Throws REFIT_CONTROL if there is no such Secret. */
 export async function workloadConfigOf(
@@ -12,7 +13,7 @@ export async function workloadConfigOf(
   { cluster, namespace }: { readonly cluster: string; readonly namespace: string },
   abort: AbortSignal,
 ): Promise<ClusterConfig> {
-  const name = `${cluster}-kubeconfig`;
+  const name = kubeconfigSecretOf(cluster);
   const secret = await ifFound(management.get(secrets, name, { namespace, abort }));
   if (!secret)
     throw new RefitError(

@@ -3,6 +3,7 @@
  * one plan.
  */
 import {
+  CLUSTER_NAME,
   CONTROL_PLANE_GROUP,
   CONTROL_PLANE_LABEL,
   type Machine,
@@ -73,8 +74,6 @@ export interface MachineOwners {
   ) => Promise<RememberedRun | undefined>;
 }
 
-const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
-
 export function machineOwners(
   management: KubeClient,
   rollouts: Rollouts,
@@ -104,7 +103,7 @@ export function machineOwners(
       const labelSelector =
         kind === machineDeployments.kind
           ? `${SET_LABELS.deployment}=${name}`
-          : `${CLUSTER_LABEL}=${spec?.clusterName},${CONTROL_PLANE_LABEL}`;
+          : `${CLUSTER_NAME}=${spec?.clusterName},${CONTROL_PLANE_LABEL}`;
       const { items } = await management.listAll(machines, { namespace, labelSelector, abort });
       const isOwn = ({ metadata: { ownerReferences = [] } }: Machine): boolean =>
         kind === machineDeployments.kind || ownerReferences.some((each) => each.uid === uid);

@@ -1,4 +1,5 @@
 /** Reads the flags and feature gates that Cluster API gives to kubeadm. */
+import { CLUSTER_NAME } from '../../../api/capi/machine.ts';
 import {
   type KubeObject,
   keyOf,
@@ -26,9 +27,6 @@ import { kubeletRights } from './kubelet-rights.ts';
 interface Configured extends KubeObject {
   readonly spec?: unknown;
 }
-
-/** Cluster API sets this label on the objects of a Cluster. */
-const CLUSTER_LABEL = 'cluster.x-k8s.io/cluster-name';
 
 /** The kinds with a configuration of kubeadm, and the path of it. */
 const KINDS: readonly {
@@ -74,7 +72,7 @@ export function readinessOfCluster(
 ): DialectReadiness {
   const isOwn = ({ metadata }: KubeObject): boolean =>
     metadata.namespace === namespace &&
-    (metadata.labels?.[CLUSTER_LABEL] === cluster ||
+    (metadata.labels?.[CLUSTER_NAME] === cluster ||
       metadata.ownerReferences?.some(({ kind, name }) => kind === 'Cluster' && name === cluster) ===
         true);
   return {

@@ -1,4 +1,5 @@
 /** Serves each workload cluster separately. Its kubeconfig is in the Secret that Cluster API keeps for it. */
+import { CLUSTER_NAME } from '../../../api/capi/machine.ts';
 import type { ClusterConfig } from '../../../kube/config/cluster-config.ts';
 import { keyOf, type Secret } from '../../../kube/resources.ts';
 import type { Informer } from '../../../kube/watch/informer.ts';
@@ -15,18 +16,22 @@ import {
   type ServedCluster,
 } from './workload-member.ts';
 
-const LABEL = 'cluster.x-k8s.io/cluster-name';
 const SUFFIX = '-kubeconfig';
+
+/** Returns the name of the Secret in which Cluster API stores the kubeconfig of the Cluster with this name. */
+export function kubeconfigSecretOf(cluster: string): string {
+  return `${cluster}${SUFFIX}`;
+}
 
 /**
  * The selection of an informer for Secrets. It includes Secrets of any type, because Cluster API also uses Secrets that
  * users created. The cache does not keep the data of Secrets without a kubeconfig, such as the keys of a cluster.
  */
 export const KUBECONFIG_SECRETS = {
-  labelSelector: LABEL,
+  labelSelector: CLUSTER_NAME,
   transform({ metadata, data }: Secret): Secret {
     const { labels, annotations: _, ...kept } = metadata;
-    const isWanted = metadata.name === `${labels?.[LABEL]}${SUFFIX}`;
+    const isWanted = metadata.name === kubeconfigSecretOf(labels?.[CLUSTER_NAME] ?? '');
     return isWanted
       ? { metadata: kept, data: { value: data?.['value'] ?? '' } }
       : { metadata: kept };
@@ -92,8 +97,9 @@ export function workloadClusters(
   };
   const of: ClusterOf = ({ metadata: { namespace = 'default' }, spec }) => {
     const name = `${namespace}/${spec?.clusterName}`;
-    const { served, problem } = members.get(name + SUFFIX) ?? {
-      problem: `no Secret ${name}${SUFFIX} was found`,
+    const secret = kubeconfigSecretOf(name);
+    const { served, problem } = members.get(secret) ?? {
+      problem: `no Secret ${secret} was found`,
     };
     const reason = served ? served.problem() : problem;
     if (served && reason === undefined) return served;
