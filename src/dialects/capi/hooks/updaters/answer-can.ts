@@ -9,9 +9,10 @@ import {
 import type { Updater, UpdaterSet } from '../../../../api/refit/updater-set.ts';
 import { kubeletVersionOf, type Node, readyCondition } from '../../../../kube/resources.ts';
 import { listNodes } from '../../../../kube/trimmed.ts';
-import { agentOf, heartbeatOn, SILENT_MS, silenceOn } from '../../../../signal/agent-presence.ts';
+import { agentOf, SILENT_MS, silenceOn } from '../../../../signal/agent-presence.ts';
 import { formatDuration } from '../../../../util/duration.ts';
 import type { Logger } from '../../../../util/log.ts';
+import { freeMiBOn, PAYLOAD_MIB } from '../../../shared/agents-ground.ts';
 import { namedHostRefusal } from '../../../shared/host-refusals.ts';
 import { type AskedUpdate, type OwnerWait, OwnerWaits } from '../../plan/owner-waits.ts';
 import { refusalByProcedure } from '../../plan/procedures.ts';
@@ -291,9 +292,6 @@ async function judgeNodes(
  */
 const STARTS_WITHIN_MS = 300_000;
 
-/** The disk space in MiB that an update needs. The binaries for v1.36.3 need 208 MiB with kubeadm, and about the same with k0s. */
-const PAYLOAD_MIB = 256;
-
 /**
  * Returns a message that says since when the node or its agent has not reported; undefined if both report. Throws if
  * the Ready condition of the node changed only a short time ago, because the node or its agent may then report again
@@ -318,8 +316,7 @@ export function stalenessOf(node: Node, now: number): string | undefined {
  * its agent does not report it.
  */
 export function lackOfRoom(node: Node): string | undefined {
-  const { room = Number.POSITIVE_INFINITY } = heartbeatOn(node);
-  const freeMiB = Math.floor(room / 1024 ** 2);
+  const freeMiB = freeMiBOn(node);
   if (freeMiB >= PAYLOAD_MIB) return undefined;
   return `node ${node.metadata.name} has ${freeMiB} MiB free besides its reserve, but an update needs ${PAYLOAD_MIB} MiB`;
 }
