@@ -1,5 +1,6 @@
 /** Defines what `refit ready` finds about a cluster before an upgrade. */
 import { listed } from '../util/phrases.ts';
+import { describeFinding, type Finding } from '../versions/findings.ts';
 import type { ReadResult } from './asking.ts';
 
 /** The checks in the order in which they are shown. Each value is the title of the check. */
@@ -54,6 +55,12 @@ export function unansweredIn(results: readonly ReadResult<unknown>[]): FoundBy[]
   return results.flatMap((each) =>
     each.kind === 'unknown' ? [{ state: 'unknown', message: each.why }] : [],
   );
+}
+
+/** Returns the finding for a rule of versions or hosts that is not kept. */
+export function findingByRule(finding: Finding): FoundBy {
+  const state = finding.severity === 'warn' ? 'warning' : 'blocker';
+  return { state, message: describeFinding(finding) };
 }
 
 /** Makes one finding of those about different objects that say the same, such as about each node of a cluster. */

@@ -7,7 +7,6 @@ import { counted, listed } from '../../util/phrases.ts';
 import { isNewerMinor, minorsBetween, parseVersion } from '../../util/version.ts';
 import { K0S_MOST_BEHIND } from '../../versions/data/by-hand.ts';
 import { factsOf, NEWEST_KNOWN } from '../../versions/facts.ts';
-import { describeFinding, type Finding } from '../../versions/findings.ts';
 import {
   brokenStep,
   etcdFacts,
@@ -17,7 +16,7 @@ import {
 } from '../../versions/kubeadm-rules.ts';
 import { allowedBehind } from '../../versions/version-rules.ts';
 import type { Check, ReadyContext } from '../context.ts';
-import { type FoundBy, grouped, unansweredIn } from '../finding.ts';
+import { type FoundBy, findingByRule, grouped, unansweredIn } from '../finding.ts';
 import { slimPod } from '../pods.ts';
 
 export const checkVersions: Check = async (context) => {
@@ -168,12 +167,7 @@ function machineProblems(
     ...(kernelVersion && { kernel: /^\d+\.\d+/.exec(kernelVersion)?.[0] ?? kernelVersion }),
     ...(isOwn && runtime !== undefined && { containerd: runtime }),
   };
-  return [...nodeFindings(facts, parseVersion(to))].map(foundBy);
-}
-
-function foundBy(finding: Finding): FoundBy {
-  const state = finding.severity === 'warn' ? 'warning' : 'blocker';
-  return { state, message: describeFinding(finding) };
+  return [...nodeFindings(facts, parseVersion(to))].map(findingByRule);
 }
 
 /** Judges the members of etcd that run as static pods, as kubeadm starts them. */
@@ -187,7 +181,7 @@ function memberFindings(all: readonly Pod[], to: string): FoundBy[] {
     );
   });
   return etcdFindings(etcdFacts([...new Set(members)], to)).map((finding) => ({
-    ...foundBy(finding),
+    ...findingByRule(finding),
     object: 'etcd',
   }));
 }

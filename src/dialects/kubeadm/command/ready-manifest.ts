@@ -1,9 +1,9 @@
 /** Opens the cluster of a manifest for `refit ready -m`, and asks its hosts over SSH. */
 import type { WithReadyTarget } from '../../../cli/contract/ready-target.ts';
 import type { Check } from '../../../ready/context.ts';
-import type { FoundBy } from '../../../ready/finding.ts';
+import { findingByRule } from '../../../ready/finding.ts';
 import { RefitError } from '../../../util/errors.ts';
-import { describeFinding, type Finding, type RuleName } from '../../../versions/findings.ts';
+import type { RuleName } from '../../../versions/findings.ts';
 import { assessHosts } from '../plan/preflight.ts';
 import { kubeadmReadiness } from '../plan/readiness.ts';
 import { inSession, type KubeadmSession, probeAll, surveyCluster } from './upgrade-session.ts';
@@ -44,12 +44,7 @@ function hostsCheck(session: KubeadmSession): Check {
     // The check of settings reads the ConfigMaps itself, so that only what the files of the hosts say is left.
     const { findings } = assessHosts({ ...survey, configured: [] });
     const own = findings.filter(({ rule }) => !OF_OTHER_CHECKS.has(rule));
-    if (own.length > 0) return own.map(foundBy);
+    if (own.length > 0) return own.map(findingByRule);
     return [{ state: 'ok', message: `nothing prevents an upgrade on ${hosts.length} hosts` }];
   };
-}
-
-function foundBy(finding: Finding): FoundBy {
-  const state = finding.severity === 'warn' ? 'warning' : 'blocker';
-  return { state, message: describeFinding(finding) };
 }
