@@ -13,7 +13,8 @@ export interface AccessQuestion {
   readonly path?: string;
 }
 
-interface AccessReview extends KubeObject {
+/** An object in which the API server answers such a question. */
+export interface AccessReview extends KubeObject {
   readonly spec: object;
   readonly status?: { readonly allowed?: boolean };
 }

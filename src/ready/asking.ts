@@ -3,7 +3,8 @@ import type { KubeClient, ListOptions } from '../kube/client.ts';
 import { apiVersionOf, type KubeObject, type Resource } from '../kube/resources.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { messageOf } from '../util/errors.ts';
-import { type AccessQuestion, accessReviews, reviewOf } from './access.ts';
+import { semaphore } from '../util/waits.ts';
+import { type AccessQuestion, type AccessReview, accessReviews, reviewOf } from './access.ts';
 
 /** An answer, or why there is none. */
 export type ReadResult<T> = { readonly kind: 'answer'; readonly value: T } | NoAnswer;
@@ -25,6 +26,8 @@ export function unknown(why: string): NoAnswer {
 
 /** A page has at most this many objects, so that the complete objects of only one page are in memory. */
 const PAGE = 500;
+/** At most this many questions about rights wait for the API server at the same time. */
+const RIGHTS_AT_ONCE = 8;
 
 export interface ListChoices<T extends KubeObject> {
   readonly namespace?: string;
@@ -48,26 +51,19 @@ export interface Asking {
     namespace?: string,
   ) => Promise<ReadResult<T | undefined>>;
   /**
-   * Resolves with whether the API server lets the user do this. Nothing is written, although the API calls it a creation.
-   * Rejects only if `abort` aborts.
+   * Resolves with whether the API server lets the user do this. Asks each question only once. Nothing is written,
+   * although the API calls it a creation. Rejects only if `abort` aborts.
    */
   readonly allows: (user: string, access: AccessQuestion) => Promise<ReadResult<boolean>>;
   /** Resolves with the text at the path, such as `/metrics`; undefined if there is nothing. Rejects only if `abort` aborts. */
   readonly text: (path: string) => Promise<ReadResult<string | undefined>>;
 }
 
-/** With `rejects`, each question also rejects with an error for which this function returns true. */
-export function askingOf(
-  client: KubeClient,
-  abort: AbortSignal,
-  rejects: (error: unknown) => boolean = () => false,
-): Asking {
-  const lists = new Map<string, Promise<ReadResult<readonly KubeObject[]>>>();
-  const answered = async <T>(
-    what: string,
-    ask: () => Promise<T>,
-    absent: T,
-  ): Promise<ReadResult<T>> => {
+/** Resolves with what `ask` resolves with; with `absent` if the object does not exist. `what` names it for a person. */
+type Answered = <T>(what: string, ask: () => Promise<T>, absent: T) => Promise<ReadResult<T>>;
+
+function answeredWith(abort: AbortSignal, rejects: (error: unknown) => boolean): Answered {
+  return async (what, ask, absent) => {
     try {
       return answer(await ask());
     } catch (error) {
@@ -79,6 +75,40 @@ export function askingOf(
         : unknown(`${what}: ${messageOf(error)}`);
     }
   };
+}
+
+/** Returns a function that asks about rights, and remembers each answer. */
+function rightsAsker(client: KubeClient, answered: Answered, abort: AbortSignal): Asking['allows'] {
+  const known = new Map<string, Promise<ReadResult<boolean>>>();
+  const withSlot = semaphore(RIGHTS_AT_ONCE);
+  const isAllowed = async (review: AccessReview): Promise<ReadResult<boolean>> => {
+    const asked = await answered<boolean | undefined>(
+      'answers to questions about rights (create subjectaccessreviews)',
+      async () => (await client.create(accessReviews, review, { abort })).status?.allowed === true,
+      undefined,
+    );
+    if (asked.kind === 'unknown') return asked;
+    return asked.value === undefined
+      ? unknown('the API server answers no question about rights')
+      : answer(asked.value);
+  };
+  return async (user, access) => {
+    const review = reviewOf(user, access);
+    return await known.getOrInsertComputed(
+      JSON.stringify(review.spec),
+      async () => await withSlot(async () => await isAllowed(review)),
+    );
+  };
+}
+
+/** With `rejects`, each question also rejects with an error for which this function returns true. */
+export function askingOf(
+  client: KubeClient,
+  abort: AbortSignal,
+  rejects: (error: unknown) => boolean = () => false,
+): Asking {
+  const lists = new Map<string, Promise<ReadResult<readonly KubeObject[]>>>();
+  const answered = answeredWith(abort, rejects);
   const listAll = async <T extends KubeObject>(
     resource: Resource<T>,
     namespace: string | undefined,
@@ -107,20 +137,7 @@ export function askingOf(
         async () => await client.get(resource, name, { namespace, abort }),
         undefined,
       ),
-    allows: async (user, access) => {
-      const asked = await answered<boolean | undefined>(
-        'answers to questions about rights (create subjectaccessreviews)',
-        async () => {
-          const review = await client.create(accessReviews, reviewOf(user, access), { abort });
-          return review.status?.allowed === true;
-        },
-        undefined,
-      );
-      if (asked.kind === 'unknown') return asked;
-      return asked.value === undefined
-        ? unknown('the API server answers no question about rights')
-        : answer(asked.value);
-    },
+    allows: rightsAsker(client, answered, abort),
     text: async (path) => {
       const asked = await answered(path, async () => await client.raw(path, { abort }), undefined);
       if (asked.kind === 'unknown') return asked;

@@ -104,7 +104,8 @@ export function slimPod({ metadata, spec = {}, status = {} }: Pod): Pod {
     spec: {
       ...slimSpec(spec, kept?.[MIRROR] !== undefined),
       // Only the ServiceAccounts of Refit's own processes matter.
-      ...(isOwn(metadata) && defined({ serviceAccountName: accountOf(spec) })),
+      ...(ownComponentOf(metadata) !== undefined &&
+        defined({ serviceAccountName: accountOf(spec) })),
     },
     status: defined({
       phase: status.phase,
@@ -113,9 +114,10 @@ export function slimPod({ metadata, spec = {}, status = {} }: Pod): Pod {
   };
 }
 
-/** Returns true for the pod of a process of Refit. */
-export function isOwn({ labels }: Pod['metadata']): boolean {
-  return labels?.['app.kubernetes.io/name'] === 'refit';
+/** Returns the component of Refit whose pod this is; undefined for a pod of another product. */
+export function ownComponentOf({ labels }: Pod['metadata']): string | undefined {
+  if (labels?.['app.kubernetes.io/name'] !== 'refit') return undefined;
+  return labels['app.kubernetes.io/component'];
 }
 
 /** Returns the name of the ServiceAccount of the pod. */

@@ -1,12 +1,11 @@
 /** Checks whether the processes of Refit in the cluster have the rights that their manifests give them. */
 import { type KubeObject, type Pod, pods } from '../kube/resources.ts';
 import { counted, listed } from '../util/phrases.ts';
-import { semaphore } from '../util/waits.ts';
 import type { AccessQuestion } from './access.ts';
-import type { Asking } from './asking.ts';
+import { type Asking, answer, type ReadResult } from './asking.ts';
 import type { Check } from './context.ts';
 import type { FoundBy } from './finding.ts';
-import { accountOf, isOwn, slimPod } from './pods.ts';
+import { accountOf, ownComponentOf, slimPod } from './pods.ts';
 
 /** A rule of a Role or a ClusterRole. */
 export interface RightsRule {
@@ -40,8 +39,12 @@ interface Binding extends KubeObject {
   readonly subjects?: readonly { readonly kind: string; readonly name: string }[];
 }
 
-const AT_ONCE = 8;
 const MOST_NAMED = 6;
+
+interface Account {
+  readonly namespace: string;
+  readonly name: string;
+}
 
 /** Returns a check of the rights of these components, as far as they run as pods. */
 export function rightsCheck(components: readonly ComponentRights[]): Check {
@@ -49,9 +52,11 @@ export function rightsCheck(components: readonly ComponentRights[]): Check {
     const asked = await list(pods, { slim: slimPod });
     // Other checks say already that pods cannot be read.
     if (asked.kind === 'unknown') return [];
-    const own = asked.value.filter(({ metadata }) => isOwn(metadata));
+    const running = Map.groupBy(asked.value, ({ metadata }) => ownComponentOf(metadata));
     const found = await Promise.all(
-      components.map(async (each) => await componentFindings(each, own, allows)),
+      components.map(
+        async (each) => await componentFindings(each, running.get(each.component) ?? [], allows),
+      ),
     );
     return found.flat();
   };
@@ -59,50 +64,49 @@ export function rightsCheck(components: readonly ComponentRights[]): Check {
 
 async function componentFindings(
   rights: ComponentRights,
-  own: readonly Pod[],
+  running: readonly Pod[],
   allows: Asking['allows'],
 ): Promise<FoundBy[]> {
-  const { component, command } = rights;
-  const running = own.filter(
-    ({ metadata: { labels } }) => labels?.['app.kubernetes.io/component'] === component,
-  );
   const accounts = new Map(
     running.map(({ metadata: { namespace = '' }, spec = {} }) => {
       const name = accountOf(spec) ?? 'default';
-      return [`${namespace}:${name}`, { namespace, name }];
+      return [`${namespace}/${name}`, { namespace, name }];
     }),
   );
-  const withSlot = semaphore(AT_ONCE);
   const found = await Promise.all(
-    [...accounts].map(async ([key, { namespace, name }]) => {
-      const asked = await Promise.all(
-        accessesIn(rights, namespace).map(async (access) => ({
-          access,
-          answer: await withSlot(async () => await allows(`system:serviceaccount:${key}`, access)),
-        })),
-      );
-      return accountFindings(`ServiceAccount ${namespace}/${name}`, asked, command);
+    [...accounts].map(async ([key, account]) => {
+      const lacked = await lackedBy(account, accessesIn(rights, account.namespace), allows);
+      return accountFindings(`ServiceAccount ${key}`, lacked, rights.command);
     }),
   );
   return found.flat();
 }
 
-interface AskedAccess {
-  readonly access: AccessQuestion;
-  readonly answer: Awaited<ReturnType<Asking['allows']>>;
+/** Resolves with those of the accesses that the ServiceAccount does not have. */
+export async function lackedBy(
+  { namespace, name }: Account,
+  accesses: readonly AccessQuestion[],
+  allows: Asking['allows'],
+): Promise<ReadResult<readonly AccessQuestion[]>> {
+  const user = `system:serviceaccount:${namespace}:${name}`;
+  const lacked: AccessQuestion[] = [];
+  const answers = await Promise.all(accesses.map(async (access) => await allows(user, access)));
+  for (const [index, access] of accesses.entries()) {
+    const asked = answers[index];
+    if (asked?.kind === 'unknown') return asked;
+    if (asked?.value === false) lacked.push(access);
+  }
+  return answer(lacked);
 }
 
 function accountFindings(
   object: string,
-  asked: readonly AskedAccess[],
+  lacked: ReadResult<readonly AccessQuestion[]>,
   command: string,
 ): FoundBy[] {
-  const unread = asked.find(({ answer }) => answer.kind === 'unknown')?.answer;
-  if (unread?.kind === 'unknown')
-    return [{ state: 'unknown', object, message: `whether it has its rights: ${unread.why}` }];
-  const missing = asked.flatMap(({ access, answer }) =>
-    answer.kind === 'answer' && !answer.value ? describeAccess(access) : [],
-  );
+  if (lacked.kind === 'unknown')
+    return [{ state: 'unknown', object, message: `whether it has its rights: ${lacked.why}` }];
+  const missing = lacked.value.map(describeAccess);
   if (missing.length === 0) return [];
   return [
     {

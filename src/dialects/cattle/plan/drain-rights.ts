@@ -5,7 +5,8 @@ import { type Node, nodes, pods } from '../../../kube/resources.ts';
 import type { AccessQuestion } from '../../../ready/access.ts';
 import type { Asking } from '../../../ready/asking.ts';
 import { type FoundBy, grouped } from '../../../ready/finding.ts';
-import { isOwn, slimPod } from '../../../ready/pods.ts';
+import { ownComponentOf, slimPod } from '../../../ready/pods.ts';
+import { lackedBy } from '../../../ready/rights.ts';
 import { listed } from '../../../util/phrases.ts';
 import { leaderDrains } from './leader-drain.ts';
 
@@ -38,10 +39,7 @@ export async function drainRights({ list, allows }: Asking): Promise<FoundBy[]> 
     return [{ state: 'unknown', message: `whether Jobs may drain nodes: ${plans.why}` }];
   const leads =
     allPods.kind === 'answer' &&
-    allPods.value.some(
-      ({ metadata }) =>
-        isOwn(metadata) && metadata.labels?.['app.kubernetes.io/component'] === COMPONENT,
-    );
+    allPods.value.some(({ metadata }) => ownComponentOf(metadata) === COMPONENT);
   const draining = plans.value.filter(
     (plan) =>
       plan.spec?.drain !== undefined && !(leads && leaderDrains(plan, { drainInJob: false })),
@@ -60,29 +58,21 @@ async function planFindings(
   { metadata: { name, namespace = '' }, spec }: CattlePlan,
   allows: Asking['allows'],
 ): Promise<FoundBy[]> {
-  const account = `${namespace}:${spec?.serviceAccountName ?? 'default'}`;
+  const account = { namespace, name: spec?.serviceAccountName ?? 'default' };
   const needed = [...ALWAYS, spec?.drain?.disableEviction === true ? DELETE : EVICT];
-  const asked = await Promise.all(
-    needed.map(async (access) => ({
-      access,
-      found: await allows(`system:serviceaccount:${account}`, access),
-    })),
-  );
+  const lacked = await lackedBy(account, needed, allows);
   const object = `Plan ${namespace}/${name}`;
-  const unread = asked.map(({ found }) => found).find(({ kind }) => kind === 'unknown');
-  if (unread?.kind === 'unknown')
+  if (lacked.kind === 'unknown')
     return [
-      { state: 'unknown', object, message: `whether its Jobs may drain nodes: ${unread.why}` },
+      { state: 'unknown', object, message: `whether its Jobs may drain nodes: ${lacked.why}` },
     ];
-  const missing = asked.flatMap(({ access, found }) =>
-    found.kind === 'answer' && !found.value ? nameOf(access) : [],
-  );
+  const missing = lacked.value.map(nameOf);
   if (missing.length === 0) return [];
   return [
     {
       state: 'blocker',
       object,
-      message: `its Jobs cannot drain nodes: ServiceAccount ${account.replace(':', '/')} may not ${listed(missing)}`,
+      message: `its Jobs cannot drain nodes: ServiceAccount ${namespace}/${account.name} may not ${listed(missing)}`,
       cure: 'give the ServiceAccount these rights with a ClusterRole and a ClusterRoleBinding',
     },
   ];
