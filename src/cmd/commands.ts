@@ -129,7 +129,7 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
       await (await import('../cli/ready/ready-command.ts')).showReadiness(flags, {
         ...commandPartsOf(call),
         modules,
-        rights: (await import('./component-rights.ts')).componentRights(modules),
+        rights: async () => (await import('./component-rights.ts')).componentRights(modules),
       }),
   },
   {

@@ -55,14 +55,19 @@ async function ask(
   objects: object[] = [POD],
 ) {
   const asked: string[] = [];
-  const found = await rightsCheck([RIGHTS])({
+  let loads = 0;
+  const load = async () => {
+    loads += 1;
+    return await Promise.resolve([RIGHTS]);
+  };
+  const found = await rightsCheck(load)({
     ...readyContext({ objects }),
     allows: async (user, access) => {
       asked.push(user);
       return await Promise.resolve(answer(allows(user, access)));
     },
   });
-  return { found, users: new Set(asked) };
+  return { found, users: new Set(asked), loads };
 }
 
 test('a component whose account has every right causes no finding', async () => {
@@ -90,8 +95,14 @@ test('a component that does not run as a pod is not judged', async () => {
   expect(users.size).toBe(0);
 });
 
+test('the manifests with the rights are read only if a component runs as a pod', async () => {
+  const other = placedPod('web', 'n1', {});
+  expect((await ask(() => true, [other])).loads).toBe(0);
+  expect((await ask(() => true, [other, POD])).loads).toBe(1);
+});
+
 test('a question about rights that nobody answers is unknown', async () => {
-  const found = await rightsCheck([RIGHTS])({
+  const found = await rightsCheck(async () => await Promise.resolve([RIGHTS]))({
     ...readyContext({ objects: [POD] }),
     allows: async () => await Promise.resolve(unknown('you may not ask')),
   });

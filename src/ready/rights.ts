@@ -46,13 +46,19 @@ interface Account {
   readonly name: string;
 }
 
-/** Returns a check of the rights of these components, as far as they run as pods. */
-export function rightsCheck(components: readonly ComponentRights[]): Check {
+/** Loads the rights of the components. It reads all manifests, which takes a while. */
+export type LoadRights = () => Promise<readonly ComponentRights[]>;
+
+/** Returns a check of the rights of the components, as far as they run as pods. Loads the rights only if a pod does. */
+export function rightsCheck(load: LoadRights): Check {
   return async ({ list, allows }) => {
     const asked = await list(pods, { slim: slimPod });
     // Other checks say already that pods cannot be read.
     if (asked.kind === 'unknown') return [];
     const running = Map.groupBy(asked.value, ({ metadata }) => ownComponentOf(metadata));
+    running.delete(undefined);
+    if (running.size === 0) return [];
+    const components = await load();
     const found = await Promise.all(
       components.map(
         async (each) => await componentFindings(each, running.get(each.component) ?? [], allows),

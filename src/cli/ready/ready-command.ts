@@ -9,7 +9,7 @@ import {
   countOf,
   type ReadyReport,
 } from '../../ready/finding.ts';
-import { type ComponentRights, rightsCheck } from '../../ready/rights.ts';
+import { type LoadRights, rightsCheck } from '../../ready/rights.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { DialectModule } from '../contract/dialect-module.ts';
 import type { CommandParts } from '../contract/object-commands.ts';
@@ -28,7 +28,7 @@ export interface ReadyFlags extends ReadyTargetFlags {
 export interface ReadyParts extends CommandParts {
   readonly modules: readonly Pick<DialectModule<string>, 'view' | 'readiness' | 'readyTarget'>[];
   /** The rights that the components of Refit need. */
-  readonly rights: readonly ComponentRights[];
+  readonly rights: LoadRights;
 }
 
 /** Prints what was found. Resolves with 1 if there is a blocker, or with `--strict` if something is unknown. */
