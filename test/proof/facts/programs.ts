@@ -26,10 +26,9 @@ export type Answer = 'taken' | 'refused' | 'unclear';
 export async function askGate(
   path: string,
   component: Component,
-  { name, value, among = [] }: GateQuestion,
+  { name, value }: GateQuestion,
 ): Promise<{ readonly answer: Answer; readonly said: string }> {
-  const gates = [...among, `${name}=${value}`].join(',');
-  const said = await outputOf(path, [`--feature-gates=${gates}`, ...ENDS[component]]);
+  const said = await outputOf(path, [`--feature-gates=${name}=${value}`, ...ENDS[component]]);
   const isUnknown = said.includes(`unrecognized feature gate: ${name}`);
   const isLocked = said.includes(`cannot set feature gate ${name} to ${value}`);
   if (isUnknown || isLocked) return { answer: 'refused', said };
@@ -41,8 +40,6 @@ export async function askGate(
 export interface GateQuestion {
   readonly name: string;
   readonly value: boolean;
-  /** Other gates that are set with it, such as `AllAlpha=true`. */
-  readonly among?: readonly string[];
 }
 
 /** Resolves with whether the program knows the flag. */
