@@ -17,11 +17,7 @@ const VALID_MS = 5 * 60_000;
 const OPEN_VALID_MS = 60_000;
 const MOST_BLOCKERS = 3;
 
-export type ReadinessParts = Omit<
-  ClusterParts,
-  'to' | 'policyChecks' | 'groundChecks' | 'dialects'
-> &
-  Pick<ClusterParts, 'dialects'>;
+export type ReadinessParts = Omit<ClusterParts, 'to' | 'policyChecks' | 'groundChecks'>;
 
 interface Known {
   readonly finding: CheckFinding;

@@ -117,9 +117,9 @@ async function readinessFor(
   { modules, clock, abort }: PreviewParts,
 ): Promise<readonly ReadyReport[] | undefined> {
   const versions = [...new Set(plans.flatMap(({ to }) => to ?? []))];
-  const loaders = modules.flatMap((each) => (each.readiness === undefined ? [] : [each]));
+  const loaders = modules.flatMap(({ readiness }) => readiness ?? []);
   if (!ready || versions.length === 0 || loaders.length === 0) return undefined;
-  const dialects = await Promise.all(loaders.flatMap((each) => each.readiness?.() ?? []));
+  const dialects = await Promise.all(loaders.map(async (load) => await load()));
   const parts = { config, client, policies, dialects, apiPort, clock, abort };
   return harmless(
     await Promise.all(versions.map(async (to) => await readyReport({ ...parts, to }))),

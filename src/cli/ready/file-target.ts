@@ -2,9 +2,8 @@
 import type { ReadObject } from '../../api/read-object.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { World } from '../../engine/contract/world.ts';
-import { newestVersionOf } from '../../engine/model/newest-version.ts';
+import { newestOf, newestVersionOf } from '../../engine/model/newest-version.ts';
 import { RefitError } from '../../util/errors.ts';
-import { compareVersionTexts } from '../../util/version.ts';
 import type { SessionDialect } from '../contract/session-dialect.ts';
 import { readInputs } from '../input-files.ts';
 import { type PlanFiles, planFilesIn } from '../preview/plan-files.ts';
@@ -34,9 +33,7 @@ export async function readFileTarget(
       : [],
   );
   if (problems.length > 0) throw new RefitError('REFIT_FILE', '', { problems });
-  const [to = ''] = found
-    .flatMap(({ version }) => version ?? [])
-    .toSorted((one, other) => compareVersionTexts(other, one) || 0);
+  const to = newestOf(found.flatMap(({ version }) => version ?? [])) ?? '';
   return { to, policies };
 }
 

@@ -10,8 +10,10 @@ import { isFinal, targetsIn } from '../model/rollout.ts';
 import type { Snapshot } from '../model/snapshot.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
-/** Returns the checks that count now, with the version of the plan. The readiness counts only until the run has begun,
- * and never on the way back. */
+/**
+ * Returns the checks that count now, with the version of the plan. The readiness counts only until the run has begun,
+ * and never on the way back.
+ */
 function checksOf(snapshot: Snapshot, policy: RolloutPolicy): HealthCheck[] {
   const { checks = [] } = policy.health ?? {};
   return checks.flatMap((check): HealthCheck[] => {
