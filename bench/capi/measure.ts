@@ -14,9 +14,9 @@ import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';
 import { semaphore } from '../../src/util/waits.ts';
+import { cpuSecondsOf, memoryOf } from '../../test/support/processes.ts';
 import { type Fleet, startFleet } from '../fleet/fleet.ts';
 import { workerName } from '../fleet/objects.ts';
-import { cpuSecondsOf, memoryOf } from '../plan/processes.ts';
 import { startExtension } from './extension.ts';
 
 export const MACHINES = 1_000;

@@ -13,8 +13,8 @@ import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { settleAll } from '../../src/util/waits.ts';
+import { cpuSecondsOf, memoryOf } from '../../test/support/processes.ts';
 import { type AuditEvent, parseAuditLog } from '../plan/audit-log.ts';
-import { cpuSecondsOf, memoryOf } from '../plan/processes.ts';
 import { followJobs, type JobTimes } from './follow-jobs.ts';
 import {
   AT_ONCE,

@@ -1,9 +1,10 @@
 /** Computes the figures of one run of the plan, and the measured values of which each figure is made. */
+
+import type { Memory } from '../../test/support/processes.ts';
 import { type Detail, type Figure, type Findings, formatNumber } from '../figures.ts';
 import { median, percentile } from '../statistics.ts';
 import { criticalPath } from './critical-path.ts';
 import { type PlanRun, unavoidable } from './measure.ts';
-import type { Memory } from './processes.ts';
 import { SLOTS } from './rig.ts';
 import { stepTimes, successions } from './succession.ts';
 

@@ -4,11 +4,11 @@ import type { Host } from '../../sandbox/hosts/host.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import type { Sighting } from '../../test/support/expectations/signal-watch.ts';
+import { type Memory, memoryOf, untilAtRest } from '../../test/support/processes.ts';
 import { startProcess } from '../../tools/controlplane/process.ts';
 import { type CallCount, countMutatingCalls, parseAuditLog, sinceCreation } from './audit-log.ts';
 import type { Unavoidable } from './critical-path.ts';
 import { measureEchoes } from './echo.ts';
-import { type Memory, memoryOf, untilAtRest } from './processes.ts';
 import type { Restart } from './restarts.ts';
 import { type Rig, type RigParts, withRig } from './rig.ts';
 

@@ -16,11 +16,11 @@ import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
 import { type Sighting, watchSignals } from '../../test/support/expectations/signal-watch.ts';
+import { untilAtRest } from '../../test/support/processes.ts';
 import { buildRefit } from '../../tools/build/refit.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { asShipped } from '../shipped.ts';
 import { type Answers, askReadyz, watchAnswers } from './answers.ts';
-import { untilAtRest } from './processes.ts';
 import { Restarts } from './restarts.ts';
 
 export const CONTROLLERS = 3;

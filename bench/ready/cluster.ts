@@ -3,43 +3,17 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import {
   apiVersionOf,
   clusterScoped,
-  customResourceDefinitions,
   type KubeObject,
   namespaced,
   namespaces,
   type Resource,
 } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
-import { sleep, systemClock } from '../../src/util/clock.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { semaphore } from '../../src/util/waits.ts';
 import { CUSTOM_KINDS, NAMESPACE } from '../../test/support/ready/planted-objects.ts';
 
 const AT_ONCE = 32;
-const POLL_MS = 50;
-
-/** Creates the definitions of the kinds of other products, and waits until they are served. */
-export async function defineKinds(client: KubeClient, abort: AbortSignal): Promise<void> {
-  for (const [group, version, kind, plural] of CUSTOM_KINDS) {
-    const schema = {
-      openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-    };
-    const spec = {
-      group,
-      scope: 'Namespaced',
-      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-      versions: [{ name: version, served: true, storage: true, schema }],
-    };
-    await client.create(customResourceDefinitions, {
-      metadata: { name: `${plural}.${group}` },
-      spec,
-    });
-    for (;;) {
-      const { status } = await client.raw(`/apis/${group}/${version}/${plural}`, { abort });
-      if (status === 200) break;
-      await sleep(systemClock, POLL_MS, abort);
-    }
-  }
-}
 
 function resourceOf({ apiVersion = '', kind = '', metadata }: KubeObject): Resource {
   const custom = CUSTOM_KINDS.find(

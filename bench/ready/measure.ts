@@ -15,6 +15,8 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { ReadyReport } from '../../src/ready/finding.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { COMMANDS } from '../../test/support/commands.ts';
+import { mebibytes } from '../../test/support/processes.ts';
+import { defineKinds } from '../../test/support/ready/define-kinds.ts';
 import { healthyCluster } from '../../test/support/ready/healthy-cluster.ts';
 import { PLANTED, type PlantedFault } from '../../test/support/ready/planted.ts';
 import { NAMESPACE, plantedNode, plantedPod } from '../../test/support/ready/planted-objects.ts';
@@ -22,8 +24,7 @@ import { randomCluster } from '../../test/support/ready/random-cluster.ts';
 import { type Trial, tryRoom } from '../../test/support/ready/room-trial.ts';
 import { buildProgram, PROGRAM } from '../../tools/build/refit.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
-import { mebibytes } from '../plan/processes.ts';
-import { defineKinds, withObjects } from './cluster.ts';
+import { withObjects } from './cluster.ts';
 
 export const HEALTHY = 200;
 export const ROOMS = 100;

@@ -3,11 +3,11 @@
  * else runs in this process.
  */
 import type { Clock } from '../../src/util/clock.ts';
+import { cpuSecondsOf, type Memory, memoryOf } from '../../test/support/processes.ts';
 import { startController } from '../fleet/controller.ts';
 import { startFleet } from '../fleet/fleet.ts';
 import { type Rollout, rollOut } from '../fleet/rollout.ts';
 import { StatusBytes, type StatusTally } from '../fleet/tally.ts';
-import { cpuSecondsOf, type Memory, memoryOf } from '../plan/processes.ts';
 
 export const WORKERS = 15_000;
 /** One worker in ten is upgraded at the same time. */

@@ -15,7 +15,7 @@ import {
   upwardImports,
   valuesInContract,
 } from './layers.ts';
-import { filesOf, isTest, productFiles, ROOT, sourceFile } from './tree.ts';
+import { filesOf, productFiles, ROOT, sourceFile } from './tree.ts';
 
 const files = productFiles();
 const dependencies = Object.keys(
@@ -28,9 +28,7 @@ test('imports point downward only, and never out of src/', () => {
 });
 
 test('the sandbox, tools, tests and the benchmark import only what lies below them', () => {
-  const beside = filesOf('{sandbox,tools,test,bench}/**/*.ts', 'ui/**/*.tsx').filter(
-    (file) => !isTest(file),
-  );
+  const beside = filesOf('{sandbox,tools,test,bench}/**/*.ts', 'src/**/*.test.ts', 'ui/**/*.tsx');
   expect(beside.length).toBeGreaterThan(0);
   expect(upwardImports(beside)).toEqual([]);
 });
@@ -97,12 +95,24 @@ test.each([
   ['src imports a test', 'src/util/a.ts', "import '../../test/b.ts';"],
   ['a tool imports the sandbox', 'tools/a.ts', "import { b } from '../sandbox/b.ts';"],
   ['the sandbox imports a test', 'sandbox/a/a.ts', "import { b } from '../../test/b.ts';"],
-  ['a test imports the benchmark', 'test/a.ts', "import { b } from '../bench/b.ts';"],
+  ['a helper of tests imports the benchmark', 'test/a.ts', "import { b } from '../bench/b.ts';"],
+  ['a test imports the benchmark', 'test/a.test.ts', "import { b } from '../bench/b.ts';"],
+  [
+    'a test of a tool imports the benchmark',
+    'tools/a.test.ts',
+    "import { b } from '../bench/b.ts';",
+  ],
   ['a new folder in src', 'src/stuff/a.ts', ''],
   ['a new folder at the top', 'stuff/a.ts', ''],
   ['over several lines', 'src/signal/a.ts', "import {\n  b,\n  c,\n} from '../engine/b.ts';"],
 ])('%s: found', (_, path, text) => {
   expect(upwardImports([sourceFile(path, text)])).toHaveLength(1);
+});
+
+test('a test beside the code that it tests may import what every test may, and its neighbours', () => {
+  const text = "import { a } from '../test/support/a.ts';\nimport { b } from './b.ts';";
+  const tests = ['tools/b.test.ts', 'sandbox/b.test.ts', 'bench/b.test.ts'];
+  expect(upwardImports(tests.map((path) => sourceFile(path, text)))).toEqual([]);
 });
 
 test('an import downward, a package and a module of Node are allowed', () => {

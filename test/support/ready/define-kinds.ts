@@ -1,0 +1,31 @@
+/** Defines kinds of other products in a real API server, with schemas that accept any fields. */
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { customResourceDefinitions } from '../../../src/kube/resources.ts';
+import { sleep, systemClock } from '../../../src/util/clock.ts';
+import { CUSTOM_KINDS } from './planted-objects.ts';
+
+const POLL_MS = 50;
+
+/** Creates the definitions of the kinds of other products, and waits until they are served. */
+export async function defineKinds(client: KubeClient, abort: AbortSignal): Promise<void> {
+  for (const [group, version, kind, plural] of CUSTOM_KINDS) {
+    const schema = {
+      openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    };
+    const spec = {
+      group,
+      scope: 'Namespaced',
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: [{ name: version, served: true, storage: true, schema }],
+    };
+    await client.create(customResourceDefinitions, {
+      metadata: { name: `${plural}.${group}` },
+      spec,
+    });
+    for (;;) {
+      const { status } = await client.raw(`/apis/${group}/${version}/${plural}`, { abort });
+      if (status === 200) break;
+      await sleep(systemClock, POLL_MS, abort);
+    }
+  }
+}
