@@ -17,7 +17,7 @@ const VALID_MS = 5 * 60_000;
 const OPEN_VALID_MS = 60_000;
 const MOST_BLOCKERS = 3;
 
-export type ReadinessParts = Omit<ClusterParts, 'to' | 'policyChecks' | 'groundChecks'>;
+export type ReadinessParts = Omit<ClusterParts, 'policyChecks' | 'groundChecks'>;
 
 interface Known {
   readonly finding: CheckFinding;
@@ -54,8 +54,8 @@ export function readinessAsker(parts: ReadinessParts): AskReadyFor {
 async function ask(parts: ReadinessParts, to: string): Promise<CheckFinding> {
   try {
     // The health checks of the policy and what the leader knows about itself have gates of their own.
-    const context = clusterContext({ ...parts, to, policyChecks: answer([]), groundChecks: [] });
-    return findingOf(await askReadiness(context, new Map()));
+    const context = clusterContext({ ...parts, policyChecks: answer([]), groundChecks: [] });
+    return findingOf(await askReadiness({ ...context, to }, new Map()));
   } catch (error) {
     return { state: 'unknown', message: messageOf(error) };
   }

@@ -9,7 +9,7 @@ import { type Asking, askingOf } from './asking.ts';
 import type { ReadyContext } from './context.ts';
 
 export interface ClusterParts
-  extends Pick<ReadyContext, 'to' | 'dialects' | 'policyChecks' | 'groundChecks'> {
+  extends Pick<ReadyContext, 'dialects' | 'policyChecks' | 'groundChecks'> {
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   /** The namespace of the Secrets that policies name. */
@@ -21,12 +21,12 @@ export interface ClusterParts
   readonly abort: AbortSignal;
 }
 
-export function clusterContext(parts: ClusterParts): ReadyContext {
-  const { config, client, apiPort, clock, abort, to, dialects, policyChecks, groundChecks } = parts;
+/** Returns what the checks of one cluster read, whatever the version is to which the cluster is to go. */
+export function clusterContext(parts: ClusterParts): Omit<ReadyContext, 'to'> {
+  const { config, client, apiPort, clock, abort, dialects, policyChecks, groundChecks } = parts;
   const asking = askingOf(client, abort);
   return {
     ...asking,
-    to,
     now: clock.now(),
     dialects,
     policyChecks,

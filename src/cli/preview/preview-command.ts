@@ -20,7 +20,7 @@ import type { SessionDialect } from '../contract/session-dialect.ts';
 import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
-import { readyReport } from '../ready/ready-report.ts';
+import { readyReporter } from '../ready/ready-report.ts';
 import { harmless } from '../status/harmless.ts';
 import { jsonOf, type ShownPlan } from '../status/json-form.ts';
 import { asIfApplied, askLeader, type Loaded, type Policies } from '../status/load.ts';
@@ -121,9 +121,8 @@ async function readinessFor(
   if (!ready || versions.length === 0 || loaders.length === 0) return undefined;
   const dialects = await Promise.all(loaders.map(async (load) => await load()));
   const parts = { config, client, policies, dialects, apiPort, clock, abort };
-  return harmless(
-    await Promise.all(versions.map(async (to) => await readyReport({ ...parts, to }))),
-  );
+  const reportOn = readyReporter(parts);
+  return harmless(await Promise.all(versions.map(reportOn)));
 }
 
 function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {

@@ -16,7 +16,7 @@ import type { CommandParts } from '../contract/object-commands.ts';
 import type { ReadyTarget, ReadyTargetFlags } from '../contract/ready-target.ts';
 import { asIfApplied, loadPolicies } from '../status/load.ts';
 import { readFileTarget } from './file-target.ts';
-import { readyReport } from './ready-report.ts';
+import { readyReporter } from './ready-report.ts';
 import { renderReady } from './render.ts';
 import { readTargetVersion } from './target-version.ts';
 
@@ -66,8 +66,8 @@ async function reportOn(
   );
   const groundChecks = [rightsCheck(rights), ...target.groundChecks];
   const { apiPort } = flags;
-  const parts = { to, config, client, policies, dialects, groundChecks, apiPort, clock, abort };
-  return await readyReport(parts, accepted);
+  const parts = { config, client, policies, dialects, groundChecks, apiPort, clock, abort };
+  return await readyReporter(parts, accepted)(to);
 }
 
 const ONE_TARGET =

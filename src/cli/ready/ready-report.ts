@@ -14,7 +14,6 @@ import type { Policies } from '../status/load.ts';
 import { policyGround } from './ground/policies.ts';
 
 export interface ReportParts {
-  readonly to: string;
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly policies: Pick<Policies, 'list' | 'unseen'>;
@@ -27,10 +26,14 @@ export interface ReportParts {
   readonly abort: AbortSignal;
 }
 
-export async function readyReport(
+/**
+ * Returns a function that makes the report for a version. The reports for several versions share what the API server
+ * answers, so each list is read only once.
+ */
+export function readyReporter(
   { policies: { unseen, list }, groundChecks = [], ...parts }: ReportParts,
   accepted: Accepted = new Map(),
-): Promise<ReadyReport> {
+): (to: string) => Promise<ReadyReport> {
   const policies = unseen === undefined ? answer(list()) : unknown(unseen);
   const context = clusterContext({
     ...parts,
@@ -39,7 +42,7 @@ export async function readyReport(
     policyChecks: policies.kind === 'unknown' ? policies : answer(policies.value.flatMap(checksOf)),
     groundChecks: [policyGround({ ...parts, policies }), ...groundChecks],
   });
-  return await askReadiness(context, accepted);
+  return async (to) => await askReadiness({ ...context, to }, accepted);
 }
 
 function checksOf(policy: UpgradePolicy): PolicyCheck[] {
