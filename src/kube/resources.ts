@@ -188,9 +188,12 @@ export function managersOf({ managedFields = [] }: ObjectMeta, field: string): s
   );
 }
 
-/** Returns the version that the kubelet reports; undefined if there is no Node or no report. */
+/**
+ * Returns the version that the kubelet reports; undefined if there is no Node or no report. The API server writes a
+ * version that was never reported as an empty text.
+ */
 export function kubeletVersionOf(node: Node | undefined): string | undefined {
-  return node?.status?.nodeInfo?.kubeletVersion;
+  return node?.status?.nodeInfo?.kubeletVersion || undefined;
 }
 
 /** Returns the Ready condition of a Node or Pod, or undefined if the object has none. */

@@ -1,5 +1,5 @@
 /** Runs all checks of a cluster before an upgrade. */
-import { nodes } from '../kube/resources.ts';
+import { kubeletVersionOf, nodes } from '../kube/resources.ts';
 import { messageOf } from '../util/errors.ts';
 import { compareVersionTexts } from '../util/version.ts';
 import { checkApis } from './checks/apis.ts';
@@ -58,6 +58,6 @@ export async function askReadiness(
 async function presentVersions({ list }: ReadyContext): Promise<string[]> {
   const asked = await list(nodes);
   if (asked.kind === 'unknown') return [];
-  const versions = asked.value.flatMap(({ status }) => status?.nodeInfo?.kubeletVersion ?? []);
+  const versions = asked.value.flatMap((node) => kubeletVersionOf(node) ?? []);
   return [...new Set(versions)].toSorted((one, other) => compareVersionTexts(one, other) || 0);
 }

@@ -43,6 +43,15 @@ export const CONVENTIONS: readonly Convention[] = [
     ],
   },
   {
+    title: 'the version of a kubelet is read by the function for which an empty text is no version',
+    holdsIn: (file) => inProduct(file) && file.path !== 'src/kube/resources.ts',
+    broken: /nodeInfo\??\.kubeletVersion\b|\{[^}]*\bkubeletVersion\b[^}]*\} = [^;]*nodeInfo\b/,
+    examples: [
+      'node.status?.nodeInfo?.~kubeletVersion',
+      'const { ~kubeletVersion } = node.status.nodeInfo;',
+    ],
+  },
+  {
     title: 'the engine names no dialect and no product',
     holdsIn: inEngine,
     broken: /k0s|autopilot|cattle|rancher|kubeadm|kubeone|cluster.?api|\bcapi\b/i,

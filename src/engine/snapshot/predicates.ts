@@ -1,6 +1,7 @@
 /** Predicates for informers. They decide whether a change of an object can affect a decision. */
 import {
   type KubeObject,
+  kubeletVersionOf,
   type Node,
   readyCondition,
   withoutAnnotations,
@@ -16,7 +17,7 @@ export function isRelevant(before: KubeObject, after: KubeObject): boolean {
 function decisive(object: KubeObject): unknown {
   const { labels, annotations } = withoutAnnotations(object, HEARTBEAT_ANNOTATION).metadata;
   const { spec, status } = object as Node;
-  const { addresses, nodeInfo } = status ?? {};
+  const { addresses } = status ?? {};
   const ready = readyCondition(object)?.status;
   const { unschedulable, taints } = spec ?? {};
   return {
@@ -26,6 +27,6 @@ function decisive(object: KubeObject): unknown {
     ready,
     unschedulable,
     taints,
-    version: nodeInfo?.kubeletVersion,
+    version: kubeletVersionOf(object),
   };
 }

@@ -2,7 +2,14 @@
  * Checks whether the target version may follow the present ones, and whether the machines have what its kubelet needs, as
  * far as the Nodes say it.
  */
-import { type Node, nodes, type Pod, pods, readyCondition } from '../../kube/resources.ts';
+import {
+  kubeletVersionOf,
+  type Node,
+  nodes,
+  type Pod,
+  pods,
+  readyCondition,
+} from '../../kube/resources.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { isNewerMinor, minorsBetween, parseVersion } from '../../util/version.ts';
 import { K0S_MOST_BEHIND } from '../../versions/data/by-hand.ts';
@@ -105,11 +112,8 @@ function nodesFindings(all: readonly Node[], to: string): FoundBy[] {
 
 function nodeProblems(node: Node, to: string): FoundBy[] {
   const target = parseVersion(to);
-  const {
-    kubeletVersion = '',
-    kernelVersion,
-    containerRuntimeVersion = '',
-  } = (node.status?.nodeInfo ?? {}) as NodeInfo;
+  const nodeInfo: NodeInfo = node.status?.nodeInfo ?? {};
+  const kubeletVersion = kubeletVersionOf(node);
   const kubelet = parseVersion(kubeletVersion);
   const problems: FoundBy[] = [];
   if (readyCondition(node)?.status !== 'True')
@@ -123,7 +127,10 @@ function nodeProblems(node: Node, to: string): FoundBy[] {
       ...problems,
       {
         state: 'unknown',
-        message: `the version of its kubelet cannot be read (${kubeletVersion})`,
+        message:
+          kubeletVersion === undefined
+            ? 'its kubelet has not reported a version'
+            : `the version of its kubelet cannot be read (${kubeletVersion})`,
       },
     ];
   if (isNewerMinor(kubelet, target))
@@ -140,14 +147,10 @@ function nodeProblems(node: Node, to: string): FoundBy[] {
       message: `its kubelet ${kubeletVersion} may be at most ${counted(mostBehind, 'minor version')} older than an API server of ${to}`,
       cure: 'upgrade the kubelet first',
     });
-  return [
-    ...problems,
-    ...machineProblems(kubelet.build, { kernelVersion, containerRuntimeVersion }, to),
-  ];
+  return [...problems, ...machineProblems(kubelet.build, nodeInfo, to)];
 }
 
 interface NodeInfo {
-  readonly kubeletVersion?: string;
   readonly kernelVersion?: string | undefined;
   readonly containerRuntimeVersion?: string;
 }
@@ -165,7 +168,7 @@ function machineProblems(
   const facts: NodeFacts = {
     // A simulated node reports an empty text.
     ...(kernelVersion && { kernel: /^\d+\.\d+/.exec(kernelVersion)?.[0] ?? kernelVersion }),
-    ...(isOwn && runtime !== undefined && { containerd: runtime }),
+    ...(isOwn && runtime && { containerd: runtime }),
   };
   return [...nodeFindings(facts, parseVersion(to))].map(findingByRule);
 }

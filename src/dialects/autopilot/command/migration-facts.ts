@@ -7,7 +7,13 @@ import { plans } from '../../../api/autopilot/plan.ts';
 import { askLeader, type LeaderView } from '../../../cli/status/load.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
 import type { Reading } from '../../../kube/client.ts';
-import { configMaps, type KubeObject, type Lease, leases } from '../../../kube/resources.ts';
+import {
+  configMaps,
+  type KubeObject,
+  kubeletVersionOf,
+  type Lease,
+  leases,
+} from '../../../kube/resources.ts';
 import { ifAllowed, ifFound } from '../../../kube/status-error.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
@@ -87,14 +93,7 @@ export async function readFacts(
     ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion)),
     ...workers.items
       .filter(({ metadata }) => !own.has(metadata.name))
-      .map((each) =>
-        hostOf(
-          each,
-          'worker',
-          each.status?.nodeInfo?.kubeletVersion,
-          marks.get(each.metadata.name),
-        ),
-      ),
+      .map((each) => hostOf(each, 'worker', kubeletVersionOf(each), marks.get(each.metadata.name))),
   ];
   const minors = minorsOf(hosts);
   return {

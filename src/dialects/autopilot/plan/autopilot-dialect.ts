@@ -7,7 +7,7 @@ import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { RecordedRun } from '../../../engine/model/runs.ts';
 import { withPlanWindows } from '../../../engine/policy/plan-windows.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';
-import type { KubeObject, Node } from '../../../kube/resources.ts';
+import { type KubeObject, kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { trimNode } from '../../../kube/trimmed.ts';
 import { agentOf } from '../../../signal/agent-presence.ts';
 import { decodeSignal, provenVersion } from '../../../signal/annotations.ts';
@@ -129,9 +129,7 @@ function exactVersionOf(object: KubeObject): string | undefined {
 }
 
 function versionOf(object: KubeObject): string | undefined {
-  return (
-    (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion
-  );
+  return (object as ControlNode).status?.k0sVersion ?? kubeletVersionOf(object);
 }
 
 function recordOf(plan: Plan): RecordedRun | undefined {

@@ -3,6 +3,7 @@ import {
   type ConfigMap,
   configMaps,
   type KubeObject,
+  kubeletVersionOf,
   type Node,
   namespaced,
   nodes,
@@ -75,8 +76,8 @@ export const k0sReadiness: DialectReadiness = {
   },
 };
 
-function isOfK0s({ status }: Node): boolean {
-  return parseVersion(status?.nodeInfo?.kubeletVersion)?.build.startsWith('k0s') === true;
+function isOfK0s(node: Node): boolean {
+  return parseVersion(kubeletVersionOf(node))?.build.startsWith('k0s') === true;
 }
 
 function controllerSettings(asked: Awaited<ReturnType<Asking['get']>>): SettingsFound {

@@ -1,7 +1,7 @@
 /** Checks before an upgrade whether the Jobs of Plans may drain nodes. `kubectl drain` runs with the ServiceAccount of the Plan. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
-import { type Node, nodes, pods } from '../../../kube/resources.ts';
+import { kubeletVersionOf, type Node, nodes, pods } from '../../../kube/resources.ts';
 import type { AccessQuestion } from '../../../ready/access.ts';
 import type { Asking } from '../../../ready/asking.ts';
 import { type FoundBy, grouped } from '../../../ready/finding.ts';
@@ -50,8 +50,8 @@ export async function drainRights({ list, allows }: Asking): Promise<FoundBy[]> 
 
 const COMPONENT = 'system-upgrade-controller';
 
-function isOfRancher({ status }: Node): boolean {
-  return /\+(k3s|rke2r)/.test(status?.nodeInfo?.kubeletVersion ?? '');
+function isOfRancher(node: Node): boolean {
+  return /\+(k3s|rke2r)/.test(kubeletVersionOf(node) ?? '');
 }
 
 async function planFindings(

@@ -5,7 +5,12 @@ import { cordonOwner, isMarkStale, readOwner } from '../../../drain/cordon-marks
 import type { DrainPreview } from '../../../drain/drain-preview.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
-import { type ConfigMap, configMaps, type Node } from '../../../kube/resources.ts';
+import {
+  type ConfigMap,
+  configMaps,
+  kubeletVersionOf,
+  type Node,
+} from '../../../kube/resources.ts';
 import { nearestHost } from '../../../util/nearest-host.ts';
 import { compareVersions, parseVersion } from '../../../util/version.ts';
 import { OLDEST_MAINTAINED } from '../../../versions/facts.ts';
@@ -336,8 +341,9 @@ function versionFacts(
     // to the earlier version. In that case the record of the upgrade explains the difference.
     resuming: resuming || back !== undefined,
     oldestMaintained: OLDEST_MAINTAINED,
-    kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
-      const version = status?.nodeInfo?.kubeletVersion ?? '';
+    kubelets: nodes.flatMap((node) => {
+      const { name } = node.metadata;
+      const version = kubeletVersionOf(node) ?? '';
       const host = managed.get(name);
       const skips = manifest.workersSkipMinors && host?.role === 'worker';
       const stays = back?.stays.has(name) === true;
