@@ -196,6 +196,13 @@ function parseLease(text: string): number {
   throw new InvalidArgumentError('write whole seconds, such as 15s');
 }
 
+export const NO_READY = new Option('--no-ready', 'leave out the checks of refit ready');
+
+export const ACCEPT_CHECK = new Option(
+  '--accept <check=reason>',
+  'show the blockers of this check of refit ready as warnings, with the reason; may be repeated',
+).argParser(addValue);
+
 /** Parses an option that may be repeated: returns all of its values, in order. */
 export function addValue(value: string, before: readonly string[] = []): string[] {
   return [...before, value];

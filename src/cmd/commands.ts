@@ -86,7 +86,7 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
         'preview the Machines of this Cluster of Cluster API instead',
       ).conflicts('file'),
       new Option('--to <version>', 'with --cluster: the new version'),
-      new Option('--no-ready', 'leave out the checks of refit ready'),
+      common.NO_READY,
       new Option('-n, --namespace <name>', 'namespace of that Cluster; default: default'),
       common.outputForm('text', 'json'),
     ],
@@ -118,10 +118,7 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
         'look at the workload cluster of this Cluster of Cluster API; needs --to and the kubeconfig of the management cluster',
       ),
       new Option('-n, --namespace <name>', 'namespace of that Cluster; default: default'),
-      new Option(
-        '--accept <check=reason>',
-        'show the blockers of this check as warnings, with the reason; may be repeated',
-      ).argParser(common.addValue),
+      common.ACCEPT_CHECK,
       new Option('--strict', 'exit with 1 also if a question has no answer'),
       common.outputForm('text', 'json'),
     ],
@@ -168,6 +165,8 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
     options: [
       ...common.CONNECTION_OPTIONS,
       ...common.PLACE_OPTIONS,
+      common.NO_READY,
+      common.ACCEPT_CHECK,
       common.outputForm('html', 'svg', 'json', 'markdown'),
     ],
     run: async (flags, call) =>

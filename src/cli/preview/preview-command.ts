@@ -7,23 +7,24 @@ import type { ReadObject } from '../../api/read-object.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
 import { NOTHING_DONE, planEndOf } from '../../engine/assess/ended.ts';
 import { pointsOfNoReturn } from '../../engine/explain/way-back.ts';
-import { isRunBegun } from '../../engine/gates/types.ts';
-import { newestVersionOf } from '../../engine/model/newest-version.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import type { ReadyReport } from '../../ready/finding.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import type { DialectModule } from '../contract/dialect-module.ts';
 import type { SessionDialect } from '../contract/session-dialect.ts';
 import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
-import { readyReporter } from '../ready/ready-report.ts';
+import {
+  type ReadyAskerFlags,
+  type ReadyAskerParts,
+  readinessFor,
+  versionBeforeStart,
+} from '../ready/before-start.ts';
 import { harmless } from '../status/harmless.ts';
 import { jsonOf, type ShownPlan } from '../status/json-form.ts';
-import { asIfApplied, askLeader, type Loaded, type Policies } from '../status/load.ts';
+import { asIfApplied, askLeader, type Loaded } from '../status/load.ts';
 import {
   type Inspection,
   inspect,
@@ -33,23 +34,21 @@ import {
   type UnreadablePlan,
   type ViewParts,
 } from '../status/observe.ts';
-import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
+import { inSession, type SessionParts } from '../status/status-session.ts';
 import type { TextsOf } from '../status/texts-of.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
 import { type PlanFiles, planFilesIn } from './plan-files.ts';
 import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 
-interface PreviewFlags extends ConnectionFlags {
+interface PreviewFlags extends ConnectionFlags, ReadyAskerFlags {
   readonly file?: readonly string[];
-  /** False if the checks of `refit ready` are left out. */
-  readonly ready?: boolean;
   readonly output: 'text' | 'json';
 }
 
 export interface PreviewParts extends Omit<SessionParts, 'modules'> {
   /** With `readiness`, the preview also makes the checks of `refit ready`. */
-  readonly modules: readonly (SessionDialect & Partial<Pick<DialectModule<string>, 'readiness'>>)[];
+  readonly modules: readonly (SessionDialect & ReadyAskerParts['modules'][number])[];
 }
 
 /** Does what `previewObjects` does, with the files that the user named. */
@@ -88,7 +87,12 @@ export async function previewObjects(
     const view = {
       leader: await askLeader(session, now),
       plans: plans.map(({ texts, ...plan }) => ({ ...harmless(plan), texts })),
-      ready: await readinessFor(plans, policies, session, flags, parts),
+      ready: await readinessFor(
+        plans.flatMap(({ to }) => to ?? []),
+        session,
+        flags,
+        { ...parts, policies },
+      ),
     };
     parts.output.write(
       flags.output === 'json'
@@ -106,23 +110,6 @@ export async function previewObjects(
       });
     return EXIT.ok;
   });
-}
-
-/** Resolves with a report for each version that the plans bring; undefined if nobody asks. */
-async function readinessFor(
-  plans: readonly PlanPreview[],
-  policies: Policies,
-  { client, config }: Session,
-  { ready = true, apiPort }: Omit<PreviewFlags, 'file'>,
-  { modules, clock, abort }: PreviewParts,
-): Promise<readonly ReadyReport[] | undefined> {
-  const versions = [...new Set(plans.flatMap(({ to }) => to ?? []))];
-  const loaders = modules.flatMap(({ readiness }) => readiness ?? []);
-  if (!ready || versions.length === 0 || loaders.length === 0) return undefined;
-  const dialects = await Promise.all(loaders.map(async (load) => await load()));
-  const parts = { config, client, policies, dialects, apiPort, clock, abort };
-  const reportOn = readyReporter(parts);
-  return harmless(await Promise.all(versions.map(reportOn)));
 }
 
 function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {
@@ -236,13 +223,6 @@ async function previewAt(
   const isSkewUnknown = phase === 'new' && unchecked.length > 0;
   const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
   const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];
-  const { snapshot } = inspection;
-  // Once the first node has started, the versions of the cluster differ, so nobody asks any more whether it is ready.
-  const willStart =
-    !isFinal(snapshot.rollout) &&
-    !isRunBegun(snapshot) &&
-    refusals.length === 0 &&
-    !doesNothing(view);
   return {
     dialect,
     texts,
@@ -252,7 +232,7 @@ async function previewAt(
     name,
     uid,
     id,
-    to: willStart ? newestVersionOf(snapshot.rollout) : undefined,
+    to: doesNothing(view) ? undefined : versionBeforeStart(inspection, now),
     phase,
     present,
     reason: doesNothing(view) ? NOTHING : view.reason,

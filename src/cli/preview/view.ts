@@ -7,7 +7,7 @@ import type { ReadyReport } from '../../ready/finding.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, groupedSentences, listed } from '../../util/phrases.ts';
-import { verdictOf } from '../ready/render.ts';
+import { sentenceOf, verdictOf } from '../ready/render.ts';
 import type { ShownPlan } from '../status/json-form.ts';
 import type { LeaderView } from '../status/load.ts';
 import { cordonLines, heldLines, pauseLines, toldOnce } from '../status/sentences.ts';
@@ -129,14 +129,7 @@ function readyLines(report: ReadyReport): string[] {
   const rest = blockers.length - MOST_BLOCKED;
   return [
     verdictOf(report),
-    ...blockers
-      .slice(0, MOST_BLOCKED)
-      .map(({ object, message, cure }) =>
-        line(
-          'blocker',
-          [object, [message, cure].filter(Boolean).join('; ')].filter(Boolean).join(': '),
-        ),
-      ),
+    ...blockers.slice(0, MOST_BLOCKED).map((finding) => line('blocker', sentenceOf(finding))),
     ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
     line('more', `refit ready --to ${report.to}`),
   ];

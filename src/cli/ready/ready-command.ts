@@ -2,19 +2,14 @@
 
 import { loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import {
-  type Accepted,
-  CHECK_NAMES,
-  type CheckName,
-  countOf,
-  type ReadyReport,
-} from '../../ready/finding.ts';
+import { type Accepted, countOf, type ReadyReport } from '../../ready/finding.ts';
 import { type LoadRights, rightsCheck } from '../../ready/rights.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { DialectModule } from '../contract/dialect-module.ts';
 import type { CommandParts } from '../contract/object-commands.ts';
 import type { ReadyTarget, ReadyTargetFlags } from '../contract/ready-target.ts';
 import { asIfApplied, loadPolicies } from '../status/load.ts';
+import { readAccepted } from './accept-flag.ts';
 import { readFileTarget } from './file-target.ts';
 import { readyReporter } from './ready-report.ts';
 import { renderReady } from './render.ts';
@@ -96,18 +91,4 @@ async function withTarget(
       : await readFileTarget(file, modules, clock.now());
   const config = await loadChosenCluster(flags);
   return await work({ ...found, config, readiness: undefined, groundChecks: [] });
-}
-
-function readAccepted(texts: readonly string[]): Accepted {
-  return new Map(
-    texts.map((text) => {
-      const [, name = '', reason = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
-      const check = CHECK_NAMES.find((each) => each === name);
-      if (check !== undefined && reason.trim() !== '') return [check, reason.trim()] as const;
-      throw new RefitError(
-        'REFIT_USAGE',
-        `--accept must be CHECK=REASON with one of the checks ${CHECK_NAMES.join(', ')}, and a reason, found "${text}"`,
-      );
-    }),
-  ) satisfies ReadonlyMap<CheckName, string>;
 }

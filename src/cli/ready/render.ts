@@ -11,8 +11,8 @@ import { capitalized, counted, listed } from '../../util/phrases.ts';
 import { type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 
-/** The order in which the findings of a check are shown. */
-const ORDER: readonly FindingState[] = ['blocker', 'unknown', 'warning', 'ok'];
+/** The order in which findings are shown. */
+export const ORDER: readonly FindingState[] = ['blocker', 'unknown', 'warning', 'ok'];
 
 export function renderReady(report: ReadyReport, { size }: Pick<Output, 'size'>): string {
   const { columns } = size();
@@ -33,14 +33,17 @@ export function renderReady(report: ReadyReport, { size }: Pick<Output, 'size'>)
 /** The number of characters before the text of a finding. */
 const INDENT = 11;
 
-function findingLines(
-  { state, object, message, cure, accepted }: ReadyFinding,
-  columns: number,
-): string[] {
+/** Returns what was found about which object, the cure, and the reason of somebody who accepted it. */
+export function sentenceOf({ object, message, cure, accepted }: ReadyFinding): string {
   const subject = object === undefined ? '' : `${object}: `;
   const help = cure === undefined ? '' : `; ${cure}`;
   const reason = accepted === undefined ? '' : ` (accepted: ${accepted})`;
-  const lines = wrapped(`${subject}${message}${help}${reason}`, columns - INDENT);
+  return `${subject}${message}${help}${reason}`;
+}
+
+function findingLines(finding: ReadyFinding, columns: number): string[] {
+  const { state } = finding;
+  const lines = wrapped(sentenceOf(finding), columns - INDENT);
   return lines.map((line, index) =>
     index === 0
       ? `  ${state.padEnd(INDENT - 2)}${line}`

@@ -19,9 +19,21 @@ import { rfc3339, systemClock } from '../../util/clock.ts';
 import { plainOutput } from '../output.ts';
 import { writeReport } from './report-command.ts';
 
-const NODE_OF_MACHINE: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'w2' } };
+/** A kubelet that is newer than the version of the plans. */
+const NEWER = { kubeletVersion: 'v1.38.0' };
+const NODE_OF_MACHINE: Node = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'w2' },
+  status: { nodeInfo: NEWER },
+};
 
-type Place = { readonly namespace?: string; readonly dialect?: string };
+type Place = {
+  readonly namespace?: string;
+  readonly dialect?: string;
+  readonly ready?: boolean;
+  readonly accept?: readonly string[];
+};
 
 let removePlan: () => Promise<void>;
 let report: (plan: string | undefined, place?: Place) => Promise<string>;
@@ -169,6 +181,24 @@ test('the Events of every component of Refit are read, and those of nobody else'
   expect(text).toContain('w1: Signalled. of refit-controller');
   expect(text).toContain('w1: Signalled. of refit-kubeadm');
   expect(text).not.toContain('of kubelet');
+});
+
+test('the report about a plan that has not started says whether the cluster is ready', async () => {
+  const section = /## Readiness\n\n\* (?:Not|Perhaps) ready for v1\.36\.3\+k0s\.2: /u;
+  expect(await report('autopilot')).toMatch(section);
+  expect(await report('autopilot', { ready: false })).not.toContain('## Readiness');
+});
+
+test('the report about a plan names the reason for which somebody accepted a blocker', async () => {
+  expect(await report('autopilot')).toMatch(
+    /\* blocker \(versions\): Node w2: its kubelet v1\.38\.0 is newer /u,
+  );
+  const text = await report('autopilot', { accept: ['versions=w2 leaves today'] });
+  expect(text).not.toContain('* blocker (versions)');
+  expect(text).toMatch(/\* warning \(versions\): Node w2: .*\(accepted: w2 leaves today\)/u);
+  expect(await report('autopilot', { accept: ['versions'] })).toMatch(
+    /^REFIT_USAGE: --accept must be CHECK=REASON/,
+  );
 });
 
 test('without any plan, the deleted ones are found, also without a name', async () => {

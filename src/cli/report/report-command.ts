@@ -6,13 +6,22 @@ import type { ListAllOptions } from '../../kube/client.ts';
 import { type Event, events, type KubeObject, type Resource } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { withoutManagedFields } from '../../kube/trimmed.ts';
+import type { ReadyReport } from '../../ready/finding.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import { uiFiles } from '../dashboard/bundle.ts';
 import { pageOf } from '../dashboard/page.ts';
 import { historyOf, isHistoryOf } from '../history/history.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { observe } from '../status/observe.ts';
+import { readAccepted } from '../ready/accept-flag.ts';
+import {
+  type ReadyAskerFlags,
+  type ReadyAskerParts,
+  readinessFor,
+  versionBeforeStart,
+} from '../ready/before-start.ts';
+import { inspectAll, observe } from '../status/observe.ts';
 import { type PlanFilter, refOf } from '../status/plan-names.ts';
 import {
   inSession,
@@ -27,9 +36,15 @@ import { svgOf } from './svg.ts';
 
 type Form = 'html' | 'svg' | 'json' | 'markdown';
 
-interface ReportFlags extends ConnectionFlags, Omit<PlanFilter, 'plan'> {
+interface ReportFlags extends ConnectionFlags, ReadyAskerFlags, Omit<PlanFilter, 'plan'> {
   readonly output: Form;
+  readonly accept?: readonly string[];
 }
+
+export type ReportCommandParts = Omit<SessionParts, 'modules'> & {
+  /** With `readiness`, the report about a plan that has not started also contains the checks of `refit ready`. */
+  readonly modules: readonly (SessionDialect & ReadyAskerParts['modules'][number])[];
+};
 
 /**
  * Writes the report. Rejects with REFIT_USAGE if HTML or SVG would be written to a terminal. Rejects with REFIT_CONTROL
@@ -38,9 +53,10 @@ interface ReportFlags extends ConnectionFlags, Omit<PlanFilter, 'plan'> {
 export async function writeReport(
   plan: string | undefined,
   flags: ReportFlags,
-  parts: SessionParts,
+  parts: ReportCommandParts,
 ): Promise<void> {
   const { output, clock } = parts;
+  const accepted = readAccepted(flags.accept ?? []);
   const isForPrograms = flags.output === 'html' || flags.output === 'svg';
   if (isForPrograms && output.isTerminal)
     throw new RefitError('REFIT_USAGE', `-o ${flags.output} is not for a terminal`, {
@@ -49,20 +65,39 @@ export async function writeReport(
   const filter = plan === undefined ? flags : { ...flags, plan };
   await inSession(filter, parts, 'refit-report', async (session) => {
     const components = parts.modules.flatMap(({ process }) => process.eventComponents);
-    const report = await read(session, { filter, components }, clock.now());
+    const now = clock.now();
+    const isPicture = flags.output === 'svg';
+    const askReady = async () =>
+      isPicture ? undefined : await readinessOf(session, flags, { ...parts, accepted }, now);
+    const report = await read(session, { filter, components, askReady }, now);
     output.write(await written(report, flags.output));
   });
 }
 
+/** Resolves with what `refit ready` says about the plan of the session; undefined if nobody asks that any more. */
+async function readinessOf(
+  session: Session,
+  flags: ReportFlags,
+  parts: Omit<ReadyAskerParts, 'policies'>,
+  now: number,
+): Promise<ReadyReport | undefined> {
+  const { loaded, viewParts } = session;
+  const { policies } = viewParts;
+  const { inspections } = await inspectAll(loaded, viewParts, now);
+  const versions = inspections.flatMap((each) => versionBeforeStart(each, now) ?? []);
+  return (await readinessFor(versions, session, flags, { ...parts, policies }))?.[0];
+}
+
 interface Question {
   readonly filter: PlanFilter;
+  readonly askReady: () => Promise<ReadyReport | undefined>;
   /** The components whose Events the report shows. */
   readonly components: readonly string[];
 }
 
 async function read(
   session: Session,
-  { filter, components }: Question,
+  { filter, components, askReady }: Question,
   now: number,
 ): Promise<Report> {
   const missing: string[] = [];
@@ -98,7 +133,8 @@ async function read(
     }),
   );
   const named = [...new Set(missing)];
-  return reportOf({ status, rollouts, missing: named, events: said.flat() }, now);
+  const ready = await askReady();
+  return reportOf({ status, rollouts, missing: named, events: said.flat(), ready }, now);
 }
 
 /**

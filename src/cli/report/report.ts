@@ -5,12 +5,14 @@
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
 import { percentOf } from '../../engine/explain/progress.ts';
 import type { Event } from '../../kube/resources.ts';
+import type { ReadyReport } from '../../ready/finding.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { printable } from '../../util/printable.ts';
 import { explainNode, keyOf, runsOf, type Seen, stateOf } from '../dashboard/make-state.ts';
 import type { NodeState, PagePlan, Said } from '../dashboard/state.ts';
 import { historyOf, type PlanHistory } from '../history/history.ts';
+import { ORDER, sentenceOf, verdictOf } from '../ready/render.ts';
 import { fullNameOf } from '../status/text.ts';
 
 /** The JSON form of `refit report`. */
@@ -32,6 +34,8 @@ export interface Report {
   readonly events: readonly ReportEvent[];
   /** Sentences, each of which names a kind of object that the user has no right to read. */
   readonly missing: readonly string[];
+  /** What the checks of `refit ready` found; absent if nobody asked, or if the first node of the plan has started. */
+  readonly ready?: ReadyReport;
 }
 
 interface VersionChange {
@@ -62,9 +66,12 @@ const MOST_EVENTS = 200;
 const EXPLAINED: readonly NodeState['phase'][] = ['failed', 'moving', 'skipped'];
 /** The maximum number of nodes with an explanation. Each explanation evaluates the whole plan. */
 const MOST_EXPLAINED = 200;
+/** The maximum number of findings of `refit ready` in the text. The JSON form has all of them. */
+const MOST_FINDINGS = 100;
 
 interface Read extends Seen {
   readonly events: readonly Event[];
+  readonly ready?: ReadyReport | undefined;
 }
 
 /** Returns the report about the plan in `read.status`, which must contain exactly one plan. */
@@ -97,6 +104,7 @@ export function reportOf(read: Read, now: number): Report {
       from: state.started,
     }),
     missing: read.missing,
+    ...(read.ready === undefined ? {} : { ready: read.ready }),
   };
   return { ...report, plan: { ...report.plan, report: saidOf(report) } };
 }
@@ -251,8 +259,9 @@ function timeOf({ lastTimestamp, metadata }: Event): number {
 
 /** Returns the sums of the report in sentences, for people. */
 export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
-  const { versions, steps, longest, failures, rolledBack, traceId, events } = report;
+  const { versions, steps, longest, failures, rolledBack, traceId, events, ready } = report;
   const all: Said[] = [
+    { heading: 'Readiness', lines: ready === undefined ? [] : readyLines(ready) },
     {
       heading: 'Versions',
       lines: versions.map(
@@ -283,4 +292,18 @@ export function saidOf(report: Omit<Report, 'plan' | 'at'>): Said[] {
     },
   ];
   return all.filter(({ lines }) => lines.length > 0);
+}
+
+function readyLines(report: ReadyReport): string[] {
+  const shown = ORDER.filter((state) => state !== 'ok').flatMap((state) =>
+    report.findings
+      .filter((finding) => finding.state === state)
+      .map((finding) => `${state} (${finding.check}): ${sentenceOf(finding)}`),
+  );
+  const rest = shown.length - MOST_FINDINGS;
+  return [
+    verdictOf(report),
+    ...shown.slice(0, MOST_FINDINGS),
+    ...(rest > 0 ? [`and ${rest} more: refit ready --to ${report.to}`] : []),
+  ];
 }

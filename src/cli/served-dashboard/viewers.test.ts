@@ -1,5 +1,7 @@
 /** Tests for how long a token counts, for whom the plans are followed, and when a viewer loses the place to another. */
 import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import { startViewers } from '../../../test/support/builders/viewers.ts';
 
 test('the API server is asked once for a token within ten seconds, and again after that', async () => {
@@ -168,4 +170,14 @@ test('of 256 known tokens the oldest one without a place is forgotten for a new 
   await viewers.find('bob-256');
   expect([viewers.knows('ada-1'), viewers.knows('bob-1')]).toEqual([true, false]);
   expect([viewers.knows('bob-2'), viewers.knows('bob-256')]).toEqual([true, true]);
+});
+
+test('a preview of the served page leaves out the checks of refit ready, which read every pod', async () => {
+  const { state, viewerOf } = await startViewers();
+  state.nodes = [buildNode('w1')];
+  const k0supdate = buildUpdate({ targets: { workers: listed('w1') } });
+  const viewer = await viewerOf('ada-1');
+  const { lines } = await viewer.preview(JSON.stringify(buildPlan({ commands: [{ k0supdate }] })));
+  expect(lines.join('\n')).toContain('batch 1  w1');
+  expect(lines.join('\n')).not.toMatch(/ready for v/u);
 });

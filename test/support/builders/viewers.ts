@@ -7,6 +7,7 @@ import { PassThrough } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { createViewers, type Viewer } from '../../../src/cli/served-dashboard/viewers.ts';
 import { MODULES } from '../../../src/dialects/modules.ts';
+import type { Node } from '../../../src/kube/resources.ts';
 import { sendJson, sendStatus, startStubServer, whenReady } from '../../faults/stub-server.ts';
 import { FakeClock } from '../clock/fake-clock.ts';
 
@@ -34,6 +35,8 @@ interface ServerState {
   readonly lists: string[];
   /** The users of all watches of plans that are open. */
   readonly watches: string[];
+  /** The Nodes of the cluster. */
+  nodes: readonly Node[];
 }
 
 async function startApi() {
@@ -45,6 +48,7 @@ async function startApi() {
     reviews: [],
     lists: [],
     watches: [],
+    nodes: [],
   };
   const script = whenReady(({ url, headers }, response) => {
     const [, token = '', user = ''] =
@@ -74,7 +78,8 @@ async function startApi() {
     if (state.unanswered.has(user)) return undefined;
     if (refusal) return sendStatus(response, ...refusal);
     if (path.includes('/leases')) return sendStatus(response, 404, 'NotFound');
-    return sendJson(response, 200, { metadata: { resourceVersion: '1' }, items: [] });
+    const items = path === '/api/v1/nodes' ? state.nodes : [];
+    return sendJson(response, 200, { metadata: { resourceVersion: '1' }, items });
   });
   const server = await startStubServer(script);
   onTestFinished(async () => await server[Symbol.asyncDispose]());
