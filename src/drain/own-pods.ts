@@ -1,4 +1,4 @@
-/** Recognizes the pods of Refit's own controllers, which no drain of Refit evicts. */
+/** Recognizes the pods of Refit's own controllers, which no drain of Refit evicts, and the pods of upgrades. */
 import type { Pod } from '../kube/resources.ts';
 
 /**
@@ -36,4 +36,15 @@ export function isHookOfItsNode({
   return (
     isHook && spec?.nodeName !== undefined && annotations[HOOK_NODE_ANNOTATION] === spec.nodeName
   );
+}
+
+/** The label of the Jobs that pull images, and of their pods. */
+export const PULL_LABEL = 'refit.upgrade.cattle.io/image-pull';
+
+/**
+ * Returns true for a pod that carries out a part of an upgrade: the Job of a Plan, of a hook, or of an image pull. Such
+ * a pod is made for its node, and ends without a drain.
+ */
+export function isPodOfUpgrade({ metadata: { labels = {} } }: Pod): boolean {
+  return [CONTROLLER_LABEL, HOOK_LABEL, PULL_LABEL].some((label) => Object.hasOwn(labels, label));
 }

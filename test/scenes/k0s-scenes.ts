@@ -34,6 +34,12 @@ export const K0S_SCENES: readonly Scene[] = [
   }),
   scene('done', { play: async (stage) => await stage.wait(120) }),
   scene('no controller runs', { leader: 'none', play: async (stage) => await stage.wait(60) }),
+  scene('no controller runs, and a policy has a health check', {
+    leader: 'none',
+    policy: CHECKED,
+    before: async (stage) => await setHealth(stage, 'bad'),
+    play: async (stage) => await stage.wait(60),
+  }),
   scene('a silent agent', {
     next: stuckAt('w1', ''),
     play: async (stage) => await stage.wait(90),

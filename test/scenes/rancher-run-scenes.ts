@@ -1,7 +1,7 @@
 /** Scenes with Plans of Rancher: policies, controls, roll-backs, and nodes and Jobs that change while a Plan runs. */
 import { cattlePlans } from '../../src/api/kinds.ts';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
-import { PULL_LABEL } from '../../src/dialects/cattle/plan/pull-job.ts';
+import { PULL_LABEL } from '../../src/drain/own-pods.ts';
 import { jobs, nodes, pods } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';

@@ -3,7 +3,7 @@ import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
-import { PULL_LABEL } from '../../src/dialects/cattle/plan/pull-job.ts';
+import { PULL_LABEL } from '../../src/drain/own-pods.ts';
 import { apiVersionOf, type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { CattleSpec } from '../support/builders/cattle-plans.ts';

@@ -1,4 +1,6 @@
 /** Checks whether the pods of each node fit on the other nodes while it is drained. */
+
+import { isPodOfUpgrade } from '../../drain/own-pods.ts';
 import { controllerOf, DEFAULT_DRAIN, isFinished, sortPods } from '../../drain/pods.ts';
 import { keyOf, namespaces, nodes, pods } from '../../kube/resources.ts';
 import { counted, listed } from '../../util/phrases.ts';
@@ -68,11 +70,13 @@ export function roomFindings(facts: RoomFacts): FoundBy[] {
   ];
 }
 
-/** Returns the pods that a drain evicts, and that a controller creates again. */
+/** Returns the pods that a drain evicts, and that a controller creates again. Pods of upgrades end before. */
 export function movedPods({ pods: here }: RoomPlace): PlacedPod[] {
   const facts = { isOrphaned: () => false, ruleFor: () => undefined };
   const { evict } = sortPods(here, DEFAULT_DRAIN, facts);
-  return (evict as PlacedPod[]).filter((pod) => controllerOf(pod) !== undefined);
+  return (evict as PlacedPod[]).filter(
+    (pod) => controllerOf(pod) !== undefined && !isPodOfUpgrade(pod),
+  );
 }
 
 /** Groups pods with the same controller and the same refusals, so that one finding names all of them. */

@@ -181,6 +181,20 @@ test('pods of DaemonSets, static pods and bare pods need no room elsewhere', asy
   ]);
 });
 
+test.each([
+  'upgrade.cattle.io/controller',
+  'upgrade.refit.dev/hook',
+  'refit.upgrade.cattle.io/image-pull',
+])(
+  'a pod of a Job with the label %s is made for its node, and needs no room elsewhere',
+  async (label) => {
+    const job = placedPod('job-1', 'w1', cpu('3'), { labels: { [label]: 'x' } });
+    expect(await ask(readyNode('w1'), job)).toEqual([
+      { state: 'ok', message: 'each of the 0 pods that drains would evict fits on another node' },
+    ]);
+  },
+);
+
 test.each(['Node', 'Pod', 'Namespace', 'PersistentVolume', 'PersistentVolumeClaim'])(
   'the room is unknown if the user may not read %s',
   async (kind) => {

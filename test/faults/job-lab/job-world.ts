@@ -6,7 +6,7 @@ import { holds } from '../../../src/dialects/cattle/plan/conditions.ts';
 import { isHeld } from '../../../src/dialects/cattle/plan/leader-drain.ts';
 import { hashLabelOf, NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
 import { isPaused } from '../../../src/dialects/cattle/plan/plan-jobs.ts';
-import { PULL_LABEL } from '../../../src/dialects/cattle/plan/pull-job.ts';
+import { PULL_LABEL } from '../../../src/drain/own-pods.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import {
   type Condition,

@@ -11,6 +11,7 @@ import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
+import { PULL_LABEL } from '../../../drain/own-pods.ts';
 import type { NodeAction } from '../../../engine/model/decision.ts';
 import { withStages } from '../../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
@@ -29,7 +30,6 @@ import { type CattleConfig, DEFAULT_JOB_SETTINGS } from './config.ts';
 import { pullJobs } from './image-pull.ts';
 import { INSTALLS_ANNOTATION } from './installed-version.ts';
 import { HOSTNAME_LABEL } from './names.ts';
-import { PULL_LABEL } from './pull-job.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const OLD = 'v1.36.3+k3s1';

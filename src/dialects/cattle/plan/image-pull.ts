@@ -4,6 +4,7 @@
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
+import { PULL_LABEL } from '../../../drain/own-pods.ts';
 import type { DownloadRequests } from '../../../engine/contract/signal.ts';
 import type { Watched, World } from '../../../engine/contract/world.ts';
 import type { RequiredDownload } from '../../../engine/model/downloads.ts';
@@ -17,14 +18,7 @@ import type { CattleConfig } from './config.ts';
 import { installsKubernetes, isInstaller } from './installed-version.ts';
 import { isWindows, withLatestTag } from './job.ts';
 import { stallIn, stallOf, trimPod, waitsLong } from './pods.ts';
-import {
-  PULL_LABEL,
-  PULLED_IMAGE,
-  PULLS_ON,
-  type Pull,
-  pullJobOf,
-  pullNameOf,
-} from './pull-job.ts';
+import { PULLED_IMAGE, PULLS_ON, type Pull, pullJobOf, pullNameOf } from './pull-job.ts';
 import type { PullMemory } from './pull-memory.ts';
 
 /** The Jobs that pull images. They have no label of the original, so they are watched apart from the Jobs of Plans. */

@@ -4,14 +4,13 @@
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
+import { PULL_LABEL } from '../../../drain/own-pods.ts';
 import { apiVersionOf, type Job, type Node } from '../../../kube/resources.ts';
 import { defined } from '../../../util/json.ts';
 import type { CattleConfig } from './config.ts';
 import { CORDONED, onHost } from './job.ts';
 import * as names from './names.ts';
 
-/** The label of the Jobs that pull images, and of their pods. */
-export const PULL_LABEL = `${names.CONTROL_PREFIX}image-pull`;
 /** The annotation with the image that a Job pulls. */
 export const PULLED_IMAGE = `${names.CONTROL_PREFIX}pulled-image`;
 /** The annotation with the uid of the Node on which a Job pulls. */
