@@ -119,6 +119,10 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
       ),
       new Option('-n, --namespace <name>', 'namespace of that Cluster; default: default'),
       common.ACCEPT_CHECK,
+      new Option(
+        '--helm-releases',
+        'also look for removed APIs in the stored releases of Helm, which are Secrets or ConfigMaps',
+      ),
       new Option('--strict', 'exit with 1 also if a question has no answer'),
       common.outputForm('text', 'json'),
     ],

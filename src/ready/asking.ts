@@ -24,13 +24,16 @@ export function unknown(why: string): NoAnswer {
   return { kind: 'unknown', why };
 }
 
-/** A page has at most this many objects, so that the complete objects of only one page are in memory. */
+/** A page has this many objects by default, so that the complete objects of only one page are in memory. */
 const PAGE = 500;
 /** At most this many questions about rights wait for the API server at the same time. */
 const RIGHTS_AT_ONCE = 8;
 
 export interface ListChoices<T extends KubeObject> {
   readonly namespace?: string;
+  readonly labelSelector?: string;
+  /** The number of complete objects that may be in memory; 500 by default. */
+  readonly pageSize?: number;
   /** Keeps of each object only what the checks read, because thousands of complete objects may not fit into memory. */
   readonly slim?: (object: T) => T;
 }
@@ -111,10 +114,9 @@ export function askingOf(
   const answered = answeredWith(abort, rejects);
   const listAll = async <T extends KubeObject>(
     resource: Resource<T>,
-    namespace: string | undefined,
-    slim: (object: T) => T,
+    { namespace, labelSelector, pageSize = PAGE, slim = (object) => object }: ListChoices<T>,
   ): Promise<ReadResult<readonly T[]>> => {
-    const options: ListOptions = { namespace, abort, limit: PAGE };
+    const options: ListOptions = { namespace, labelSelector, abort, limit: pageSize };
     return await answered<readonly T[]>(
       namesOf(resource, namespace),
       async () => (await client.listAll(resource, { ...options, transform: slim })).items,
@@ -123,12 +125,9 @@ export function askingOf(
   };
   return {
     async list<T extends KubeObject>(resource: Resource<T>, choices: ListChoices<T> = {}) {
-      const { namespace, slim = (object: T): T => object } = choices;
-      const key = `${apiVersionOf(resource)} ${resource.plural} ${namespace ?? ''}`;
-      const asked = lists.getOrInsertComputed(
-        key,
-        async () => await listAll(resource, namespace, slim),
-      );
+      const { namespace = '', labelSelector = '' } = choices;
+      const key = `${apiVersionOf(resource)} ${resource.plural} ${namespace} ${labelSelector}`;
+      const asked = lists.getOrInsertComputed(key, async () => await listAll(resource, choices));
       return (await asked) as ReadResult<readonly T[]>;
     },
     get: async (resource, name, namespace) =>

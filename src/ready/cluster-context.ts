@@ -17,6 +17,7 @@ export interface ClusterParts
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The port of every API server. The default is the port in the EndpointSlices. */
   readonly apiPort?: number | undefined;
+  readonly readsHelmReleases?: boolean | undefined;
   readonly clock: Clock;
   readonly abort: AbortSignal;
 }
@@ -24,10 +25,12 @@ export interface ClusterParts
 /** Returns what the checks of one cluster read, whatever the version is to which the cluster is to go. */
 export function clusterContext(parts: ClusterParts): Omit<ReadyContext, 'to'> {
   const { config, client, apiPort, clock, abort, dialects, policyChecks, groundChecks } = parts;
+  const { readsHelmReleases = false } = parts;
   const asking = askingOf(client, abort);
   return {
     ...asking,
     now: clock.now(),
+    readsHelmReleases,
     dialects,
     policyChecks,
     groundChecks,

@@ -64,6 +64,8 @@ export interface ReadyContext extends Asking {
   readonly to: string;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
+  /** True if the stored releases of Helm may be read, too. They are Secrets or ConfigMaps. */
+  readonly readsHelmReleases: boolean;
   readonly dialects: readonly DialectReadiness[];
   /** What else is asked about the machines and the objects on which an upgrade stands. */
   readonly groundChecks: readonly Check[];

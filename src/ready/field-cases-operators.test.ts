@@ -85,21 +85,64 @@ test.each<[string, Record<string, string>, object, object]>([
   },
 );
 
-test.each([
-  ['attached', 'policy of Longhorn'],
-  ['detached', 'policy of Longhorn, although nothing uses the volume'],
-])('the last replica of a volume of Longhorn that is %s holds a drain', async (state, end) => {
+test.each<[string | undefined, string, string | undefined, string]>([
+  [
+    undefined,
+    'attached',
+    'blocker',
+    'block-if-contains-last-replica the drain of its node does not end',
+  ],
+  [undefined, 'detached', 'warning', 'does not end, although nothing uses the volume'],
+  ['block-if-contains-last-replica', 'attached', 'blocker', 'the drain of its node does not end'],
+  [
+    'block-for-eviction',
+    'attached',
+    'warning',
+    'waits until Longhorn has copied it to another node',
+  ],
+  ['block-for-eviction-if-contains-last-replica', 'detached', 'warning', 'waits until Longhorn'],
+  ['allow-if-replica-is-stopped', 'attached', undefined, ''],
+  ['always-allow', 'attached', 'warning', 'may restart while the replica is in use'],
+  ['always-allow', 'detached', undefined, ''],
+])(
+  'with the node-drain-policy %s of Longhorn, the last replica of a volume that is %s is a %s',
+  async (value, state, found, message) => {
+    const volume = custom('longhorn.io/v1beta2', 'Volume', {
+      spec: { numberOfReplicas: 1 },
+      status: { state, robustness: state === 'attached' ? 'healthy' : 'unknown' },
+    });
+    const setting = custom('longhorn.io/v1beta2', 'Setting', {
+      metadata: { name: 'node-drain-policy', namespace: 'app' },
+      value,
+    });
+    const objects = [volume, ...(value === undefined ? [] : [setting])];
+    const problem = {
+      state: found,
+      object: 'Volume app/main',
+      message: about(message),
+      cure: expect.any(String) as string,
+    };
+    expect(await checkOperators(readyContext({ objects }))).toEqual([
+      ...(found === undefined ? [] : [problem]),
+      expect.objectContaining({ state: 'ok' }),
+    ]);
+  },
+);
+
+test('whether the only replica of a volume holds a drain is unknown without the right to read the setting', async () => {
   const volume = custom('longhorn.io/v1beta2', 'Volume', {
     spec: { numberOfReplicas: 1 },
-    status: { state, robustness: state === 'attached' ? 'healthy' : 'unknown' },
+    status: { state: 'attached', robustness: 'healthy' },
   });
-  const found = await checkOperators(readyContext({ objects: [volume] }));
-  expect(found[0]).toEqual({
-    state: 'warning',
-    object: 'Volume app/main',
-    message: expect.stringMatching(new RegExp(`${end}$`)) as string,
-    cure: 'add a replica, or set node-drain-policy to allow-if-replica-is-stopped',
-  });
+  const context = readyContext({ objects: [volume], forbidden: ['Setting'] });
+  expect(await checkOperators(context)).toEqual([
+    {
+      state: 'unknown',
+      object: 'Volume app/main',
+      message: about('the node with its only replica ends: you may not read'),
+    },
+    expect.objectContaining({ state: 'ok' }),
+  ]);
 });
 
 test('a warning of Ceph tells its reasons, and is no blocker', async () => {

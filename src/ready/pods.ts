@@ -109,7 +109,7 @@ export function slimPod({ metadata, spec = {}, status = {} }: Pod): Pod {
     },
     status: defined({
       phase: status.phase,
-      conditions: status.conditions?.filter(({ type }) => type === 'Ready'),
+      conditions: status.conditions?.filter(({ type }) => KEPT_CONDITIONS.includes(type)),
     }),
   };
 }
@@ -156,6 +156,8 @@ function slimSpec(spec: PlacedSpec, isStatic: boolean): PlacedSpec {
     })),
   }) as PlacedSpec;
 }
+
+const KEPT_CONDITIONS = ['Ready', 'PodScheduled'];
 
 const MIRROR = 'kubernetes.io/config.mirror';
 

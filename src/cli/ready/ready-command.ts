@@ -18,6 +18,7 @@ import { readTargetVersion } from './target-version.ts';
 export interface ReadyFlags extends ReadyTargetFlags {
   readonly accept?: readonly string[];
   readonly strict?: boolean;
+  readonly helmReleases?: boolean;
 }
 
 export interface ReadyParts extends CommandParts {
@@ -60,8 +61,9 @@ async function reportOn(
     ),
   );
   const groundChecks = [rightsCheck(rights), ...target.groundChecks];
-  const { apiPort } = flags;
-  const parts = { config, client, policies, dialects, groundChecks, apiPort, clock, abort };
+  const { apiPort, helmReleases: readsHelmReleases } = flags;
+  const of = { config, client, policies, dialects, groundChecks };
+  const parts = { ...of, apiPort, readsHelmReleases, clock, abort };
   return await readyReporter(parts, accepted)(to);
 }
 

@@ -22,6 +22,7 @@ export interface ReportParts {
   readonly groundChecks?: readonly Check[];
   /** The port of every API server. The default is the port in the EndpointSlices. */
   readonly apiPort?: number | undefined;
+  readonly readsHelmReleases?: boolean | undefined;
   readonly clock: Clock;
   readonly abort: AbortSignal;
 }

@@ -12,6 +12,7 @@ import type { MinorFacts } from '../../versions/minor-facts.ts';
 import { answer, type ReadResult } from '../asking.ts';
 import type { Check, ReadyContext } from '../context.ts';
 import type { FoundBy } from '../finding.ts';
+import { releaseFindings } from '../helm-releases.ts';
 
 export const checkApis: Check = async (context) => {
   const target = nearestFactsOf(context.to);
@@ -24,13 +25,17 @@ export const checkApis: Check = async (context) => {
       },
     ];
   const lost = apisLostIn(target);
-  const [objects, requests] = await Promise.all([
+  const [objects, requests, releases] = await Promise.all([
     Promise.all(lost.map(async (api) => await objectFindings(context, api))),
     requestFindings(context, target),
+    context.readsHelmReleases ? releaseFindings(context, target) : [],
   ]);
-  const found = [...objects.flat(), ...requests];
+  const found = [...objects.flat(), ...requests, ...releases];
   if (found.length > 0) return found;
-  return [{ state: 'ok', message: `no removed API of ${context.to} is in use` }];
+  const last = context.readsHelmReleases
+    ? 'no request, and no stored release of Helm'
+    : 'and no request';
+  return [{ state: 'ok', message: `no object, ${last} uses a removed API of ${context.to}` }];
 };
 
 /** An API that a known earlier minor version serves, and the target does not. */

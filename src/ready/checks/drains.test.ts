@@ -109,7 +109,7 @@ test.each<[string, object, string, string]>([
       { numberOfReplicas: 1 },
       { state: 'attached', robustness: 'healthy' },
     ),
-    'warning',
+    'blocker',
     'Volume db/main',
   ],
   [

@@ -14,11 +14,12 @@ import { ownMember } from '../../util/own-member.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
 import { scalarText } from '../../util/scalar-text.ts';
-import type { Asking } from '../asking.ts';
+import { type Asking, answer, type ReadResult } from '../asking.ts';
 import type { Check } from '../context.ts';
 import type { FoundBy } from '../finding.ts';
 
 interface Custom extends KubeObject {
+  readonly value?: string;
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly status?: Readonly<Record<string, unknown>>;
 }
@@ -29,7 +30,13 @@ interface Operator {
   readonly resource: Resource<Custom>;
   /** What the operator does, as a sentence without its end. */
   readonly expect: (objects: readonly Custom[]) => string;
-  readonly judge: (object: Custom) => Omit<FoundBy, 'object'> | undefined;
+  /** The second parameter is the value of `setting` below; undefined if nobody has set it. */
+  readonly judge: (
+    object: Custom,
+    setting: ReadResult<string | undefined>,
+  ) => Omit<FoundBy, 'object'> | undefined;
+  /** The object beside the others whose field `value` changes the judgement. */
+  readonly setting?: { readonly resource: Resource<Custom>; readonly name: string };
   /** Returns true for a budget that the operator keeps, and whose pods it moves when their node is cordoned. */
   readonly keeps?: (budget: PodDisruptionBudget) => boolean;
 }
@@ -50,6 +57,67 @@ const selects =
     const found = ownMember(spec?.selector?.matchLabels ?? {}, label);
     return found !== undefined && (value === undefined || found === value);
   };
+
+const LONGHORN: Operator = {
+  resource: of('longhorn.io/v1beta2', 'Volume'),
+  keeps: selects('longhorn.io/component', 'instance-manager'),
+  setting: { resource: of('longhorn.io/v1beta2', 'Setting'), name: 'node-drain-policy' },
+  expect: (all) =>
+    `Longhorn keeps its instance managers on a node until the ${counted(all.length, 'volume')} there are detached or healthy elsewhere, and then lets its budgets go`,
+  judge: ({ spec = {}, status = {} }, drainPolicy) => {
+    const { robustness } = status as { readonly robustness?: unknown };
+    const isAttached = status['state'] === 'attached';
+    if (isAttached && robustness === 'faulted')
+      return {
+        state: 'blocker',
+        message: 'the volume is faulted',
+        cure: 'repair the volume first',
+      };
+    if (isAttached && robustness === 'degraded')
+      return {
+        state: 'warning',
+        message: 'the volume is degraded, so the drain waits for its last healthy replica',
+        cure: 'let Longhorn rebuild its replicas first',
+      };
+    if (spec['numberOfReplicas'] !== 1) return undefined;
+    return drainPolicy.kind === 'unknown'
+      ? {
+          state: 'unknown',
+          message: `whether the drain of the node with its only replica ends: ${drainPolicy.why}`,
+        }
+      : lastReplicaFinding(drainPolicy.value ?? 'block-if-contains-last-replica', isAttached);
+  },
+};
+
+/** Says what happens to the only replica of a volume, by the setting node-drain-policy of Longhorn. */
+function lastReplicaFinding(
+  drainPolicy: string,
+  isAttached: boolean,
+): Omit<FoundBy, 'object'> | undefined {
+  const withPolicy = `the volume has one replica, and with the node-drain-policy ${printable(drainPolicy)}`;
+  if (drainPolicy.startsWith('block-for-eviction'))
+    return {
+      state: 'warning',
+      message: `${withPolicy} the drain of its node waits until Longhorn has copied it to another node`,
+      cure: 'check that another node has room for it, and allow the drain enough time',
+    };
+  // The pods of the volume leave before, so its replica stops.
+  if (drainPolicy === 'allow-if-replica-is-stopped') return undefined;
+  if (drainPolicy === 'always-allow')
+    return isAttached
+      ? {
+          state: 'warning',
+          message: `${withPolicy} its node may restart while the replica is in use, which may damage the data`,
+          cure: 'add a replica, or set node-drain-policy to allow-if-replica-is-stopped',
+        }
+      : undefined;
+  return {
+    // Only the Replica itself shows whether a volume was never used. Such a volume holds no drain.
+    state: isAttached ? 'blocker' : 'warning',
+    message: `${withPolicy} the drain of its node does not end${isAttached ? '' : ', although nothing uses the volume'}`,
+    cure: 'add a replica, or set node-drain-policy to allow-if-replica-is-stopped',
+  };
+}
 
 const OPERATORS: readonly Operator[] = [
   {
@@ -86,35 +154,7 @@ const OPERATORS: readonly Operator[] = [
           }
         : undefined,
   },
-  {
-    resource: of('longhorn.io/v1beta2', 'Volume'),
-    keeps: selects('longhorn.io/component', 'instance-manager'),
-    expect: (all) =>
-      `Longhorn keeps its instance managers on a node until the ${counted(all.length, 'volume')} there are detached or healthy elsewhere, and then lets its budgets go`,
-    judge: ({ spec = {}, status = {} }) => {
-      const { robustness } = status as { readonly robustness?: unknown };
-      const isAttached = status['state'] === 'attached';
-      if (isAttached && robustness === 'faulted')
-        return {
-          state: 'blocker',
-          message: 'the volume is faulted',
-          cure: 'repair the volume first',
-        };
-      if (isAttached && robustness === 'degraded')
-        return {
-          state: 'warning',
-          message: 'the volume is degraded, so the drain waits for its last healthy replica',
-          cure: 'let Longhorn rebuild its replicas first',
-        };
-      // Longhorn also keeps the last replica of a volume that nothing uses now.
-      if (spec['numberOfReplicas'] !== 1) return undefined;
-      return {
-        state: 'warning',
-        message: `the volume has one replica, so the drain of its node does not end with the usual node-drain-policy of Longhorn${isAttached ? '' : ', although nothing uses the volume'}`,
-        cure: 'add a replica, or set node-drain-policy to allow-if-replica-is-stopped',
-      };
-    },
-  },
+  LONGHORN,
   {
     resource: of('kubevirt.io/v1', 'VirtualMachineInstance'),
     keeps: isOwnedBy('kubevirt.io', 'VirtualMachineInstance'),
@@ -197,21 +237,26 @@ export async function budgetsOfOperators({
 }
 
 async function askOperator(
-  { list }: Asking,
-  { resource, expect, judge }: Operator,
+  { list, get }: Asking,
+  { resource, expect, judge, setting }: Operator,
 ): Promise<FoundBy[]> {
   const asked = await list(resource, { slim });
   if (asked.kind === 'unknown') return [{ state: 'unknown', message: asked.why }];
-  if (asked.value.length === 0) return [];
+  const [first] = asked.value;
+  if (first === undefined) return [];
+  const { namespace } = first.metadata;
+  const read = setting && (await get(setting.resource, setting.name, namespace));
+  const set = read?.kind === 'unknown' ? read : answer(read?.value?.value);
   const found = asked.value.flatMap((object) => {
-    const problem = judge(object);
+    const problem = judge(object, set);
     return problem === undefined ? [] : [{ object, problem }];
   });
   const groups = Map.groupBy(found, ({ problem: { state, message } }) => `${state} ${message}`);
   const problems = [...groups.values()].flatMap((group): FoundBy[] => {
-    const [first] = group;
     const names = listed(group.map(({ object }) => keyOf(object)));
-    return first === undefined ? [] : [{ ...first.problem, object: `${resource.kind} ${names}` }];
+    return group
+      .slice(0, 1)
+      .map(({ problem }) => ({ ...problem, object: `${resource.kind} ${names}` }));
   });
   return [...problems, { state: 'ok', message: expect(asked.value) }];
 }

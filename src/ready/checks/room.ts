@@ -14,6 +14,7 @@ import { type Fit, fitOf, type RoomFacts, sharedLack } from '../room/room.ts';
 import { claims, placedVolumes, volumesOf } from '../room/volume-rules.ts';
 
 const MOST_REASONS = 3;
+const MOST_NAMES = 8;
 
 export const checkRoom: Check = async (asking) => {
   const facts = await roomFactsOf(asking);
@@ -42,7 +43,18 @@ export async function roomFactsOf({ list }: Pick<Asking, 'list'>): Promise<ReadR
   return answer({
     ...neighbourhoodOf(places, spaces.value),
     volumes: volumesOf(foundClaims.value, foundVolumes.value),
+    waiting: running.filter(isUnschedulable),
   });
+}
+
+/** Returns true if the scheduler has said that the pod fits on no node. */
+function isUnschedulable({ status }: PlacedPod): boolean {
+  return (
+    status?.conditions?.some(
+      ({ type, status: state, reason }) =>
+        type === 'PodScheduled' && state === 'False' && reason === 'Unschedulable',
+    ) === true
+  );
 }
 
 interface Judged {
@@ -58,6 +70,7 @@ export function roomFindings(facts: RoomFacts): FoundBy[] {
   );
   const stuck = judged.filter(({ fit }) => fit.kind === 'nowhere');
   const findings = [...groupsOf(stuck)].map(([, group]) => nowhereFinding(group, facts));
+  if (facts.waiting.length > 0) findings.unshift(waitingFinding(facts.waiting));
   const preempting = judged.filter(({ fit }) => fit.kind === 'preempts');
   if (preempting.length > 0) findings.push(preemptsFinding(preempting));
   findings.push(...unknownFindings(judged), ...sharedFindings(facts, judged));
@@ -105,6 +118,18 @@ function nowhereFinding(group: readonly Judged[], { places }: RoomFacts): FoundB
     object: `Pod ${listed(group.map(({ pod }) => keyOf(pod)))}`,
     message: `while its node (${listed([...new Set(group.map(({ place }) => place.name))])}) is drained, it fits on no other node, and waits until its node is back: ${why}`,
     cure: 'add room or another node for it, or accept that it is down meanwhile',
+  };
+}
+
+function waitingFinding(waiting: readonly PlacedPod[]): FoundBy {
+  return {
+    state: 'warning',
+    object: `Pod ${listed(
+      waiting.map((pod) => keyOf(pod)),
+      MOST_NAMES,
+    )}`,
+    message: 'it waits for a node already: the scheduler finds none where it fits',
+    cure: 'read its Events; add room, or uncordon nodes that an earlier upgrade left',
   };
 }
 

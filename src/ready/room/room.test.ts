@@ -164,6 +164,26 @@ test.each<[string, object, readonly object[], string]>([
   });
 });
 
+test('pods that the scheduler cannot place already are a warning, and pods that nobody has judged are not', async () => {
+  const pending = (name: string, condition: object): object => ({
+    ...placedPod(name, ''),
+    status: {
+      phase: 'Pending',
+      conditions: [{ type: 'PodScheduled', status: 'False', ...condition }],
+    },
+  });
+  const waits = pending('web-1', { reason: 'Unschedulable', message: '0/2 nodes are available' });
+  const others = [pending('web-2', { reason: 'SchedulingGated' }), pending('web-3', {})];
+  expect(await ask(...two, waits, ...others)).toEqual([
+    {
+      state: 'warning',
+      object: 'Pod app/web-1',
+      message: 'it waits for a node already: the scheduler finds none where it fits',
+      cure: 'read its Events; add room, or uncordon nodes that an earlier upgrade left',
+    },
+  ]);
+});
+
 test('pods of DaemonSets, static pods and bare pods need no room elsewhere', async () => {
   const ofSet = {
     ownerReferences: [

@@ -25,6 +25,8 @@ export type Fit =
 
 export interface RoomFacts extends Neighbourhood {
   readonly volumes: Volumes;
+  /** The pods that the scheduler cannot place now. */
+  readonly waiting: readonly PlacedPod[];
 }
 
 const DEFAULT_SCHEDULER = 'default-scheduler';

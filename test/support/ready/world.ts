@@ -1,5 +1,6 @@
 /** Makes a context for the checks of `refit ready` from objects, without an API server. */
 import { apiVersionOf, type KubeObject, type Resource } from '../../../src/kube/resources.ts';
+import { parseLabelSelector } from '../../../src/kube/selectors.ts';
 import {
   type Asking,
   answer,
@@ -17,6 +18,7 @@ export interface ReadyWorld {
   /** The answers to paths such as `/metrics`. */
   readonly texts?: Readonly<Record<string, string>>;
   readonly to?: string;
+  readonly readsHelmReleases?: boolean;
   readonly dialects?: ReadyContext['dialects'];
   readonly policyChecks?: ReadyContext['policyChecks'];
   readonly groundChecks?: ReadyContext['groundChecks'];
@@ -39,10 +41,11 @@ function askingFrom({ objects = [], forbidden = [], texts = {} }: ReadyWorld): A
     );
   return {
     async list<T extends KubeObject>(resource: Resource<T>, choices: ListChoices<T> = {}) {
-      const { namespace, slim = (object: T): T => object } = choices;
+      const { namespace, labelSelector = '', slim = (object: T): T => object } = choices;
+      const isSelected = parseLabelSelector(labelSelector);
       const found: ReadResult<readonly T[]> = forbidden.includes(resource.kind)
         ? unknown(`you may not read ${resource.plural}`)
-        : answer((of(resource, namespace) as unknown as readonly T[]).map(slim));
+        : answer((of(resource, namespace) as unknown as readonly T[]).filter(isSelected).map(slim));
       return await Promise.resolve(found);
     },
     async get<T extends KubeObject>(resource: Resource<T>, name: string, namespace?: string) {
@@ -64,6 +67,7 @@ export function readyContext(world: ReadyWorld = {}): ReadyContext {
     ...askingFrom(world),
     to: world.to ?? 'v1.37.0',
     now: NOW,
+    readsHelmReleases: world.readsHelmReleases ?? false,
     dialects: world.dialects ?? [],
     askServers: async (path) =>
       await Promise.resolve(
