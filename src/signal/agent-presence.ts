@@ -37,6 +37,9 @@ export interface DownloadAnswer extends Members<typeof ANSWER> {
   readonly id: string;
 }
 
+/** The maximum number of files that an agent names. */
+const MOST_FILES = 5;
+
 /** Says whether a kubelet refuses to start on cgroup v1, or is allowed to start there. */
 export type CgroupV1 = 'refused' | 'allowed';
 
@@ -86,6 +89,14 @@ const PRESENCE = {
    */
   cgroupV1: (value: unknown): CgroupV1 | undefined =>
     value === 'refused' || value === 'allowed' ? value : undefined,
+  /**
+   * The names of the files in `/etc/k0s/containerd.d` that are written for containerd 1. It is absent if the host has
+   * none.
+   */
+  oldContainerd: (value: unknown): readonly string[] | undefined =>
+    Array.isArray(value) && value.length > 0
+      ? value.slice(0, MOST_FILES).flatMap((name) => aReason(name) ?? [])
+      : undefined,
   /** True if the options of the agent say that no plan may contain the node. */
   excluded: exactly(true),
   /** Names what the agent can upgrade. If the member is absent, the agent upgrades k0s. */
@@ -178,6 +189,11 @@ export function configurableOn(node: KubeObject): readonly string[] {
  */
 export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
   return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
+}
+
+/** Returns the names of the files that `oldContainerd` of the announcement has; an empty list if the agent is silent. */
+export function oldContainerdOn(object: KubeObject): readonly string[] {
+  return silenceOn(object) > SILENT_MS ? [] : (presenceOn(object)?.oldContainerd ?? []);
 }
 
 /** Milliseconds by which the last heartbeat of an agent must be older than that of its kubelet for the agent to count as silent. */

@@ -59,7 +59,8 @@ function sentenceFor(page: string, heading: string): string {
   const rows = rowsOf(page, heading);
   const wrong = rows.filter((cells) => cells[4]?.startsWith('wrong') === true).length;
   const open = rows.filter((cells) => cells[6]?.includes('open: ') === true).length;
-  return `${wrong} of ${rows.length} cases were wrong at first; ${open} of them are open.`;
+  const are = open === 1 ? 'is' : 'are';
+  return `${wrong} of ${rows.length} cases were wrong at first; ${open} of them ${are} open.`;
 }
 
 test.each(HEADINGS)(
@@ -91,5 +92,5 @@ test('a row without a proof, with a test that does not exist, or with another nu
     'unsaid: neither wrong nor right',
     'short: 3 columns',
   ]);
-  expect(sentenceFor(page, 'a')).toBe('1 of 4 cases were wrong at first; 1 of them are open.');
+  expect(sentenceFor(page, 'a')).toBe('1 of 4 cases were wrong at first; 1 of them is open.');
 });

@@ -61,6 +61,7 @@ const READERS: Readonly<Record<string, readonly (By | Reason)[]>> = {
   ],
   'src/dialects/kubeadm/plan/preflight.ts': ['exact: kubeadm installs versions without a build'],
   'src/dialects/kubeadm/plan/survey-nodes.ts': ['passes on: the versions of one host'],
+  'src/dialects/shared/agents-ground.ts': ['passes on: the rules of k0s compare minor versions'],
   'src/engine/assess/advance.ts': ['passes on: the version rules compare minor versions'],
   'src/engine/gates/api-servers-first.ts': ['passes on: the version rules compare minor versions'],
   'src/engine/snapshot/gather.ts': ['passes on: the version that the target has'],

@@ -17,6 +17,7 @@ import type { ChangingObject, SignalObject } from '../../agent/object/signal-obj
 import type { AgentOptions } from '../../agent/options.ts';
 import { perform } from '../../agent/perform-step.ts';
 import type { HostProcedure } from '../../agent/procedure.ts';
+import { oldContainerdDropIns } from '../../agent/service/containerd-drop-ins.ts';
 import { isSameProcess, type ProcessId } from '../../agent/service/host.ts';
 import { cgroupV1Of, groundVeto } from '../../agent/service/kubelet-ground.ts';
 import { observeHost, searchService } from '../../agent/service/observe-host.ts';
@@ -127,7 +128,11 @@ export function announcer(host: AgentHost, object: SignalObject): PresenceKeeper
   const presence = async (): Promise<AgentPresence> => {
     if (host.procedure) return { ...own, procedure: host.procedure.name };
     const cgroupV1 = await cgroupV1On(host, whose);
-    const ground = cgroupV1 === undefined ? {} : { cgroupV1 };
+    const oldContainerd = oldContainerdDropIns();
+    const ground = {
+      ...(cgroupV1 !== undefined && { cgroupV1 }),
+      ...(oldContainerd.length > 0 && { oldContainerd }),
+    };
     if (options.beside !== 'replace') {
       const { ownAgent, ownAgentDoubt } = await whose();
       if (ownAgent) return { ...known, ...ground, aside: true };

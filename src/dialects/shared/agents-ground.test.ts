@@ -2,15 +2,15 @@
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
-import type { KubeObject } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
 import { encodePresence, HEARTBEAT_MS } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { agentFindings, withoutAgents } from './agents-ground.ts';
+import { agentFindings, k0sHostFindings, withoutAgents } from './agents-ground.ts';
 
 const SINCE = rfc3339(T0);
 
-function host(name: string, presence: object | undefined, heartbeat: object = {}): KubeObject {
+function host(name: string, presence: object | undefined, heartbeat: object = {}): Node {
   const annotations =
     presence === undefined
       ? {}
@@ -21,7 +21,7 @@ function host(name: string, presence: object | undefined, heartbeat: object = {}
   const node = buildNode(name, { annotations });
   const heard = rfc3339(T0 + 10 * HEARTBEAT_MS);
   const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime: heard }];
-  return { ...node, status: { ...node.status, conditions } } as KubeObject;
+  return { ...node, status: { ...node.status, conditions } } as Node;
 }
 
 const LATE = rfc3339(T0 + 9 * HEARTBEAT_MS);
@@ -67,4 +67,45 @@ test('a node without an agent is a warning only if others have one', () => {
   expect(of(host('w1', {}), bare)).toEqual([
     expect.objectContaining({ state: 'warning', object: 'Node w2' }),
   ]);
+});
+
+const judgeFor = (to: string, ...objects: KubeObject[]) =>
+  k0sHostFindings({ kind: 'Node', objects }, to);
+function running(node: Node, kubeletVersion: string): Node {
+  return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
+}
+
+test('a host of k0s on cgroup v1 is a blocker from the version on whose kubelet refuses it', () => {
+  const refused = host('w1', { cgroupV1: 'refused' }, { at: LATE });
+  const allowed = host('w2', { cgroupV1: 'allowed' }, { at: LATE });
+  expect(judgeFor('v1.34.9+k0s.0', refused, allowed)).toEqual([]);
+  expect(judgeFor('v1.35.0+k0s.0', refused, allowed)).toEqual([
+    expect.objectContaining({
+      state: 'blocker',
+      object: 'Node w1',
+      message: expect.stringContaining('the host has cgroup v1') as string,
+    }),
+  ]);
+});
+
+test.each([
+  ['v1.35.6+k0s', 'v1.36.3+k0s.0', true],
+  ['v1.35.6+k0s', 'v1.35.7+k0s.0', false],
+  // This worker runs with the files, so k0s was told to accept them.
+  ['v1.36.2+k0s', 'v1.36.3+k0s.0', false],
+])('files for containerd 1 on a host of %s are a blocker for %s: %s', (from, to, isFound) => {
+  const found = host('w1', { oldContainerd: ['nvidia.toml'] }, { at: LATE });
+  const blocker = expect.objectContaining({
+    state: 'blocker',
+    object: 'Node w1',
+    message: expect.stringContaining(
+      'in /etc/k0s/containerd.d/nvidia.toml, so the worker',
+    ) as string,
+  }) as object;
+  expect(judgeFor(to, running(found, from))).toEqual(isFound ? [blocker] : []);
+});
+
+test('what a silent agent has said about its host does not count', () => {
+  const said = { oldContainerd: ['nvidia.toml'], cgroupV1: 'refused' };
+  expect(judgeFor('v1.36.3+k0s.0', running(host('w1', said), 'v1.34.1+k0s'))).toEqual([]);
 });

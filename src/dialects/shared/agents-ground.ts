@@ -1,14 +1,18 @@
 /** Checks what the agents of Refit say about themselves before an upgrade. */
-import { type KubeObject, readyCondition } from '../../kube/resources.ts';
+import { type KubeObject, kubeletVersionOf, readyCondition } from '../../kube/resources.ts';
 import { type FoundBy, grouped } from '../../ready/finding.ts';
 import {
   agentOf,
   heartbeatOn,
+  oldContainerdOn,
   type Procedure,
   procedureOf,
   SILENT_MS,
   silenceOn,
 } from '../../signal/agent-presence.ts';
+import type { ControlNode } from '../../signal/names.ts';
+import { containerdRefusal } from '../../versions/k0s-rules.ts';
+import { hostRefusal } from './host-refusals.ts';
 
 /** The disk space in MiB that an update needs. The binaries for v1.36.3 need 208 MiB with kubeadm, and about the same with k0s. */
 export const PAYLOAD_MIB = 256;
@@ -63,6 +67,30 @@ function problemsOf(object: KubeObject, procedure: Procedure): FoundBy[] {
       cure: 'free disk space on it',
     });
   return findings;
+}
+
+/** Returns what the agents have found on their hosts that k0s of this version refuses. */
+export function k0sHostFindings({ kind, objects }: AgentObjects, to: string): FoundBy[] {
+  const found = objects.flatMap((object): FoundBy[] => {
+    const name = `${kind} ${object.metadata.name}`;
+    const host = hostRefusal(object, to);
+    const version = (object as ControlNode).status?.k0sVersion ?? kubeletVersionOf(object);
+    const containerd = containerdRefusal(oldContainerdOn(object), version, to);
+    return [
+      ...(host === undefined ? [] : [{ state: 'blocker', object: name, message: host } as const]),
+      ...(containerd === undefined
+        ? []
+        : [
+            {
+              state: 'blocker',
+              object: name,
+              message: containerd,
+              cure: 'prepare each file with `version = 3` and the plugins of containerd 2, and exchange it together with the upgrade of its host',
+            } as const,
+          ]),
+    ];
+  });
+  return grouped(found);
 }
 
 /** Returns a finding about objects without an agent, if other objects have one of this procedure. */

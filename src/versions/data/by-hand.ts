@@ -34,6 +34,11 @@ export const HOST_REQUIREMENTS = {
    */
   containerd1IsWarnedOf: 35,
   /**
+   * k0s brings containerd 2, and its worker does not start with configuration of containerd 1:
+   * https://github.com/k0sproject/k0s/issues/7689.
+   */
+  k0sRefusesConfigurationOfContainerd1: 36,
+  /**
    * The kubelet does not start with containerd 1.x. This was planned for v1.36 and postponed:
    * https://github.com/kubernetes/kubernetes/pull/136846, https://github.com/kubernetes/enhancements/pull/6087.
    */

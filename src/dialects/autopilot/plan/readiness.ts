@@ -29,7 +29,12 @@ import {
   settingsOfExtraArgs,
   settingsOfGates,
 } from '../../../versions/settings.ts';
-import { type AgentObjects, agentFindings, withoutAgents } from '../../shared/agents-ground.ts';
+import {
+  type AgentObjects,
+  agentFindings,
+  k0sHostFindings,
+  withoutAgents,
+} from '../../shared/agents-ground.ts';
 
 const clusterConfigs = namespaced<KubeObject & { readonly spec?: unknown }>(
   'k0s.k0sproject.io/v1beta1',
@@ -58,7 +63,7 @@ export const k0sReadiness: DialectReadiness = {
     if (!runsK0s) return together([]);
     return together([controllerSettings(config), await workerSettings(asking)]);
   },
-  async machines({ list }) {
+  async machines({ list }, to) {
     const [workers, controllers] = await Promise.all([list(nodes), list(controlNodes)]);
     const hosts = controllers.kind === 'answer' ? controllers.value : [];
     const names = new Set(hosts.map(({ metadata }) => metadata.name));
@@ -72,7 +77,11 @@ export const k0sReadiness: DialectReadiness = {
         ),
       },
     ];
-    return all.flatMap((each) => [...agentFindings(each, 'k0s'), ...withoutAgents(each, 'k0s')]);
+    return all.flatMap((each) => [
+      ...agentFindings(each, 'k0s'),
+      ...withoutAgents(each, 'k0s'),
+      ...k0sHostFindings(each, to),
+    ]);
   },
 };
 
