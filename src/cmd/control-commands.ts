@@ -1,7 +1,6 @@
 /** Lists the commands that change how plans are carried out: pause, resume, abort, rollback, retry, start, hold, unhold, approve and accept. */
 
 import { Argument, InvalidArgumentError, Option } from 'commander';
-import type { Control } from '../cli/controls/control.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
 import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
@@ -30,16 +29,32 @@ const PLAN_OPTION = new Option(
 const PLAN_ARGUMENT = new Argument('[plan]', 'the plan to change, as with --plan');
 
 export const CONTROL_COMMANDS: readonly DialectSpec[] = [
-  control(
-    'pause',
-    'Pauses a plan: no new node starts; nodes in progress finish.',
-    async () => (await import('../cli/controls/pause-abort.ts')).pause,
-  ),
-  control(
-    'resume',
-    'Resumes a paused plan.',
-    async () => (await import('../cli/controls/pause-abort.ts')).resume,
-  ),
+  {
+    name: 'pause',
+    summary: 'Pauses a plan: no new node starts; nodes in progress finish.',
+    argument: PLAN_ARGUMENT,
+    options: [...common.CONNECTION_OPTIONS, PLAN_OPTION, REASON, common.DRY_RUN],
+    run: async (flags: ControlFlags & { reason?: string }, call) => {
+      const { pauseBecause } = await import('../cli/controls/pause-abort.ts');
+      const { applyControl } = await import('../cli/controls/control-command.ts');
+      await applyControl(
+        pauseBecause(flags.reason),
+        { ...flags, ...planOf(flags, call) },
+        partsOf(call),
+      );
+    },
+  },
+  {
+    name: 'resume',
+    summary: 'Resumes a paused plan.',
+    argument: PLAN_ARGUMENT,
+    options: [...common.CONNECTION_OPTIONS, PLAN_OPTION, common.DRY_RUN],
+    run: async (flags: ControlFlags, call) => {
+      const { resume } = await import('../cli/controls/pause-abort.ts');
+      const { applyControl } = await import('../cli/controls/control-command.ts');
+      await applyControl(resume, { ...flags, ...planOf(flags, call) }, partsOf(call));
+    },
+  },
   {
     name: 'abort',
     summary:
@@ -274,21 +289,6 @@ async function retry(
  * Returns a command that changes one plan. The argument of the command or the value of --plan names the plan. `load`
  * resolves with the control to apply.
  */
-function control(name: string, summary: string, load: () => Promise<Control>): DialectSpec {
-  const run = async (flags: ControlFlags, call: DialectCall): Promise<void> => {
-    const { applyControl } = await import('../cli/controls/control-command.ts');
-    const chosen = { ...flags, ...planOf(flags, call) };
-    await applyControl(await load(), chosen, partsOf(call));
-  };
-  return {
-    name,
-    summary,
-    argument: PLAN_ARGUMENT,
-    options: [...common.CONNECTION_OPTIONS, PLAN_OPTION, common.DRY_RUN],
-    run,
-  };
-}
-
 /** Returns the plan that the user named in the argument or in --plan. Throws REFIT_USAGE if the two differ. */
 function planOf({ plan }: ControlFlags, { argument }: CommandCall): Pick<ControlFlags, 'plan'> {
   const named = plan ?? argument;

@@ -25,7 +25,7 @@ import { HOLD_ANNOTATION } from '../../signal/holds.ts';
 import { RefitError } from '../../util/errors.ts';
 import { inspect, shownAt } from '../status/observe.ts';
 import type { Control, PlanChange } from './control.ts';
-import { abort, pause, resume } from './pause-abort.ts';
+import { abort, pause, pauseBecause, resume } from './pause-abort.ts';
 import { retry } from './retry.ts';
 
 const NOW = T0 + 10 * MINUTE;
@@ -138,6 +138,30 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     pause,
     { ...MOVING, controls: PAUSED },
     { said: [`${PLAN} is already paused.`, FINISHING, UNTIL] },
+  ],
+  [
+    'pause with a reason',
+    pauseBecause(' the database is moved\n'),
+    MOVING,
+    {
+      annotations: { [PAUSE_ANNOTATION]: `${later(10 * MINUTE)} the database is moved` },
+      said: [`${PLAN} is paused: the database is moved.`, FINISHING, UNTIL],
+    },
+  ],
+  [
+    'pause again, with the same reason',
+    pauseBecause('why it is'),
+    { ...MOVING, controls: { [PAUSE_ANNOTATION]: 'why it is' } },
+    { said: [`${PLAN} is already paused: why it is.`, FINISHING, UNTIL] },
+  ],
+  [
+    'pause again, with another reason',
+    pauseBecause('now this'),
+    { ...MOVING, controls: { [PAUSE_ANNOTATION]: `${later(0)} why` } },
+    {
+      annotations: { [PAUSE_ANNOTATION]: `${later(0)} now this` },
+      said: [`${PLAN} is paused: now this.`, FINISHING, UNTIL],
+    },
   ],
   ['pause what is over', pause, OVER, `${PLAN} is done: nothing is left to pause`],
   [

@@ -1,7 +1,7 @@
 /** Implements `refit pause`, `refit resume` and `refit abort`. */
 import { assess } from '../../engine/assess/assess.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
+import { ABORT_ANNOTATION, PAUSE_ANNOTATION, pauseText } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
 import {
@@ -16,6 +16,7 @@ import { nodeActionsOf } from '../../engine/turn/choose-node-actions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
+import { textIn } from '../../util/written-values.ts';
 import { toDo } from '../advice/advice.ts';
 import { shownAt } from '../status/observe.ts';
 import { shownRefOf } from '../status/plan-names.ts';
@@ -26,21 +27,33 @@ import { nameOfUser } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress, type PlanChange } from './control.ts';
 import { applyControl, type ControlFlags } from './control-command.ts';
 
+/** Returns the control that pauses a plan. `reason` is stored in the plan and shown while it is paused. */
+export function pauseBecause(reason: string | undefined): Control {
+  return (plan, now) => pausing(plan, reason, now);
+}
+
+/** The control that pauses a plan without a reason. */
+export const pause: Control = pauseBecause(undefined);
+
 /** Returns the change that pauses the plan. Throws REFIT_CONTROL if the plan has ended or was aborted. */
-export function pause(plan: ControlledPlan, now: number): PlanChange {
+function pausing(plan: ControlledPlan, given: string | undefined, now: number): PlanChange {
   const { snapshot, view } = plan;
   const title = titleOf(view);
-  const { paused, abort } = snapshot.plan.controls;
+  const { paused, abort, pauseReason, pausedSince = rfc3339(now) } = snapshot.plan.controls;
+  const reason = textIn(given);
+  const isNew = reason !== undefined && reason !== pauseReason;
   const isOver = isFinal(snapshot.rollout) && view.texts.advice.corrected === undefined;
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
   if (abort !== undefined || isOver)
     throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to pause`);
   const flag = plan.hasOthers === true ? ` --plan ${shownRefOf(plan)}` : '';
   const next = [inProgress(view, now), `No new node starts until \`refit resume${flag}\`.`];
-  if (paused && areProved(plan)) return { said: [`${title} is already paused.`, ...next] };
+  const why = (words: string | undefined): string => (words === undefined ? '' : `: ${words}`);
+  if (paused && areProved(plan) && !isNew)
+    return { said: [`${title} is already paused${why(pauseReason)}.`, ...next] };
   return {
-    annotations: { [PAUSE_ANNOTATION]: rfc3339(now) },
-    said: [`${title} is paused.`, ...next],
+    annotations: { [PAUSE_ANNOTATION]: pauseText(paused ? pausedSince : rfc3339(now), reason) },
+    said: [`${title} is paused${why(reason)}.`, ...next],
   };
 }
 

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { approveWave } from '../controls/approve.ts';
 import { applyControl } from '../controls/control-command.ts';
 import { hold, unhold } from '../controls/hold.ts';
-import { carryOutAbort, pause, resume } from '../controls/pause-abort.ts';
+import { carryOutAbort, pauseBecause, resume } from '../controls/pause-abort.ts';
 import { retry } from '../controls/retry.ts';
 import { retryNode } from '../controls/retry-node.ts';
 import type { ConnectionFlags } from '../options.ts';
@@ -20,7 +20,7 @@ const LONGEST_REASON = 500;
 const name = z.string().min(1).max(LONGEST_NAME);
 const reason = z.string().max(LONGEST_REASON).exactOptional();
 const requestSchema: z.ZodType<ActionRequest> = z.discriminatedUnion('action', [
-  z.strictObject({ action: z.literal('pause'), plan: name }),
+  z.strictObject({ action: z.literal('pause'), plan: name, reason }),
   z.strictObject({ action: z.literal('resume'), plan: name }),
   // The page asks the user before it sends this request, because an abort cannot be undone.
   z.strictObject({ action: z.literal('abort'), plan: name, reason, isConfirmed: z.literal(true) }),
@@ -60,7 +60,8 @@ async function run(request: ActionRequest, flags: ConnectionFlags, parts: Sessio
   if (action === 'approve') return await approveWave({ ...chosen, wave: request.wave }, parts);
   if (action === 'retry') return await retryNode(request.node, chosen, parts);
   if (action === 'retry-hooks') return await applyControl(retry(chosen.plan), chosen, parts);
-  return await applyControl(action === 'pause' ? pause : resume, chosen, parts);
+  if (action === 'pause') return await applyControl(pauseBecause(request.reason), chosen, parts);
+  return await applyControl(resume, chosen, parts);
 }
 
 /**

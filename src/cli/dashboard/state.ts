@@ -118,7 +118,8 @@ export interface DashboardState {
 
 /** The request that a button sends. `plan` is the key of the plan. */
 export type ActionRequest =
-  | { readonly action: 'pause' | 'resume' | 'retry-hooks'; readonly plan: string }
+  | { readonly action: 'pause'; readonly plan: string; readonly reason?: string }
+  | { readonly action: 'resume' | 'retry-hooks'; readonly plan: string }
   | {
       readonly action: 'abort';
       readonly plan: string;

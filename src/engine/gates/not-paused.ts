@@ -13,7 +13,9 @@ export const notPaused = {
     if (heldBy !== undefined)
       return wait('Paused', `${heldBy} is paused: nothing new starts`, `${heldBy} is resumed`);
     if (controls.paused) {
-      const message = 'the plan is paused: nothing new starts until it is resumed';
+      const { pauseReason: reason } = controls;
+      const why = reason === undefined ? '' : ` (${reason})`;
+      const message = `the plan is paused${why}: nothing new starts until it is resumed`;
       const ends =
         'the plan is resumed (refit resume, or refit resume --plan NAME if there are several plans)';
       return wait('Paused', message, ends, { since: controls.pausedSince });

@@ -350,6 +350,14 @@ const rows: [Gate, string, GateInput, string][] = [
     'wait Paused: the plan is paused: nothing new starts until it is resumed',
   ],
   [
+    notPaused,
+    'somebody paused the plan with a reason',
+    withParts(input('worker'), {
+      plan: { controls: { ...NO_CONTROLS, paused: true, pauseReason: 'the database is moved' } },
+    }),
+    'wait Paused: the plan is paused (the database is moved): nothing new starts until it is resumed',
+  ],
+  [
     policyReadable,
     'a policy that cannot be read',
     {

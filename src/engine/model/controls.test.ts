@@ -49,6 +49,16 @@ test.each<[string, Record<string, string>, object]>([
     { [PAUSE_ANNOTATION]: 'please' },
     { paused: true, pausedSince: undefined },
   ],
+  [
+    'a pause with its moment and its reason',
+    { [PAUSE_ANNOTATION]: `${later(1000)} the database is moved` },
+    { paused: true, pausedSince: later(1000), pauseReason: 'the database is moved' },
+  ],
+  [
+    'a pause with a reason alone',
+    { [PAUSE_ANNOTATION]: 'the database is moved' },
+    { paused: true, pausedSince: undefined, pauseReason: 'the database is moved' },
+  ],
   ['a pause by a number', { [PAUSE_ANNOTATION]: '1' }, { paused: true, pausedSince: undefined }],
   ['a pause that is over', { [PAUSE_ANNOTATION]: 'false' }, { paused: false }],
   ['an abort', { [ABORT_ANNOTATION]: 'wrong version' }, { abort: 'wrong version' }],

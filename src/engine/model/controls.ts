@@ -10,8 +10,8 @@ import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';
 /**
- * The annotation that pauses a plan. Its value is the time of the pause in RFC 3339. Every value except `false` pauses
- * the plan.
+ * The annotation that pauses a plan. Its value is the time of the pause in RFC 3339, and after a space the reason, in the
+ * user's words; either may be missing. Every value except `false` pauses the plan.
  */
 export const PAUSE_ANNOTATION = `${COMMON_PREFIX}pause`;
 /** The annotation that aborts a plan. Its value is the reason, in the user's words. */
@@ -51,6 +51,8 @@ export interface Controls {
   readonly paused: boolean;
   /** The time of the pause in RFC 3339; undefined if the annotation holds no time. */
   readonly pausedSince?: string | undefined;
+  /** Why somebody paused the plan, in the user's words. */
+  readonly pauseReason?: string | undefined;
   readonly abort?: string | undefined;
   readonly openWindow?: OpenWindow | undefined;
   /** For each name of a target, the time at which somebody asked to retry it, in milliseconds since the Unix epoch. */
@@ -93,13 +95,27 @@ export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls 
   const openWindow = openWindowIn(valueOf(OPEN_WINDOW_ANNOTATION) ?? '');
   return {
     paused: pause !== undefined && pause !== 'false',
-    pausedSince: momentIn(pause),
+    ...pauseIn(pause),
     ...(openWindow === undefined ? {} : { openWindow }),
     ...((abort ?? deletionTimestamp) === undefined ? {} : { abort: abort || reason }),
     retries: retriesIn(retry ?? ''),
     ...(attempts === undefined ? {} : { attempts }),
     ...(hooksRetried === undefined ? {} : { hooksRetried }),
   };
+}
+
+/** Returns the value of the annotation that pauses a plan. */
+export function pauseText(since: string, reason: string | undefined): string {
+  return reason === undefined ? since : `${since} ${reason}`;
+}
+
+function pauseIn(text: string | undefined): Pick<Controls, 'pausedSince' | 'pauseReason'> {
+  const [, first = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(text ?? '') ?? [];
+  const pausedSince = momentIn(first);
+  // Without a time, the value may be words, or a sign such as `true` or `1`.
+  const words = pausedSince === undefined && rest !== '' ? text : rest;
+  const pauseReason = textIn(words);
+  return { pausedSince, ...(pauseReason !== undefined && { pauseReason }) };
 }
 
 /**
