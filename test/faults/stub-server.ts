@@ -74,7 +74,7 @@ export async function startStubServer(script: Script, tls?: ServerOptions): Prom
 
 /**
  * Answers /readyz as an API server does that is ready, and everything else as `script` says. Before a client believes that
- * a right is missing, it asks for /readyz. A script that refuses /readyz too costs each client five seconds.
+ * a right is missing, it asks for /readyz. A script that refuses everything costs each client twenty seconds.
  */
 export function whenReady(script: Script): Script {
   return (request, response) => {

@@ -46,13 +46,11 @@ export interface RequesterOptions {
 /** The most bytes of a refusal that are read. A refusal is a short Status. */
 const MOST_REFUSAL_BYTES = 1024 * 1024;
 
-const READYZ: Call = {
-  verb: 'get',
-  resource: 'readyz',
-  method: 'GET',
-  path: '/readyz',
-  deadlineMs: Number.POSITIVE_INFINITY,
-};
+/** Returns the question whether a server answers this path. */
+function questionOf(path: string): Call {
+  const deadlineMs = Number.POSITIVE_INFINITY;
+  return { verb: 'get', resource: path.slice(1), method: 'GET', path, deadlineMs };
+}
 
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
@@ -136,9 +134,11 @@ export function senderTo(
       onRequest?.({ verb, method, host, resource, code, ms: clock.monotonic() - startedAt });
     }
   };
-  const askReadyz = async (limit: TimeLimit): Promise<IncomingMessage> =>
-    await attempt(READYZ, await identify(READYZ, limit), limit);
-  const starting = startingServer({ clock, askReadyz: readyzCode(askReadyz) });
+  const askPath = async (path: string, limit: TimeLimit): Promise<IncomingMessage> => {
+    const question = questionOf(path);
+    return await attempt(question, await identify(question, limit), limit);
+  };
+  const starting = startingServer({ clock, ask: codeOf(askPath) });
   const open = async (call: Call, limit: TimeLimit): Promise<IncomingMessage> => {
     let refreshed = false;
     for (;;) {
@@ -163,10 +163,10 @@ export function senderTo(
 }
 
 /** Returns a function that resolves with the code of the answer; with 0 if no answer comes. */
-function readyzCode(ask: (limit: TimeLimit) => Promise<IncomingMessage>) {
-  return async (limit: TimeLimit): Promise<number> => {
+function codeOf(ask: (path: string, limit: TimeLimit) => Promise<IncomingMessage>) {
+  return async (path: string, limit: TimeLimit): Promise<number> => {
     try {
-      const response = await ask(limit);
+      const response = await ask(path, limit);
       ignore(response);
       return response.statusCode ?? 0;
     } catch {

@@ -8,8 +8,8 @@ import type { TimeLimit } from './time-limit.ts';
 /** What a starting API server can be asked. */
 export interface ReadinessQuestion {
   readonly clock: Clock;
-  /** Resolves with the code with which the server answers /readyz; 0 if no answer comes. */
-  readonly askReadyz: (limit: TimeLimit) => Promise<number>;
+  /** Resolves with the code with which the server answers this path; 0 if no answer comes. */
+  readonly ask: (path: string, limit: TimeLimit) => Promise<number>;
 }
 
 /**
@@ -20,11 +20,19 @@ export type RefusalVerdict = 'counts' | 'repeat' | 'starting';
 
 /** After the server was ready, its refusals count for this many milliseconds, unless a connection breaks meanwhile. */
 const PROVEN_MS = 60_000;
-/**
- * How many milliseconds the server is asked again. A server that is not ready after this time is told as starting. A
- * server may hide /readyz from this user; its refusal counts after this time.
- */
+/** How many milliseconds the server is asked again. A server that is not ready after this time is told as starting. */
 const LONGEST_WAIT_MS = 5_000;
+/**
+ * How many milliseconds a server is asked again that refuses everything, even what every user may ask. A server on a busy
+ * machine needs longer than a few seconds to read the roles. Afterwards its refusal counts, because the user may have no
+ * right at all.
+ */
+const LONGEST_REFUSAL_MS = 20_000;
+/**
+ * A server may hide /readyz from this user. Each user who is known may ask for this path by default, so a server that
+ * answers it has read the roles.
+ */
+const DISCOVERY = '/api';
 const PAUSE_MS = 200;
 
 export interface StartingServer {
@@ -34,16 +42,17 @@ export interface StartingServer {
   readonly forget: () => void;
 }
 
-export function startingServer({ clock, askReadyz }: ReadinessQuestion): StartingServer {
+export function startingServer({ clock, ask }: ReadinessQuestion): StartingServer {
   let provenUntil = Number.NEGATIVE_INFINITY;
   return {
     async judge(limit) {
       if (clock.monotonic() < provenUntil) return 'counts';
-      const end = clock.monotonic() + LONGEST_WAIT_MS;
+      const begin = clock.monotonic();
       for (;;) {
-        const code = await askReadyz(limit);
+        const code = await ask('/readyz', limit);
         const isHidden = code >= 400 && code < 500;
-        const isReady = code >= 200 && code < 300;
+        const isReady = isSuccess(code) || (isHidden && isSuccess(await ask(DISCOVERY, limit)));
+        const end = begin + (isHidden ? LONGEST_REFUSAL_MS : LONGEST_WAIT_MS);
         const isLate = clock.monotonic() + PAUSE_MS >= end || limit.remaining <= PAUSE_MS;
         if (isReady || (isLate && isHidden)) provenUntil = clock.monotonic() + PROVEN_MS;
         if (isReady) return 'repeat';
@@ -55,4 +64,8 @@ export function startingServer({ clock, askReadyz }: ReadinessQuestion): Startin
       provenUntil = Number.NEGATIVE_INFINITY;
     },
   };
+}
+
+function isSuccess(code: number): boolean {
+  return code >= 200 && code < 300;
 }
