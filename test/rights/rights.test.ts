@@ -75,6 +75,12 @@ const UNUSED: Readonly<Record<string, string>> = {
       ),
     ),
   ),
+  ...Object.fromEntries(
+    ['flowschemas', 'prioritylevelconfigurations'].map((kind) => [
+      `refit-ready: list ${kind}.flowcontrol.apiserver.k8s.io`,
+      OLD,
+    ]),
+  ),
   'refit-coordinate: create leases.coordination.k8s.io in refit-system':
     'makes the Lease if nobody has made it: the test of a foreign holder makes it first',
   'refit-coordinate-kured: get daemonsets.apps kured in kube-system':

@@ -209,8 +209,13 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     ...leaders('get create update'),
     ...LOOK,
   },
-  'core/namespaces': { capi: 'get' },
-  'core/namespaces=kube-system': { controller: 'get', cattle: 'get', capi: 'get' },
+  'core/namespaces': { kubeadm: 'list', capi: 'get' },
+  'core/namespaces=kube-system': {
+    controller: 'get',
+    cattle: 'get',
+    kubeadm: 'list',
+    capi: 'get',
+  },
   'core/pods@default': {
     busy: 'list watch',
     controller: 'list watch',

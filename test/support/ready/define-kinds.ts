@@ -1,6 +1,7 @@
 /** Defines kinds of other products in a real API server, with schemas that accept any fields. */
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { customResourceDefinitions } from '../../../src/kube/resources.ts';
+import { ifNew } from '../../../src/kube/status-error.ts';
 import { sleep, systemClock } from '../../../src/util/clock.ts';
 import { CUSTOM_KINDS } from './planted-objects.ts';
 
@@ -18,10 +19,9 @@ export async function defineKinds(client: KubeClient, abort: AbortSignal): Promi
       names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
       versions: [{ name: version, served: true, storage: true, schema }],
     };
-    await client.create(customResourceDefinitions, {
-      metadata: { name: `${plural}.${group}` },
-      spec,
-    });
+    // Another test of the same API server may have defined the kind.
+    const metadata = { name: `${plural}.${group}` };
+    await ifNew(client.create(customResourceDefinitions, { metadata, spec }));
     for (;;) {
       const { status } = await client.raw(`/apis/${group}/${version}/${plural}`, { abort });
       if (status === 200) break;
