@@ -1,5 +1,6 @@
 /** Defines what `refit ready` finds about a cluster before an upgrade. */
 import { listed } from '../util/phrases.ts';
+import { printable } from '../util/printable.ts';
 import { describeFinding, type Finding } from '../versions/findings.ts';
 import type { ReadResult } from './asking.ts';
 
@@ -72,6 +73,25 @@ export function grouped(findings: readonly FoundBy[]): FoundBy[] {
     if (first === undefined || objects.length < 2) return first ?? [];
     return [{ ...first, object: listed(objects) }];
   });
+}
+
+/** A longer text of a finding is cut. Users of a namespace write some of it, such as the names of volumes. */
+const LONGEST = 2000;
+
+/** Returns the finding with texts that control no terminal, that fill no screen, and that begin no line of their own. */
+export function cleaned(finding: ReadyFinding): ReadyFinding {
+  const { object, message, cure } = finding;
+  return {
+    ...finding,
+    message: cleanText(message),
+    ...(object !== undefined && { object: cleanText(object) }),
+    ...(cure !== undefined && { cure: cleanText(cure) }),
+  };
+}
+
+export function cleanText(text: string): string {
+  const shown = printable(text.slice(0, LONGEST));
+  return text.length > LONGEST ? `${shown}…` : shown;
 }
 
 /** Returns the number of findings in this state. */

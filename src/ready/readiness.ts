@@ -16,6 +16,8 @@ import {
   type Accepted,
   CHECK_NAMES,
   type CheckName,
+  cleaned,
+  cleanText,
   type ReadyReport,
   withAccepted,
 } from './finding.ts';
@@ -51,7 +53,7 @@ export async function askReadiness(
   return {
     to: context.to,
     from: await presentVersions(context),
-    findings: withAccepted(found.flat(), accepted),
+    findings: withAccepted(found.flat().map(cleaned), accepted),
   };
 }
 
@@ -59,5 +61,7 @@ async function presentVersions({ list }: ReadyContext): Promise<string[]> {
   const asked = await list(nodes);
   if (asked.kind === 'unknown') return [];
   const versions = asked.value.flatMap((node) => kubeletVersionOf(node) ?? []);
-  return [...new Set(versions)].toSorted((one, other) => compareVersionTexts(one, other) || 0);
+  return [...new Set(versions.map(cleanText))].toSorted(
+    (one, other) => compareVersionTexts(one, other) || 0,
+  );
 }
