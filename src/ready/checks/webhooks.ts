@@ -20,8 +20,10 @@ import { type FoundBy, unansweredIn } from '../finding.ts';
 
 interface WebhookRule {
   readonly apiGroups?: readonly string[];
+  readonly apiVersions?: readonly string[];
   readonly operations?: readonly string[];
   readonly resources?: readonly string[];
+  readonly scope?: string;
 }
 
 export interface Webhook {
@@ -46,26 +48,96 @@ export const WEBHOOK_CONFIGURATIONS = [
   'MutatingWebhookConfiguration',
 ].map((kind) => clusterScoped<WebhookConfiguration>('admissionregistration.k8s.io/v1', kind));
 
-interface WrittenKinds {
+type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
+
+/** A kind that an upgrade writes. */
+interface WrittenKind {
+  /** How a sentence calls the objects. */
+  readonly title: string;
   readonly groups: readonly string[];
-  readonly resources: RegExp;
+  readonly resources: readonly string[];
+  readonly subresources: readonly string[];
+  readonly operations: readonly Operation[];
+  readonly scope: 'Cluster' | 'Namespaced';
+  /** True if nothing but a server that starts writes it, and only in kube-system. */
+  readonly isOfServers?: true;
 }
 
-/** The groups and resources that an upgrade creates or changes, by what that is. Deletions are not relevant. */
-const WRITTEN: readonly WrittenKinds[] = [
-  { groups: [''], resources: /^(pods|nodes)(\/|$)/ },
-  { groups: ['coordination.k8s.io'], resources: /^leases$/ },
-  { groups: ['batch'], resources: /^jobs$/ },
-  { groups: ['cluster.k8s.io', 'cluster.x-k8s.io'], resources: /^machine(deployment|set)?s(\/|$)/ },
-];
+const WRITES: readonly Operation[] = ['CREATE', 'UPDATE'];
+
 /**
- * What a server of a new version writes in kube-system when it starts. RKE2 changes the annotations of Namespaces, and
- * kubeadm writes its configuration, CoreDNS and kube-proxy. A server that may not write them does not start, or kubeadm
- * ends with an error.
+ * The kinds that an upgrade writes. Deletions matter only for pods: a kubelet deletes an evicted pod at the end, and a drain
+ * waits until it is gone. RKE2 changes the annotations of Namespaces when it starts, and kubeadm writes its configuration,
+ * CoreDNS and kube-proxy. A server that may not write them does not start, or kubeadm ends with an error.
  */
-const WRITTEN_BY_SERVERS: readonly WrittenKinds[] = [
-  { groups: [''], resources: /^(namespaces|configmaps)(\/|$)/ },
-  { groups: ['apps'], resources: /^(daemonsets|deployments)$/ },
+const WRITTEN: readonly WrittenKind[] = [
+  {
+    title: 'Pods',
+    groups: [''],
+    resources: ['pods'],
+    subresources: ['status', 'eviction', 'binding'],
+    operations: [...WRITES, 'DELETE'],
+    scope: 'Namespaced',
+  },
+  {
+    title: 'Nodes',
+    groups: [''],
+    resources: ['nodes'],
+    subresources: ['status'],
+    operations: WRITES,
+    scope: 'Cluster',
+  },
+  {
+    title: 'Leases',
+    groups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    subresources: [],
+    operations: WRITES,
+    scope: 'Namespaced',
+  },
+  {
+    title: 'Jobs',
+    groups: ['batch'],
+    resources: ['jobs'],
+    subresources: ['status'],
+    operations: WRITES,
+    scope: 'Namespaced',
+  },
+  {
+    title: 'Machines',
+    groups: ['cluster.k8s.io', 'cluster.x-k8s.io'],
+    resources: ['machines', 'machinesets', 'machinedeployments'],
+    subresources: ['status'],
+    operations: WRITES,
+    scope: 'Namespaced',
+  },
+  {
+    title: 'Namespaces',
+    groups: [''],
+    resources: ['namespaces'],
+    subresources: [],
+    operations: WRITES,
+    scope: 'Cluster',
+    isOfServers: true,
+  },
+  {
+    title: 'ConfigMaps',
+    groups: [''],
+    resources: ['configmaps'],
+    subresources: [],
+    operations: WRITES,
+    scope: 'Namespaced',
+    isOfServers: true,
+  },
+  {
+    title: 'DaemonSets and Deployments',
+    groups: ['apps'],
+    resources: ['daemonsets', 'deployments'],
+    subresources: [],
+    operations: WRITES,
+    scope: 'Namespaced',
+    isOfServers: true,
+  },
 ];
 const SYSTEM_NAMESPACE = 'kube-system';
 const MONTH_MS = 30 * 24 * 60 * 60 * 1000;
@@ -133,43 +205,65 @@ interface World {
 
 /** Returns true if the API server refuses something that an upgrade writes when the webhook does not answer. */
 export function mustAnswer({ failurePolicy, rules = [] }: Webhook): boolean {
-  return failurePolicy !== 'Ignore' && meets(rules, [...WRITTEN, ...WRITTEN_BY_SERVERS]);
+  return failurePolicy !== 'Ignore' && writtenOf(rules).length > 0;
 }
 
-/** Returns true if one of the rules concerns one of the kinds. */
-function meets(rules: readonly WebhookRule[], kinds: readonly WrittenKinds[]): boolean {
-  return rules.some((rule) => isMet(rule, kinds));
+/** Returns the kinds that an upgrade writes, and about which the API server asks the webhook. */
+function writtenOf(rules: readonly WebhookRule[]): readonly WrittenKind[] {
+  return WRITTEN.filter((kind) => rules.some((rule) => isMet(rule, kind, kind.operations)));
 }
 
 function isMet(
-  { apiGroups = [], operations = [], resources = [] }: WebhookRule,
-  kinds: readonly WrittenKinds[],
+  {
+    apiGroups = [],
+    apiVersions = ['*'],
+    operations = [],
+    resources = [],
+    scope = '*',
+  }: WebhookRule,
+  kind: WrittenKind,
+  wanted: readonly Operation[],
 ): boolean {
-  if (!operations.some((each) => ['CREATE', 'UPDATE', '*'].includes(each))) return false;
-  return kinds.some(
-    (written) =>
-      apiGroups.some((group) => group === '*' || written.groups.includes(group)) &&
-      resources.some((each) => /^\*(\/|$)/.test(each) || written.resources.test(each)),
+  return (
+    operations.some((each) => each === '*' || wanted.some((operation) => operation === each)) &&
+    apiGroups.some((group) => group === '*' || kind.groups.includes(group)) &&
+    // Each of these kinds is served as v1 or as one of its betas. A rule for another version never applies.
+    apiVersions.some((version) => version === '*' || version.startsWith('v1')) &&
+    (scope === '*' || scope === kind.scope) &&
+    resources.some((pattern) => isOfKind(pattern, kind))
   );
+}
+
+/** Returns true if the pattern of a rule, such as `pods/status`, includes something of the kind that an upgrade writes. */
+function isOfKind(pattern: string, { resources, subresources }: WrittenKind): boolean {
+  const [resource = '', subresource] = pattern.split('/');
+  if (resource !== '*' && !resources.includes(resource)) return false;
+  if (subresource === undefined) return true;
+  // With a star for the resource, too, the pattern includes the resources themselves.
+  if (subresource === '*') return resource === '*' || subresources.length > 0;
+  return subresources.includes(subresource);
 }
 
 function problemsOf(
   webhook: Webhook,
   { slices, namespaces: spaces, now }: World,
 ): WebhookProblem[] {
-  const { name, clientConfig = {}, matchConditions = [], rules = [] } = webhook;
+  const { name, clientConfig = {}, rules = [] } = webhook;
+  const written = writtenOf(rules);
   const { service, caBundle = '' } = clientConfig;
   const covered = spaces?.filter((space) => isCovered(webhook, space)).map(nameOf);
   // Nothing else of an upgrade writes these kinds, and servers write them only there.
-  if (covered?.includes(SYSTEM_NAMESPACE) === false && !meets(rules, WRITTEN)) return [];
+  if (covered?.includes(SYSTEM_NAMESPACE) === false && written.every((kind) => kind.isOfServers))
+    return [];
   const expired = expiryOf(name, caBundle, now).map((finding) => ({ finding }));
   // A webhook without a Service is served outside of the cluster, so no drain ends it.
   if (service === undefined || slices === undefined) return expired;
   // No namespace has the labels, so the webhook is called only for objects without a namespace, such as Nodes.
-  if (covered?.length === 0 && !concernsNodes(webhook)) return expired;
+  if (covered?.length === 0 && !written.some(isNode)) return expired;
   const at = keyAt(service.name, service.namespace);
-  const scope = `webhook ${name}, which must allow ${scopeOf(covered)}`;
-  const unless = matchConditions.length > 0 ? ', unless its matchConditions leave them out' : '';
+  const scope = `webhook ${name}, which must allow ${scopeOf(written, covered)}`;
+  const filters = filtersOf(webhook);
+  const unless = filters === undefined ? '' : `, unless its ${filters} leaves them out`;
   const own = slices.filter(
     ({ metadata: { namespace, labels = {} } }) =>
       namespace === service.namespace && labels['kubernetes.io/service-name'] === service.name,
@@ -177,7 +271,7 @@ function problemsOf(
   const ready = own
     .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
-  const certain = matchConditions.length > 0 ? 'warning' : 'blocker';
+  const certain = filters === undefined ? 'blocker' : 'warning';
   if (ready.length === 0) {
     const silent: FoundBy = {
       state: certain,
@@ -189,7 +283,7 @@ function problemsOf(
   const nodes = new Set(ready.map(({ nodeName }) => nodeName));
   const [only] = nodes;
   if (nodes.size > 1 || only === undefined) return expired;
-  const needsItself = covered?.includes(service.namespace) === true;
+  const needsItself = covered?.includes(service.namespace) === true && rules.some(asksAboutNewPods);
   const alone: FoundBy = {
     state: needsItself ? certain : 'warning',
     message: `only node ${only} serves ${scope}${unless}; while this node is drained, no node serves it${needsItself ? ', and the pod that would serve it again needs it, too' : ''}`,
@@ -208,15 +302,32 @@ function isCovered({ namespaceSelector }: Webhook, { metadata }: KubeObject): bo
   return namespaceSelector === undefined || matchesLabels(namespaceSelector, metadata.labels);
 }
 
-function concernsNodes({ rules = [] }: Webhook): boolean {
-  return rules.some(({ resources = [] }) => resources.some((each) => /^(\*|nodes)/.test(each)));
+/** Returns the fields of the webhook that may leave out the objects of an upgrade; undefined if there are none. */
+function filtersOf({ matchConditions = [], objectSelector = {} }: Webhook): string | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = objectSelector;
+  const selects = Object.keys(matchLabels).length > 0 || matchExpressions.length > 0;
+  const fields = [
+    ...(matchConditions.length > 0 ? ['matchConditions'] : []),
+    ...(selects ? ['objectSelector'] : []),
+  ];
+  return fields.length === 0 ? undefined : fields.join(' or ');
 }
 
-function scopeOf(covered: readonly string[] | undefined): string {
+function isNode({ title }: WrittenKind): boolean {
+  return title === 'Nodes';
+}
+
+/** Returns true if the API server asks the webhook before it creates a pod. */
+function asksAboutNewPods(rule: WebhookRule): boolean {
+  return WRITTEN.some((kind) => kind.title === 'Pods' && isMet(rule, kind, ['CREATE']));
+}
+
+function scopeOf(written: readonly WrittenKind[], covered: readonly string[] | undefined): string {
+  const titles = listed(written.map(({ title }) => title));
+  if (written.every(({ scope }) => scope === 'Cluster')) return titles;
   if (covered === undefined || covered.includes(SYSTEM_NAMESPACE))
-    return 'pods or other objects of an upgrade, also in kube-system';
-  if (covered.length === 0) return 'Nodes';
-  return `pods or other objects of an upgrade in ${listed(covered, 3)}`;
+    return `${titles}, also in ${SYSTEM_NAMESPACE}`;
+  return covered.length === 0 ? 'Nodes' : `${titles} in ${listed(covered, 3)}`;
 }
 
 /** Returns a finding about the CA certificate with which the API server checks the webhook, if it ends soon. */

@@ -41,7 +41,7 @@ test('a webhook that nobody serves is a warning with its object and its cure', a
         rule: 'webhook',
         severity: 'warn',
         message:
-          'ValidatingWebhookConfiguration guard: no endpoint of Service guard/guard is ready for webhook guard.example.com, which must allow pods or other objects of an upgrade in app; repair what serves the webhook, or delete the configuration if nothing serves it any more',
+          'ValidatingWebhookConfiguration guard: no endpoint of Service guard/guard is ready for webhook guard.example.com, which must allow Pods in app; repair what serves the webhook, or delete the configuration if nothing serves it any more',
       },
     },
   ]);
