@@ -1,6 +1,6 @@
 /** Tests the check that holds a run until the cluster is ready for its version. */
 import { expect, test, vi } from 'vitest';
-import { sendJson, startStubServer, whenReady } from '../../test/faults/stub-server.ts';
+import { sendJson, sendStatus, startStubServer, whenReady } from '../../test/faults/stub-server.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { T0 } from '../../test/support/clock/times.ts';
 import { createClient } from '../kube/transport/http-client.ts';
@@ -67,4 +67,29 @@ test('the answer comes in the background, is valid for a while, and belongs to o
   await vi.waitFor(() => expect(lists).toBe(2), PATIENCE);
   expect(askFor('v1.36.0')).toMatchObject({ isPending: true });
   await vi.waitFor(() => expect(askFor('v1.36.0').state).toBe('failing'), PATIENCE);
+});
+
+test('an API server that fails to answer holds the run, and one that lacks the kind does not', async () => {
+  let code = 500;
+  await using server = await startStubServer(
+    whenReady(({ url }, response) => {
+      if (url.startsWith('/version')) sendJson(response, 200, { gitVersion: 'v1.37.0' });
+      else if (url.includes('/poddisruptionbudgets')) sendStatus(response, code, 'InternalError');
+      else sendJson(response, 200, { metadata: {}, items: [] });
+    }),
+  );
+  using client = createClient(server.config);
+  const clock = new FakeClock(T0);
+  const abort = new AbortController().signal;
+  const parts = { client, clock, abort, config: server.config, dialects: [], environment: {} };
+  const ask = readinessAsker({ ...parts, namespace: 'refit-system' });
+  const askNow = () => ask({ kind: 'readiness', name: 'ready', to: TO });
+  await vi.waitFor(() => expect(askNow()).not.toHaveProperty('isPending'), PATIENCE);
+  expect(askNow()).toMatchObject({
+    state: 'unknown',
+    message: expect.stringMatching(/^1 question without an answer: .*InternalError/u) as string,
+  });
+  code = 404;
+  await clock.advance(61_000);
+  await vi.waitFor(() => expect(askNow().state).toBe('passing'), PATIENCE);
 });

@@ -4,12 +4,13 @@
  */
 import type { AskReadyFor } from '../health/ask-check.ts';
 import type { CheckFinding, ReadinessCheck } from '../health/checks.ts';
+import { isForbidden } from '../kube/status-error.ts';
 import { answer } from '../ready/asking.ts';
 import { type ClusterParts, clusterContext } from '../ready/cluster-context.ts';
 import { countOf, type ReadyReport } from '../ready/finding.ts';
 import { askReadiness } from '../ready/readiness.ts';
 import { messageOf } from '../util/errors.ts';
-import { counted } from '../util/phrases.ts';
+import { counted, listed } from '../util/phrases.ts';
 
 /** An answer older than this is asked again. The checks read every pod, so they must not run often. */
 const VALID_MS = 5 * 60_000;
@@ -54,19 +55,33 @@ export function readinessAsker(parts: ReadinessParts): AskReadyFor {
 async function ask(parts: ReadinessParts, to: string): Promise<CheckFinding> {
   try {
     // The health checks of the policy and what the leader knows about itself have gates of their own.
-    const context = clusterContext({ ...parts, policyChecks: answer([]), groundChecks: [] });
-    return findingOf(await askReadiness({ ...context, to }, new Map()));
+    const of = { ...parts, policyChecks: answer([]), groundChecks: [] };
+    const failures: string[] = [];
+    const onUnanswered = (error: unknown): void => {
+      // A right that the leader lacks does not come back by itself, so a plan does not wait for it.
+      if (!isForbidden(error)) failures.push(messageOf(error));
+    };
+    const context = clusterContext({ ...of, onUnanswered });
+    return findingOf(await askReadiness({ ...context, to }, new Map()), failures);
   } catch (error) {
     return { state: 'unknown', message: messageOf(error) };
   }
 }
 
-/** Returns the finding for the gate. What the leader may not read does not count. */
-export function findingOf(report: ReadyReport): CheckFinding {
+/**
+ * Returns the finding for the gate. What the leader may not read does not count. `failures` says why other questions have
+ * no answer. They hold the plan, because nobody knows what the API server would have answered.
+ */
+export function findingOf(report: ReadyReport, failures: readonly string[] = []): CheckFinding {
   const blockers = report.findings.filter(({ state }) => state === 'blocker');
   const unread = countOf(report, 'unknown');
   const unanswered = unread === 0 ? '' : `; ${counted(unread, 'question')} without an answer`;
   const command = `refit ready --to ${report.to}`;
+  if (blockers.length === 0 && failures.length > 0)
+    return {
+      state: 'unknown',
+      message: `${counted(failures.length, 'question')} without an answer: ${listed([...new Set(failures)], MOST_BLOCKERS)}`,
+    };
   if (blockers.length === 0)
     return { state: 'passing', message: `no blocker for ${report.to}${unanswered}` };
   const first = blockers

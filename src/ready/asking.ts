@@ -104,7 +104,10 @@ function rightsAsker(client: KubeClient, answered: Answered, abort: AbortSignal)
   };
 }
 
-/** With `rejects`, each question also rejects with an error for which this function returns true. */
+/**
+ * With `rejects`, each question also rejects with an error for which this function returns true. It is called with each
+ * error but those about objects that do not exist.
+ */
 export function askingOf(
   client: KubeClient,
   abort: AbortSignal,

@@ -18,6 +18,8 @@ export interface ClusterParts
   /** The port of every API server. The default is the port in the EndpointSlices. */
   readonly apiPort?: number | undefined;
   readonly readsHelmReleases?: boolean | undefined;
+  /** Called with the error of each question that has no answer, unless the object does not exist. */
+  readonly onUnanswered?: (error: unknown) => void;
   readonly clock: Clock;
   readonly abort: AbortSignal;
 }
@@ -25,8 +27,11 @@ export interface ClusterParts
 /** Returns what the checks of one cluster read, whatever the version is to which the cluster is to go. */
 export function clusterContext(parts: ClusterParts): Omit<ReadyContext, 'to'> {
   const { config, client, apiPort, clock, abort, dialects, policyChecks, groundChecks } = parts;
-  const { readsHelmReleases = false } = parts;
-  const asking = askingOf(client, abort);
+  const { readsHelmReleases = false, onUnanswered } = parts;
+  const asking = askingOf(client, abort, (error) => {
+    onUnanswered?.(error);
+    return false;
+  });
   return {
     ...asking,
     now: clock.now(),
