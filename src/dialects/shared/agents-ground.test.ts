@@ -10,13 +10,15 @@ import { agentFindings, k0sHostFindings, withoutAgents } from './agents-ground.t
 
 const SINCE = rfc3339(T0);
 
-function host(name: string, presence: object | undefined, heartbeat: object = {}): Node {
+function host(name: string, presence: object | undefined, heartbeat?: object): Node {
   const annotations =
     presence === undefined
       ? {}
       : {
           [AGENT_ANNOTATION]: encodePresence({ version: '0.3.0', since: SINCE, ...presence }),
-          [HEARTBEAT_ANNOTATION]: JSON.stringify({ at: SINCE, since: SINCE, ...heartbeat }),
+          ...(heartbeat && {
+            [HEARTBEAT_ANNOTATION]: JSON.stringify({ at: SINCE, since: SINCE, ...heartbeat }),
+          }),
         };
   const node = buildNode(name, { annotations });
   const heard = rfc3339(T0 + 10 * HEARTBEAT_MS);
@@ -32,7 +34,7 @@ test('agents that have sent a heartbeat and have room cause no finding', () => {
 });
 
 test('a silent agent is a warning, and nodes that say the same share one finding', () => {
-  expect(judge(host('w1', {}), host('w2', {}))).toEqual([
+  expect(judge(host('w1', {}, {}), host('w2', {}, {}))).toEqual([
     expect.objectContaining({ state: 'warning', object: 'Node w1, Node w2' }),
   ]);
 });
@@ -44,6 +46,33 @@ test('a host without room for the downloads is a blocker', () => {
       object: 'Node w1',
       message: 'it has 100 MiB free for downloads, and an upgrade needs 256 MiB',
     }),
+  ]);
+});
+
+test('the room of a host without heartbeats is that of the last download check', () => {
+  const room = (bytes: number) => ({ checked: { id: '', room: bytes } });
+  expect(judge(host('w1', room(2 ** 30)))).toEqual([]);
+  expect(judge(host('w1', room(10 * 2 ** 20)))).toEqual([
+    expect.objectContaining({
+      state: 'blocker',
+      message: 'it has 10 MiB free for downloads, and an upgrade needs 256 MiB',
+    }),
+  ]);
+});
+
+test('an agent that has not told its room is a question without an answer', () => {
+  expect(judge(host('w1', {}), host('w2', {}))).toEqual([
+    {
+      state: 'unknown',
+      object: 'Node w1, Node w2',
+      message: 'its agent has not told how much space is free for downloads',
+    },
+  ]);
+});
+
+test('what a silent agent has said about its room is no blocker', () => {
+  expect(judge(host('w1', {}, { room: 1 }))).toEqual([
+    expect.objectContaining({ state: 'warning', object: 'Node w1' }),
   ]);
 });
 
@@ -107,5 +136,5 @@ test.each([
 
 test('what a silent agent has said about its host does not count', () => {
   const said = { oldContainerd: ['nvidia.toml'], cgroupV1: 'refused' };
-  expect(judgeFor('v1.36.3+k0s.0', running(host('w1', said), 'v1.34.1+k0s'))).toEqual([]);
+  expect(judgeFor('v1.36.3+k0s.0', running(host('w1', said, {}), 'v1.34.1+k0s'))).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { type KubeObject, kubeletVersionOf, readyCondition } from '../../kube/re
 import { type FoundBy, grouped } from '../../ready/finding.ts';
 import {
   agentOf,
+  downloadAnswerOn,
   heartbeatOn,
   oldContainerdOn,
   type Procedure,
@@ -17,9 +18,11 @@ import { hostRefusal } from './host-refusals.ts';
 /** The disk space in MiB that an update needs. The binaries for v1.36.3 need 208 MiB with kubeadm, and about the same with k0s. */
 export const PAYLOAD_MIB = 256;
 
-/** Returns the whole MiB that are free for downloads, as the agent of the object reports them; infinite if it does not. */
-export function freeMiBOn(object: KubeObject): number {
-  return Math.floor((heartbeatOn(object).room ?? Number.POSITIVE_INFINITY) / 1024 ** 2);
+/** Returns the whole MiB that are free for downloads, as the agent of the object reports them; undefined if it does not. */
+export function freeMiBOn(object: KubeObject): number | undefined {
+  // Only hosts for Cluster API, and hosts with cgroup v1, send heartbeats. Each agent measures for its download checks.
+  const room = heartbeatOn(object).room ?? downloadAnswerOn(object)?.room;
+  return room === undefined ? undefined : Math.floor(room / 1024 ** 2);
 }
 
 /** The objects of one kind on which agents announce themselves. The objects of a list lack their kind. */
@@ -51,16 +54,26 @@ function problemsOf(object: KubeObject, procedure: Procedure): FoundBy[] {
       },
     ];
   if (!isOurs) return [];
+  // What an agent has said does not count once it is silent, because it may have been removed.
+  if (silenceOn(object) > SILENT_MS)
+    // A Node that is not Ready has another finding.
+    return readyCondition(object)?.status === 'True'
+      ? [
+          {
+            state: 'warning',
+            message: 'its agent has sent no heartbeat for longer than its kubelet',
+            cure: 'start the agent again, and read its journal',
+          },
+        ]
+      : [];
   const freeMiB = freeMiBOn(object);
   const findings: FoundBy[] = [];
-  // A Node that is not Ready has another finding.
-  if (silenceOn(object) > SILENT_MS && readyCondition(object)?.status === 'True')
+  if (freeMiB === undefined)
     findings.push({
-      state: 'warning',
-      message: 'its agent has sent no heartbeat for longer than its kubelet',
-      cure: 'start the agent again, and read its journal',
+      state: 'unknown',
+      message: 'its agent has not told how much space is free for downloads',
     });
-  if (freeMiB < PAYLOAD_MIB)
+  else if (freeMiB < PAYLOAD_MIB)
     findings.push({
       state: 'blocker',
       message: `it has ${freeMiB} MiB free for downloads, and an upgrade needs ${PAYLOAD_MIB} MiB`,

@@ -16,6 +16,7 @@ import {
   together,
   unreadPlace,
 } from '../../../ready/context.ts';
+import type { FoundBy } from '../../../ready/finding.ts';
 import { controlNodes } from '../../../signal/names.ts';
 import { failing, messageOf } from '../../../util/errors.ts';
 import { scalarText } from '../../../util/scalar-text.ts';
@@ -66,6 +67,10 @@ export const k0sReadiness: DialectReadiness = {
   async machines({ list }, to) {
     const [workers, controllers] = await Promise.all([list(nodes), list(controlNodes)]);
     const hosts = controllers.kind === 'answer' ? controllers.value : [];
+    const unread: FoundBy[] =
+      controllers.kind === 'unknown'
+        ? [{ state: 'unknown', message: `the controllers of k0s: ${controllers.why}` }]
+        : [];
     const names = new Set(hosts.map(({ metadata }) => metadata.name));
     const all: readonly AgentObjects[] = [
       { kind: 'ControlNode', objects: hosts },
@@ -77,11 +82,12 @@ export const k0sReadiness: DialectReadiness = {
         ),
       },
     ];
-    return all.flatMap((each) => [
+    const found = all.flatMap((each) => [
       ...agentFindings(each, 'k0s'),
       ...withoutAgents(each, 'k0s'),
       ...k0sHostFindings(each, to),
     ]);
+    return [...unread, ...found];
   },
 };
 

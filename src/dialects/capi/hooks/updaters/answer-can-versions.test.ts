@@ -80,7 +80,7 @@ describe('a version that breaks a rule', () => {
 
   test.each([
     ['fake', 'its version fake is unreadable'],
-    ['', 'its version  is unreadable'],
+    ['', 'its version is unknown'],
   ])('a kubelet that says %j: the claim says what was not checked', async (kubelet, why) => {
     const scene = sceneOf(kubelet);
     const answer = await scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));

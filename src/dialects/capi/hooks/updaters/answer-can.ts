@@ -317,6 +317,6 @@ export function stalenessOf(node: Node, now: number): string | undefined {
  */
 export function lackOfRoom(node: Node): string | undefined {
   const freeMiB = freeMiBOn(node);
-  if (freeMiB >= PAYLOAD_MIB) return undefined;
+  if (freeMiB === undefined || freeMiB >= PAYLOAD_MIB) return undefined;
   return `node ${node.metadata.name} has ${freeMiB} MiB free besides its reserve, but an update needs ${PAYLOAD_MIB} MiB`;
 }
