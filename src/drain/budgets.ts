@@ -77,7 +77,10 @@ function obstaclesFor(
 }
 
 /** Returns the budgets that cover the pod, in alphabetical order. */
-function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): PodDisruptionBudget[] {
+export function budgetsOf(
+  pod: Pod,
+  budgets: readonly PodDisruptionBudget[],
+): PodDisruptionBudget[] {
   return budgets
     .filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
     .filter(({ spec }) => matchesLabels(spec?.selector, pod.metadata.labels))

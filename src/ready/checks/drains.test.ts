@@ -4,11 +4,12 @@ import { placedPod, readyContext, readyNode } from '../../../test/support/ready/
 import { checkDrains } from './drains.ts';
 import { checkOperators } from './operators.ts';
 
-const budget = (spec: object): object => ({
+const budget = (spec: object, status?: object): object => ({
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
   metadata: { name: 'web', namespace: 'app', generation: 1 },
   spec: { selector: { matchLabels: { app: 'web' } }, ...spec },
+  ...(status && { status: { observedGeneration: 1, expectedPods: 3, ...status } }),
 });
 const askDrains = async (...objects: object[]) =>
   await checkDrains(readyContext({ objects: [readyNode('w1'), readyNode('w2'), ...objects] }));
@@ -32,8 +33,41 @@ test('a budget that never allows an eviction is a blocker with its nodes and pod
 });
 
 test('a budget that allows an eviction when all pods are healthy is ok', async () => {
-  expect(await askDrains(placedPod('web-1', 'w1'), budget({ maxUnavailable: 1 }))).toEqual([
+  const status = { disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2 };
+  expect(await askDrains(placedPod('web-1', 'w1'), budget({ maxUnavailable: 1 }, status))).toEqual([
     { state: 'ok', message: 'no budget blocks the drain of a node' },
+  ]);
+});
+
+test('a budget that allows no eviction now, because a pod is not healthy, is a warning', async () => {
+  const status = { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 };
+  expect(await askDrains(placedPod('web-1', 'w1'), budget({ maxUnavailable: 1 }, status))).toEqual([
+    {
+      state: 'warning',
+      object: 'PodDisruptionBudget app/web',
+      message:
+        'it allows no eviction now (it needs 2 healthy pods and has 2 currently), so the drain of w1 waits: it covers app/web-1',
+      cure: 'make all pods that it covers Ready first',
+    },
+  ]);
+});
+
+test('two budgets for one pod are a blocker, and more replicas are not its cure', async () => {
+  const status = { disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2 };
+  const first = budget({ maxUnavailable: 1 }, status) as { metadata: object };
+  const second = { ...first, metadata: { ...first.metadata, name: 'web2' } };
+  expect(await askDrains(placedPod('web-1', 'w1'), first, second)).toEqual([
+    expect.objectContaining({ state: 'blocker', cure: 'let only one budget cover each pod' }),
+  ]);
+});
+
+test('without the right to read DaemonSets, it is unknown whether their pods come back', async () => {
+  const objects = [readyNode('w1'), readyNode('w2')];
+  expect(await checkDrains(readyContext({ objects, forbidden: ['DaemonSet'] }))).toEqual([
+    {
+      state: 'unknown',
+      message: 'whether the DaemonSets of all pods exist: you may not read daemonsets',
+    },
   ]);
 });
 

@@ -1,5 +1,10 @@
 /** Checks whether the drain of each node can end: budgets that never allow an eviction, and pods that would be lost. */
-import { type BlockingBudget, hopelessBudgets } from '../../drain/budgets.ts';
+import {
+  type BlockingBudget,
+  budgetsOf,
+  holdingBudgets,
+  hopelessBudgets,
+} from '../../drain/budgets.ts';
 import { controllerOf, DEFAULT_DRAIN, type PodFacts, sortPods } from '../../drain/pods.ts';
 import {
   daemonSets,
@@ -32,21 +37,39 @@ export const checkDrains: Check = async ({ list }) => {
     ruleFor: () => undefined,
   };
   const ofNode = Map.groupBy(allPods.value, ({ spec }) => spec?.nodeName ?? '');
-  const blocked = new Map<string, { budget: BlockingBudget; nodes: string[] }>();
+  const blocked = new Map<string, Held & { nodes: string[] }>();
+  const holding = new Map<string, Held & { nodes: string[] }>();
+  const own = budgets.value.filter((budget) => !isOfOperator(budget));
   const lost: string[] = [];
   const withData: string[] = [];
   for (const { metadata } of allNodes.value) {
     const here = ofNode.get(metadata.name) ?? [];
     const { evict } = sortPods(here, DEFAULT_DRAIN, facts);
-    for (const budget of hopelessBudgets(evict, budgets.value, isOfOperator))
+    const hopeless = hopelessBudgets(evict, budgets.value, isOfOperator);
+    for (const budget of hopeless) {
+      const isShared = evict.some(
+        (pod) => keyOf(pod) === budget.pods[0] && budgetsOf(pod, budgets.value).length > 1,
+      );
       blocked
-        .getOrInsert(`${budget.budget} ${budget.reason}`, { budget, nodes: [] })
+        .getOrInsert(`${budget.budget} ${budget.reason}`, { budget, nodes: [], isShared })
         .nodes.push(metadata.name);
+    }
+    // Each pod is told once, with what blocks it for the longest time.
+    const told = new Set(hopeless.flatMap((each) => each.pods));
+    const others = evict.filter((pod) => !told.has(keyOf(pod)));
+    for (const budget of holdingBudgets(others, own))
+      holding.getOrInsert(budget.budget, { budget, nodes: [] }).nodes.push(metadata.name);
     const strict = sortPods(here, { localData: 'refuse', unmanagedPods: 'refuse' }, facts);
     for (const { pod, reason } of strict.refused)
       (reason.includes('emptyDir') ? withData : lost).push(pod);
   }
   const findings = [...blocked.values()].map(blockedBy);
+  findings.push(...[...holding.values()].map(heldBy));
+  if (sets.kind === 'unknown')
+    findings.push({
+      state: 'unknown',
+      message: `whether the DaemonSets of all pods exist: ${sets.why}`,
+    });
   if (lost.length > 0) findings.push(lostFinding(lost));
   if (findings.length > 0) return findings;
   const data =
@@ -65,18 +88,35 @@ function orphanTest(names: readonly string[] | undefined): (pod: Pod) => boolean
   };
 }
 
+interface Held {
+  readonly budget: BlockingBudget;
+  readonly nodes: readonly string[];
+  /** True if another budget covers the pods, too. Kubernetes evicts no such pod. */
+  readonly isShared?: boolean;
+}
+
+/** Returns the finding about a budget that allows an eviction only once more of its pods are healthy. */
+function heldBy({ budget: { budget, reason, pods: heldPods }, nodes: names }: Held): FoundBy {
+  return {
+    state: 'warning',
+    object: `PodDisruptionBudget ${budget}`,
+    message: `it allows no eviction now (${reason}), so the drain of ${listed(names)} waits: it covers ${listed(heldPods, 3)}`,
+    cure: 'make all pods that it covers Ready first',
+  };
+}
+
 function blockedBy({
   budget: { budget, reason, pods: blockedPods },
   nodes: names,
-}: {
-  readonly budget: BlockingBudget;
-  readonly nodes: readonly string[];
-}): FoundBy {
+  isShared = false,
+}: Held): FoundBy {
   return {
     state: 'blocker',
     object: `PodDisruptionBudget ${budget}`,
     message: `${reason}, so the drain of ${listed(names)} cannot end: it covers ${listed(blockedPods, 3)}`,
-    cure: 'change the budget, or run more replicas',
+    cure: isShared
+      ? 'let only one budget cover each pod'
+      : 'change the budget, or run more replicas',
   };
 }
 
