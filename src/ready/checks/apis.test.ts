@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { readyContext } from '../../../test/support/ready/world.ts';
 import { factsOfMinor } from '../../versions/facts.ts';
+import { unknown } from '../asking.ts';
 import { apisLostIn, checkApis } from './apis.ts';
 
 const VERSION = JSON.stringify({ gitVersion: 'v1.36.3' });
@@ -136,5 +137,36 @@ test('an API server whose metrics cannot be read is unknown, and the others stil
 test('a version before all known ones is unknown', async () => {
   expect(await checkApis(readyContext({ to: 'v1.20.0' }))).toEqual([
     expect.objectContaining({ state: 'unknown' }),
+  ]);
+});
+
+test('a version after all known ones is a question, and what API servers say about it still counts', async () => {
+  const metrics = `${METRIC}{group="a.k8s.io",removed_release="1.38",resource="x",subresource="",version="v1beta1"} 1\n`;
+  const servers = [{ '/version': VERSION, '/metrics': metrics }];
+  const question = expect.objectContaining({
+    state: 'unknown',
+    message: expect.stringContaining(
+      'not those of v1.38.0, so they are judged as for 1.37',
+    ) as string,
+  }) as object;
+  expect(await checkApis(readyContext({ servers, to: 'v1.38.0' }))).toEqual([
+    question,
+    expect.objectContaining({ state: 'warning', object: 'x of a.k8s.io/v1beta1' }),
+  ]);
+  expect(await checkApis(readyContext({ servers, to: 'v1.37.0' }))).toEqual([
+    expect.objectContaining({ state: 'ok' }),
+  ]);
+  expect(await checkApis(readyContext({ to: 'v2.0.0' }))).toEqual([
+    expect.objectContaining({ state: 'unknown' }),
+  ]);
+});
+
+test('APIs that the user may not look up are told together', async () => {
+  const context = {
+    ...readyContext(),
+    text: async () => await Promise.resolve(unknown('you may not read /apis')),
+  };
+  expect(await checkApis(context)).toEqual([
+    { state: 'unknown', message: 'you may not read /apis' },
   ]);
 });

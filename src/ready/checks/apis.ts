@@ -7,11 +7,17 @@ import { resourceIn } from '../../kube/served-kinds.ts';
 import { parseJson } from '../../util/json.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { parseVersion } from '../../util/version.ts';
-import { factsOfMinor, NEWEST_KNOWN, nearestFactsOf, OLDEST_KNOWN } from '../../versions/facts.ts';
+import {
+  factsOf,
+  factsOfMinor,
+  NEWEST_KNOWN,
+  nearestFactsOf,
+  OLDEST_KNOWN,
+} from '../../versions/facts.ts';
 import type { MinorFacts } from '../../versions/minor-facts.ts';
 import { answer, type ReadResult } from '../asking.ts';
 import type { Check, ReadyContext } from '../context.ts';
-import type { FoundBy } from '../finding.ts';
+import { type FoundBy, grouped } from '../finding.ts';
 import { releaseFindings } from '../helm-releases.ts';
 
 export const checkApis: Check = async (context) => {
@@ -25,12 +31,22 @@ export const checkApis: Check = async (context) => {
       },
     ];
   const lost = apisLostIn(target);
+  const isKnown = factsOf(context.to) !== undefined;
+  const unknown: FoundBy[] = isKnown
+    ? []
+    : [
+        {
+          state: 'unknown',
+          message: `this Refit knows the APIs of 1.${OLDEST_KNOWN} to 1.${NEWEST_KNOWN}, and not those of ${context.to}, so they are judged as for 1.${target.minor}`,
+          cure: 'use a Refit that knows this version',
+        },
+      ];
   const [objects, requests, releases] = await Promise.all([
     Promise.all(lost.map(async (api) => await objectFindings(context, api))),
-    requestFindings(context, target),
+    requestFindings(context),
     context.readsHelmReleases ? releaseFindings(context, target) : [],
   ]);
-  const found = [...objects.flat(), ...requests, ...releases];
+  const found = [...unknown, ...grouped([...objects.flat(), ...requests, ...releases])];
   if (found.length > 0) return found;
   const last = context.readsHelmReleases
     ? 'no request, and no stored release of Helm'
@@ -155,7 +171,7 @@ function writersIn({ metadata }: KubeObject, apiVersion: string): string[] {
 const REQUESTED = /^apiserver_requested_deprecated_apis\{([^}]*)\} ([\d.e+]+)$/gm;
 
 /** Reads from the metrics of each API server which deprecated APIs somebody has requested since it started. */
-async function requestFindings(context: ReadyContext, target: MinorFacts): Promise<FoundBy[]> {
+async function requestFindings(context: ReadyContext): Promise<FoundBy[]> {
   const servers = await context.askServers('/metrics');
   const requested = new Map<string, { readonly removedIn: string; readonly servers: string[] }>();
   const findings: FoundBy[] = [];
@@ -181,7 +197,7 @@ async function requestFindings(context: ReadyContext, target: MinorFacts): Promi
     }
   }
   for (const [name, { removedIn, servers: at }] of requested)
-    if (isReached(removedIn, target))
+    if (isReached(removedIn, context.to))
       findings.push({
         state: 'warning',
         object: name,
@@ -198,7 +214,12 @@ function labelsIn(text: string): Partial<Record<string, string>> {
 }
 
 /** Returns true if the target lacks what is removed in this release, such as `1.38`. */
-function isReached(release: string, { minor }: MinorFacts): boolean {
+function isReached(release: string, to: string): boolean {
   const removed = parseVersion(`${release}.0`);
-  return removed !== undefined && removed.major === 1 && removed.minor <= minor;
+  const target = parseVersion(to);
+  if (removed === undefined || target === undefined) return false;
+  return (
+    removed.major < target.major ||
+    (removed.major === target.major && removed.minor <= target.minor)
+  );
 }
