@@ -89,6 +89,23 @@ test('missing rights are one blocker that names them and the namespace of the co
   ]);
 });
 
+test('a pod that has nothing of a component but its labels is a warning', async () => {
+  const { found } = await ask((_user, { path }) => path !== undefined);
+  expect(found).toEqual([
+    expect.objectContaining({
+      state: 'warning',
+      object: 'ServiceAccount ops/own',
+      message:
+        'a pod with the labels of refit-controller runs with it, and it has none of the rights of this component',
+    }),
+  ]);
+});
+
+test('a pod that has ended is not judged', async () => {
+  const ended = { ...POD, status: { phase: 'Succeeded' } };
+  expect((await ask(() => false, [ended])).found).toEqual([]);
+});
+
 test('a component that does not run as a pod is not judged', async () => {
   const { found, users } = await ask(() => false, []);
   expect(found).toEqual([]);

@@ -1,4 +1,5 @@
 /** Checks whether the processes of Refit in the cluster have the rights that their manifests give them. */
+import { isFinished } from '../drain/pods.ts';
 import { type KubeObject, type Pod, pods } from '../kube/resources.ts';
 import { counted, listed } from '../util/phrases.ts';
 import type { AccessQuestion } from './access.ts';
@@ -55,7 +56,8 @@ export function rightsCheck(load: LoadRights): Check {
     const asked = await list(pods, { slim: slimPod });
     // Other checks say already that pods cannot be read.
     if (asked.kind === 'unknown') return [];
-    const running = Map.groupBy(asked.value, ({ metadata }) => ownComponentOf(metadata));
+    const present = asked.value.filter((pod) => !isFinished(pod));
+    const running = Map.groupBy(present, ({ metadata }) => ownComponentOf(metadata));
     running.delete(undefined);
     if (running.size === 0) return [];
     const components = await load();
@@ -81,8 +83,9 @@ async function componentFindings(
   );
   const found = await Promise.all(
     [...accounts].map(async ([key, account]) => {
-      const lacked = await lackedBy(account, accessesIn(rights, account.namespace), allows);
-      return accountFindings(`ServiceAccount ${key}`, lacked, rights.command);
+      const needed = accessesIn(rights, account.namespace);
+      const lacked = await lackedBy(account, needed, allows);
+      return accountFindings(`ServiceAccount ${key}`, needed, lacked, rights);
     }),
   );
   return found.flat();
@@ -107,13 +110,28 @@ export async function lackedBy(
 
 function accountFindings(
   object: string,
+  needed: readonly AccessQuestion[],
   lacked: ReadResult<readonly AccessQuestion[]>,
-  command: string,
+  { component, command }: ComponentRights,
 ): FoundBy[] {
   if (lacked.kind === 'unknown')
     return [{ state: 'unknown', object, message: `whether it has its rights: ${lacked.why}` }];
   const missing = lacked.value.map(describeAccess);
   if (missing.length === 0) return [];
+  // Each user may ask for some paths by default.
+  const kept = needed.filter(
+    (access) => access.path === undefined && !lacked.value.includes(access),
+  );
+  // Whoever may create a pod in any namespace may give it the labels of a component.
+  if (kept.length === 0)
+    return [
+      {
+        state: 'warning',
+        object,
+        message: `a pod with the labels of ${component} runs with it, and it has none of the rights of this component`,
+        cure: `apply what \`${command}\` prints, or find out what the pod is`,
+      },
+    ];
   return [
     {
       state: 'blocker',

@@ -1,11 +1,12 @@
 /** Checks before an upgrade whether the Jobs of Plans may drain nodes. `kubectl drain` runs with the ServiceAccount of the Plan. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
-import { kubeletVersionOf, type Node, nodes, pods } from '../../../kube/resources.ts';
+import { isFinished } from '../../../drain/pods.ts';
+import { kubeletVersionOf, type Node, nodes, type Pod, pods } from '../../../kube/resources.ts';
 import type { AccessQuestion } from '../../../ready/access.ts';
 import type { Asking } from '../../../ready/asking.ts';
 import { type FoundBy, grouped } from '../../../ready/finding.ts';
-import { ownComponentOf, slimPod } from '../../../ready/pods.ts';
+import { accountOf, ownComponentOf, slimPod } from '../../../ready/pods.ts';
 import { lackedBy } from '../../../ready/rights.ts';
 import { listed } from '../../../util/phrases.ts';
 import { leaderDrains } from './leader-drain.ts';
@@ -37,9 +38,7 @@ export async function drainRights({ list, allows }: Asking): Promise<FoundBy[]> 
   if (allNodes.kind === 'unknown' || !allNodes.value.some(isOfRancher)) return [];
   if (plans.kind === 'unknown')
     return [{ state: 'unknown', message: `whether Jobs may drain nodes: ${plans.why}` }];
-  const leads =
-    allPods.kind === 'answer' &&
-    allPods.value.some(({ metadata }) => ownComponentOf(metadata) === COMPONENT);
+  const leads = allPods.kind === 'answer' && (await isLed(allPods.value, allows));
   const draining = plans.value.filter(
     (plan) =>
       plan.spec?.drain !== undefined && !(leads && leaderDrains(plan, { drainInJob: false })),
@@ -49,6 +48,24 @@ export async function drainRights({ list, allows }: Asking): Promise<FoundBy[]> 
 }
 
 const COMPONENT = 'system-upgrade-controller';
+
+/**
+ * Resolves with true if a leader of Refit runs in the cluster. Whoever may create a pod may give it the labels of a leader,
+ * so its account must also have a right that only a leader needs.
+ */
+async function isLed(all: readonly Pod[], allows: Asking['allows']): Promise<boolean> {
+  const leaders = all.filter(
+    (pod) => ownComponentOf(pod.metadata) === COMPONENT && !isFinished(pod),
+  );
+  const mayDrain = await Promise.all(
+    leaders.map(async ({ metadata: { namespace = '' }, spec = {} }) => {
+      const account = { namespace, name: accountOf(spec) ?? 'default' };
+      const lacked = await lackedBy(account, [EVICT], allows);
+      return lacked.kind === 'answer' && lacked.value.length === 0;
+    }),
+  );
+  return mayDrain.includes(true);
+}
 
 function isOfRancher(node: Node): boolean {
   return /\+(k3s|rke2r)/.test(kubeletVersionOf(node) ?? '');
