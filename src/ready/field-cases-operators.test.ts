@@ -92,7 +92,7 @@ test.each<[string | undefined, string, string | undefined, string]>([
     'blocker',
     'block-if-contains-last-replica the drain of its node does not end',
   ],
-  [undefined, 'detached', 'warning', 'does not end, although nothing uses the volume'],
+  [undefined, 'detached', 'warning', 'does not end if the volume has ever been used'],
   ['block-if-contains-last-replica', 'attached', 'blocker', 'the drain of its node does not end'],
   [
     'block-for-eviction',

@@ -118,12 +118,6 @@ test.each<[string, object, string, string]>([
     'Cluster db/main',
   ],
   [
-    'Zalando with one instance',
-    custom('acid.zalan.do/v1', 'postgresql', { numberOfInstances: 1 }),
-    'blocker',
-    'postgresql db/main',
-  ],
-  [
     'a faulted volume of Longhorn',
     custom('longhorn.io/v1beta2', 'Volume', {}, { state: 'attached', robustness: 'faulted' }),
     'blocker',
@@ -177,7 +171,10 @@ test.each<[string, object, string, string]>([
 });
 
 test.each<[string, object]>([
-  ['CloudNativePG with three instances', custom(CNPG, 'Cluster', { instances: 3 })],
+  [
+    'CloudNativePG with three instances',
+    custom(CNPG, 'Cluster', { instances: 3 }, { readyInstances: 3 }),
+  ],
   [
     'CloudNativePG in a maintenance window',
     custom(CNPG, 'Cluster', { instances: 1, nodeMaintenanceWindow: { inProgress: true } }),

@@ -167,7 +167,13 @@ function webhook(names: readonly string[], random: () => number): object[] {
 function operators(random: () => number): object[] {
   const metadata = { name: 'main', namespace: NAMESPACE };
   const all = [
-    { apiVersion: 'postgresql.cnpg.io/v1', kind: 'Cluster', metadata, spec: { instances: 3 } },
+    {
+      apiVersion: 'postgresql.cnpg.io/v1',
+      kind: 'Cluster',
+      metadata,
+      spec: { instances: 3 },
+      status: { instances: 3, readyInstances: 3 },
+    },
     {
       apiVersion: 'acid.zalan.do/v1',
       kind: 'postgresql',

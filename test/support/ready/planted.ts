@@ -316,7 +316,13 @@ export const PLANTED: readonly PlantedFault[] = [
   },
   {
     title: 'Zalando with one instance',
-    objects: [custom('acid.zalan.do/v1', 'postgresql', { numberOfInstances: 1 })],
+    objects: [
+      custom('acid.zalan.do/v1', 'postgresql', { numberOfInstances: 1 }),
+      budget({
+        minAvailable: 1,
+        selector: { matchLabels: { 'cluster-name': 'main', 'spilo-role': 'master' } },
+      }),
+    ],
     expected: { check: 'operators', state: 'blocker', object: `postgresql ${NAMESPACE}/main` },
   },
   {
