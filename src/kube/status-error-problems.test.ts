@@ -46,6 +46,15 @@ test.each<[string, unknown, string, string]>([
     `cannot reach ${server}: socket hang up`,
   ],
   [
+    'a server without TLS',
+    transport(
+      'EPROTO',
+      'write EPROTO 40B3:error:0A00010B:SSL routines:wrong version number:x.c:78:',
+    ),
+    'REFIT_TLS',
+    `${server} answers without TLS`,
+  ],
+  [
     'expired',
     transport('CERT_HAS_EXPIRED'),
     'REFIT_TLS',

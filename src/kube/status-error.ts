@@ -169,6 +169,9 @@ export const ifUnchanged = unlessError((error) => isConflict(error) || isNotFoun
 /** Matches the codes of Node.js and OpenSSL for a certificate that is not trusted. */
 const TLS_CODE = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_(TLS|SSL|OSSL)_)/;
 
+/** Matches what OpenSSL says about a server whose first bytes are no TLS. */
+const PLAIN_TEXT = /wrong version number|packet length too long/i;
+
 /**
  * Turns any thrown value into an error for people. The code of the error is REFIT_INTERNAL if the problem does not
  * concern the connection.
@@ -198,6 +201,11 @@ function describeTransport(error: TransportError): RefitError {
   }
   const code = isRecord(root) && typeof root['code'] === 'string' ? root['code'] : '';
   const server = error.server ?? 'the API server';
+  if (code === 'EPROTO' && PLAIN_TEXT.test(messageOf(root)))
+    return new RefitError('REFIT_TLS', `${server} answers without TLS`, {
+      cause: error,
+      hint: 'correct the address of the server in the kubeconfig: another program may listen at its port',
+    });
   const text = `cannot reach ${server}: ${explain(code, root)}`;
   return new RefitError(TLS_CODE.test(code) ? 'REFIT_TLS' : 'REFIT_UNREACHABLE', text, {
     cause: error,

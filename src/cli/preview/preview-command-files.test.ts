@@ -107,7 +107,7 @@ test('below the plans stands once for each version whether the cluster can take 
     expect.stringMatching(/^Not ready for v1\.99\.0/),
   ]);
   expect(shown).toMatch(/ {2}blocker {2}API server \S+: it would go from \S+ past/);
-  expect(shown).toMatch(/ {2}more {5}refit ready --to v1\.99\.0/);
+  expect(shown).toMatch(/ {2}more {5}refit ready -f \S+/);
   expect((await previewOf(SERVER, [], false)).shown).not.toContain('ready for');
 });
 

@@ -43,6 +43,8 @@ import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 
 interface PreviewFlags extends ConnectionFlags, ReadyAskerFlags {
   readonly file?: readonly string[];
+  /** The words of `refit ready` that name the same files; absent if the plans are those of the cluster. */
+  readonly readyWords?: string;
   readonly output: 'text' | 'json';
 }
 
@@ -55,7 +57,14 @@ export interface PreviewParts extends Omit<SessionParts, 'modules'> {
 export async function showPreview(flags: PreviewFlags, parts: PreviewParts): Promise<number> {
   const { file } = flags;
   const found = file && planFilesIn(await readInputs(file));
-  return await previewObjects(async () => await Promise.resolve(found), flags, parts);
+  // Standard input can be read only once, so the user has to name it again.
+  const words = file?.map((path) => `-f ${path}`).join(' ');
+  const more = words === undefined ? {} : { readyWords: words };
+  return await previewObjects(
+    async () => await Promise.resolve(found),
+    { ...flags, ...more },
+    parts,
+  );
 }
 
 /**
@@ -97,7 +106,7 @@ export async function previewObjects(
     parts.output.write(
       flags.output === 'json'
         ? `${JSON.stringify(jsonOf(view), undefined, 2)}\n`
-        : wrappedLines(renderPreview(view, now), parts.output.size().columns),
+        : wrappedLines(renderPreview(view, now, flags.readyWords), parts.output.size().columns),
     );
     const problems = (plansOfFiles ?? []).flatMap(({ place }, index) => {
       const plan = plans[index];

@@ -75,15 +75,20 @@ const MOST_BATCHES = 12;
 const MOST_NAMES = 8;
 const MOST_BLOCKED = 12;
 
-/** Returns the text form. `now` is in milliseconds since the Unix epoch. */
-export function renderPreview(view: PreviewView, now: number): string {
+/**
+ * Returns the text form. `now` is in milliseconds since the Unix epoch. `readyWords` are the words of `refit ready` that name
+ * the files of the plans; undefined if the plans are those of the cluster.
+ */
+export function renderPreview(view: PreviewView, now: number, readyWords?: string): string {
   const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan, now).join('\n'));
   const notes = noteLines(view, now).map((line) => `${line}\n`);
   const plans =
     blocks.length > 0
       ? blocks.join('\n\n')
       : 'There is no plan to preview: all have ended, or none exists.';
-  const ready = (view.ready ?? []).map((report) => `\n${readyLines(report).join('\n')}\n`);
+  const ready = (view.ready ?? []).map(
+    (report) => `\n${readyLines(report, readyWords).join('\n')}\n`,
+  );
   return `${notes.join('')}${plans}\n${ready.join('')}`;
 }
 
@@ -124,14 +129,14 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
 }
 
 /** Returns the blockers of a report, and how many other findings there are. */
-function readyLines(report: ReadyReport): string[] {
+function readyLines(report: ReadyReport, words = `--to ${report.to}`): string[] {
   const blockers = report.findings.filter(({ state }) => state === 'blocker');
   const rest = blockers.length - MOST_BLOCKED;
   return [
     verdictOf(report),
     ...blockers.slice(0, MOST_BLOCKED).map((finding) => line('blocker', sentenceOf(finding))),
     ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
-    line('more', `refit ready --to ${report.to}`),
+    line('more', `refit ready ${words}`),
   ];
 }
 

@@ -1,4 +1,5 @@
 /** Makes the checks of `refit ready` for a command, with what its user may read. */
+import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { homeOf } from '../../composition/own-namespaces.ts';
 import { readPolicy } from '../../engine/policy/read-policy.ts';
@@ -35,7 +36,10 @@ export function readyReporter(
   { policies: { unseen, list }, groundChecks = [], ...parts }: ReportParts,
   accepted: Accepted = new Map(),
 ): (to: string) => Promise<ReadyReport> {
-  const policies = unseen === undefined ? answer(list()) : unknown(unseen);
+  const policies =
+    unseen === undefined
+      ? answer(list())
+      : unknown(`you may not read ${upgradePolicies.plural}.${upgradePolicies.group}`);
   const context = clusterContext({
     ...parts,
     namespace: homeOf(parts.config),

@@ -208,3 +208,18 @@ test('without any plan, the deleted ones are found, also without a name', async 
   );
   expect(await report(undefined, { dialect: 'autopilot' })).toContain('(deleted)');
 });
+
+test.each<[Place & { readonly output?: 'svg' }, string]>([
+  [{ accept: ['room=x'], ready: false }, '--no-ready'],
+  [{ accept: ['room=x'], output: 'svg' }, '-o svg, which shows no sentences'],
+])('reasons that the report would not show are refused: %j', async (flags, what) => {
+  expect(await report('autopilot', flags)).toContain(
+    `REFIT_USAGE: --accept has no effect with ${what}: leave one of them out`,
+  );
+});
+
+test('two reasons for one check are refused', async () => {
+  expect(await report('autopilot', { accept: ['room=x', 'room=y'] })).toContain(
+    'REFIT_USAGE: --accept names the check room twice; write one reason',
+  );
+});

@@ -56,7 +56,14 @@ export async function writeReport(
   parts: ReportCommandParts,
 ): Promise<void> {
   const { output, clock } = parts;
-  const accepted = readAccepted(flags.accept ?? []);
+  const { accept = [], ready = true } = flags;
+  const accepted = readAccepted(accept);
+  const isPicture = flags.output === 'svg';
+  if (accept.length > 0 && (!ready || isPicture))
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--accept has no effect with ${isPicture ? '-o svg, which shows no sentences' : '--no-ready'}: leave one of them out`,
+    );
   const isForPrograms = flags.output === 'html' || flags.output === 'svg';
   if (isForPrograms && output.isTerminal)
     throw new RefitError('REFIT_USAGE', `-o ${flags.output} is not for a terminal`, {
@@ -66,7 +73,6 @@ export async function writeReport(
   await inSession(filter, parts, 'refit-report', async (session) => {
     const components = parts.modules.flatMap(({ process }) => process.eventComponents);
     const now = clock.now();
-    const isPicture = flags.output === 'svg';
     const askReady = async () =>
       isPicture ? undefined : await readinessOf(session, flags, { ...parts, accepted }, now);
     const report = await read(session, { filter, components, askReady }, now);
