@@ -101,6 +101,19 @@ test('a pod that has nothing of a component but its labels is a warning', async 
   ]);
 });
 
+test('a component without any right in its usual namespace is a blocker', async () => {
+  const usual = placedPod(
+    'c',
+    'n1',
+    { serviceAccountName: 'own' },
+    { namespace: 'refit-system', labels },
+  );
+  const { found } = await ask((_user, { path }) => path !== undefined, [usual]);
+  expect(found).toEqual([
+    expect.objectContaining({ state: 'blocker', object: 'ServiceAccount refit-system/own' }),
+  ]);
+});
+
 test('a pod that has ended is not judged', async () => {
   const ended = { ...POD, status: { phase: 'Succeeded' } };
   expect((await ask(() => false, [ended])).found).toEqual([]);

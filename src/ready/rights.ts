@@ -82,10 +82,10 @@ async function componentFindings(
     }),
   );
   const found = await Promise.all(
-    [...accounts].map(async ([key, account]) => {
+    [...accounts.values()].map(async (account) => {
       const needed = accessesIn(rights, account.namespace);
       const lacked = await lackedBy(account, needed, allows);
-      return accountFindings(`ServiceAccount ${key}`, needed, lacked, rights);
+      return accountFindings(account, needed, lacked, rights);
     }),
   );
   return found.flat();
@@ -109,11 +109,12 @@ export async function lackedBy(
 }
 
 function accountFindings(
-  object: string,
+  { namespace, name }: Account,
   needed: readonly AccessQuestion[],
   lacked: ReadResult<readonly AccessQuestion[]>,
-  { component, command }: ComponentRights,
+  { component, command, namespace: usual }: ComponentRights,
 ): FoundBy[] {
+  const object = `ServiceAccount ${namespace}/${name}`;
   if (lacked.kind === 'unknown')
     return [{ state: 'unknown', object, message: `whether it has its rights: ${lacked.why}` }];
   const missing = lacked.value.map(describeAccess);
@@ -122,8 +123,8 @@ function accountFindings(
   const kept = needed.filter(
     (access) => access.path === undefined && !lacked.value.includes(access),
   );
-  // Whoever may create a pod in any namespace may give it the labels of a component.
-  if (kept.length === 0)
+  // Whoever may create a pod may give it the labels of a component. Only administrators create pods in its usual namespace.
+  if (kept.length === 0 && namespace !== usual)
     return [
       {
         state: 'warning',
