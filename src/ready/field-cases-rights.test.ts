@@ -48,7 +48,12 @@ const plan = (drain?: object, more: object = {}): object => ({
   apiVersion: 'upgrade.cattle.io/v1',
   kind: 'Plan',
   metadata: { name: 'server', namespace: 'system-upgrade' },
-  spec: { serviceAccountName: 'system-upgrade', upgrade: { image: 'x' }, drain, ...more },
+  spec: {
+    serviceAccountName: 'system-upgrade',
+    upgrade: { image: 'rancher/k3s-upgrade' },
+    drain,
+    ...more,
+  },
 });
 
 test.each<[string, object, string, string]>([
@@ -80,6 +85,14 @@ test.each<[string, object, readonly string[]]>([
 ])('a Plan that %s needs no other right', async (_title, object, refused) => {
   const { found } = await rights({ dialect: rancherReadiness, objects: [K3S, object], refused });
   expect(found).toEqual([]);
+});
+
+test('a Plan whose image may patch the operating system is a warning', async () => {
+  const objects = [K3S, plan({}, { upgrade: { image: 'registry.example.com/patch-os' } })];
+  const refused = ['create pods/eviction'];
+  expect((await rights({ dialect: rancherReadiness, objects, refused })).found).toEqual([
+    expect.objectContaining({ state: 'warning', object: 'Plan system-upgrade/server' }),
+  ]);
 });
 
 test('a Plan that a leader of Refit drains itself needs no right for its Jobs', async () => {

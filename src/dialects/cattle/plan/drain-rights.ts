@@ -9,6 +9,7 @@ import { type FoundBy, grouped } from '../../../ready/finding.ts';
 import { accountOf, ownComponentOf, slimPod } from '../../../ready/pods.ts';
 import { lackedBy } from '../../../ready/rights.ts';
 import { listed } from '../../../util/phrases.ts';
+import { installsKubernetes } from './installed-version.ts';
 import { leaderDrains } from './leader-drain.ts';
 
 /** What `kubectl drain` reads and writes, whatever its options are. */
@@ -71,10 +72,9 @@ function isOfRancher(node: Node): boolean {
   return /\+(k3s|rke2r)/.test(kubeletVersionOf(node) ?? '');
 }
 
-async function planFindings(
-  { metadata: { name, namespace = '' }, spec }: CattlePlan,
-  allows: Asking['allows'],
-): Promise<FoundBy[]> {
+async function planFindings(plan: CattlePlan, allows: Asking['allows']): Promise<FoundBy[]> {
+  const { metadata, spec } = plan;
+  const { name, namespace = '' } = metadata;
   const account = { namespace, name: spec?.serviceAccountName ?? 'default' };
   const needed = [...ALWAYS, spec?.drain?.disableEviction === true ? DELETE : EVICT];
   const lacked = await lackedBy(account, needed, allows);
@@ -87,7 +87,8 @@ async function planFindings(
   if (missing.length === 0) return [];
   return [
     {
-      state: 'blocker',
+      // A Plan with another image may patch the operating system, or its image may be a mirror with a name of its own.
+      state: installsKubernetes(plan) ? 'blocker' : 'warning',
       object,
       message: `its Jobs cannot drain nodes: ServiceAccount ${namespace}/${account.name} may not ${listed(missing)}`,
       cure: 'give the ServiceAccount these rights with a ClusterRole and a ClusterRoleBinding',
