@@ -16,7 +16,10 @@ export interface AskedServer {
   readonly answer: ReadResult<string>;
 }
 
-/** Requests a path of each API server. Rejects only if the command is interrupted. */
+/**
+ * Requests a path of each API server. If nobody says which API servers there are, the last answer is unknown, and stands
+ * for those that were not asked. Rejects only if the command is interrupted.
+ */
 export type AskServers = (path: string) => Promise<readonly AskedServer[]>;
 
 interface ServerParts {
@@ -33,16 +36,25 @@ export function serversOf({ config, asking, apiPort, abort }: ServerParts): AskS
   const own = new URL(config.server).host;
   return async (path) => {
     const found = await serverAddresses(asking.list);
-    if (found.length <= 1) {
+    if (found.kind === 'unknown' || found.value.length <= 1) {
       const asked = await asking.text(path);
       const reply: ReadResult<string> =
         asked.kind === 'answer' && asked.value === undefined
           ? unknown(`${path} is not there`)
           : (asked as ReadResult<string>);
-      return [{ server: own, answer: reply }];
+      const others: AskedServer[] =
+        found.kind === 'answer'
+          ? []
+          : [
+              {
+                server: `other than ${own}`,
+                answer: unknown(`Refit cannot find out whether there is one (${found.why})`),
+              },
+            ];
+      return [{ server: own, answer: reply }, ...others];
     }
     return await Promise.all(
-      found.map(async ({ address, port }) => {
+      found.value.map(async ({ address, port }) => {
         const options = {
           path,
           port: apiPort ?? port,
@@ -74,17 +86,18 @@ async function replyOf(
 }
 
 /** Resolves with the addresses of the API servers, which they write into the EndpointSlices of their Service. */
-async function serverAddresses(list: Asking['list']) {
+export async function serverAddresses(list: Asking['list']) {
   const slices = await list(endpointSlices);
-  if (slices.kind === 'unknown') return [];
-  return slices.value
-    .filter(
-      ({ metadata: { namespace, labels = {} } }) =>
-        namespace === 'default' && labels['kubernetes.io/service-name'] === 'kubernetes',
-    )
-    .flatMap(({ endpoints = [], ports = [] }) =>
+  if (slices.kind === 'unknown') return slices;
+  const own = slices.value.filter(
+    ({ metadata: { namespace, labels = {} } }) =>
+      namespace === 'default' && labels['kubernetes.io/service-name'] === 'kubernetes',
+  );
+  return answer(
+    own.flatMap(({ endpoints = [], ports = [] }) =>
       (endpoints ?? []).flatMap(({ addresses }) =>
         addresses.map((address) => ({ address, port: ports[0]?.port })),
       ),
-    );
+    ),
+  );
 }
