@@ -33,10 +33,11 @@ export async function withObjects<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const { uid = '' } = (await client.get(namespaces, NAMESPACE)).metadata;
-  const inAnHour = new Date(systemClock.now() + 3_600_000).toISOString().replace('Z', '000Z');
+  const microTime = (time: number): string => new Date(time).toISOString().replace('Z', '000Z');
   const text = JSON.stringify(objects)
     .replaceAll('"uid":"OWNER"', `"uid":"${uid}"`)
-    .replaceAll('IN AN HOUR', inAnHour);
+    .replaceAll('IN AN HOUR', microTime(systemClock.now() + 3_600_000))
+    .replaceAll('RIGHT NOW', microTime(systemClock.now()));
   const all = JSON.parse(text) as KubeObject[];
   try {
     await eachAtOnce(all, async (object) => await create(client, object));

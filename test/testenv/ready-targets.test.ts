@@ -101,7 +101,11 @@ test('a manifest of kubeadm gives the version, and its hosts are asked over SSH'
   const port = String(scene.cluster.apiPort);
   const report = await ask('-m', manifest, '--api-port', port);
   expect(report.to).toBe(TO);
-  expect(of(report.findings, 'ground').map(({ state }) => state)).not.toContain('unknown');
+  // Nobody renews the Leases of these Nodes, so nothing says how their clocks are.
+  const asked = of(report.findings, 'ground').filter(
+    ({ message }) => !message.startsWith('its clock'),
+  );
+  expect(asked.map(({ state }) => state)).not.toContain('unknown');
   const other = await scene.cluster.manifest(TO, (each) => {
     const [, second] = (each as { hosts: { role: string }[] }).hosts;
     if (second !== undefined) second.role = 'worker';

@@ -42,6 +42,99 @@ test('the clock of a node that is not Ready is not judged, because its Lease is 
   ]);
 });
 
+const valid = (object: object, leaseDurationSeconds: number): object => {
+  const { spec } = object as { spec: object };
+  return { ...object, spec: { ...spec, leaseDurationSeconds } };
+};
+
+test.each([
+  [40, -59_000, 'ok'],
+  [40, -70_000, 'blocker'],
+  // A kubelet renews a Lease of 300 seconds every 75 seconds.
+  [300, -70_000, 'ok'],
+  [300, -310_000, 'ok'],
+  [300, -330_000, 'blocker'],
+  // The Node is Ready for 40 seconds after the last renewal, however short its Lease is.
+  [8, -50_000, 'ok'],
+])(
+  'a Lease that is valid for %d s and was renewed at %d ms is %s',
+  async (seconds, offset, state) => {
+    const found = await ask(SERVER, readyNode('w1'), valid(ofNode('w1', offset), seconds));
+    expect(found.map((each) => each.state)).toEqual([state]);
+  },
+);
+
+test('nodes that are Ready without a Lease, or with one that cannot be read, have unknown clocks', async () => {
+  const unread = { ...lease('kube-node-lease', 'w2', NOW), spec: { renewTime: 'x' } };
+  const objects = [SERVER, readyNode('w1'), readyNode('w2'), unread, readyNode('w3')];
+  expect(await ask(...objects, ofNode('w3', 0))).toEqual([
+    {
+      state: 'unknown',
+      object: 'Node w1, Node w2',
+      message: 'its clock: it has no Lease in kube-node-lease with the time of a renewal',
+    },
+  ]);
+});
+
+const serverLease = (host: string, offset: number): object =>
+  lease('kube-system', `apiserver-${host}`, NOW + offset, {
+    'apiserver.kubernetes.io/identity': 'kube-apiserver',
+    'kubernetes.io/hostname': host,
+  });
+const running = (...addresses: string[]): object => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: {
+    name: 'kubernetes',
+    namespace: 'default',
+    labels: { 'kubernetes.io/service-name': 'kubernetes' },
+  },
+  endpoints: addresses.map((address) => ({ addresses: [address] })),
+});
+const NODE = [readyNode('w1'), ofNode('w1', 0)];
+
+test('an API server whose clock is ahead of that of another one is the blocker, and not the nodes', async () => {
+  const servers = [serverLease('cp1', 0), serverLease('cp2', 120_000)];
+  expect(await ask(...servers, running('10.0.0.1', '10.0.0.2'), ...NODE)).toEqual([
+    {
+      state: 'blocker',
+      object: 'API server cp2, cp1',
+      message: 'their clocks differ: that of cp1 is 120 s behind that of cp2',
+      cure: 'repair their time synchronization',
+    },
+  ]);
+});
+
+test('API servers whose Leases differ by less than a renewal and a clock may differ are ok', async () => {
+  const servers = [serverLease('cp1', -35_000), serverLease('cp2', 0)];
+  expect(await ask(...servers, running('10.0.0.1', '10.0.0.2'), ...NODE)).toEqual([
+    expect.objectContaining({ state: 'ok' }),
+  ]);
+});
+
+test('the Lease of an API server that has ended is not compared', async () => {
+  const servers = ['cp1', 'cp2', 'cp3'].map((host, index) => serverLease(host, index * -5_000));
+  const ended = serverLease('cp0', -1_800_000);
+  const addresses = running('10.0.0.1', '10.0.0.2', '10.0.0.3');
+  expect(await ask(...servers, ended, addresses, ...NODE)).toEqual([
+    expect.objectContaining({ state: 'ok' }),
+  ]);
+});
+
+test.each<[string, object[]]>([
+  ['a load balancer has the only address', [running('10.0.0.9')]],
+  ['nobody names the addresses', []],
+  ['two of three are there and differ', [serverLease('cp3', -300_000), running('a', 'b')]],
+])('Leases of API servers that differ are unknown if %s', async (_title, more) => {
+  const servers = [serverLease('cp1', 0), serverLease('cp2', -120_000)];
+  expect(await ask(...servers, ...more, ...NODE)).toEqual([
+    expect.objectContaining({
+      state: 'unknown',
+      object: expect.stringContaining('cp1, cp2') as string,
+    }),
+  ]);
+});
+
 test('clocks are unknown if no API server has a Lease', async () => {
   expect(await ask(readyNode('w1'), ofNode('w1', 0))).toEqual([
     { state: 'unknown', message: 'the clocks of nodes: no API server has a Lease in kube-system' },
@@ -55,7 +148,8 @@ test.each(['DiskPressure', 'MemoryPressure', 'PIDPressure', 'NetworkUnavailable'
       { type: 'Ready', status: 'True' },
       { type, status: 'True' },
     ];
-    expect(await ask(SERVER, readyNode('w1', { status: { conditions } }))).toEqual([
+    const node = readyNode('w1', { status: { conditions } });
+    expect(await ask(SERVER, node, ofNode('w1', 0))).toEqual([
       expect.objectContaining({
         state: 'warning',
         object: 'Node w1',
@@ -66,7 +160,8 @@ test.each(['DiskPressure', 'MemoryPressure', 'PIDPressure', 'NetworkUnavailable'
 );
 
 test('a node that is cordoned already is a warning', async () => {
-  expect(await ask(SERVER, readyNode('w1', { spec: { unschedulable: true } }))).toEqual([
+  const node = readyNode('w1', { spec: { unschedulable: true } });
+  expect(await ask(SERVER, node, ofNode('w1', 0))).toEqual([
     expect.objectContaining({ state: 'warning', object: 'Node w1' }),
   ]);
 });

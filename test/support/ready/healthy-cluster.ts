@@ -25,11 +25,22 @@ export function healthyCluster(seed: number): object[] {
   );
   return [
     ...nodes,
+    ...names.map(leaseOf),
     ...apps.flatMap((app) => workload(app, names, random)),
     ...configuration(product, random),
     ...(random() < 0.5 ? webhook(names, random) : []),
     ...operators(random),
   ];
+}
+
+/** Returns the Lease that the kubelet of the node has renewed a moment ago. */
+function leaseOf(name: string): object {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace: 'kube-node-lease' },
+    spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: 'RIGHT NOW' },
+  };
 }
 
 /** Returns some gates that 1.36 and 1.37 have, with values that both accept, as the value of `feature-gates`. */
