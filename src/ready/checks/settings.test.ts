@@ -266,6 +266,16 @@ test.each<[string, DialectReadiness, readonly object[], readonly string[], strin
   expect(found.filter(({ state }) => state === 'ok')).toEqual([]);
 });
 
+test('a version that is older than all known ones needs no newer Refit', async () => {
+  const found = await ask(kubeadmReadiness, [kubeadmConfig('{}')], 'v1.20.0');
+  expect(found).toEqual([
+    expect.objectContaining({
+      state: 'unknown',
+      cure: 'read the changelog of that version: Kubernetes maintains 1.35 and later',
+    }),
+  ]);
+});
+
 test('a cluster without any known place is unknown', async () => {
   expect(await ask(kubeadmReadiness, [])).toEqual([
     { state: 'unknown', message: 'Refit found no place where flags and feature gates are set' },

@@ -1,7 +1,13 @@
 /** Checks whether the target version still has the flags and feature gates that the cluster sets. */
 import { counted, listed } from '../../util/phrases.ts';
 import { parseVersion } from '../../util/version.ts';
-import { factsOf, NEWEST_KNOWN, OLDEST_KNOWN } from '../../versions/facts.ts';
+import {
+  factsOf,
+  NEWEST_KNOWN,
+  nearestFactsOf,
+  OLDEST_KNOWN,
+  OLDEST_MAINTAINED,
+} from '../../versions/facts.ts';
 import { isKnown } from '../../versions/removed-settings.ts';
 import { faultOf, nameOf } from '../../versions/settings.ts';
 import type { Check, PlacedSetting } from '../context.ts';
@@ -45,15 +51,25 @@ function judged(setting: PlacedSetting, to: string): FoundBy[] {
   ];
 }
 
+/** Returns what to do about a version whose rules this Refit does not know, because it is newer or older than all known ones. */
+export function cureForUnknown(to: string): string {
+  const { major = 0, minor = 0 } = parseVersion(to) ?? {};
+  const isOld = major < 1 || (major === 1 && minor < OLDEST_KNOWN);
+  return isOld
+    ? `read the changelog of that version: Kubernetes maintains 1.${OLDEST_MAINTAINED} and later`
+    : 'use a newer Refit, and read the changelog of the new version';
+}
+
 /** Returns a finding if the sources of the target version were not read; undefined if they were. */
 function boundaryOf(to: string): FoundBy | undefined {
   if (factsOf(to) !== undefined) return undefined;
-  const { minor = 0 } = parseVersion(to) ?? {};
   const judgedBy =
-    minor > NEWEST_KNOWN ? `they are judged as for 1.${NEWEST_KNOWN}` : 'they are not judged';
+    nearestFactsOf(to) !== undefined
+      ? `they are judged as for 1.${NEWEST_KNOWN}`
+      : 'they are not judged';
   return {
     state: 'unknown',
     message: `this Refit knows the flags and feature gates of 1.${OLDEST_KNOWN} to 1.${NEWEST_KNOWN}, and not those of ${to}, so ${judgedBy}`,
-    cure: 'use a newer Refit, and read the changelog of the new version',
+    cure: cureForUnknown(to),
   };
 }

@@ -45,8 +45,8 @@ test.each<[string, string, readonly object[], readonly string[], string, object]
     ['v1.36.0', 'v1.37.0'],
     'blocker',
     {
-      message:
-        'the API servers have different minor versions: 10.0.0.1 has v1.36.0, 10.0.0.2 has v1.37.0',
+      object: 'API server 10.0.0.1, 10.0.0.2',
+      message: 'they have different minor versions: 10.0.0.1 has v1.36.0, 10.0.0.2 has v1.37.0',
     },
   ],
   [
@@ -122,8 +122,27 @@ test.each<[string, string, readonly object[], readonly string[], string, object]
     ['v1.37.0'],
     'unknown',
     {
-      message:
-        'this Refit does not know the rules of v1.38.0; it knows those of versions until 1.37',
+      message: 'this Refit does not know the rules of v1.38.0; it knows those of 1.33 to 1.37',
+      cure: 'use a newer Refit, and read the changelog of the new version',
+    },
+  ],
+  [
+    'a version that is older than all known ones',
+    'v1.20.0',
+    [],
+    ['v1.19.0'],
+    'unknown',
+    { cure: 'read the changelog of that version: Kubernetes maintains 1.35 and later' },
+  ],
+  [
+    'an API server that would go to another major version',
+    'v2.0.0',
+    [],
+    ['v1.36.0'],
+    'blocker',
+    {
+      message: 'it would go from v1.36.0 past the rest of its major version to v2.0.0',
+      cure: 'upgrade to the last minor version of Kubernetes 1 first',
     },
   ],
 ])('%s is found', async (_title, to, objects, servers, state, expected) => {
@@ -167,9 +186,122 @@ test.each([
 
 test('nodes with the same problem are one finding', async () => {
   const nodes = ['w1', 'w2'].map((name) =>
-    readyNode(name, { nodeInfo: { kubeletVersion: 'v1.32.0' } }),
+    readyNode(name, { nodeInfo: { kubeletVersion: 'v1.38.0' } }),
   );
   expect(await ask('v1.37.0', nodes, 'v1.36.3')).toEqual([
     expect.objectContaining({ state: 'blocker', object: 'Node w1, Node w2' }),
   ]);
 });
+
+test('an API server whose version cannot be read has no other minor version than the others', async () => {
+  const found = await ask('v1.37.0', [], 'v1.36.0', 'x');
+  expect(found.map(({ state }) => state)).toEqual(['unknown']);
+});
+
+test.each([
+  'registry.k8s.io/etcd@sha256:1234',
+  'registry.example.com:5000/etcd@sha256:1234',
+  'registry.example.com:5000/etcd',
+  'registry.example.com/etcd:latest',
+])('a member of etcd with the image %s is unknown, because it names no version', async (image) => {
+  expect(await ask('v1.34.0', [member(image)], 'v1.33.1')).toEqual([
+    {
+      state: 'unknown',
+      object: 'Pod kube-system/etcd-cp1',
+      message: `which version of etcd it runs: its image ${image} does not say it`,
+      cure: 'ask each member with `etcdctl endpoint status`',
+    },
+  ]);
+});
+
+test('the version of a member of etcd is read from the tag before a digest, and not from a port', async () => {
+  const image = 'registry.example.com:5000/etcd:3.5.26-0@sha256:1234';
+  expect(await ask('v1.34.0', [member(image)], 'v1.33.1')).toEqual([
+    expect.objectContaining({ state: 'ok' }),
+  ]);
+});
+
+const podWith = (...containers: object[]): object => ({
+  ...member(''),
+  spec: { containers },
+});
+
+test('only the container etcd of its static pod is a member', async () => {
+  const sidecar = { name: 'logs', image: 'busybox:latest' };
+  const etcd = { name: 'etcd', image: 'registry.k8s.io/etcd:3.5.26-0' };
+  expect(await ask('v1.34.0', [podWith(sidecar, etcd)], 'v1.33.1')).toEqual([
+    expect.objectContaining({ state: 'ok' }),
+  ]);
+  expect(await ask('v1.34.0', [podWith(sidecar)], 'v1.33.1')).toEqual([
+    expect.objectContaining({ state: 'unknown', object: 'Pod kube-system/etcd-cp1' }),
+  ]);
+});
+
+test('a blocker of the rules of kubeadm names no field of a manifest', async () => {
+  const old = kubelet('v1.37.0', { containerRuntimeVersion: 'containerd://1.7.27' });
+  const found = [
+    ...(await ask('v1.34.0', [member('registry.k8s.io/etcd:3.5.19-0')], 'v1.33.1')),
+    ...(await ask('v1.38.0', [old], 'v1.37.0')),
+  ].filter(({ state }) => state === 'blocker');
+  expect(found).toHaveLength(2);
+  expect(JSON.stringify(found)).not.toMatch(/manifest|ignorePreflightErrors|no setting/);
+});
+
+test.each([
+  ['K3s', 'v1.36.3+k3s1', 'linux'],
+  ['RKE2', 'v1.36.3+rke2r1', 'linux'],
+  ['k0s', 'v1.36.3+k0s', 'linux'],
+  ['EKS', 'v1.36.3-eks-113cf36', 'linux'],
+  ['Windows', 'v1.36.3', 'windows'],
+])(
+  'a kernel that kubeadm does not support is no problem of a node of %s',
+  async (_title, version, operatingSystem) => {
+    const node = kubelet(version, { kernelVersion: '5.14.0-70.el9', operatingSystem });
+    expect(await ask('v1.37.0', [node], version)).toEqual([
+      expect.objectContaining({ state: 'ok' }),
+    ]);
+  },
+);
+
+test.each([
+  ['v1.36.3+k3s1', 'v1.37.0+k0s.0', 'is of K3s, and v1.37.0+k0s.0 of k0s'],
+  ['v1.36.3+k3s1', 'v1.37.0+rke2r1', 'is of K3s, and v1.37.0+rke2r1 of RKE2'],
+  ['v1.36.3+k0s', 'v1.37.0+k3s1', 'is of k0s, and v1.37.0+k3s1 of K3s'],
+  ['v1.36.3+rke2r1', 'v1.37.0+vendor.1', 'is of RKE2, and v1.37.0+vendor.1 is not'],
+])('nodes of %s cannot go to %s, which is of another product', async (from, to, message) => {
+  const found = await ask(to, [kubelet(from)], from);
+  expect(found).toEqual([
+    {
+      state: 'blocker',
+      object: 'API server 10.0.0.1',
+      message: `its version ${from} ${message}`,
+      cure: 'choose a version of the product that runs there',
+    },
+    {
+      state: 'blocker',
+      object: 'Node w1',
+      message: `the version of its kubelet ${from} ${message}`,
+      cure: 'choose a version of the product that runs there',
+    },
+  ]);
+});
+
+test('nodes whose version names no product are a warning if the target names one', async () => {
+  expect(await ask('v1.37.0+k0s.0', [kubelet('v1.36.3')], 'v1.36.3')).toEqual([
+    expect.objectContaining({
+      state: 'warning',
+      object: 'Node w1',
+      message: 'the version of its kubelet v1.36.3 is not of k0s, as v1.37.0+k0s.0 is',
+    }),
+  ]);
+});
+
+test.each(['v1.36.3+k3s1', 'v1.36.3+rke2r1', 'v1.36.3+k0s', 'v1.36.3'])(
+  'a target without a build is one of every product, also of %s',
+  async (from) => {
+    for (const to of ['v1.36.3', 'v1.37.0'])
+      expect(await ask(to, [kubelet(from)], from)).toEqual([
+        expect.objectContaining({ state: 'ok' }),
+      ]);
+  },
+);

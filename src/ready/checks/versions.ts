@@ -3,6 +3,7 @@
  * far as the Nodes say it.
  */
 import {
+  keyOf,
   kubeletVersionOf,
   type Node,
   nodes,
@@ -11,9 +12,10 @@ import {
   readyCondition,
 } from '../../kube/resources.ts';
 import { counted, listed } from '../../util/phrases.ts';
-import { isNewerMinor, minorsBetween, parseVersion } from '../../util/version.ts';
+import { isNewerMinor, minorsBetween, parseVersion, type Version } from '../../util/version.ts';
 import { K0S_MOST_BEHIND } from '../../versions/data/by-hand.ts';
-import { factsOf, NEWEST_KNOWN } from '../../versions/facts.ts';
+import { factsOf, NEWEST_KNOWN, nearestFactsOf, OLDEST_KNOWN } from '../../versions/facts.ts';
+import type { Finding, RuleName } from '../../versions/findings.ts';
 import {
   brokenStep,
   etcdFacts,
@@ -21,10 +23,12 @@ import {
   type NodeFacts,
   nodeFindings,
 } from '../../versions/kubeadm-rules.ts';
+import { equallyPrecise } from '../../versions/release-parts.ts';
 import { allowedBehind } from '../../versions/version-rules.ts';
 import type { Check, ReadyContext } from '../context.ts';
-import { type FoundBy, findingByRule, grouped, unansweredIn } from '../finding.ts';
+import { type FoundBy, grouped, unansweredIn } from '../finding.ts';
 import { slimPod } from '../pods.ts';
+import { cureForUnknown } from './settings.ts';
 
 export const checkVersions: Check = async (context) => {
   const { to, list } = context;
@@ -44,6 +48,20 @@ export const checkVersions: Check = async (context) => {
   const now = [...new Set(servers.versions.map(({ version }) => version))];
   return [{ state: 'ok', message: `${to} may follow ${listed(now)}` }];
 };
+
+/** What to do about a rule, without a manifest of `refit kubeadm`, whose fields lift some rules. */
+const CURES: Partial<Readonly<Record<RuleName, string>>> = {
+  etcd: 'bring each member of etcd to a version from which this step is allowed',
+  containerd: 'upgrade containerd on it first',
+  kernel: 'boot it with another kernel',
+};
+
+/** Returns the finding for a rule of versions or hosts that is not kept. */
+function findingOfRule({ rule, severity, message }: Finding): FoundBy {
+  if (severity === 'warn') return { state: 'warning', message };
+  const cure = CURES[rule];
+  return { state: 'blocker', message, ...(cure !== undefined && { cure }) };
+}
 
 interface ServerVersion {
   readonly server: string;
@@ -72,8 +90,8 @@ function targetFindings(to: string): FoundBy[] {
   if (factsOf(to) === undefined)
     findings.push({
       state: 'unknown',
-      message: `this Refit does not know the rules of ${to}; it knows those of versions until 1.${NEWEST_KNOWN}`,
-      cure: 'use a newer Refit, and read the changelog of the new version',
+      message: `this Refit does not know the rules of ${to}; it knows those of 1.${OLDEST_KNOWN} to 1.${NEWEST_KNOWN}`,
+      cure: cureForUnknown(to),
     });
   return findings;
 }
@@ -85,22 +103,64 @@ function serverFindings(servers: readonly ServerVersion[], to: string): FoundBy[
     const now = parseVersion(version);
     if (now === undefined || target === undefined)
       return [{ state: 'unknown', object, message: `its version ${version} cannot be read` }];
-    const broken = brokenStep(now, target, { from: version, to });
+    const other = otherProduct(now, target, to);
+    // Proxies and simulations of an API server do not name the product, so only another name counts.
+    if (other !== undefined && productOf(now) !== undefined)
+      return [{ state: 'blocker', object, message: `its version ${version} ${other}`, cure: SAME }];
+    const broken = brokenStep(...equallyPrecise(now, target), { from: version, to });
     if (broken === undefined) return [];
-    const cure =
-      broken.rule === 'Downgrade'
-        ? 'choose the version that the cluster has, or a later one'
-        : `upgrade to ${listed(minorsBetween(now, target))} first`;
-    return [{ state: 'blocker', object, message: `it ${broken.message}`, cure }];
+    return [
+      { state: 'blocker', object, message: `it ${broken.message}`, cure: stepCure(now, target) },
+    ];
   });
-  const minors = new Set(servers.map(({ version }) => parseVersion(version)?.minor));
-  if (minors.size > 1)
+  const read = servers.flatMap(({ server, version }) => {
+    const now = parseVersion(version);
+    return now === undefined ? [] : [{ server, version, minor: `${now.major}.${now.minor}` }];
+  });
+  if (new Set(read.map(({ minor }) => minor)).size > 1)
     findings.push({
       state: 'blocker',
-      message: `the API servers have different minor versions: ${listed(servers.map(({ server, version }) => `${server} has ${version}`))}`,
+      object: `API server ${listed(read.map(({ server }) => server))}`,
+      message: `they have different minor versions: ${listed(read.map(({ server, version }) => `${server} has ${version}`))}`,
       cure: 'finish the upgrade that is under way first',
     });
   return findings;
+}
+
+/** Says what to do about a step that skips minor versions or goes down. */
+function stepCure(now: Version, target: Version): string {
+  if (target.major > now.major)
+    return `upgrade to the last minor version of Kubernetes ${now.major} first`;
+  return isNewerMinor(target, now)
+    ? `upgrade to ${listed(minorsBetween(now, target), 9)} first`
+    : 'choose the version that the cluster has, or a later one';
+}
+
+const SAME = 'choose a version of the product that runs there';
+
+/** The products by the beginning of the build in their versions. Versions of kubeadm name no product. */
+const PRODUCTS: readonly (readonly [build: RegExp, name: string])[] = [
+  [/^k0s/, 'k0s'],
+  [/^k3s/, 'K3s'],
+  [/^rke2r/, 'RKE2'],
+  [/^eks/, 'EKS'],
+  [/^gke/, 'GKE'],
+];
+
+/** Returns the product that makes the version. Undefined if the version names none, as those of Kubernetes itself. */
+function productOf({ build }: Version): string | undefined {
+  return PRODUCTS.find(([beginning]) => beginning.test(build))?.[1];
+}
+
+/** Returns how the version differs from a target of another product, as the rest of a sentence. Undefined if it does not differ. */
+function otherProduct(now: Version, target: Version, to: string): string | undefined {
+  const [own, wanted] = [productOf(now), productOf(target)];
+  // A target without a build stands for the version of any product.
+  if (target.build === '' || own === wanted) return undefined;
+  if (own === undefined) return `is not of ${wanted}, as ${to} is`;
+  return wanted === undefined
+    ? `is of ${own}, and ${to} is not`
+    : `is of ${own}, and ${to} of ${wanted}`;
 }
 
 function nodesFindings(all: readonly Node[], to: string): FoundBy[] {
@@ -110,9 +170,12 @@ function nodesFindings(all: readonly Node[], to: string): FoundBy[] {
   return grouped(found);
 }
 
+function isWindows({ status }: Node): boolean {
+  return status?.nodeInfo?.operatingSystem === 'windows';
+}
+
 function nodeProblems(node: Node, to: string): FoundBy[] {
   const target = parseVersion(to);
-  const nodeInfo: NodeInfo = node.status?.nodeInfo ?? {};
   const kubeletVersion = kubeletVersionOf(node);
   const kubelet = parseVersion(kubeletVersion);
   const problems: FoundBy[] = [];
@@ -139,6 +202,14 @@ function nodeProblems(node: Node, to: string): FoundBy[] {
       message: `its kubelet ${kubeletVersion} is newer than ${to}: a kubelet must not be newer than an API server`,
       cure: 'choose a later version',
     });
+  const other = otherProduct(kubelet, target, to);
+  if (other !== undefined)
+    problems.push({
+      // Virtual Nodes name no product, whatever the product of the cluster is.
+      state: productOf(kubelet) === undefined ? 'warning' : 'blocker',
+      message: `the version of its kubelet ${kubeletVersion} ${other}`,
+      cure: SAME,
+    });
   const isK0s = kubelet.build.startsWith('k0s');
   const mostBehind = isK0s ? K0S_MOST_BEHIND : allowedBehind(kubelet);
   if (target.minor - kubelet.minor > mostBehind)
@@ -147,7 +218,27 @@ function nodeProblems(node: Node, to: string): FoundBy[] {
       message: `its kubelet ${kubeletVersion} may be at most ${counted(mostBehind, 'minor version')} older than an API server of ${to}`,
       cure: 'upgrade the kubelet first',
     });
-  return [...problems, ...machineProblems(kubelet.build, nodeInfo, to)];
+  return [...problems, ...machineProblems(node, kubelet, target)];
+}
+
+/** Products that bring their own containerd with each version. Their nodes are none of kubeadm. */
+const BRINGS_CONTAINERD = /^(k0s|k3s|rke2r)/;
+/** Providers whose nodes are none of kubeadm. */
+const OF_PROVIDER = /^(eks|gke)/;
+
+function machineProblems(node: Node, { build }: Version, target: Version): FoundBy[] {
+  const { kernelVersion, containerRuntimeVersion = '' }: NodeInfo = node.status?.nodeInfo ?? {};
+  const [name, runtime] = containerRuntimeVersion.split('://');
+  const bringsOwn = BRINGS_CONTAINERD.test(build);
+  // The list of kernels is one of kubeadm, and kubelets do not look at it.
+  const isOfKubeadm = !bringsOwn && !OF_PROVIDER.test(build) && !isWindows(node);
+  const facts: NodeFacts = {
+    // A simulated node reports an empty text.
+    ...(isOfKubeadm &&
+      kernelVersion && { kernel: /^\d+\.\d+/.exec(kernelVersion)?.[0] ?? kernelVersion }),
+    ...(name === 'containerd' && !bringsOwn && runtime && { containerd: runtime }),
+  };
+  return [...nodeFindings(facts, target)].map(findingOfRule);
 }
 
 interface NodeInfo {
@@ -155,36 +246,37 @@ interface NodeInfo {
   readonly containerRuntimeVersion?: string;
 }
 
-/** Products that bring their own containerd with each version. */
-const BRINGS_CONTAINERD = /^(k0s|k3s|rke2r)/;
-
-function machineProblems(
-  build: string,
-  { kernelVersion, containerRuntimeVersion = '' }: NodeInfo,
-  to: string,
-): FoundBy[] {
-  const [name, runtime] = containerRuntimeVersion.split('://');
-  const isOwn = name === 'containerd' && !BRINGS_CONTAINERD.test(build);
-  const facts: NodeFacts = {
-    // A simulated node reports an empty text.
-    ...(kernelVersion && { kernel: /^\d+\.\d+/.exec(kernelVersion)?.[0] ?? kernelVersion }),
-    ...(isOwn && runtime && { containerd: runtime }),
-  };
-  return [...nodeFindings(facts, parseVersion(to))].map(findingByRule);
-}
-
 /** Judges the members of etcd that run as static pods, as kubeadm starts them. */
 function memberFindings(all: readonly Pod[], to: string): FoundBy[] {
-  const members = all.flatMap(({ metadata: { namespace, labels = {} }, spec }) => {
-    if (namespace !== 'kube-system' || labels['component'] !== 'etcd') return [];
-    return (
-      spec?.containers?.flatMap(
-        ({ image = '' }) => image.split('@', 1)[0]?.split(':').at(-1) ?? [],
-      ) ?? []
-    );
-  });
-  return etcdFindings(etcdFacts([...new Set(members)], to)).map((finding) => ({
-    ...findingByRule(finding),
-    object: 'etcd',
-  }));
+  const own = all.filter(
+    ({ metadata: { namespace, labels = {} } }) =>
+      namespace === 'kube-system' && labels['component'] === 'etcd',
+  );
+  const members = own.map((pod) => ({ pod, ...memberOf(pod) }));
+  const readable = new Set(members.flatMap(({ version }) => version ?? []));
+  const facts = etcdFacts([...readable], to);
+  const unread = members.flatMap(({ pod, image, version }): FoundBy[] =>
+    version !== undefined || nearestFactsOf(to) === undefined
+      ? []
+      : [
+          {
+            state: 'unknown',
+            object: `Pod ${keyOf(pod)}`,
+            message: `which version of etcd it runs: ${image === undefined ? 'no container of it is called etcd' : `its image ${image} does not say it`}`,
+            cure: 'ask each member with `etcdctl endpoint status`',
+          },
+        ],
+  );
+  const judged = etcdFindings(facts).map((each) => ({ ...findingOfRule(each), object: 'etcd' }));
+  return [...judged, ...grouped(unread)];
+}
+
+/** Returns the image of the container that is etcd, and the version in the tag of the image. Other containers are no members. */
+function memberOf({ spec }: Pod): { readonly image?: string; readonly version?: string } {
+  const image = spec?.containers?.find(({ name }) => name === 'etcd')?.image;
+  if (image === undefined) return {};
+  // The tag comes after the last part of the path, and before the digest. A port comes before the path.
+  const last = image.split('@', 1)[0]?.split('/').at(-1) ?? '';
+  const tag = last.includes(':') ? last.slice(last.indexOf(':') + 1) : undefined;
+  return { image, ...(parseVersion(tag) !== undefined && tag !== undefined && { version: tag }) };
 }
