@@ -35,7 +35,24 @@ test('a flag of kubelets that goes is found in a template of Cluster API, and no
       template: { spec: { joinConfiguration: { nodeRegistration: { kubeletExtraArgs } } } },
     },
   };
-  expect(await settings(clusterApiReadiness, 'v1.37.0', template)).toEqual([
+  const workers = {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'MachineDeployment',
+    metadata: { name: 'workers', namespace: 'prod' },
+    spec: {
+      clusterName: 'blue',
+      template: {
+        spec: { bootstrap: { configRef: { kind: 'KubeadmConfigTemplate', name: 'workers' } } },
+      },
+    },
+  };
+  const node = readyNode('w1') as { metadata: object };
+  const annotations = {
+    'cluster.x-k8s.io/cluster-name': 'blue',
+    'cluster.x-k8s.io/cluster-namespace': 'prod',
+  };
+  const worker = { ...node, metadata: { ...node.metadata, annotations } };
+  expect(await settings(clusterApiReadiness, 'v1.37.0', worker, workers, template)).toEqual([
     {
       state: 'blocker',
       object: 'KubeadmConfigTemplate prod/workers',

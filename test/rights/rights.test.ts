@@ -35,6 +35,9 @@ const SHARDS =
 const NAMED = 'stands for the names of Secrets, which tests have in a role of their own';
 const OLD = 'asked only of API servers that still serve removed kinds: Kubernetes before 1.32';
 
+const NAMED_CONFIG =
+  'asked only if a MachineDeployment or a MachinePool of this cluster names one: the tests read a Cluster as another user';
+
 const HISTORY =
   'changes a NodeRollout for a new plan of the same name, or deletes it 30 days after its plan: the tests do both for k0s Plans';
 
@@ -81,6 +84,8 @@ const UNUSED: Readonly<Record<string, string>> = {
       OLD,
     ]),
   ),
+  'refit-ready: list kubeadmconfigtemplates.bootstrap.cluster.x-k8s.io': NAMED_CONFIG,
+  'refit-ready: get kubeadmconfigs.bootstrap.cluster.x-k8s.io': NAMED_CONFIG,
   'refit-coordinate: create leases.coordination.k8s.io in refit-system':
     'makes the Lease if nobody has made it: the test of a foreign holder makes it first',
   'refit-coordinate-kured: get daemonsets.apps kured in kube-system':

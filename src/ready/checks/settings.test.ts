@@ -42,10 +42,17 @@ const staticPod = (component: string, args: readonly string[]): object => ({
   },
   spec: { containers: [{ name: component, command: [component, ...args] }] },
 });
+const OF_CLUSTER = { 'cluster.x-k8s.io/cluster-name': 'blue' };
+/** A Node of the Cluster prod/blue. */
+const ofCluster = (): object => {
+  const node = readyNode('m1') as { metadata: object };
+  const annotations = { ...OF_CLUSTER, 'cluster.x-k8s.io/cluster-namespace': 'prod' };
+  return { ...node, metadata: { ...node.metadata, annotations } };
+};
 const controlPlane = (spec: object): object => ({
   apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
   kind: 'KubeadmControlPlane',
-  metadata: { name: 'cp', namespace: 'prod' },
+  metadata: { name: 'cp', namespace: 'prod', labels: OF_CLUSTER },
   spec: { kubeadmConfigSpec: spec },
 });
 
@@ -150,6 +157,7 @@ test.each<[string, DialectReadiness, readonly object[], string, string]>([
     'Cluster API: an argument of kubelets that join',
     clusterApiReadiness,
     [
+      ofCluster(),
       controlPlane({
         joinConfiguration: {
           nodeRegistration: { kubeletExtraArgs: [{ name: 'containerd', value: 'x' }] },
@@ -163,6 +171,7 @@ test.each<[string, DialectReadiness, readonly object[], string, string]>([
     'Cluster API: a gate of the API server',
     clusterApiReadiness,
     [
+      ofCluster(),
       controlPlane({
         clusterConfiguration: {
           apiServer: { extraArgs: [{ name: 'feature-gates', value: 'SidecarContainers=true' }] },
@@ -249,7 +258,7 @@ test.each<[string, DialectReadiness, readonly object[], readonly string[], strin
   [
     'a control plane of Cluster API',
     clusterApiReadiness,
-    [],
+    [ofCluster()],
     ['KubeadmControlPlane'],
     'objects of the kind KubeadmControlPlane',
   ],

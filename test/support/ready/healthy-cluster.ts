@@ -2,7 +2,7 @@
 import { factsOfMinor } from '../../../src/versions/facts.ts';
 import type { Component } from '../../../src/versions/minor-facts.ts';
 import { pick, seededRandom } from '../../faults/random.ts';
-import { NAMESPACE, plantedNode, plantedPod } from './planted-objects.ts';
+import { NAMESPACE, OF_CLUSTER, ON_NODES, plantedNode, plantedPod } from './planted-objects.ts';
 
 const HOSTNAME = 'kubernetes.io/hostname';
 const KERNELS = ['5.4.0-1', '5.10.200', '5.15.0-91-generic', '6.1.0-18-amd64', '6.8.0', '7.0.1'];
@@ -15,7 +15,10 @@ export function healthyCluster(seed: number): object[] {
   const product = pick(random, PRODUCTS);
   const names = Array.from({ length: size }, (_each, index) => `n${index}`);
   const args = JSON.stringify(['agent', `--kubelet-arg=${gates('kubelet', random)}`]);
-  const annotations = product === 'k3s' ? { 'k3s.io/node-args': args } : {};
+  const annotations = {
+    ...(product === 'k3s' && { 'k3s.io/node-args': args }),
+    ...(product === 'capi' && ON_NODES),
+  };
   const nodes = names.map((name) =>
     plantedNode(name, { annotations, nodeInfo: { kernelVersion: pick(random, KERNELS) } }),
   );
@@ -96,7 +99,7 @@ function configuration(product: (typeof PRODUCTS)[number], random: () => number)
     return [{ apiVersion: 'k0s.k0sproject.io/v1beta1', kind: 'ClusterConfig', metadata, spec }];
   }
   if (product === 'capi') {
-    const metadata = { name: 'cp', namespace: NAMESPACE };
+    const metadata = { name: 'cp', namespace: NAMESPACE, labels: OF_CLUSTER };
     const clusterConfiguration = { apiServer: { extraArgs: [{ name: 'v', value: '3' }] } };
     const spec = { kubeadmConfigSpec: { clusterConfiguration } };
     return [

@@ -17,10 +17,13 @@ export const k0s = (spec: object): object => ({
   metadata: { name: 'k0s', namespace: 'kube-system' },
   spec,
 });
+/** The labels of the objects of a Cluster, and the annotations of its Nodes. */
+export const OF_CLUSTER = { 'cluster.x-k8s.io/cluster-name': 'blue' };
+export const ON_NODES = { ...OF_CLUSTER, 'cluster.x-k8s.io/cluster-namespace': NAMESPACE };
 export const kcp = (spec: object): object => ({
   apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
   kind: 'KubeadmControlPlane',
-  metadata: { name: 'cp', namespace: NAMESPACE },
+  metadata: { name: 'cp', namespace: NAMESPACE, labels: OF_CLUSTER },
   spec: { kubeadmConfigSpec: spec },
 });
 export const template = (spec: object): object => ({
@@ -28,6 +31,19 @@ export const template = (spec: object): object => ({
   kind: 'KubeadmConfigTemplate',
   metadata: { name: 'workers', namespace: NAMESPACE },
   spec: { template: { spec } },
+});
+
+/** Returns the MachineDeployment that makes Machines from the template. */
+export const workers = (): object => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineDeployment',
+  metadata: { name: 'workers', namespace: NAMESPACE },
+  spec: {
+    clusterName: 'blue',
+    template: {
+      spec: { bootstrap: { configRef: { kind: 'KubeadmConfigTemplate', name: 'workers' } } },
+    },
+  },
 });
 
 export interface NodeChoices {
@@ -178,6 +194,10 @@ export const CUSTOM_KINDS = [
   ['k0s.k0sproject.io', 'v1beta1', 'ClusterConfig', 'clusterconfigs'],
   ['controlplane.cluster.x-k8s.io', 'v1beta2', 'KubeadmControlPlane', 'kubeadmcontrolplanes'],
   ['bootstrap.cluster.x-k8s.io', 'v1beta2', 'KubeadmConfigTemplate', 'kubeadmconfigtemplates'],
+  ['bootstrap.cluster.x-k8s.io', 'v1beta2', 'KubeadmConfig', 'kubeadmconfigs'],
+  ['cluster.x-k8s.io', 'v1beta2', 'MachineDeployment', 'machinedeployments'],
+  ['cluster.x-k8s.io', 'v1beta2', 'MachineSet', 'machinesets'],
+  ['cluster.x-k8s.io', 'v1beta2', 'MachinePool', 'machinepools'],
   ['postgresql.cnpg.io', 'v1', 'Cluster', 'clusters'],
   ['acid.zalan.do', 'v1', 'postgresql', 'postgresqls'],
   ['longhorn.io', 'v1beta2', 'Volume', 'volumes'],

@@ -16,6 +16,7 @@ import {
   kcp,
   NAMESPACE,
   node,
+  ON_NODES,
   own,
   plantedNode,
   plantedPod,
@@ -24,6 +25,7 @@ import {
   TWO,
   template,
   webhook,
+  workers,
 } from './planted-objects.ts';
 
 export interface PlantedFault {
@@ -141,6 +143,7 @@ export const PLANTED: readonly PlantedFault[] = [
   {
     title: 'Cluster API: a removed gate of the API server',
     objects: [
+      plantedNode('w1', { annotations: ON_NODES }),
       kcp({
         clusterConfiguration: {
           apiServer: { extraArgs: [{ name: 'feature-gates', value: 'SidecarContainers=true' }] },
@@ -152,6 +155,7 @@ export const PLANTED: readonly PlantedFault[] = [
   {
     title: 'Cluster API: a removed flag of kubelets of the control plane',
     objects: [
+      plantedNode('w1', { annotations: ON_NODES }),
       kcp({
         joinConfiguration: {
           nodeRegistration: { kubeletExtraArgs: [{ name: 'containerd', value: 'x' }] },
@@ -163,6 +167,8 @@ export const PLANTED: readonly PlantedFault[] = [
   {
     title: 'Cluster API: a removed flag of kubelets of workers',
     objects: [
+      plantedNode('w1', { annotations: ON_NODES }),
+      workers(),
       template({
         joinConfiguration: { nodeRegistration: { kubeletExtraArgs: { containerd: 'x' } } },
       }),

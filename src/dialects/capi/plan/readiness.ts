@@ -1,13 +1,14 @@
 /** Reads the flags and feature gates that Cluster API gives to kubeadm. */
-import { CLUSTER_NAME } from '../../../api/capi/machine.ts';
+import { CLUSTER_NAME, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import {
   type KubeObject,
   keyOf,
+  type Node,
   namespaced,
   nodes,
   type Resource,
 } from '../../../kube/resources.ts';
-import type { Asking } from '../../../ready/asking.ts';
+import { type Asking, answer, type ReadResult } from '../../../ready/asking.ts';
 import {
   type DialectReadiness,
   readPlace,
@@ -28,26 +29,32 @@ interface Configured extends KubeObject {
   readonly spec?: unknown;
 }
 
-/** The kinds with a configuration of kubeadm, and the path of it. */
-const KINDS: readonly {
-  readonly resource: Resource<Configured>;
-  readonly path: readonly string[];
-}[] = [
-  {
-    resource: namespaced<Configured>(
-      'controlplane.cluster.x-k8s.io/v1beta2',
-      'KubeadmControlPlane',
-    ),
-    path: ['kubeadmConfigSpec'],
-  },
-  {
-    resource: namespaced<Configured>('bootstrap.cluster.x-k8s.io/v1beta2', 'KubeadmConfigTemplate'),
-    path: ['template', 'spec'],
-  },
-];
+const controlPlanes = namespaced<Configured>(
+  'controlplane.cluster.x-k8s.io/v1beta2',
+  'KubeadmControlPlane',
+);
+const BOOTSTRAP_GROUP = 'bootstrap.cluster.x-k8s.io';
+const templates = namespaced<Configured>(`${BOOTSTRAP_GROUP}/v1beta2`, 'KubeadmConfigTemplate');
+const configs = namespaced<Configured>(`${BOOTSTRAP_GROUP}/v1beta2`, 'KubeadmConfig');
+
+/** The kinds that make Machines of workers. Each names the configuration of new Machines in `bootstrap.configRef`. */
+const WORKER_KINDS = ['MachineDeployment', 'MachineSet', 'MachinePool'].map((kind) =>
+  namespaced<Configured>('cluster.x-k8s.io/v1beta2', kind),
+);
 
 export const clusterApiReadiness: DialectReadiness = {
-  settings: async (asking) => await settingsIn(asking, () => true),
+  async settings(asking) {
+    const [asked, objects] = await Promise.all([asking.list(nodes), askObjects(asking)]);
+    // The versions of other Clusters, which the objects in a management cluster describe, are not those of its own nodes.
+    if (asked.kind === 'answer') {
+      const own = clustersOf(asked.value);
+      if (own.size === 0) return together([]);
+      return await settingsIn(asking, objects, (each) => own.has(textOf(each)));
+    }
+    const isUsed = objects.some(({ found }) => found.kind === 'unknown' || found.value.length > 0);
+    const why = `which Cluster this is: ${asked.why}`;
+    return isUsed ? unreadPlace('the objects of Cluster API', why) : together([]);
+  },
   async machines({ list, allows }, to) {
     const asked = await list(nodes);
     // Other checks say already that Nodes cannot be read.
@@ -66,43 +73,149 @@ export interface ClusterName {
 }
 
 /** Returns the readiness of one Cluster. The objects that configure its nodes are in the management cluster. */
-export function readinessOfCluster(
-  management: Asking,
-  { cluster, namespace }: ClusterName,
-): DialectReadiness {
-  const isOwn = ({ metadata }: KubeObject): boolean =>
-    metadata.namespace === namespace &&
-    (metadata.labels?.[CLUSTER_NAME] === cluster ||
-      metadata.ownerReferences?.some(({ kind, name }) => kind === 'Cluster' && name === cluster) ===
-        true);
+export function readinessOfCluster(management: Asking, wanted: ClusterName): DialectReadiness {
   return {
     ...clusterApiReadiness,
-    settings: async () => await settingsIn(management, isOwn),
+    settings: async () =>
+      await settingsIn(
+        management,
+        await askObjects(management),
+        (each) => textOf(each) === textOf(wanted),
+      ),
   };
 }
 
-async function settingsIn(
-  asking: Asking,
-  isMeant: (object: KubeObject) => boolean,
-): Promise<SettingsFound> {
-  const found = await Promise.all(KINDS.map(async (each) => await askKind(each, asking, isMeant)));
-  return together(found.flat());
+function textOf({ cluster, namespace }: ClusterName): string {
+  return `${namespace}/${cluster}`;
 }
 
-async function askKind(
-  { resource, path }: (typeof KINDS)[number],
-  { list }: Asking,
-  isMeant: (object: KubeObject) => boolean,
-): Promise<SettingsFound[]> {
-  const asked = await list(resource);
-  if (asked.kind === 'unknown')
-    return [unreadPlace(`objects of the kind ${resource.kind}`, asked.why)];
-  return asked.value.filter(isMeant).map((each) => {
-    const object = `${resource.kind} ${keyOf(each)}`;
-    const configuration = path.reduce<unknown>((value, name) => memberOf(value, name), each.spec);
-    const settings = settingsOfKubeadm(configuration, ['spec', ...path].join('.'));
-    return readPlace(object, settings);
-  });
+/** Returns the Clusters to which Cluster API says that the Nodes belong. */
+function clustersOf(all: readonly Node[]): ReadonlySet<string> {
+  return new Set(
+    all.flatMap(({ metadata: { annotations = {} } }) => {
+      const cluster = annotations[NODE_ANNOTATIONS.cluster];
+      const namespace = annotations[NODE_ANNOTATIONS.namespace];
+      return cluster === undefined || namespace === undefined ? [] : textOf({ cluster, namespace });
+    }),
+  );
+}
+
+/** Returns the Cluster to which an object of Cluster API belongs. */
+function clusterOf({ metadata, spec }: Configured): ClusterName {
+  const { namespace = '', labels, ownerReferences = [] } = metadata;
+  const named = memberOf(spec, 'clusterName');
+  const owner = ownerReferences.find(({ kind }) => kind === 'Cluster')?.name;
+  const cluster = typeof named === 'string' ? named : (labels?.[CLUSTER_NAME] ?? owner ?? '');
+  return { cluster, namespace };
+}
+
+interface AskedKind {
+  readonly resource: Resource<Configured>;
+  readonly found: ReadResult<readonly Configured[]>;
+}
+
+/** Lists the objects that say how the nodes of Clusters are configured. The templates are listed only if one is named. */
+async function askObjects({ list }: Pick<Asking, 'list'>): Promise<readonly AskedKind[]> {
+  return await Promise.all(
+    [controlPlanes, ...WORKER_KINDS].map(async (resource) => ({
+      resource,
+      found: await list(resource),
+    })),
+  );
+}
+
+/** Reads the configurations with which new Machines of the meant Clusters start. */
+async function settingsIn(
+  asking: Asking,
+  objects: readonly AskedKind[],
+  isMeant: (cluster: ClusterName) => boolean,
+): Promise<SettingsFound> {
+  const unread = objects.flatMap(({ resource, found }) =>
+    found.kind === 'unknown'
+      ? [unreadPlace(`objects of the kind ${resource.kind}`, found.why)]
+      : [],
+  );
+  const own = objects.flatMap(({ resource, found }) =>
+    (found.kind === 'unknown' ? [] : found.value)
+      .filter((each) => isMeant(clusterOf(each)))
+      .map((object) => ({ resource, object })),
+  );
+  const planes = own.filter(({ resource }) => resource === controlPlanes);
+  const workers = own.filter(({ resource }) => resource !== controlPlanes);
+  const references = new Map(
+    workers.flatMap(({ resource, object }) => referenceOf(resource.kind, object)),
+  );
+  const ofWorkers = await Promise.all(
+    [...references.values()].map(async (each) => await askReferenced(each, asking)),
+  );
+  const ofPlanes = planes.map(({ object }) =>
+    readObject(controlPlanes, object, ['kubeadmConfigSpec']),
+  );
+  return together([...ofPlanes, ...ofWorkers, ...unread]);
+}
+
+interface Reference {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace: string;
+  /** The first object that names it. */
+  readonly by: string;
+}
+
+/** Returns the configuration of kubeadm that the object names, if any, and a text that is the same for the same one. */
+function referenceOf(kind: string, object: Configured): (readonly [string, Reference])[] {
+  const { metadata, spec } = object;
+  // A MachineSet of a MachineDeployment may still name a template that the MachineDeployment has left.
+  const isOwned = metadata.ownerReferences?.some((owner) => owner.kind === 'MachineDeployment');
+  if (kind === 'MachineSet' && isOwned === true) return [];
+  const path = ['template', 'spec', 'bootstrap', 'configRef'];
+  const reference = path.reduce<unknown>((value, each) => memberOf(value, each), spec);
+  const [wanted, name] = [memberOf(reference, 'kind'), memberOf(reference, 'name')];
+  const isKnown = [templates, configs].some((each) => each.kind === wanted);
+  if (!isKnown || typeof wanted !== 'string' || typeof name !== 'string') return [];
+  const { namespace = '' } = metadata;
+  const by = `${kind} ${keyOf(object)}`;
+  return [[`${wanted} ${namespace}/${name}`, { kind: wanted, name, namespace, by }]];
+}
+
+async function askReferenced(
+  { kind, name, namespace, by }: Reference,
+  { get, list }: Asking,
+): Promise<SettingsFound> {
+  const isTemplate = kind === templates.kind;
+  const object = `${kind} ${namespace}/${name}`;
+  // There is a KubeadmConfig for each Machine, so only those that a MachinePool names are read.
+  const asked = isTemplate
+    ? found(await list(templates), name, namespace)
+    : await get(configs, name, namespace);
+  if (asked.kind === 'unknown') return unreadPlace(object, asked.why);
+  if (asked.value === undefined)
+    return unreadPlace(object, `${by} names it, and it does not exist`);
+  return isTemplate
+    ? readObject(templates, asked.value, ['template', 'spec'])
+    : readObject(configs, asked.value, []);
+}
+
+function found(
+  asked: ReadResult<readonly Configured[]>,
+  name: string,
+  namespace: string,
+): ReadResult<Configured | undefined> {
+  if (asked.kind === 'unknown') return asked;
+  const isNamed = ({ metadata }: Configured): boolean =>
+    metadata.name === name && metadata.namespace === namespace;
+  return answer(asked.value.find(isNamed));
+}
+
+/** Returns the settings of an object whose spec has a configuration of kubeadm at the path. */
+function readObject(
+  { kind }: Resource<Configured>,
+  object: Configured,
+  path: readonly string[],
+): SettingsFound {
+  const configuration = path.reduce<unknown>((value, name) => memberOf(value, name), object.spec);
+  const settings = settingsOfKubeadm(configuration, ['spec', ...path].join('.'));
+  return readPlace(`${kind} ${keyOf(object)}`, settings);
 }
 
 /** Returns the settings in a spec of a KubeadmConfig. `at` is its path. */
