@@ -95,6 +95,38 @@ export function settingsOfClusterConfiguration(cluster: unknown, at = ''): Setti
   return [...ofComponents, ...settingsOfGates('kubeadm', cluster, `${at}featureGates`)];
 }
 
+/**
+ * Returns the places in a ClusterConfiguration of kubeadm whose form is none that kubeadm reads, so that nobody knows what
+ * is set there.
+ */
+export function strangePlacesOf(cluster: unknown): string[] {
+  if (!isRecord(cluster)) return ['the whole document'];
+  const ofComponents = OF_KUBEADM.flatMap(([field]) => {
+    const part = cluster[field] ?? {};
+    if (!isRecord(part)) return [field];
+    return isReadable(part['extraArgs'] ?? []) ? [] : [`${field}.extraArgs`];
+  });
+  return [...ofComponents, ...strangeGatesIn(cluster)];
+}
+
+/** Returns the field `featureGates` of a configuration file, if it is no map of gates. */
+export function strangeGatesIn(configuration: unknown): string[] {
+  if (!isRecord(configuration)) return ['the whole document'];
+  return isRecord(configuration['featureGates'] ?? {}) ? [] : ['featureGates'];
+}
+
+/** Returns true if `settingsOfExtraArgs` reads each flag in the value. */
+function isReadable(extraArgs: unknown): boolean {
+  if (isRecord(extraArgs))
+    return Object.values(extraArgs).every((value) => typeof value === 'string');
+  return (
+    Array.isArray(extraArgs) &&
+    extraArgs.every((each) =>
+      ['name', 'value'].every((field) => typeof memberOf(each, field) === 'string'),
+    )
+  );
+}
+
 export function memberOf(value: unknown, name: string): unknown {
   return isRecord(value) ? ownMember(value, name) : undefined;
 }

@@ -275,6 +275,48 @@ test.each<[string, DialectReadiness, readonly object[], readonly string[], strin
   expect(found.filter(({ state }) => state === 'ok')).toEqual([]);
 });
 
+test.each([
+  ['42', 'the whole document'],
+  ['[]', 'the whole document'],
+  ['apiServer: 1', 'apiServer'],
+  ['apiServer: {extraArgs: "feature-gates=SidecarContainers=true"}', 'apiServer.extraArgs'],
+  ['scheduler: {extraArgs: {v: 2}}', 'scheduler.extraArgs'],
+  ['scheduler: {extraArgs: ["v=2"]}', 'scheduler.extraArgs'],
+  ['featureGates: [A]', 'featureGates'],
+])('a ClusterConfiguration %s of kubeadm is unknown in its strange place', async (text, place) => {
+  expect(await ask(kubeadmReadiness, [kubeadmConfig(text)])).toEqual([
+    {
+      state: 'unknown',
+      object: 'ConfigMap kube-system/kubeadm-config',
+      message: `its flags and feature gates: Refit does not understand the form of ${place} in data.ClusterConfiguration`,
+    },
+  ]);
+});
+
+test('what is understood beside a strange place is judged', async () => {
+  const text = 'scheduler: 1\napiServer: {extraArgs: {feature-gates: "SidecarContainers=true"}}';
+  const found = await ask(kubeadmReadiness, [kubeadmConfig(text)]);
+  expect(found.map(({ state }) => state)).toEqual(['blocker', 'unknown']);
+});
+
+test.each<[string, DialectReadiness, readonly object[]]>([
+  [
+    'kubeadm',
+    kubeadmReadiness,
+    [kubeadmConfig('{}'), configMap('kubelet-config', { kubelet: 'featureGates: A=true' })],
+  ],
+  [
+    'k0s',
+    k0sReadiness,
+    [clusterConfig({}), configMap('worker-config-default-1.36', { kubeletConfiguration: '42' })],
+  ],
+])(
+  'a configuration of kubelets of %s in a strange form is unknown',
+  async (_title, dialect, objects) => {
+    expect((await ask(dialect, objects)).map(({ state }) => state)).toEqual(['unknown']);
+  },
+);
+
 test('a version that is older than all known ones needs no newer Refit', async () => {
   const found = await ask(kubeadmReadiness, [kubeadmConfig('{}')], 'v1.20.0');
   expect(found).toEqual([

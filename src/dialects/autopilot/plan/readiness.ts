@@ -29,6 +29,7 @@ import {
   settingsOfArguments,
   settingsOfExtraArgs,
   settingsOfGates,
+  strangeGatesIn,
 } from '../../../versions/settings.ts';
 import {
   type AgentObjects,
@@ -166,6 +167,8 @@ function settingsOfWorkers({ metadata, data = {} }: ConfigMap): SettingsFound {
   const key = 'kubeletConfiguration';
   try {
     const value = parseForeignYaml(data[key] ?? '', failing('REFIT_REFUSED', ''));
+    if (strangeGatesIn(value).length > 0)
+      return unreadPlace(object, `Refit does not understand the form of data.${key}`);
     return readPlace(object, settingsOfGates('kubelet', value, `featureGates of data.${key}`));
   } catch (error) {
     return unreadPlace(object, `data.${key} is not valid: ${messageOf(error)}`);

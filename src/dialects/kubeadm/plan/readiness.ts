@@ -11,8 +11,14 @@ import {
 } from '../../../ready/context.ts';
 import { slimPod } from '../../../ready/pods.ts';
 import { failing, messageOf } from '../../../util/errors.ts';
+import { listed } from '../../../util/phrases.ts';
 import { parseForeignYaml } from '../../../util/yaml.ts';
-import { type Setting, settingsOfArguments } from '../../../versions/settings.ts';
+import {
+  type Setting,
+  settingsOfArguments,
+  strangeGatesIn,
+  strangePlacesOf,
+} from '../../../versions/settings.ts';
 import { configuredSettings, type KubeadmDocuments } from '../host/removed-settings.ts';
 
 /** The documents by the names of their ConfigMaps and keys. */
@@ -47,7 +53,14 @@ async function settingsIn(
   if (text === undefined) return together([]);
   try {
     const value = parseForeignYaml(text, failing('REFIT_REFUSED', ''));
-    return readPlace(object, configuredSettings({ [document]: value }));
+    const { settings, places, unread } = readPlace(
+      object,
+      configuredSettings({ [document]: value }),
+    );
+    const strange = document === 'cluster' ? strangePlacesOf(value) : strangeGatesIn(value);
+    if (strange.length === 0) return { settings, places, unread };
+    const why = `Refit does not understand the form of ${listed(strange)} in data.${key}`;
+    return together([{ settings, places: [], unread }, unreadPlace(object, why)]);
   } catch (error) {
     return unreadPlace(object, `data.${key} is not valid YAML: ${messageOf(error)}`);
   }
