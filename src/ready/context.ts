@@ -43,6 +43,11 @@ export function unreadPlace(object: string, why: string): SettingsFound {
 
 /** What only one dialect knows about a cluster. */
 export interface DialectReadiness {
+  /**
+   * Resolves with the names of the Nodes whose hosts say themselves whether they use cgroup v1. What they say is judged
+   * with the machines. Absent if this dialect asks no hosts.
+   */
+  cgroupsTold?(asking: Asking): Promise<ReadonlySet<string>>;
   /** Resolves with the flags and feature gates that the products of this dialect set for the components of Kubernetes. */
   settings(asking: Asking): Promise<SettingsFound>;
   /**

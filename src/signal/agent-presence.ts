@@ -191,6 +191,17 @@ export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
   return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
 }
 
+/**
+ * Returns true if an agent on the object's host announces cgroup v1 if it finds it: then no announcement means that the
+ * host has cgroup v2. The agent for kubeadm does not look, and an agent that has been silent for long may be gone.
+ */
+export function tellsCgroups(object: KubeObject): boolean {
+  const presence = presenceOn(object);
+  return (
+    presence !== undefined && presence.procedure === undefined && !(silenceOn(object) > SILENT_MS)
+  );
+}
+
 /** Returns the names of the files that `oldContainerd` of the announcement has; an empty list if the agent is silent. */
 export function oldContainerdOn(object: KubeObject): readonly string[] {
   return silenceOn(object) > SILENT_MS ? [] : (presenceOn(object)?.oldContainerd ?? []);

@@ -1,6 +1,8 @@
 /** Tests the check of versions, and of what Nodes say about their machines. */
 import { expect, test } from 'vitest';
 import { readyContext, readyNode } from '../../../test/support/ready/world.ts';
+import { k0sReadiness } from '../../dialects/autopilot/plan/readiness.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { checkVersions } from './versions.ts';
 
 const at = (version: string): Readonly<Record<string, string>> => ({
@@ -305,3 +307,75 @@ test.each(['v1.36.3+k3s1', 'v1.36.3+rke2r1', 'v1.36.3+k0s', 'v1.36.3'])(
       ]);
   },
 );
+
+const CGROUPS = {
+  state: 'unknown',
+  message:
+    'a kubelet of 1.35 or later does not start on cgroup v1, and nobody says which version of cgroups its host has',
+};
+
+test.each(['v1.34.3', 'v1.34.3+k3s1', 'v1.34.3+rke2r1', 'v1.34.3+k0s'])(
+  'hosts of %s whose version of cgroups nobody says are one question before 1.35',
+  async (kubeletVersion) => {
+    const nodes = ['w1', 'w2'].map((name) => readyNode(name, { nodeInfo: { kubeletVersion } }));
+    expect(await ask('v1.35.0', nodes, kubeletVersion)).toEqual([
+      expect.objectContaining({ ...CGROUPS, object: 'Node w1, Node w2' }),
+    ]);
+  },
+);
+
+test.each<[string, string, object]>([
+  ['a kubelet of 1.35, which runs', 'v1.36.0', { kubeletVersion: 'v1.35.1' }],
+  ['a target before 1.35', 'v1.34.3', { kubeletVersion: 'v1.34.0' }],
+  ['Windows', 'v1.35.0', { kubeletVersion: 'v1.34.3', operatingSystem: 'windows' }],
+])('nobody is asked about cgroups: %s', async (_title, to, nodeInfo) => {
+  const [from] = [(nodeInfo as { kubeletVersion: string }).kubeletVersion];
+  expect(await ask(to, [readyNode('w1', { nodeInfo })], from)).toEqual([
+    expect.objectContaining({ state: 'ok' }),
+  ]);
+});
+
+const withAgent = (name: string, presence: object): object => {
+  const node = readyNode(name, { nodeInfo: { kubeletVersion: 'v1.34.3+k0s' } }) as {
+    metadata: object;
+  };
+  const value = JSON.stringify({ version: '0.3.0', since: '2026-11-30T12:00:00Z', ...presence });
+  return { ...node, metadata: { ...node.metadata, annotations: { [AGENT_ANNOTATION]: value } } };
+};
+
+/** Returns a Node whose agent sent its last heartbeat an hour before its kubelet. */
+const withSilentAgent = (name: string): object => {
+  const node = withAgent(name, {}) as { metadata: { annotations: object }; status: object };
+  const heartbeat = JSON.stringify({ at: '2026-11-30T12:00:00Z', since: '2026-11-30T12:00:00Z' });
+  const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime: '2026-11-30T13:00:00Z' }];
+  return {
+    ...node,
+    metadata: {
+      ...node.metadata,
+      annotations: { ...node.metadata.annotations, [HEARTBEAT_ANNOTATION]: heartbeat },
+    },
+    status: { ...node.status, conditions },
+  };
+};
+
+test('hosts whose agent looks at cgroups are not asked about, and those of a silent agent or one for kubeadm are', async () => {
+  const controller = {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind: 'ControlNode',
+    metadata: (withAgent('c1', {}) as { metadata: object }).metadata,
+  };
+  const objects = [
+    withAgent('w1', {}),
+    withAgent('w2', { aside: true }),
+    withAgent('w3', { procedure: 'kubeadm' }),
+    withSilentAgent('w4'),
+    readyNode('c1', { nodeInfo: { kubeletVersion: 'v1.34.3+k0s' } }),
+    controller,
+  ];
+  const servers = [at('v1.34.3+k0s')];
+  const dialects = [k0sReadiness];
+  const context = readyContext({ to: 'v1.35.1+k0s.0', objects, servers, dialects });
+  expect(await checkVersions(context)).toEqual([
+    expect.objectContaining({ ...CGROUPS, object: 'Node w3, Node w4' }),
+  ]);
+});

@@ -13,7 +13,7 @@ import {
 } from '../../kube/resources.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { isNewerMinor, minorsBetween, parseVersion, type Version } from '../../util/version.ts';
-import { K0S_MOST_BEHIND } from '../../versions/data/by-hand.ts';
+import { HOST_REQUIREMENTS, K0S_MOST_BEHIND } from '../../versions/data/by-hand.ts';
 import { factsOf, NEWEST_KNOWN, nearestFactsOf, OLDEST_KNOWN } from '../../versions/facts.ts';
 import type { Finding, RuleName } from '../../versions/findings.ts';
 import {
@@ -32,16 +32,17 @@ import { cureForUnknown } from './settings.ts';
 
 export const checkVersions: Check = async (context) => {
   const { to, list } = context;
-  const [servers, allNodes, allPods] = await Promise.all([
+  const [servers, allNodes, allPods, told] = await Promise.all([
     serverVersions(context),
     list(nodes),
     list(pods, { slim: slimPod }),
+    cgroupsTold(context),
   ]);
   const unread = [...servers.unread, ...unansweredIn([allNodes, allPods])];
   const found = [
     ...targetFindings(to),
     ...serverFindings(servers.versions, to),
-    ...(allNodes.kind === 'answer' ? nodesFindings(allNodes.value, to) : []),
+    ...(allNodes.kind === 'answer' ? nodesFindings(allNodes.value, to, told) : []),
     ...(allPods.kind === 'answer' ? memberFindings(allPods.value, to) : []),
   ];
   if (found.length + unread.length > 0) return [...found, ...unread];
@@ -61,6 +62,14 @@ function findingOfRule({ rule, severity, message }: Finding): FoundBy {
   if (severity === 'warn') return { state: 'warning', message };
   const cure = CURES[rule];
   return { state: 'blocker', message, ...(cure !== undefined && { cure }) };
+}
+
+/** Resolves with the names of the Nodes whose hosts say whether they use cgroup v1. */
+async function cgroupsTold({ dialects, ...asking }: ReadyContext): Promise<ReadonlySet<string>> {
+  const found = await Promise.all(
+    dialects.map(async (each) => [...((await each.cgroupsTold?.(asking)) ?? [])]),
+  );
+  return new Set(found.flat());
 }
 
 interface ServerVersion {
@@ -163,11 +172,35 @@ function otherProduct(now: Version, target: Version, to: string): string | undef
     : `is of ${own}, and ${to} of ${wanted}`;
 }
 
-function nodesFindings(all: readonly Node[], to: string): FoundBy[] {
-  const found = all.flatMap((node) =>
-    nodeProblems(node, to).map((problem) => ({ ...problem, object: `Node ${node.metadata.name}` })),
-  );
+function nodesFindings(all: readonly Node[], to: string, told: ReadonlySet<string>): FoundBy[] {
+  const found = all.flatMap((node) => {
+    const { name } = node.metadata;
+    const problems = [
+      ...nodeProblems(node, to),
+      ...(told.has(name) ? [] : cgroupQuestion(node, to)),
+    ];
+    return problems.map((problem) => ({ ...problem, object: `Node ${name}` }));
+  });
   return grouped(found);
+}
+
+/**
+ * Returns a question if this step brings the first kubelet to the host that does not start on cgroup v1. A later kubelet
+ * that runs has proved that it may. The Node does not say which version of cgroups its host has.
+ */
+function cgroupQuestion(node: Node, to: string): FoundBy[] {
+  const kubelet = parseVersion(kubeletVersionOf(node));
+  const target = parseVersion(to);
+  if (kubelet === undefined || target === undefined || isWindows(node)) return [];
+  const first = { ...kubelet, major: 1, minor: HOST_REQUIREMENTS.cgroupV1IsRefused };
+  if (!isNewerMinor(first, kubelet) || isNewerMinor(first, target)) return [];
+  return [
+    {
+      state: 'unknown',
+      message: `a kubelet of 1.${first.minor} or later does not start on cgroup v1, and nobody says which version of cgroups its host has`,
+      cure: 'run `stat -fc %T /sys/fs/cgroup` on the host: `cgroup2fs` is cgroup v2. The metric kubelet_cgroup_version of its kubelet says it, too',
+    },
+  ];
 }
 
 function isWindows({ status }: Node): boolean {

@@ -17,6 +17,7 @@ import {
   unreadPlace,
 } from '../../../ready/context.ts';
 import type { FoundBy } from '../../../ready/finding.ts';
+import { tellsCgroups } from '../../../signal/agent-presence.ts';
 import { controlNodes } from '../../../signal/names.ts';
 import { failing, messageOf } from '../../../util/errors.ts';
 import { scalarText } from '../../../util/scalar-text.ts';
@@ -64,6 +65,11 @@ export const k0sReadiness: DialectReadiness = {
       (present.kind === 'answer' && present.value.some(isOfK0s));
     if (!runsK0s) return together([]);
     return together([controllerSettings(config), await workerSettings(asking)]);
+  },
+  async cgroupsTold({ list }) {
+    const found = await Promise.all([list(nodes), list(controlNodes)]);
+    const objects = found.flatMap((asked) => (asked.kind === 'answer' ? asked.value : []));
+    return new Set(objects.filter(tellsCgroups).map(({ metadata }) => metadata.name));
   },
   async machines({ list }, to) {
     const [workers, controllers] = await Promise.all([list(nodes), list(controlNodes)]);

@@ -29,7 +29,12 @@ export const withManifest: WithReadyTarget = async (flags, { abort }, work) => {
       await work({
         to: session.manifest.version,
         config: session.config,
-        readiness: kubeadmReadiness,
+        readiness: {
+          ...kubeadmReadiness,
+          // The preflight reads the version of cgroups on each host.
+          cgroupsTold: async () =>
+            await Promise.resolve(new Set(session.manifest.hosts.map(({ name }) => name))),
+        },
         groundChecks: [hostsCheck(session)],
         policies: [],
       }),
