@@ -187,6 +187,8 @@ test('a file without a version says what to do', async () => {
   const { code, stderr } = await runRefit('ready', '-f', path);
   expect([code, stderr.join(' ')]).toEqual([
     2,
-    expect.stringContaining('the plan names no version; write the version with --to in place of -f'),
+    expect.stringContaining(
+      'the plan names no version; write the version with --to in place of -f',
+    ),
   ]);
 });
