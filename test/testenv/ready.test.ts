@@ -1,9 +1,13 @@
 /** Tests `refit ready` on a real control plane: it finds planted faults, writes nothing, and says what the user may not read. */
+import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { componentRights } from '../../src/cmd/component-rights.ts';
 import { MODULES } from '../../src/dialects/modules.ts';
+import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
+import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { ReadyReport } from '../../src/ready/finding.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
+import { defineKinds } from '../support/ready/define-kinds.ts';
 import { auditedSince, endOfAudit } from './audit.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
@@ -115,6 +119,24 @@ test('a user without rights gets no answer that is ok, and each check says what 
   expect([...checks]).toHaveLength(9);
   expect(report.findings.filter(({ state }) => state === 'unknown').length).toBeGreaterThan(9);
   expect((await ask('--as', 'jane', '--strict')).code).toBe(1);
+});
+
+test('a viewer with the role of refit ready gets an answer about every kind, also those of other products', async () => {
+  const { signal } = new AbortController();
+  using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+  await defineKinds(client, signal);
+  await apply(await readFile('deploy/rbac-ready.yaml', 'utf8'));
+  const bindings = ['refit-ready', 'refit-viewer'].map((name) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: `ready-rita-${name}` },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'rita' }],
+  }));
+  await planted(...bindings, node);
+  const { report } = await ask('--as', 'rita');
+  const lacking = report.findings.filter(({ message }) => message.includes('you may not'));
+  expect(lacking).toEqual([]);
 });
 
 test('an account that lacks rights of its component is a blocker, and the usual account has them all', async () => {
