@@ -26,6 +26,8 @@ export interface CommandSpec<Call extends CommandCall = CommandCall> {
   readonly options?: readonly Option[];
   readonly notes?: string;
   readonly commands?: readonly CommandSpec<Call>[];
+  /** The title above the command in the help; absent for a command inside of another one. */
+  readonly group?: string;
   /**
    * Runs the command. Resolves with the exit code, or with undefined for 0. A group, and a command that parses its own options, have no
    * such function.
@@ -58,6 +60,11 @@ export async function runProgram(
     exitCode = code;
   };
   for (const spec of commands) addCommand(program, spec, call, end);
+  const helpGroup = commands.at(-1)?.group;
+  if (helpGroup !== undefined)
+    program.addHelpCommand(
+      new Command('help').argument('[command]').description(HELP).helpGroup(helpGroup),
+    );
   try {
     await program.parseAsync(unknownIn(args, commands) ?? args, { from: 'user' });
     return exitCode;
@@ -74,6 +81,8 @@ export async function runProgram(
     });
   }
 }
+
+const HELP = 'Shows the help of a command.';
 
 /** Commands of kubectl that people try out of habit, each with the advice what to run instead. */
 const MEANT = new Map([
@@ -126,8 +135,9 @@ function addCommand(
   call: CommandCall,
   end: (code: number) => void,
 ): void {
-  const { name, summary, argument, options = [], notes, commands = [], run } = spec;
+  const { name, summary, argument, options = [], notes, commands = [], group, run } = spec;
   const command = parent.command(name).description(summary);
+  if (group !== undefined) command.helpGroup(group);
   if (argument) command.addArgument(argument);
   for (const option of options) command.addOption(option);
   if (notes !== undefined) command.addHelpText('after', `\n${notes}`);

@@ -12,6 +12,7 @@ import type { CommandSpec } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import type { WhyFlags } from '../cli/why/why-command.ts';
 import { RefitError } from '../util/errors.ts';
+import { inGroups } from './command-groups.ts';
 import { CONTROL_COMMANDS } from './control-commands.ts';
 import { type DialectCall, type DialectSpec, partsOf, withModules } from './dialect-call.ts';
 import { installCommands } from './install-commands.ts';
@@ -278,7 +279,7 @@ export async function commandsOf(modules: DialectCall['modules']): Promise<reado
   const ofDialects = await Promise.all(
     modules.map(async (module) => await module.commands(modules)),
   );
-  const commands: CommandSpec[] = [
+  const commands: CommandSpec[] = inGroups([
     ...ofDialects.flatMap(({ processes }) => processes),
     // This entry is for the help only. refit.ts runs the agent without loading this list; its flags are in
     // src/agent/flags.ts.
@@ -306,6 +307,6 @@ export async function commandsOf(modules: DialectCall['modules']): Promise<reado
       summary: 'Prints the version of Refit.',
       run: async (_flags, { write }) => await Promise.resolve(write(`refit ${VERSION}\n`)),
     },
-  ];
+  ]);
   return commands;
 }

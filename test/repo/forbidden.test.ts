@@ -39,6 +39,7 @@ const ALIKE = [
   // It asks for the words of a missing right, too.
   'src/kube/missing-right.ts',
   // A namespace that cannot be created may exist already.
+  'src/composition/readiness-asker.ts',
   'src/dialects/capi/command/capi-extension.ts',
   'src/dialects/kubeadm/plan/host-report.ts',
   'src/dialects/kubeadm/plan/serving-certificates.ts',

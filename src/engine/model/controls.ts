@@ -110,7 +110,8 @@ export function pauseText(since: string, reason: string | undefined): string {
 }
 
 function pauseIn(text: string | undefined): Pick<Controls, 'pausedSince' | 'pauseReason'> {
-  const [, first = '', rest = ''] = /^(\S*)\s*(.*)$/s.exec(text ?? '') ?? [];
+  const [first = ''] = (text ?? '').split(/\s/, 1);
+  const rest = (text ?? '').slice(first.length).trim();
   const pausedSince = momentIn(first);
   // Without a time, the value may be words, or a sign such as `true` or `1`.
   const words = pausedSince === undefined && rest !== '' ? text : rest;

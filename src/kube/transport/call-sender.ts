@@ -134,10 +134,8 @@ export function senderTo(
       onRequest?.({ verb, method, host, resource, code, ms: clock.monotonic() - startedAt });
     }
   };
-  const askPath = async (path: string, limit: TimeLimit): Promise<IncomingMessage> => {
-    const question = questionOf(path);
-    return await attempt(question, await identify(question, limit), limit);
-  };
+  const askPath = async (question: Call, limit: TimeLimit): Promise<IncomingMessage> =>
+    await attempt(question, await identify(question, limit), limit);
   const starting = startingServer({ clock, ask: codeOf(askPath) });
   const open = async (call: Call, limit: TimeLimit): Promise<IncomingMessage> => {
     let refreshed = false;
@@ -163,10 +161,10 @@ export function senderTo(
 }
 
 /** Returns a function that resolves with the code of the answer; with 0 if no answer comes. */
-function codeOf(ask: (path: string, limit: TimeLimit) => Promise<IncomingMessage>) {
+function codeOf(ask: (question: Call, limit: TimeLimit) => Promise<IncomingMessage>) {
   return async (path: string, limit: TimeLimit): Promise<number> => {
     try {
-      const response = await ask(path, limit);
+      const response = await ask(questionOf(path), limit);
       ignore(response);
       return response.statusCode ?? 0;
     } catch {

@@ -135,7 +135,8 @@ async function serversApart(
   const running =
     addresses.kind === 'answer' && addresses.value.length > 1 ? addresses.value.length : undefined;
   if (running !== undefined && !areApart(times.slice(0, running))) return undefined;
-  const [first, last] = [times[0], times.at(-1)];
+  const first = times[0];
+  const last = times.at(-1);
   const seconds = secondsOf((first?.time ?? 0) - (last?.time ?? 0));
   const object = `API server ${listed(times.map(({ name }) => name))}`;
   if (running === undefined || running < times.length)

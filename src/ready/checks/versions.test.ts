@@ -329,7 +329,7 @@ test.each<[string, string, object]>([
   ['a target before 1.35', 'v1.34.3', { kubeletVersion: 'v1.34.0' }],
   ['Windows', 'v1.35.0', { kubeletVersion: 'v1.34.3', operatingSystem: 'windows' }],
 ])('nobody is asked about cgroups: %s', async (_title, to, nodeInfo) => {
-  const [from] = [(nodeInfo as { kubeletVersion: string }).kubeletVersion];
+  const from = (nodeInfo as { kubeletVersion: string }).kubeletVersion;
   expect(await ask(to, [readyNode('w1', { nodeInfo })], from)).toEqual([
     expect.objectContaining({ state: 'ok' }),
   ]);

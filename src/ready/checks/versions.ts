@@ -163,7 +163,8 @@ function productOf({ build }: Version): string | undefined {
 
 /** Returns how the version differs from a target of another product, as the rest of a sentence. Undefined if it does not differ. */
 function otherProduct(now: Version, target: Version, to: string): string | undefined {
-  const [own, wanted] = [productOf(now), productOf(target)];
+  const own = productOf(now);
+  const wanted = productOf(target);
   // A target without a build stands for the version of any product.
   if (target.build === '' || own === wanted) return undefined;
   if (own === undefined) return `is not of ${wanted}, as ${to} is`;

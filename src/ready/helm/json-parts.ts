@@ -7,8 +7,14 @@ import { parseJson } from '../../util/json.ts';
 const MOST_PARTS = 10_000;
 const LONGEST_KEY = 1_000;
 
-const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
 const BLANKS: readonly number[] = [0x20, 0x09, 0x0a, 0x0d];
 /** A number, a boolean or null ends before one of these. */
 const ENDS: readonly number[] = [...BLANKS, COMMA, CLOSE_OBJECT, CLOSE_LIST];

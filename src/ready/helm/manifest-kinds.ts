@@ -110,8 +110,8 @@ function jsonItems(json: Buffer, level: number): Node[] {
 }
 
 const NAME = /^[\w./-]{1,300}$/;
-const KEY = /^(?:"([^"\\]{1,300})"|'([^']{1,300})'|([\w./-]{1,300}))\s{0,20}:(?:\s+(.*))?$/;
-const SCALAR = /^(?:"([\w./-]{1,300})"|'([\w./-]{1,300})'|([\w./-]{1,300}))(?:\s+#.*|\s*)$/;
+const KEY = /^(?:"([^"\\]{1,300})"|'([^']{1,300})'|([\w./-]{1,300}))\s{0,20}:(?:\s(.*))?$/;
+const SCALAR = /^(?:"([\w./-]{1,300})"|'([\w./-]{1,300})'|([\w./-]{1,300}))(?:\s{1,20}#.*)?$/;
 const TOLD = ['apiVersion', 'kind', 'items'];
 
 /** Reads a mapping in block style, whose keys begin in this column. */
@@ -132,7 +132,7 @@ function blockNode(lines: readonly string[], column: number, level: number): Nod
     key = double ?? single ?? plain ?? '';
     if (!TOLD.includes(key)) continue;
     if (told.has(key)) return unclear();
-    told.set(key, [rest]);
+    told.set(key, [rest.trim()]);
   }
   const items = told.get('items');
   return {

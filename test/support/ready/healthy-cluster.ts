@@ -2,7 +2,14 @@
 import { factsOfMinor } from '../../../src/versions/facts.ts';
 import type { Component } from '../../../src/versions/minor-facts.ts';
 import { pick, seededRandom } from '../../faults/random.ts';
-import { NAMESPACE, OF_CLUSTER, ON_NODES, plantedNode, plantedPod } from './planted-objects.ts';
+import {
+  NAMESPACE,
+  OF_CLUSTER,
+  ON_NODES,
+  plantedNode,
+  plantedPod,
+  selectorOf,
+} from './planted-objects.ts';
 
 const HOSTNAME = 'kubernetes.io/hostname';
 const KERNELS = ['5.4.0-1', '5.10.200', '5.15.0-91-generic', '6.1.0-18-amd64', '6.8.0', '7.0.1'];
@@ -140,6 +147,13 @@ function workload(app: string, names: readonly string[], random: () => number): 
   ];
 }
 
+const OF_MACHINES = {
+  apiGroups: ['cluster.x-k8s.io'],
+  apiVersions: ['*'],
+  operations: ['CREATE', 'UPDATE'],
+  resources: ['machines'],
+};
+
 function webhook(names: readonly string[], random: () => number): object[] {
   const isServed = random() < 0.7;
   const [first = '', second = ''] = names;
@@ -152,7 +166,7 @@ function webhook(names: readonly string[], random: () => number): object[] {
       labels: { 'kubernetes.io/service-name': 'hook' },
     },
     addressType: 'IPv4',
-    endpoints: [first, second].map((nodeName, index) => ({
+    endpoints: (random() < 0.5 ? [first] : [first, second]).map((nodeName, index) => ({
       addresses: [`10.9.0.${index + 1}`],
       nodeName,
       conditions: { ready: true },
@@ -165,7 +179,8 @@ function webhook(names: readonly string[], random: () => number): object[] {
     timeoutSeconds: 1,
     // A webhook that nothing serves is harmless if it may fail.
     failurePolicy: isServed ? 'Fail' : 'Ignore',
-    objectSelector: { matchLabels: { planted: 'never' } },
+    // The API server still accepts the pods of the cluster.
+    namespaceSelector: selectorOf('kube-public'),
     clientConfig: { service: { name: 'hook', namespace: NAMESPACE } },
     rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
   };
@@ -173,7 +188,11 @@ function webhook(names: readonly string[], random: () => number): object[] {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingWebhookConfiguration',
     metadata: { name: 'healthy' },
-    webhooks: [hook],
+    // As in a management cluster of Cluster API, whose manager has one replica, a webhook about Machines is on one node.
+    webhooks: [
+      hook,
+      { ...hook, name: 'machines.example.com', namespaceSelector: {}, rules: [OF_MACHINES] },
+    ],
   };
   return isServed ? [slice, configured] : [configured];
 }

@@ -126,6 +126,11 @@ export const budget = (spec: object): object => ({
   metadata: { name: 'web', namespace: NAMESPACE },
   spec: { selector: { matchLabels: { app: 'web' } }, ...spec },
 });
+/** The namespace of what serves the planted webhooks. */
+const HOOKED = 'kube-public';
+export const selectorOf = (name: string): object => ({
+  matchLabels: { 'kubernetes.io/metadata.name': name },
+});
 export const webhook = (more: object = {}, rule: object = {}): object => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'MutatingWebhookConfiguration',
@@ -137,9 +142,9 @@ export const webhook = (more: object = {}, rule: object = {}): object => ({
       sideEffects: 'None',
       failurePolicy: 'Fail',
       timeoutSeconds: 1,
-      // The objects of the other faults must still be accepted.
-      objectSelector: { matchLabels: { planted: 'never' } },
-      clientConfig: { service: { name: 'hook', namespace: NAMESPACE } },
+      // No fault has objects in this namespace, and the objects of the other faults must still be accepted.
+      namespaceSelector: selectorOf(HOOKED),
+      clientConfig: { service: { name: 'hook', namespace: HOOKED } },
       rules: [
         {
           apiGroups: [''],
@@ -158,7 +163,7 @@ export const slice = (...nodes: string[]): object => ({
   kind: 'EndpointSlice',
   metadata: {
     name: 'hook',
-    namespace: NAMESPACE,
+    namespace: HOOKED,
     labels: { 'kubernetes.io/service-name': 'hook' },
   },
   addressType: 'IPv4',

@@ -21,6 +21,7 @@ import {
   plantedNode,
   plantedPod,
   READY,
+  selectorOf,
   slice,
   TWO,
   template,
@@ -240,10 +241,7 @@ export const PLANTED: readonly PlantedFault[] = [
   },
   {
     title: 'a webhook with a namespace selector on one node',
-    objects: [
-      webhook({ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }),
-      slice('w1'),
-    ],
+    objects: [webhook({ namespaceSelector: selectorOf('default') }), slice('w1')],
     expected: {
       check: 'webhooks',
       state: 'warning',
@@ -389,7 +387,12 @@ export const PLANTED: readonly PlantedFault[] = [
   },
   {
     title: 'a webhook that a new server needs for the annotations of a Namespace',
-    objects: [webhook({}, { operations: ['UPDATE'], resources: ['namespaces'] })],
+    objects: [
+      webhook(
+        { namespaceSelector: selectorOf('kube-system') },
+        { operations: ['UPDATE'], resources: ['namespaces'] },
+      ),
+    ],
     expected: {
       check: 'webhooks',
       state: 'blocker',

@@ -170,7 +170,8 @@ function referenceOf(kind: string, object: Configured): (readonly [string, Refer
   if (kind === 'MachineSet' && isOwned === true) return [];
   const path = ['template', 'spec', 'bootstrap', 'configRef'];
   const reference = path.reduce<unknown>((value, each) => memberOf(value, each), spec);
-  const [wanted, name] = [memberOf(reference, 'kind'), memberOf(reference, 'name')];
+  const wanted = memberOf(reference, 'kind');
+  const name = memberOf(reference, 'name');
   const isKnown = [templates, configs].some((each) => each.kind === wanted);
   if (!isKnown || typeof wanted !== 'string' || typeof name !== 'string') return [];
   const { namespace = '' } = metadata;
