@@ -114,7 +114,7 @@ test.each<[string, string, object | string]>([
 });
 
 test.each<[string, string]>([
-  ['status extra', "too many arguments for 'status'. Expected 0 arguments but got 1: extra."],
+  ['status one two', "too many arguments for 'status'. Expected 1 argument but got 2: one, two."],
   ['status --watsch', "unknown option '--watsch' (Did you mean --watch?)"],
   [
     'status -o xml',

@@ -9,6 +9,7 @@ import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/com
 import * as common from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
 import type { CommandSpec } from '../cli/program.ts';
+import type { StatusFlags } from '../cli/status/status-command.ts';
 import { VERSION } from '../cli/version.ts';
 import type { WhyFlags } from '../cli/why/why-command.ts';
 import { RefitError } from '../util/errors.ts';
@@ -17,6 +18,7 @@ import { CONTROL_COMMANDS } from './control-commands.ts';
 import { type DialectCall, type DialectSpec, partsOf, withModules } from './dialect-call.ts';
 import { installCommands } from './install-commands.ts';
 import { objectCommands } from './object-commands.ts';
+import { planArgument, planOf } from './plan-argument.ts';
 
 /** The commands that serve all dialects, in the order of the help. */
 const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
@@ -24,6 +26,7 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
     name: 'status',
     summary:
       'Shows the state of every plan: what is in progress, what waits and why, and what comes next.',
+    argument: planArgument('only this plan'),
     options: [
       ...common.CONNECTION_OPTIONS,
       ...common.FILTER_OPTIONS,
@@ -37,13 +40,19 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
       ).argParser(common.parseTime),
       common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
-    run: async (flags, call) =>
-      await (await import('../cli/status/status-command.ts')).runStatus(flags, partsOf(call)),
+    run: async (flags: StatusFlags, call) =>
+      await (await import('../cli/status/status-command.ts')).runStatus(
+        { ...flags, ...planOf(flags, call) },
+        partsOf(call),
+      ),
   },
   {
     name: 'why',
     summary: 'Explains why a plan or a node waits or failed, and what to do.',
-    argument: new Argument('[node]', 'explain only this node, or the node of this Machine'),
+    argument: new Argument(
+      '[node]',
+      'explain only this node, the node of this Machine, or this plan',
+    ),
     options: [
       ...common.CONNECTION_OPTIONS,
       ...common.FILTER_OPTIONS,

@@ -4,11 +4,11 @@ import { Argument, InvalidArgumentError, Option } from 'commander';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
 import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
-import type { CommandCall } from '../cli/program.ts';
 import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { type DialectCall, type DialectSpec, partsOf } from './dialect-call.ts';
 import { objectCommands } from './object-commands.ts';
+import { planArgument, planOf } from './plan-argument.ts';
 
 /**
  * The longest time for which `refit start` opens a window. The command is meant for a short occasion, such as one
@@ -26,7 +26,7 @@ const PLAN_OPTION = new Option(
   'the plan to change; default: the only one that has not ended, else the last one',
 );
 
-const PLAN_ARGUMENT = new Argument('[plan]', 'the plan to change, as with --plan');
+const PLAN_ARGUMENT = planArgument('the plan to change');
 
 export const CONTROL_COMMANDS: readonly DialectSpec[] = [
   {
@@ -283,21 +283,6 @@ async function retry(
       'name the node to retry, or a plan whose hook failed: refit retry PLAN; or use --skipped',
     );
   await (await import('../cli/controls/retry-node.ts')).retryNode(node, flags, parts);
-}
-
-/**
- * Returns a command that changes one plan. The argument of the command or the value of --plan names the plan. `load`
- * resolves with the control to apply.
- */
-/** Returns the plan that the user named in the argument or in --plan. Throws REFIT_USAGE if the two differ. */
-function planOf({ plan }: ControlFlags, { argument }: CommandCall): Pick<ControlFlags, 'plan'> {
-  const named = plan ?? argument;
-  if (argument !== undefined && argument !== named)
-    throw new RefitError(
-      'REFIT_USAGE',
-      `the plan is named twice: ${argument}, and --plan ${plan}; name it once`,
-    );
-  return named === undefined ? {} : { plan: named };
 }
 
 function parseWave(text: string): number {

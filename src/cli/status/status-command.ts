@@ -11,7 +11,7 @@ import { inSession, observeOnce, type Session, type SessionParts } from './statu
 import { stateOf, titleOf } from './text.ts';
 import { watchPlans } from './watch-plans.ts';
 
-interface StatusFlags extends ConnectionFlags, PlanFilter {
+export interface StatusFlags extends ConnectionFlags, PlanFilter {
   readonly output: Form;
   readonly watch?: boolean;
   /** Milliseconds that a watch may take; undefined if it has no limit. */

@@ -55,7 +55,8 @@ export async function showWhy(node: string | undefined, flags: WhyFlags, parts: 
  * Returns the JSON form, which has the fields of `refit status -o json`. With a node, it has only the plans, stages, waits and cordons of
  * that node. Throws REFIT_CONTROL if `node` is not a target of any plan.
  */
-export function whyView(status: ShownStatus, node: string | undefined): ShownStatus {
+export function whyView(all: ShownStatus, named: string | undefined): ShownStatus {
+  const { status, node } = askedOf(all, named);
   if (node === undefined) return status;
   const plans = status.plans.flatMap((plan) => {
     const isTarget = targetNamed(plan, node);
@@ -86,18 +87,28 @@ export function whyView(status: ShownStatus, node: string | undefined): ShownSta
       },
     ];
   });
-  if (plans.length === 0) throw noTarget(node, status.plans);
+  if (plans.length === 0) throw noTarget(node);
   return { ...status, plans };
 }
 
-function noTarget(node: string, plans: readonly ShownPlan[]): RefitError {
-  const plan = plans.find((each) => isShownAs(each, node));
-  if (plan !== undefined)
-    return new RefitError(
-      'REFIT_CONTROL',
-      `${node} is a plan, and refit why takes the name of a node`,
-      { hint: `refit why --plan ${node} explains the plan` },
-    );
+/** Returns the status with only the plan that `named` names, unless it names a node. Each other name is that of a node. */
+function askedOf<T extends ShownStatus>(
+  status: T,
+  named: string | undefined,
+): { readonly status: T; readonly node: string | undefined } {
+  if (named === undefined) return { status, node: undefined };
+  const isNode = status.plans.some(
+    (plan) =>
+      plan.stages.some(({ targets }) => targets.some(targetNamed(plan, named))) ||
+      plan.joined?.some(({ name }) => name === named) === true,
+  );
+  const plans = status.plans.filter((plan) => isShownAs(plan, named));
+  return isNode || plans.length === 0
+    ? { status, node: named }
+    : { status: { ...status, plans }, node: undefined };
+}
+
+function noTarget(node: string): RefitError {
   return new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
     hint: 'see the names with `refit status -o wide`; if there is no plan, use `kubectl get nodes`',
   });
@@ -110,11 +121,12 @@ interface ExplainedStatus extends ShownStatus {
 
 /** Returns the output. `now` is in milliseconds since the Unix epoch. Throws REFIT_CONTROL if `node` is not a target of any plan. */
 export function whyLines(
-  status: ExplainedStatus,
-  node: string | undefined,
+  all: ExplainedStatus,
+  named: string | undefined,
   now: number,
   medium: Medium,
 ): string[] {
+  const { status, node } = askedOf(all, named);
   const { plans } = status;
   if (plans.length === 0 && node === undefined)
     return [...text.noteLines(status, now), 'There is no plan.'];
@@ -131,7 +143,7 @@ export function whyLines(
         ]
       : nodeBlocks(status, plan, node, now, medium),
   );
-  if (blocks.length === 0) throw noTarget(node ?? '', plans);
+  if (blocks.length === 0) throw noTarget(node ?? '');
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
