@@ -181,7 +181,10 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
       ...common.PLACE_OPTIONS,
       common.NO_READY,
       common.ACCEPT_CHECK,
-      common.outputForm('html', 'svg', 'json', 'markdown'),
+      new Option(
+        '-o, --output <form>',
+        'output format; default: markdown on a terminal, else html',
+      ).choices(['html', 'svg', 'json', 'markdown']),
     ],
     run: async (flags, call) =>
       await (await import('../cli/report/report-command.ts')).writeReport(

@@ -33,6 +33,8 @@ type Place = {
   readonly dialect?: string;
   readonly ready?: boolean;
   readonly accept?: readonly string[];
+  readonly output?: 'svg' | undefined;
+  readonly isTerminal?: boolean;
 };
 
 let removePlan: () => Promise<void>;
@@ -117,12 +119,12 @@ beforeAll(async () => {
     await again.delete(nodes, NODE_OF_MACHINE.metadata.name);
   };
   const abort = new AbortController().signal;
-  report = async (plan, place = {}) => {
+  report = async (plan, { isTerminal = false, ...place } = {}) => {
     let text = '';
     const write = (piece: string): void => {
       text += piece;
     };
-    const output = { ...plainOutput, write };
+    const output = { ...plainOutput, isTerminal, write };
     const parts = { modules: MODULES, clock: systemClock, output, abort };
     const written = writeReport(plan, { kubeconfig, output: 'markdown', ...place }, parts);
     return await written.then(
@@ -209,7 +211,7 @@ test('without any plan, the deleted ones are found, also without a name', async 
   expect(await report(undefined, { dialect: 'autopilot' })).toContain('(deleted)');
 });
 
-test.each<[Place & { readonly output?: 'svg' }, string]>([
+test.each<[Place, string]>([
   [{ accept: ['room=x'], ready: false }, '--no-ready'],
   [{ accept: ['room=x'], output: 'svg' }, '-o svg, which shows no sentences'],
 ])('reasons that the report would not show are refused: %j', async (flags, what) => {
@@ -222,4 +224,10 @@ test('two reasons for one check are refused', async () => {
   expect(await report('autopilot', { accept: ['room=x', 'room=y'] })).toContain(
     'REFIT_USAGE: --accept names the check room twice; write one reason',
   );
+});
+
+test('without a chosen form, a report is Markdown on a terminal, and else a page', async () => {
+  const chosen = { output: undefined, ready: false };
+  expect(await report('autopilot', { ...chosen, isTerminal: true })).toMatch(/^# Plan autopilot/u);
+  expect(await report('autopilot', chosen)).toMatch(/^<!doctype html>/iu);
 });

@@ -37,7 +37,8 @@ import { svgOf } from './svg.ts';
 type Form = 'html' | 'svg' | 'json' | 'markdown';
 
 interface ReportFlags extends ConnectionFlags, ReadyAskerFlags, Omit<PlanFilter, 'plan'> {
-  readonly output: Form;
+  /** Markdown on a terminal by default, and otherwise HTML. */
+  readonly output?: Form | undefined;
   readonly accept?: readonly string[];
 }
 
@@ -57,17 +58,18 @@ export async function writeReport(
 ): Promise<void> {
   const { output, clock } = parts;
   const { accept = [], ready = true } = flags;
+  const form = flags.output ?? (output.isTerminal ? 'markdown' : 'html');
   const accepted = readAccepted(accept);
-  const isPicture = flags.output === 'svg';
+  const isPicture = form === 'svg';
   if (accept.length > 0 && (!ready || isPicture))
     throw new RefitError(
       'REFIT_USAGE',
       `--accept has no effect with ${isPicture ? '-o svg, which shows no sentences' : '--no-ready'}: leave one of them out`,
     );
-  const isForPrograms = flags.output === 'html' || flags.output === 'svg';
+  const isForPrograms = form === 'html' || form === 'svg';
   if (isForPrograms && output.isTerminal)
-    throw new RefitError('REFIT_USAGE', `-o ${flags.output} is not for a terminal`, {
-      hint: `write it to a file: refit report … -o ${flags.output} > report.${flags.output}`,
+    throw new RefitError('REFIT_USAGE', `-o ${form} is not for a terminal`, {
+      hint: `write it to a file: refit report … -o ${form} > report.${form}`,
     });
   const filter = plan === undefined ? flags : { ...flags, plan };
   await inSession(filter, parts, 'refit-report', async (session) => {
@@ -76,7 +78,7 @@ export async function writeReport(
     const askReady = async () =>
       isPicture ? undefined : await readinessOf(session, flags, { ...parts, accepted }, now);
     const report = await read(session, { filter, components, askReady }, now);
-    output.write(await written(report, flags.output));
+    output.write(await written(report, form));
   });
 }
 
