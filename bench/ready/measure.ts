@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { runProgram } from '../../src/cli/program.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -171,11 +172,13 @@ async function measureLarge(
   await buildProgram(folder);
   return await withObjects(client, [...nodes, ...pods], async () => {
     const before = (await readFile(plane.auditLog ?? '', 'utf8')).length;
-    const words = ['ready', '--kubeconfig', await plane.kubeconfig('admin'), '--to', TARGET];
+    const cluster = ['--kubeconfig', await plane.kubeconfig('admin')];
+    const words = ['ready', ...cluster, '--to', TARGET, '-o', 'json'];
     const began = clock.monotonic();
     const child = spawn(process.execPath, [join(folder, PROGRAM), ...words], {
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', 'pipe', 'inherit'],
     });
+    const printed = text(child.stdout);
     const ended = once(child, 'close');
     let rssMiB = 0;
     const over = new AbortController();
@@ -187,7 +190,11 @@ async function measureLarge(
         await sleep(clock, SAMPLE_MS, AbortSignal.any([abort, over.signal]));
       }
     })().catch(() => undefined);
-    await ended;
+    const [code] = (await ended) as [number | null];
+    const { findings } = JSON.parse(await printed) as ReadyReport;
+    const ofRoom = findings.filter(({ check }) => check === 'room');
+    if (ofRoom.length === 0 || ofRoom.some(({ state }) => state === 'unknown'))
+      throw new Error(`refit ready ended with ${code}, and did not judge the pods`);
     const seconds = (clock.monotonic() - began) / 1000;
     over.abort();
     await watching;
