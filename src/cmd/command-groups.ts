@@ -44,7 +44,16 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     title: 'Set up Refit:',
-    names: ['install', 'uninstall', 'credentials', 'completion', 'replay', 'version', 'help'],
+    names: [
+      'install',
+      'uninstall',
+      'credentials',
+      'notify',
+      'completion',
+      'replay',
+      'version',
+      'help',
+    ],
   },
 ];
 

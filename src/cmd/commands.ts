@@ -217,6 +217,24 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
     ],
   },
   {
+    name: 'notify',
+    summary: 'Tests the receivers of messages that UpgradePolicies name.',
+    commands: [
+      {
+        name: 'test',
+        summary: 'Sends a test message to a receiver, with your rights and from this machine.',
+        argument: new Argument('<receiver>', 'the receiver, as NAME or POLICY/NAME'),
+        options: common.CLUSTER_OPTIONS,
+        run: async (flags, { argument = '', ...call }) =>
+          await (await import('../cli/notify/test-receiver.ts')).testReceiver(
+            argument,
+            flags,
+            commandPartsOf(call),
+          ),
+      },
+    ],
+  },
+  {
     name: 'serve',
     summary: 'Runs an update server: serves releases and channels to clusters.',
     argument: new Argument('<directory>', 'directory that `refit bundle` made'),

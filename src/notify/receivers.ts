@@ -66,12 +66,17 @@ export interface Notification {
   readonly at: string;
 }
 
+/** A note for which a person has asked. Nothing has happened, so its plan is empty. */
+export interface TestNote extends Omit<Notification, 'event'> {
+  readonly event: 'Test';
+}
+
 /** The notes that are sent together. */
 export interface Message {
   /** The id. It is always the same for the same notes and the same receiver. */
   readonly id: string;
   readonly policy: string;
-  readonly notes: readonly Notification[];
+  readonly notes: readonly (Notification | TestNote)[];
 }
 
 /** The receiver accepted the message for some recipients only. If it is sent again, these recipients get it twice. */

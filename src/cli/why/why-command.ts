@@ -20,13 +20,13 @@ import {
   type TargetJson,
 } from '../status/json-form.ts';
 import { ignoresControls, isLeaderless } from '../status/leaderless.ts';
-import { isShownAs, type PlanFilter } from '../status/plan-names.ts';
+import type { PlanFilter } from '../status/plan-names.ts';
 import * as sentences from '../status/sentences.ts';
 import { silenceSection, silencingOf, targetSilenceSection } from '../status/silence-section.ts';
 import { statusJson } from '../status/status-json.ts';
 import { inSession, observeOnce, plansIn, type SessionParts } from '../status/status-session.ts';
 import * as text from '../status/text.ts';
-import { machineSection, targetNamed } from './named-targets.ts';
+import { askedOf, machineSection, targetNamed } from './named-targets.ts';
 import { namesIn, waitsOf } from './target-waits.ts';
 
 export type WhyFlags = ConnectionFlags & PlanFilter & { readonly output?: 'text' | 'json' };
@@ -89,23 +89,6 @@ export function whyView(all: ShownStatus, named: string | undefined): ShownStatu
   });
   if (plans.length === 0) throw noTarget(node);
   return { ...status, plans };
-}
-
-/** Returns the status with only the plan that `named` names, unless it names a node. Each other name is that of a node. */
-function askedOf<T extends ShownStatus>(
-  status: T,
-  named: string | undefined,
-): { readonly status: T; readonly node: string | undefined } {
-  if (named === undefined) return { status, node: undefined };
-  const isNode = status.plans.some(
-    (plan) =>
-      plan.stages.some(({ targets }) => targets.some(targetNamed(plan, named))) ||
-      plan.joined?.some(({ name }) => name === named) === true,
-  );
-  const plans = status.plans.filter((plan) => isShownAs(plan, named));
-  return isNode || plans.length === 0
-    ? { status, node: named }
-    : { status: { ...status, plans }, node: undefined };
 }
 
 function noTarget(node: string): RefitError {
