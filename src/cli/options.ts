@@ -196,6 +196,13 @@ function parseLease(text: string): number {
   throw new InvalidArgumentError('write whole seconds, such as 15s');
 }
 
+/** Returns the number of lines. Throws InvalidArgumentError unless it is a whole number from 1 to 10,000. */
+export function parseLines(text: string): number {
+  const lines = Number(text);
+  if (/^\d{1,5}$/.test(text) && lines >= 1 && lines <= 10_000) return lines;
+  throw new InvalidArgumentError('write a number from 1 to 10000');
+}
+
 export const NO_READY = new Option('--no-ready', 'leave out the checks of refit ready');
 
 export const ACCEPT_CHECK = new Option(

@@ -88,7 +88,6 @@ const HELP = 'Shows the help of a command.';
 const MEANT = new Map([
   ['get', 'run `refit status` for plans and nodes, or `kubectl get plans,noderollouts -A`'],
   ['describe', 'run `refit why` for a plan, or `refit why NODE` for one node'],
-  ['logs', 'run `refit why NODE`; it says what the agent reports, and where its log is'],
   ['apply', 'run `kubectl apply -f FILE`; `refit validate FILE` checks the file before'],
   ['delete', 'run `refit abort` to stop a plan, or `kubectl delete` to remove it'],
   ['rollout', 'run `refit status -w` to follow a plan, or `refit pause` and `refit resume`'],

@@ -9,7 +9,7 @@ interface CommandGroup {
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     title: 'See what happens, and why:',
-    names: ['status', 'why', 'dashboard', 'history', 'report', 'updates'],
+    names: ['status', 'why', 'logs', 'dashboard', 'history', 'report', 'updates'],
   },
   {
     title: 'Before an upgrade:',

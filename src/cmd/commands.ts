@@ -76,6 +76,23 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
     },
   },
   {
+    name: 'logs',
+    summary: 'Shows the steps of a node, and the last lines of the pods that upgrade it.',
+    argument: new Argument('<node>', 'the node, or the Machine that is updated on it'),
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      new Option('--tail <lines>', 'lines of each container')
+        .argParser(common.parseLines)
+        .default(20),
+    ],
+    run: async (flags, call) =>
+      await (await import('../cli/logs/logs-command.ts')).showLogs(
+        call.argument ?? '',
+        flags,
+        partsOf(call),
+      ),
+  },
+  {
     name: 'replay',
     summary: 'Shows a file of `refit why --dump` again, as this release explains and decides it.',
     argument: new Argument('<file>', 'the file'),

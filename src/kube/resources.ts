@@ -333,7 +333,10 @@ export interface Pod extends KubeObject {
 
 export interface ContainerStatus {
   name: string;
-  state?: { waiting?: { reason?: string; message?: string } };
+  state?: {
+    waiting?: { reason?: string; message?: string };
+    terminated?: { exitCode?: number };
+  };
 }
 
 /** An empty selector (`{}`) selects everything. An absent selector selects nothing. */

@@ -24,7 +24,10 @@ export async function showAll(
   stage.note('# Status of the NodeRollouts', await records(stage));
   await stage.refit('status', '-o', 'wide');
   await stage.refit('why');
-  for (const name of about) await stage.refit('why', name);
+  for (const name of about) {
+    await stage.refit('why', name);
+    await stage.refit('logs', name);
+  }
   await stage.refit('preview');
   await stage.refit('history');
   await stage.refit('report', '-o', 'markdown');
