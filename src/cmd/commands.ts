@@ -6,6 +6,7 @@
 import { Argument, Option } from 'commander';
 import { commandPartsOf } from '../cli/command-parts.ts';
 import { completionOf, KUBECTL_COMPLETION, SHELLS, type Shell } from '../cli/completion.ts';
+import { GROUP_TITLES } from '../cli/group-titles.ts';
 import * as common from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
 import type { CommandSpec } from '../cli/program.ts';
@@ -318,6 +319,14 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
   },
 ];
 
+/** Returns the commands of a dialect, in this group unless the dialect has chosen another one. */
+function inGroup(
+  group: keyof typeof GROUP_TITLES,
+  commands: readonly CommandSpec[],
+): CommandSpec[] {
+  return commands.map((command) => ({ group: GROUP_TITLES[group], ...command }));
+}
+
 /**
  * Returns all commands, in the order of the help. The code of a command is imported only when it runs, so that `refit`
  * starts fast.
@@ -327,12 +336,12 @@ export async function commandsOf(modules: DialectCall['modules']): Promise<reado
     modules.map(async (module) => await module.commands(modules)),
   );
   const commands: CommandSpec[] = inGroups([
-    ...ofDialects.flatMap(({ processes }) => processes),
+    ...ofDialects.flatMap(({ processes }) => inGroup('run', processes)),
     // This entry is for the help only. refit.ts runs the agent without loading this list; its flags are in
     // src/agent/flags.ts.
     { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
     ...FOR_ALL_DIALECTS.map((command) => withModules(command, modules)),
-    ...ofDialects.flatMap(({ tools }) => tools),
+    ...ofDialects.flatMap(({ tools }) => inGroup('control', tools)),
     ...installCommands(modules),
     {
       name: 'completion',

@@ -9,6 +9,7 @@ import { productFiles } from './tree.ts';
 const READ = [
   'src/agent/maintenance/lease-delegation.ts',
   'src/cli/dashboard/follow-plans.ts',
+  'src/cli/logs/logs-command.ts',
   'src/cli/report/report-command.ts',
   'src/cli/status/load.ts',
   'src/cli/status/status-session.ts',

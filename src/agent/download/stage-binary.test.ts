@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import * as files from 'node:fs/promises';
 import { lstat, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type {
   DownloadServer,
   DownloadServerOptions,
@@ -368,17 +368,27 @@ describe('after a crash', () => {
   });
 });
 
+/** Sends the first 1,000 bytes, and ends the connection once the agent has kept them. */
+function breakOnceKept(response: ServerResponse, partOf: () => string): void {
+  response.write(BYTES.subarray(0, 1_000));
+  const isKept = async (): Promise<void> => expect((await stat(partOf())).size).toBe(1_000);
+  void vi.waitFor(isKept, { timeout: 60_000 }).finally(() => response.destroy());
+}
+
 test('a payload that changed on the server is fetched from its start', async () => {
   const changed = Buffer.from(BYTES.toReversed());
   const ifRange: unknown[] = [];
+  let part = '';
   const url = await serve(({ headers }, response) => {
     ifRange.push(headers['if-range']);
     const isFirst = ifRange.length === 1;
     response.writeHead(200, { 'content-length': BYTES.length, etag: isFirst ? '"one"' : '"two"' });
-    if (isFirst) response.write(BYTES.subarray(0, 1_000));
-    else response.end(changed);
+    if (!isFirst) return response.end(changed);
+    breakOnceKept(response, () => part);
+    return undefined;
   });
-  const request = requestFor(url, { ...IMPATIENT, sha256: undefined });
+  const request = requestFor(url, { sha256: undefined });
+  part = request.paths.part;
   await fetchNow(request);
   await expectStaged(request, changed);
   expect(ifRange).toEqual([undefined, '"one"']);
@@ -386,15 +396,17 @@ test('a payload that changed on the server is fetched from its start', async () 
 
 test('a server that continues another payload is not believed', async () => {
   let asked = 0;
+  let part = '';
   const url = await serve(({ headers }, response) => {
     asked++;
     const isWhole = headers.range === undefined;
     const range = { 'content-range': `bytes 1000-${BYTES.length - 1}/${BYTES.length}` };
     response.writeHead(isWhole ? 200 : 206, { etag: `"${asked}"`, ...(isWhole ? {} : range) });
-    if (asked === 1) response.write(BYTES.subarray(0, 1_000));
+    if (asked === 1) breakOnceKept(response, () => part);
     else response.end(isWhole ? BYTES : Buffer.alloc(BYTES.length - 1_000));
   });
-  const request = requestFor(url, { ...IMPATIENT, sha256: undefined });
+  const request = requestFor(url, { sha256: undefined });
+  part = request.paths.part;
   await fetchNow(request);
   await expectStaged(request);
   expect(asked).toBe(3);

@@ -5,6 +5,6 @@ import type { CommandSpec } from '../program.ts';
 export interface DialectCommands {
   /** The commands that carry plans out until they are stopped. */
   readonly processes: readonly CommandSpec[];
-  /** The commands for people. */
+  /** The commands for people. Those without a group control upgrades. */
   readonly tools: readonly CommandSpec[];
 }

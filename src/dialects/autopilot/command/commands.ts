@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { commandPartsOf } from '../../../cli/command-parts.ts';
 import type { DialectCommands } from '../../../cli/contract/dialect-commands.ts';
 import type { SessionDialect } from '../../../cli/contract/session-dialect.ts';
+import { GROUP_TITLES } from '../../../cli/group-titles.ts';
 import * as common from '../../../cli/options.ts';
 
 const ROLES = ['controller', 'worker'] as const;
@@ -69,6 +70,7 @@ export const k0sCommands = (modules: readonly SessionDialect[]): DialectCommands
   tools: [
     {
       name: 'migrate',
+      group: GROUP_TITLES.before,
       summary: "Helps to move a k0s cluster from k0s's own autopilot to Refit. Changes nothing.",
       commands: [
         {
