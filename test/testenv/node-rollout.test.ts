@@ -84,5 +84,19 @@ test('kubectl waits for a Plan, and its history survives the leader and the Plan
     expect(status?.planDeleted).toBeUndefined();
     expect(status?.history).toHaveLength(2);
   });
+
+  // As the guide says, the first wait ends however the plan ends, and the second one says how.
+  const waitFor = async (condition: string, timeout: string) =>
+    await kubectlAs('viewer', [
+      'wait',
+      `noderollout/${NAME}`,
+      `--namespace=${NAMESPACE}`,
+      `--for=condition=${condition}`,
+      `--timeout=${timeout}`,
+    ]);
+  const ended = waitFor('Progressing=false', '120s');
+  await puppets.says('rollout-w1', 'Failed');
+  expect((await ended).stdout).toContain('condition met');
+  expect((await waitFor('Completed', '1s')).ok).toBe(false);
   expect(await leader.stop('SIGTERM')).toBe(0);
 });
