@@ -21,7 +21,8 @@ export function containerdRefusal(
   to: string,
 ): string | undefined {
   const first = HOST_REQUIREMENTS.k0sRefusesConfigurationOfContainerd1;
-  const [present, wanted] = [from, to].map((text) => parseVersion(text)?.minor);
+  const present = parseVersion(from)?.minor;
+  const wanted = parseVersion(to)?.minor;
   if (files.length === 0 || wanted === undefined || wanted < first) return undefined;
   if (present !== undefined && present >= first) return undefined;
   const named = files.map((name) => `/etc/k0s/containerd.d/${name}`).join(', ');
