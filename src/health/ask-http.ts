@@ -1,6 +1,7 @@
 /** Asks whether a server answers a GET request with a good status. */
 import { statusOf } from '../http/http-get.ts';
 import { messageOf } from '../util/errors.ts';
+import { isSuccess } from '../util/http-status.ts';
 import { accessOf, type CheckTools, headOf, shownUrl } from './ask-server.ts';
 import type { CheckFinding, HttpCheck } from './checks.ts';
 
@@ -28,7 +29,7 @@ export async function askHttp(
     response.destroy();
     const message = `${shownUrl(address)} answered ${statusOf(response)}`;
     const { statusCode = 0 } = response;
-    if (statusCode >= 200 && statusCode <= 299) return { state: 'passing', message };
+    if (isSuccess(statusCode)) return { state: 'passing', message };
     return { state: 'failing', message: `${message}; only 200 to 299 are good` };
   } catch (error) {
     if (abort.aborted) throw error;

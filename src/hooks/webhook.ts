@@ -9,6 +9,7 @@ import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { readSecret } from '../kube/read-secret.ts';
 import type { Clock } from '../util/clock.ts';
+import { isSuccess } from '../util/http-status.ts';
 import { formsOfSecret, withoutForms } from '../util/secret-forms.ts';
 import type { HookFinding, HookMoment, HookRun, WebhookAction } from './rules.ts';
 
@@ -103,7 +104,7 @@ function bodyOf({ id, hook, node, variables }: HookRun): object {
 }
 
 function stateOf({ statusCode = 0 }: IncomingMessage): HookFinding['state'] {
-  if (statusCode >= 200 && statusCode <= 299) return 'succeeded';
+  if (isSuccess(statusCode)) return 'succeeded';
   const isRefusal = statusCode >= 400 && statusCode <= 499 && !isTransient(statusCode);
   return isRefusal ? 'failed' : 'running';
 }

@@ -6,6 +6,7 @@ import { codeOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { Clock } from '../util/clock.ts';
+import { isSuccess } from '../util/http-status.ts';
 import { written } from './formats.ts';
 import type { HttpReceiver, Message, PartlyTaken, Receiver } from './receivers.ts';
 import { type SecretTools, secretAt, textOf, Undeliverable } from './secret-values.ts';
@@ -78,7 +79,7 @@ async function deliver(
   );
   response.destroy();
   const { statusCode = 0 } = response;
-  if (statusCode >= 200 && statusCode <= 299) return undefined;
+  if (isSuccess(statusCode)) return undefined;
   return `it answered ${statusOf(response)}`;
 }
 

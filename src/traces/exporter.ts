@@ -6,6 +6,7 @@ import { chunksOf, codeOf, getOnce, statusOf } from '../http/http-get.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { textIn } from '../util/bounded-file.ts';
 import { backoffDelay, type Clock, sleep } from '../util/clock.ts';
+import { isSuccess } from '../util/http-status.ts';
 import { isRecord, parseJson } from '../util/json.ts';
 import { type Logger, sparingly } from '../util/log.ts';
 import { printableUrl } from '../util/printable-url.ts';
@@ -146,7 +147,7 @@ async function attempt(
     const response = await getOnce(url, asked, AbortSignal.any([stop, late]));
     const { statusCode = 0 } = response;
     try {
-      if (statusCode >= 200 && statusCode <= 299) {
+      if (isSuccess(statusCode)) {
         // The status says that the collector accepted the spans. If the rest of the answer cannot be read, the spans
         // must not be sent again.
         const text = await textIn(chunksOf(response), LONGEST_ANSWER, 'too long').catch(() => '');

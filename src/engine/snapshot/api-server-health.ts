@@ -1,5 +1,6 @@
 /** Asks API servers whether they are ready. */
 import { messageOf } from '../../util/errors.ts';
+import { isSuccess } from '../../util/http-status.ts';
 import type { Endpoint } from '../contract/world.ts';
 import type { EndpointHealth } from '../model/snapshot.ts';
 
@@ -22,7 +23,7 @@ export async function askControlPlane(
       if (host === undefined) return { name, ready: false, detail: 'has no InternalIP' };
       try {
         const status = await ask(host, name);
-        return status >= 200 && status < 300
+        return isSuccess(status)
           ? { name, ready: true }
           : { name, ready: false, detail: `/readyz says ${status}` };
       } catch (error) {

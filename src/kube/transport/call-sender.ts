@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Clock, sleep, systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { RefitError } from '../../util/errors.ts';
+import { isSuccess } from '../../util/http-status.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { type Call, queryText } from '../client.ts';
@@ -184,7 +185,7 @@ interface Refusable extends Pick<CallSender, 'open'> {
 function throwing({ open, starting, server, credentials }: Refusable): CallSender['openOrThrow'] {
   return async (call, limit) => {
     const response = await open(call, limit);
-    if (isSuccess(response)) return response;
+    if (isSuccess(response.statusCode ?? 0)) return response;
     const refusal = await refusalOf(call, response, server, credentials);
     const isOfRights: boolean = isMissingRight(refusal);
     if (!isOfRights) throw refusal;
@@ -198,13 +199,9 @@ function throwing({ open, starting, server, credentials }: Refusable): CallSende
     // The server may have become ready between its two answers. A refused call has changed nothing, so that it can be sent
     // again.
     const second = await open(call, limit);
-    if (isSuccess(second)) return second;
+    if (isSuccess(second.statusCode ?? 0)) return second;
     throw await refusalOf(call, second, server, credentials);
   };
-}
-
-function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
-  return statusCode >= 200 && statusCode < 300;
 }
 
 function isOverload({ statusCode }: IncomingMessage): boolean {

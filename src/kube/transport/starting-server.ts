@@ -3,6 +3,7 @@
  * cluster, it answers every request with the code 403, in the same words as for a missing right.
  */
 import { type Clock, sleep } from '../../util/clock.ts';
+import { isSuccess } from '../../util/http-status.ts';
 import type { TimeLimit } from './time-limit.ts';
 
 /** What a starting API server can be asked. */
@@ -64,8 +65,4 @@ export function startingServer({ clock, ask }: ReadinessQuestion): StartingServe
       provenUntil = Number.NEGATIVE_INFINITY;
     },
   };
-}
-
-function isSuccess(code: number): boolean {
-  return code >= 200 && code < 300;
 }
