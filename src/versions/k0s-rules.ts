@@ -30,6 +30,6 @@ export function containerdRefusal(
 }
 
 /** Returns true if a kubelet of this version does not start on cgroup v1, unless `failCgroupV1: false` allows that. */
-function refusesCgroupV1({ major, minor }: Version): boolean {
-  return major > 1 || minor >= HOST_REQUIREMENTS.cgroupV1IsRefused;
+export function refusesCgroupV1({ major, minor }: Version): boolean {
+  return major > 1 || (major === 1 && minor >= HOST_REQUIREMENTS.cgroupV1IsRefused);
 }

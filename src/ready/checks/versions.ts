@@ -16,6 +16,7 @@ import { isNewerMinor, minorsBetween, parseVersion, type Version } from '../../u
 import { HOST_REQUIREMENTS, K0S_MOST_BEHIND } from '../../versions/data/by-hand.ts';
 import { factsOf, NEWEST_KNOWN, nearestFactsOf, OLDEST_KNOWN } from '../../versions/facts.ts';
 import type { Finding, RuleName } from '../../versions/findings.ts';
+import { refusesCgroupV1 } from '../../versions/k0s-rules.ts';
 import {
   brokenStep,
   etcdFacts,
@@ -147,24 +148,34 @@ function stepCure(now: Version, target: Version): string {
 
 const SAME = 'choose a version of the product that runs there';
 
-/** The products by the beginning of the build in their versions. Versions of kubeadm name no product. */
-const PRODUCTS: readonly (readonly [build: RegExp, name: string])[] = [
-  [/^k0s/, 'k0s'],
-  [/^k3s/, 'K3s'],
-  [/^rke2r/, 'RKE2'],
-  [/^eks/, 'EKS'],
-  [/^gke/, 'GKE'],
+/** A product that names itself in the versions of its kubelets. Nodes of kubeadm name none. */
+interface Product {
+  readonly name: string;
+  /** The beginning of the build in its versions. */
+  readonly build: string;
+  /** True if each of its versions brings its own containerd. */
+  readonly bringsContainerd?: true;
+}
+
+const K0S: Product = { name: 'k0s', build: 'k0s', bringsContainerd: true };
+
+const PRODUCTS: readonly Product[] = [
+  K0S,
+  { name: 'K3s', build: 'k3s', bringsContainerd: true },
+  { name: 'RKE2', build: 'rke2r', bringsContainerd: true },
+  { name: 'EKS', build: 'eks' },
+  { name: 'GKE', build: 'gke' },
 ];
 
 /** Returns the product that makes the version. Undefined if the version names none, as those of Kubernetes itself. */
-function productOf({ build }: Version): string | undefined {
-  return PRODUCTS.find(([beginning]) => beginning.test(build))?.[1];
+function productOf(version: Version): Product | undefined {
+  return PRODUCTS.find(({ build }) => version.build.startsWith(build));
 }
 
 /** Returns how the version differs from a target of another product, as the rest of a sentence. Undefined if it does not differ. */
 function otherProduct(now: Version, target: Version, to: string): string | undefined {
-  const own = productOf(now);
-  const wanted = productOf(target);
+  const own = productOf(now)?.name;
+  const wanted = productOf(target)?.name;
   // A target without a build stands for the version of any product.
   if (target.build === '' || own === wanted) return undefined;
   if (own === undefined) return `is not of ${wanted}, as ${to} is`;
@@ -193,12 +204,11 @@ function cgroupQuestion(node: Node, to: string): FoundBy[] {
   const kubelet = parseVersion(kubeletVersionOf(node));
   const target = parseVersion(to);
   if (kubelet === undefined || target === undefined || isWindows(node)) return [];
-  const first = { ...kubelet, major: 1, minor: HOST_REQUIREMENTS.cgroupV1IsRefused };
-  if (!isNewerMinor(first, kubelet) || isNewerMinor(first, target)) return [];
+  if (refusesCgroupV1(kubelet) || !refusesCgroupV1(target)) return [];
   return [
     {
       state: 'unknown',
-      message: `a kubelet of 1.${first.minor} or later does not start on cgroup v1, and nobody says which version of cgroups its host has`,
+      message: `a kubelet of 1.${HOST_REQUIREMENTS.cgroupV1IsRefused} or later does not start on cgroup v1, and nobody says which version of cgroups its host has`,
       cure: 'run `stat -fc %T /sys/fs/cgroup` on the host: `cgroup2fs` is cgroup v2. The metric kubelet_cgroup_version of its kubelet says it, too',
     },
   ];
@@ -244,8 +254,7 @@ function nodeProblems(node: Node, to: string): FoundBy[] {
       message: `the version of its kubelet ${kubeletVersion} ${other}`,
       cure: SAME,
     });
-  const isK0s = kubelet.build.startsWith('k0s');
-  const mostBehind = isK0s ? K0S_MOST_BEHIND : allowedBehind(kubelet);
+  const mostBehind = productOf(kubelet) === K0S ? K0S_MOST_BEHIND : allowedBehind(kubelet);
   if (target.minor - kubelet.minor > mostBehind)
     problems.push({
       state: 'blocker',
@@ -255,17 +264,13 @@ function nodeProblems(node: Node, to: string): FoundBy[] {
   return [...problems, ...machineProblems(node, kubelet, target)];
 }
 
-/** Products that bring their own containerd with each version. Their nodes are none of kubeadm. */
-const BRINGS_CONTAINERD = /^(k0s|k3s|rke2r)/;
-/** Providers whose nodes are none of kubeadm. */
-const OF_PROVIDER = /^(eks|gke)/;
-
-function machineProblems(node: Node, { build }: Version, target: Version): FoundBy[] {
+function machineProblems(node: Node, kubelet: Version, target: Version): FoundBy[] {
   const { kernelVersion, containerRuntimeVersion = '' }: NodeInfo = node.status?.nodeInfo ?? {};
   const [name, runtime] = containerRuntimeVersion.split('://');
-  const bringsOwn = BRINGS_CONTAINERD.test(build);
+  const product = productOf(kubelet);
+  const bringsOwn = product?.bringsContainerd === true;
   // The list of kernels is one of kubeadm, and kubelets do not look at it.
-  const isOfKubeadm = !bringsOwn && !OF_PROVIDER.test(build) && !isWindows(node);
+  const isOfKubeadm = product === undefined && !isWindows(node);
   const facts: NodeFacts = {
     // A simulated node reports an empty text.
     ...(isOfKubeadm &&
