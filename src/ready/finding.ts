@@ -64,14 +64,20 @@ export function findingByRule(finding: Finding): FoundBy {
   return { state, message: describeFinding(finding) };
 }
 
-/** Makes one finding of those about different objects that say the same, such as about each node of a cluster. */
-export function grouped(findings: readonly FoundBy[]): FoundBy[] {
+/**
+ * Makes one finding of those about different objects that say the same, such as about each node of a cluster. `named`
+ * returns how the finding names its objects.
+ */
+export function grouped(
+  findings: readonly FoundBy[],
+  named: (objects: readonly string[]) => string = listed,
+): FoundBy[] {
   const groups = Map.groupBy(findings, ({ state, message }) => `${state} ${message}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     const objects = [...new Set(group.flatMap(({ object }) => object ?? []))];
-    if (first === undefined || objects.length < 2) return first ?? [];
-    return [{ ...first, object: listed(objects) }];
+    if (first === undefined || objects.length === 0) return first ?? [];
+    return [{ ...first, object: named(objects) }];
   });
 }
 

@@ -37,8 +37,8 @@ export const checkDrains: Check = async ({ list }) => {
     ruleFor: () => undefined,
   };
   const ofNode = Map.groupBy(allPods.value, ({ spec }) => spec?.nodeName ?? '');
-  const blocked = new Map<string, Held & { nodes: string[] }>();
-  const holding = new Map<string, Held & { nodes: string[] }>();
+  const blocked = new Map<string, Held>();
+  const holding = new Map<string, Held>();
   const own = budgets.value.filter((budget) => !isOfOperator(budget));
   const lost: string[] = [];
   const withData: string[] = [];
@@ -90,7 +90,7 @@ function orphanTest(names: readonly string[] | undefined): (pod: Pod) => boolean
 
 interface Held {
   readonly budget: BlockingBudget;
-  readonly nodes: readonly string[];
+  readonly nodes: string[];
   /** True if another budget covers the pods, too. Kubernetes evicts no such pod. */
   readonly isShared?: boolean;
 }

@@ -8,7 +8,7 @@ import { isRecord } from '../../util/json.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { Asking } from '../asking.ts';
 import type { Check } from '../context.ts';
-import type { FoundBy } from '../finding.ts';
+import { type FoundBy, grouped } from '../finding.ts';
 import { CLOUDNATIVE_PG } from '../operators/cloudnative-pg.ts';
 import { KUBEVIRT } from '../operators/kubevirt.ts';
 import { LONGHORN } from '../operators/longhorn.ts';
@@ -62,15 +62,9 @@ async function askOperator(
   const judge = await judgeOf({ list, get }, asked.value);
   const found = asked.value.flatMap((object) => {
     const problem = judged(object, judge);
-    return problem === undefined ? [] : [{ object, problem }];
+    return problem === undefined ? [] : [{ ...problem, object: keyOf(object) }];
   });
-  const groups = Map.groupBy(found, ({ problem: { state, message } }) => `${state} ${message}`);
-  const problems = [...groups.values()].flatMap((group): FoundBy[] => {
-    const names = listed(group.map(({ object }) => keyOf(object)));
-    return group
-      .slice(0, 1)
-      .map(({ problem }) => ({ ...problem, object: `${resource.kind} ${names}` }));
-  });
+  const problems = grouped(found, (names) => `${resource.kind} ${listed(names)}`);
   return [...problems, { state: 'ok', message: `${name} has ${counted(length, noun)}; ${expect}` }];
 }
 

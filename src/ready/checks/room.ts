@@ -1,5 +1,4 @@
 /** Checks whether the pods of each node fit on the other nodes while it is drained. */
-
 import { isPodOfUpgrade } from '../../drain/own-pods.ts';
 import { controllerOf, DEFAULT_DRAIN, isFinished, sortPods } from '../../drain/pods.ts';
 import { keyOf, namespaces, nodes, pods } from '../../kube/resources.ts';
@@ -122,12 +121,10 @@ function nowhereFinding(group: readonly Judged[], { places }: RoomFacts): FoundB
 }
 
 function waitingFinding(waiting: readonly PlacedPod[]): FoundBy {
+  const names = waiting.map((pod) => keyOf(pod));
   return {
     state: 'warning',
-    object: `Pod ${listed(
-      waiting.map((pod) => keyOf(pod)),
-      MOST_NAMES,
-    )}`,
+    object: `Pod ${listed(names, MOST_NAMES)}`,
     message: 'it waits for a node already: the scheduler finds none where it fits',
     cure: 'read its Events; add room, or uncordon nodes that an earlier upgrade left',
   };

@@ -65,28 +65,33 @@ interface WrittenKind {
 
 const WRITES: readonly Operation[] = ['CREATE', 'UPDATE'];
 
+const PODS: WrittenKind = {
+  title: 'Pods',
+  groups: [''],
+  resources: ['pods'],
+  subresources: ['status', 'eviction', 'binding'],
+  // A kubelet deletes an evicted pod at the end, and a drain waits until it is gone.
+  operations: [...WRITES, 'DELETE'],
+  scope: 'Namespaced',
+};
+
+const NODES: WrittenKind = {
+  title: 'Nodes',
+  groups: [''],
+  resources: ['nodes'],
+  subresources: ['status'],
+  operations: WRITES,
+  scope: 'Cluster',
+};
+
 /**
- * The kinds that an upgrade writes. Deletions matter only for pods: a kubelet deletes an evicted pod at the end, and a drain
- * waits until it is gone. RKE2 changes the annotations of Namespaces when it starts, and kubeadm writes its configuration,
- * CoreDNS and kube-proxy. A server that may not write them does not start, or kubeadm ends with an error.
+ * The kinds that an upgrade writes. Deletions matter only for pods. RKE2 changes the annotations of Namespaces when it
+ * starts, and kubeadm writes its configuration, CoreDNS and kube-proxy. A server that may not write them does not start, or
+ * kubeadm ends with an error.
  */
 const WRITTEN: readonly WrittenKind[] = [
-  {
-    title: 'Pods',
-    groups: [''],
-    resources: ['pods'],
-    subresources: ['status', 'eviction', 'binding'],
-    operations: [...WRITES, 'DELETE'],
-    scope: 'Namespaced',
-  },
-  {
-    title: 'Nodes',
-    groups: [''],
-    resources: ['nodes'],
-    subresources: ['status'],
-    operations: WRITES,
-    scope: 'Cluster',
-  },
+  PODS,
+  NODES,
   {
     title: 'Leases',
     groups: ['coordination.k8s.io'],
@@ -259,7 +264,7 @@ function problemsOf(
   // A webhook without a Service is served outside of the cluster, so no drain ends it.
   if (service === undefined || slices === undefined) return expired;
   // No namespace has the labels, so the webhook is called only for objects without a namespace, such as Nodes.
-  if (covered?.length === 0 && !written.some(isNode)) return expired;
+  if (covered?.length === 0 && !written.includes(NODES)) return expired;
   const at = keyAt(service.name, service.namespace);
   const scope = `webhook ${name}, which must allow ${scopeOf(written, covered)}`;
   const filters = filtersOf(webhook);
@@ -313,13 +318,9 @@ function filtersOf({ matchConditions = [], objectSelector = {} }: Webhook): stri
   return fields.length === 0 ? undefined : fields.join(' or ');
 }
 
-function isNode({ title }: WrittenKind): boolean {
-  return title === 'Nodes';
-}
-
 /** Returns true if the API server asks the webhook before it creates a pod. */
 function asksAboutNewPods(rule: WebhookRule): boolean {
-  return WRITTEN.some((kind) => kind.title === 'Pods' && isMet(rule, kind, ['CREATE']));
+  return isMet(rule, PODS, ['CREATE']);
 }
 
 function scopeOf(written: readonly WrittenKind[], covered: readonly string[] | undefined): string {
@@ -327,7 +328,7 @@ function scopeOf(written: readonly WrittenKind[], covered: readonly string[] | u
   if (written.every(({ scope }) => scope === 'Cluster')) return titles;
   if (covered === undefined || covered.includes(SYSTEM_NAMESPACE))
     return `${titles}, also in ${SYSTEM_NAMESPACE}`;
-  return covered.length === 0 ? 'Nodes' : `${titles} in ${listed(covered, 3)}`;
+  return covered.length === 0 ? NODES.title : `${titles} in ${listed(covered, 3)}`;
 }
 
 /** Returns a finding about the CA certificate with which the API server checks the webhook, if it ends soon. */
