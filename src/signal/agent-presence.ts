@@ -188,7 +188,7 @@ export function configurableOn(node: KubeObject): readonly string[] {
  * annotation does not count, because the agent may have been removed.
  */
 export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
-  return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
+  return presentOn(object)?.cgroupV1;
 }
 
 /**
@@ -196,15 +196,13 @@ export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
  * host has cgroup v2. The agent for kubeadm does not look, and an agent that has been silent for long may be gone.
  */
 export function tellsCgroups(object: KubeObject): boolean {
-  const presence = presenceOn(object);
-  return (
-    presence !== undefined && presence.procedure === undefined && !(silenceOn(object) > SILENT_MS)
-  );
+  const presence = presentOn(object);
+  return presence !== undefined && presence.procedure === undefined;
 }
 
 /** Returns the names of the files that `oldContainerd` of the announcement has; an empty list if the agent is silent. */
 export function oldContainerdOn(object: KubeObject): readonly string[] {
-  return silenceOn(object) > SILENT_MS ? [] : (presenceOn(object)?.oldContainerd ?? []);
+  return presentOn(object)?.oldContainerd ?? [];
 }
 
 /** Milliseconds by which the last heartbeat of an agent must be older than that of its kubelet for the agent to count as silent. */
@@ -235,11 +233,8 @@ const THEIRS = {
  * object.
  */
 export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
-  const presence = presenceOn(object);
-  const agent = actingAgent(object, presence);
-  // An agent that has been silent for long may have been removed.
-  const isExcluded = presence?.excluded === true && !(silenceOn(object) > SILENT_MS);
-  return isExcluded ? { ...agent, excluded: true } : agent;
+  const agent = actingAgent(object, presenceOn(object));
+  return presentOn(object)?.excluded === true ? { ...agent, excluded: true } : agent;
 });
 
 function actingAgent(object: KubeObject, presence: AgentPresence | undefined): NodeAgent {
@@ -274,6 +269,11 @@ export function heartbeatOn(node: KubeObject): Heartbeat {
   const value = parseJson(node.metadata.annotations?.[HEARTBEAT_ANNOTATION]);
   const heartbeat = isRecord(value) ? readMembers(value, HEARTBEAT) : {};
   return heartbeat.since === presenceOn(node)?.since ? heartbeat : {};
+}
+
+/** Returns what the agent announces; undefined if it has been silent for long, because it may have been removed. */
+function presentOn(object: KubeObject): AgentPresence | undefined {
+  return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object);
 }
 
 /** Reads what the agent announces on the object. Others may write the annotation, too, so an invalid value counts as absent. */
