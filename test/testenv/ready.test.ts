@@ -121,23 +121,49 @@ test('a user without rights gets no answer that is ok, and each check says what 
   expect((await ask('--as', 'jane', '--strict')).code).toBe(1);
 });
 
-test('a viewer with the role of refit ready gets an answer about every kind, also those of other products', async () => {
-  const { signal } = new AbortController();
-  using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  await defineKinds(client, signal);
-  await apply(await readFile('deploy/rbac-ready.yaml', 'utf8'));
-  const bindings = ['refit-ready', 'refit-viewer'].map((name) => ({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `ready-rita-${name}` },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'rita' }],
-  }));
-  await planted(...bindings, node);
-  const { report } = await ask('--as', 'rita');
-  const lacking = report.findings.filter(({ message }) => message.includes('you may not'));
-  expect(lacking).toEqual([]);
-});
+/** A volume of Longhorn and a virtual machine of KubeVirt that only a setting of its product explains. */
+const operated = [
+  {
+    apiVersion: 'longhorn.io/v1beta2',
+    kind: 'Volume',
+    metadata: { name: 'ready', namespace: 'default' },
+    spec: { numberOfReplicas: 1 },
+    status: { state: 'attached', robustness: 'healthy' },
+  },
+  {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { name: 'ready', namespace: 'default' },
+    spec: {},
+  },
+];
+
+test.each([
+  ['a viewer', 'rita'],
+  ['the controller', 'refit-controller'],
+])(
+  '%s with the role of refit ready gets an answer about every kind, also those of other products',
+  async (_title, user) => {
+    const { signal } = new AbortController();
+    using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
+    await defineKinds(client, signal);
+    await apply(await readFile('deploy/rbac-ready.yaml', 'utf8'));
+    const bindings = ['refit-ready', 'refit-viewer'].map((name) => ({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: `ready-${user}-${name}` },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+    }));
+    await planted(...bindings, node, ...operated);
+    const { report } = await ask('--as', user);
+    const lacking = report.findings.filter(({ message }) => message.includes('you may not'));
+    expect(lacking).toEqual([]);
+    expect(report.findings).toContainEqual(
+      expect.objectContaining({ check: 'operators', object: 'Volume default/ready' }),
+    );
+  },
+);
 
 test('an account that lacks rights of its component is a blocker, and the usual account has them all', async () => {
   const pod = (name: string, serviceAccountName: string): object => ({

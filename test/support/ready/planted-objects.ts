@@ -206,7 +206,9 @@ export const CUSTOM_KINDS = [
   ['postgresql.cnpg.io', 'v1', 'Cluster', 'clusters'],
   ['acid.zalan.do', 'v1', 'postgresql', 'postgresqls'],
   ['longhorn.io', 'v1beta2', 'Volume', 'volumes'],
+  ['longhorn.io', 'v1beta2', 'Setting', 'settings'],
   ['kubevirt.io', 'v1', 'VirtualMachineInstance', 'virtualmachineinstances'],
+  ['kubevirt.io', 'v1', 'KubeVirt', 'kubevirts'],
   ['ceph.rook.io', 'v1', 'CephCluster', 'cephclusters'],
   ['upgrade.cattle.io', 'v1', 'Plan', 'plans'],
 ] as const;
