@@ -46,7 +46,7 @@ test.each<[string, object]>([
       state: 'blocker',
       object: 'ValidatingWebhookConfiguration policies',
       message: expect.stringContaining(
-        'no endpoint of Service policies/check is ready for webhook check.policies.example.com',
+        'there is no Service policies/check for webhook check.policies.example.com',
       ) as string,
       cure: expect.stringContaining('repair what serves the webhook') as string,
     },

@@ -157,7 +157,7 @@ test('a plan warns of a PodDisruptionBudget that blocks a drain and of a webhook
     /warning drain: the drain of w1 may not end: PodDisruptionBudget default\/web blocks .*for at most 1 h \(`deadlines.drain`\)/,
   );
   expect(run.stdout).toContain(
-    'warning webhook: ValidatingWebhookConfiguration silent: no endpoint of Service default/silent is ready for webhook silent',
+    'warning webhook: ValidatingWebhookConfiguration silent: there is no Service default/silent for webhook silent',
   );
   await kubectlAs('admin', ['delete', kind, 'silent']);
   // A pod that is blocked only temporarily is treated differently.

@@ -141,6 +141,7 @@ const operated = [
 test.each([
   ['a viewer', 'rita'],
   ['the controller', 'refit-controller'],
+  ['the controller for kubeadm', 'refit-kubeadm'],
 ])(
   '%s with the role of refit ready gets an answer about every kind, also those of other products',
   async (_title, user) => {
@@ -155,7 +156,7 @@ test.each([
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
     }));
-    await planted(...bindings, node, ...operated);
+    await planted(...bindings, node, webhook, ...operated);
     const { report } = await ask('--as', user);
     const lacking = report.findings.filter(({ message }) => message.includes('you may not'));
     expect(lacking).toEqual([]);

@@ -44,8 +44,40 @@ test('a webhook on two nodes is ok', async () => {
   ]);
 });
 
-test('a webhook without an endpoint is a blocker', async () => {
+const service = (spec: object): object => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'inject', namespace: 'mesh' },
+  spec,
+});
+
+test('a webhook whose Service does not exist is a blocker', async () => {
   expect(await ask(configuration())).toEqual([
+    expect.objectContaining({
+      state: 'blocker',
+      message:
+        'there is no Service mesh/inject for webhook inject.example.com, which must allow Pods, also in kube-system',
+    }),
+  ]);
+});
+
+test('a webhook of a Service with an external name is ok, because such a Service has no endpoints', async () => {
+  const external = service({ type: 'ExternalName', externalName: 'hooks.example.com' });
+  expect(await ask(configuration(), external)).toEqual([expect.objectContaining({ state: 'ok' })]);
+});
+
+test('a webhook without an endpoint is a question without an answer if its Service cannot be read', async () => {
+  const objects = [...SPACES, configuration()];
+  expect(await checkWebhooks(readyContext({ objects, forbidden: ['Service'] }))).toEqual([
+    expect.objectContaining({
+      state: 'unknown',
+      message: expect.stringContaining('whether something serves webhook inject') as string,
+    }),
+  ]);
+});
+
+test('a webhook without an endpoint is a blocker', async () => {
+  expect(await ask(configuration(), service({}))).toEqual([
     {
       state: 'blocker',
       object: 'MutatingWebhookConfiguration inject',

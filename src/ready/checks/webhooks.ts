@@ -10,11 +10,12 @@ import {
   type KubeObject,
   keyAt,
   type LabelSelector,
+  namespaced,
   namespaces,
 } from '../../kube/resources.ts';
 import { matchesLabels } from '../../kube/selectors.ts';
 import { counted, listed } from '../../util/phrases.ts';
-import type { Asking, NoAnswer } from '../asking.ts';
+import type { Asking, NoAnswer, ReadResult } from '../asking.ts';
 import type { Check } from '../context.ts';
 import { type FoundBy, unansweredIn } from '../finding.ts';
 
@@ -35,7 +36,7 @@ export interface Webhook {
   readonly matchConditions?: readonly unknown[];
   readonly clientConfig?: {
     readonly caBundle?: string;
-    readonly service?: { readonly namespace: string; readonly name: string };
+    readonly service?: ServiceName;
   };
 }
 
@@ -47,6 +48,12 @@ export const WEBHOOK_CONFIGURATIONS = [
   'ValidatingWebhookConfiguration',
   'MutatingWebhookConfiguration',
 ].map((kind) => clusterScoped<WebhookConfiguration>('admissionregistration.k8s.io/v1', kind));
+
+interface Service extends KubeObject {
+  readonly spec?: { readonly type?: string };
+}
+
+const services = namespaced<Service>('v1', 'Service');
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
@@ -172,8 +179,9 @@ export interface WebhookProblems {
 /** Resolves with the webhooks that may refuse what an upgrade writes. `now` is in milliseconds since the Unix epoch. */
 export async function webhookProblems({
   list,
+  get,
   now,
-}: Pick<Asking, 'list'> & { readonly now: number }): Promise<WebhookProblems> {
+}: Pick<Asking, 'list' | 'get'> & { readonly now: number }): Promise<WebhookProblems> {
   const lists = await Promise.all(
     WEBHOOK_CONFIGURATIONS.map(async (kind) => ({ kind: kind.kind, asked: await list(kind) })),
   );
@@ -181,31 +189,65 @@ export async function webhookProblems({
   const unread = [...lists.map(({ asked }) => asked), slices, spaces].filter(
     (each) => each.kind === 'unknown',
   );
+  const webhooks = lists.flatMap(({ kind, asked }) =>
+    (asked.kind === 'answer' ? asked.value : []).flatMap(({ metadata: { name }, webhooks: all }) =>
+      (all ?? []).filter(mustAnswer).map((webhook) => ({ object: `${kind} ${name}`, webhook })),
+    ),
+  );
+  const known = slices.kind === 'answer' ? slices.value : undefined;
   const world: World = {
-    slices: slices.kind === 'answer' ? slices.value : undefined,
+    slices: known,
+    services: await servicesWithoutSlices(webhooks, known ?? [], get),
     namespaces: spaces.kind === 'answer' ? spaces.value : undefined,
     now,
   };
-  let count = 0;
-  const problems = lists.flatMap(({ kind, asked }) =>
-    (asked.kind === 'answer' ? asked.value : []).flatMap(({ metadata: { name }, webhooks = [] }) =>
-      webhooks.filter(mustAnswer).flatMap((webhook) => {
-        count++;
-        const object = `${kind} ${name}`;
-        return problemsOf(webhook, world).map(({ finding, ...problem }) => ({
-          ...problem,
-          finding: { object, ...finding },
-        }));
-      }),
-    ),
+  const problems = webhooks.flatMap(({ object, webhook }) =>
+    problemsOf(webhook, world).map(({ finding, ...problem }) => ({
+      ...problem,
+      finding: { object, ...finding },
+    })),
   );
-  return { problems, unread, count };
+  return { problems, unread, count: webhooks.length };
 }
 
 interface World {
   readonly slices: readonly EndpointSlice[] | undefined;
+  /** The Services of webhooks that have no EndpointSlice, by namespace and name. */
+  readonly services: ReadonlyMap<string, ReadResult<Service | undefined>>;
   readonly namespaces: readonly KubeObject[] | undefined;
   readonly now: number;
+}
+
+/**
+ * Reads the Services that have no EndpointSlice. A Service of the type ExternalName never has one, because something
+ * outside of the cluster serves it, and another Service may not exist.
+ */
+async function servicesWithoutSlices(
+  webhooks: readonly { readonly webhook: Webhook }[],
+  slices: readonly EndpointSlice[],
+  get: Asking['get'],
+): Promise<World['services']> {
+  const bare = new Map(
+    webhooks.flatMap(({ webhook: { clientConfig } }) => {
+      const service = clientConfig?.service;
+      const isBare = service !== undefined && !slices.some((slice) => isOfService(slice, service));
+      return isBare ? [[keyAt(service.name, service.namespace), service] as const] : [];
+    }),
+  );
+  const asked = [...bare].map(
+    async ([key, { name, namespace }]) => [key, await get(services, name, namespace)] as const,
+  );
+  return new Map(await Promise.all(asked));
+}
+
+interface ServiceName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function isOfService({ metadata }: EndpointSlice, { name, namespace }: ServiceName): boolean {
+  const { namespace: own, labels = {} } = metadata;
+  return own === namespace && labels['kubernetes.io/service-name'] === name;
 }
 
 /** Returns true if the API server refuses something that an upgrade writes when the webhook does not answer. */
@@ -249,9 +291,34 @@ function isOfKind(pattern: string, { resources, subresources }: WrittenKind): bo
   return subresources.includes(subresource);
 }
 
+const REPAIR =
+  'repair what serves the webhook, or delete the configuration if nothing serves it any more';
+
+/** Returns the problem of a webhook whose Service has no EndpointSlice; undefined if the Service needs none. */
+function bareProblem(
+  asked: ReadResult<Service | undefined>,
+  {
+    at,
+    scope,
+    unless,
+    state,
+  }: Readonly<Record<'at' | 'scope' | 'unless', string>> & Pick<FoundBy, 'state'>,
+): FoundBy | undefined {
+  if (asked.kind === 'unknown')
+    return { state: 'unknown', message: `whether something serves ${scope}: ${asked.why}` };
+  if (asked.value === undefined)
+    return { state, message: `there is no Service ${at} for ${scope}${unless}`, cure: REPAIR };
+  if (asked.value.spec?.type === 'ExternalName') return undefined;
+  return {
+    state,
+    message: `no endpoint of Service ${at} is ready for ${scope}${unless}`,
+    cure: REPAIR,
+  };
+}
+
 function problemsOf(
   webhook: Webhook,
-  { slices, namespaces: spaces, now }: World,
+  { slices, services: bare, namespaces: spaces, now }: World,
 ): WebhookProblem[] {
   const { name, clientConfig = {}, rules = [] } = webhook;
   const written = writtenOf(rules);
@@ -269,19 +336,21 @@ function problemsOf(
   const scope = `webhook ${name}, which must allow ${scopeOf(written, covered)}`;
   const filters = filtersOf(webhook);
   const unless = filters === undefined ? '' : `, unless its ${filters} leaves them out`;
-  const own = slices.filter(
-    ({ metadata: { namespace, labels = {} } }) =>
-      namespace === service.namespace && labels['kubernetes.io/service-name'] === service.name,
-  );
-  const ready = own
+  const certain = filters === undefined ? 'blocker' : 'warning';
+  const found = bare.get(at);
+  if (found !== undefined) {
+    const problem = bareProblem(found, { at, scope, unless, state: certain });
+    return problem === undefined ? expired : [...expired, { finding: problem }];
+  }
+  const ready = slices
+    .filter((slice) => isOfService(slice, service))
     .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
-  const certain = filters === undefined ? 'blocker' : 'warning';
   if (ready.length === 0) {
     const silent: FoundBy = {
       state: certain,
       message: `no endpoint of Service ${at} is ready for ${scope}${unless}`,
-      cure: 'repair what serves the webhook, or delete the configuration if nothing serves it any more',
+      cure: REPAIR,
     };
     return [...expired, { finding: silent }];
   }

@@ -41,9 +41,21 @@ test('a webhook that nobody serves is a warning with its object and its cure', a
         rule: 'webhook',
         severity: 'warn',
         message:
-          'ValidatingWebhookConfiguration guard: no endpoint of Service guard/guard is ready for webhook guard.example.com, which must allow Pods in app; repair what serves the webhook, or delete the configuration if nothing serves it any more',
+          'ValidatingWebhookConfiguration guard: there is no Service guard/guard for webhook guard.example.com, which must allow Pods in app; repair what serves the webhook, or delete the configuration if nothing serves it any more',
       },
     },
+  ]);
+});
+
+test('a webhook whose CA certificate cannot be read is a warning without a cure', async () => {
+  const [webhook] = CONFIGURATION.webhooks;
+  const webhooks = [{ ...webhook, clientConfig: { url: 'https://guard', caBundle: 'eA==' } }];
+  const found = await webhookFindings(
+    readyContext({ objects: [{ ...CONFIGURATION, webhooks }] }),
+    NOW,
+  );
+  expect(found.map(({ finding }) => finding.message)).toEqual([
+    'ValidatingWebhookConfiguration guard: the caBundle of webhook guard.example.com has no certificate that can be read',
   ]);
 });
 

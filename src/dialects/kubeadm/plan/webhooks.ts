@@ -14,14 +14,14 @@ export interface WebhookFinding {
  * the obstacle may be gone when a node is drained.
  */
 export async function webhookFindings(
-  asking: Pick<Asking, 'list'>,
+  asking: Pick<Asking, 'list' | 'get'>,
   now: number,
 ): Promise<WebhookFinding[]> {
   const { problems, unread } = await webhookProblems({ ...asking, now });
   return [
     ...problems.map(({ finding: { object, message, cure }, ...more }) => ({
       ...more,
-      finding: warn('webhook', `${object}: ${message}; ${cure}`),
+      finding: warn('webhook', [`${object}: ${message}`, cure ?? []].flat().join('; ')),
     })),
     ...unread.map(({ why, lacksRight }) => {
       const cure = lacksRight === true ? '; apply what `refit install rights kubeadm` prints' : '';
