@@ -34,12 +34,12 @@ import {
   type UnreadablePlan,
   type ViewParts,
 } from '../status/observe.ts';
-import { inSession, type SessionParts } from '../status/status-session.ts';
+import { inSession, type Session, type SessionParts } from '../status/status-session.ts';
 import type { TextsOf } from '../status/texts-of.ts';
 import { durationOf, stagePreviews } from './batches.ts';
 import { lookAtDrains, orderSentence, policyRule } from './findings.ts';
 import { type PlanFiles, planFilesIn } from './plan-files.ts';
-import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
+import { type PlanPreview, type PreviewView, problemsOf, renderPreview } from './view.ts';
 
 interface PreviewFlags extends ConnectionFlags, ReadyAskerFlags {
   readonly file?: readonly string[];
@@ -48,7 +48,9 @@ interface PreviewFlags extends ConnectionFlags, ReadyAskerFlags {
   readonly output: 'text' | 'json';
 }
 
-export interface PreviewParts extends Omit<SessionParts, 'modules'> {
+export interface PreviewParts
+  extends Omit<SessionParts, 'modules'>,
+    Pick<ReadyAskerParts, 'accepted'> {
   /** With `readiness`, the preview also makes the checks of `refit ready`. */
   readonly modules: readonly (SessionDialect & ReadyAskerParts['modules'][number])[];
 }
@@ -78,47 +80,69 @@ export async function previewObjects(
   parts: PreviewParts,
 ): Promise<number> {
   return await inSession(flags, parts, 'refit-preview', async (session) => {
-    const { loaded } = session;
-    const found = await read(loaded);
-    const plansOfFiles = found?.plans;
-    const now = parts.clock.now();
-    const fromFiles = (plansOfFiles ?? []).map(({ object }) => object);
-    const policies = asIfApplied(session.viewParts.policies, found?.policies ?? []);
-    const viewParts = { ...session.viewParts, fromFiles, policies };
-    const plans =
-      plansOfFiles === undefined
-        ? await previewOpen(loaded, viewParts, now)
-        : await Promise.all(
-            plansOfFiles.map(
-              async (each) => await previewNew(each.object, servedBy(loaded, each), viewParts, now),
-            ),
-          );
-    const view = {
-      leader: await askLeader(session, now),
-      plans: plans.map(({ texts, ...plan }) => ({ ...harmless(plan), texts })),
-      ready: await readinessFor(
-        plans.flatMap(({ to }) => to ?? []),
-        session,
-        flags,
-        { ...parts, policies },
-      ),
-    };
+    const found = await read(session.loaded);
+    const { view, problems } = await previewIn(session, found, flags, parts);
     parts.output.write(
       flags.output === 'json'
         ? `${JSON.stringify(jsonOf(view), undefined, 2)}\n`
-        : wrappedLines(renderPreview(view, now, flags.readyWords), parts.output.size().columns),
+        : previewText(view, parts, flags.readyWords),
     );
-    const problems = (plansOfFiles ?? []).flatMap(({ place }, index) => {
-      const plan = plans[index];
-      return plan === undefined ? [] : problemsOf(plan).map((problem) => `${place}: ${problem}`);
-    });
     if (problems.length > 0)
       throw new RefitError('REFIT_FILE', '', {
         problems,
-        hint: `the preview above shows ${plans.length === 1 ? 'this plan' : 'each plan'}`,
+        hint: `the preview above shows ${view.plans.length === 1 ? 'this plan' : 'each plan'}`,
       });
     return EXIT.ok;
   });
+}
+
+/** Returns the text form of the preview, wrapped to the width of the terminal. */
+export function previewText(
+  view: PreviewView,
+  { clock, output }: Pick<PreviewParts, 'clock' | 'output'>,
+  readyWords?: string,
+): string {
+  return wrappedLines(renderPreview(view, clock.now(), readyWords), output.size().columns);
+}
+
+export interface PreviewOutcome {
+  readonly view: PreviewView;
+  /** Why plans of the files would be refused or would do nothing. Each text names the place of the plan. */
+  readonly problems: readonly string[];
+}
+
+/** Resolves with the preview of the plans in `found`; of all open plans of the cluster if it is undefined. */
+export async function previewIn(
+  session: Session,
+  found: PlanFiles | undefined,
+  flags: ReadyAskerFlags,
+  parts: PreviewParts,
+): Promise<PreviewOutcome> {
+  const { loaded } = session;
+  const plansOfFiles = found?.plans;
+  const now = parts.clock.now();
+  const fromFiles = (plansOfFiles ?? []).map(({ object }) => object);
+  const policies = asIfApplied(session.viewParts.policies, found?.policies ?? []);
+  const viewParts = { ...session.viewParts, fromFiles, policies };
+  const plans =
+    plansOfFiles === undefined
+      ? await previewOpen(loaded, viewParts, now)
+      : await Promise.all(
+          plansOfFiles.map(
+            async (each) => await previewNew(each.object, servedBy(loaded, each), viewParts, now),
+          ),
+        );
+  const versions = plans.flatMap(({ to }) => to ?? []);
+  const view = {
+    leader: await askLeader(session, now),
+    plans: plans.map(({ texts, ...plan }) => ({ ...harmless(plan), texts })),
+    ready: await readinessFor(versions, session, flags, { ...parts, policies }),
+  };
+  const problems = (plansOfFiles ?? []).flatMap(({ place }, index) => {
+    const plan = plans[index];
+    return plan === undefined ? [] : problemsOf(plan).map((problem) => `${place}: ${problem}`);
+  });
+  return { view, problems };
 }
 
 function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {
