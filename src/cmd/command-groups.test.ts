@@ -16,7 +16,7 @@ test('what people type first is the first command of its group', async () => {
   const commands = await commandsOf(MODULES);
   const firstOf = (title: string) => commands.find(({ group }) => group === title)?.name;
   expect(firstOf(GROUP_TITLES.see)).toBe('status');
-  expect(firstOf(GROUP_TITLES.control)).toBe('pause');
+  expect(firstOf(GROUP_TITLES.control)).toBe('upgrade');
 });
 
 test('a command without a group is refused', () => {

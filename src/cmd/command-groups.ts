@@ -9,6 +9,7 @@ const GROUPS: Readonly<Record<Group, readonly string[]>> = {
   see: ['status', 'why', 'logs', 'dashboard', 'history', 'report', 'updates'],
   before: ['preview', 'ready', 'validate'],
   control: [
+    'upgrade',
     'pause',
     'resume',
     'abort',

@@ -30,6 +30,47 @@ const PLAN_ARGUMENT = planArgument('the plan to change');
 
 export const CONTROL_COMMANDS: readonly DialectSpec[] = [
   {
+    name: 'upgrade',
+    summary:
+      'Gives the cluster another version: shows what that would do, asks, and writes the plan.',
+    argument: new Argument('<version>', 'the new version, such as v1.37.2+k0s.0'),
+    options: [
+      ...common.CONNECTION_OPTIONS,
+      new Option(
+        '--plan <kind/name>',
+        'the plan to write, if several things could get the version',
+      ),
+      new Option(
+        '--from <address>',
+        'for k0s: where its files are, as a folder, as an address with {version}, {os} and {arch}, or as the index.yaml of a channel; default: as in the last Plan, else the releases of k0s',
+      ),
+      new Option(
+        '-m, --manifest <file>',
+        'write the version into this manifest of a kubeadm cluster instead',
+      ),
+      new Option('--cluster <name>', 'the Cluster of Cluster API, in its management cluster'),
+      new Option('-n, --namespace <name>', 'namespace of that Cluster; default: default'),
+      common.NO_READY,
+      common.ACCEPT_CHECK,
+      common.DRY_RUN,
+      new Option('-y, --yes', 'do not ask'),
+      new Option(
+        '-o, --output <form>',
+        'yaml: print what would be written, and write nothing',
+      ).choices(['yaml']),
+    ],
+    run: async (flags, call) =>
+      await (await import('../cli/upgrade/upgrade-command.ts')).upgrade(
+        call.argument ?? '',
+        flags,
+        {
+          ...partsOf(call),
+          modules: call.modules,
+          environment: process.env,
+        },
+      ),
+  },
+  {
     name: 'pause',
     summary: 'Pauses a plan: no new node starts; nodes in progress finish.',
     argument: PLAN_ARGUMENT,

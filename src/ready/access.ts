@@ -1,4 +1,5 @@
 /** Asks the API server what a user may do. */
+import type { KubeClient } from '../kube/client.ts';
 import { clusterScoped, type KubeObject } from '../kube/resources.ts';
 
 /** What a user may do, in the words of a SubjectAccessReview. */
@@ -25,16 +26,33 @@ export const accessReviews = clusterScoped<AccessReview>(
   'SubjectAccessReview',
 );
 
+/** With such an object, users ask about their own rights. The API server lets every user with an identity ask. */
+const ownAccessReviews = clusterScoped<AccessReview>(
+  'authorization.k8s.io/v1',
+  'SelfSubjectAccessReview',
+);
+
+/** Resolves with whether the API server lets the user of the client do this. */
+export async function mayI(
+  client: Pick<KubeClient, 'create'>,
+  question: AccessQuestion,
+  abort: AbortSignal,
+): Promise<boolean> {
+  const review: AccessReview = { metadata: { name: '' }, spec: attributesOf(question) };
+  const { status } = await client.create(ownAccessReviews, review, { abort });
+  return status?.allowed === true;
+}
+
 /** Returns the question whether the user may do this. */
-export function reviewOf(
-  user: string,
-  { verb, path, ...resourceAttributes }: AccessQuestion,
-): AccessReview {
-  const attributes =
-    path === undefined
-      ? { resourceAttributes: { verb, ...resourceAttributes } }
-      : { nonResourceAttributes: { verb, path } };
-  return { metadata: { name: '' }, spec: { user, groups: groupsOf(user), ...attributes } };
+export function reviewOf(user: string, question: AccessQuestion): AccessReview {
+  const spec = { user, groups: groupsOf(user), ...attributesOf(question) };
+  return { metadata: { name: '' }, spec };
+}
+
+function attributesOf({ verb, path, ...resourceAttributes }: AccessQuestion): object {
+  return path === undefined
+    ? { resourceAttributes: { verb, ...resourceAttributes } }
+    : { nonResourceAttributes: { verb, path } };
 }
 
 /** Returns the groups that the API server adds to the user of a ServiceAccount. */

@@ -22,6 +22,7 @@ const READ = [
   'src/dialects/capi/command/held-owners.ts',
   'src/dialects/capi/command/machine-controls.ts',
   'src/dialects/capi/command/roll-back-machines.ts',
+  'src/dialects/capi/command/upgrade-machines.ts',
   'src/dialects/capi/plan/machine-rules.ts',
   'src/dialects/capi/plan/remembered-runs.ts',
   'src/dialects/kubeadm/command/upgrade-session.ts',

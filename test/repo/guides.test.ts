@@ -130,7 +130,7 @@ test('a plan with a mistake, an unknown command and an unknown option: found', a
   const plan =
     'apiVersion: autopilot.k0sproject.io/v1beta2\nkind: Plan\nmetadata: { name: autopilot }\nspec: { id: "", timestamp: now, commands: [] }\n';
   expect(problemsIn(plan, 'plan.yaml')).not.toEqual([]);
-  expect(await unknownIn('refit upgrade w1')).toEqual(['upgrade']);
+  expect(await unknownIn('refit update w1')).toEqual(['update']);
   expect(await unknownIn('refit status -w --colour')).toEqual(['--colour']);
   expect(await unknownIn('node --lite-mode /opt/refit/refit.js agent --nam c1')).toEqual(['--nam']);
 });

@@ -36,6 +36,7 @@ const READERS: Readonly<Record<string, readonly (By | Reason)[]>> = {
   'src/dialects/cattle/command/roll-back-cattle-plan.ts': [
     'exact: the kubelets of K3s and RKE2 report the whole version',
   ],
+  'src/dialects/cattle/command/upgrade-rancher.ts': ['isReported'],
   'src/dialects/cattle/plan/awaited-plan.ts': [
     'exact: the scripts of K3s and RKE2 compare the whole text, too',
   ],

@@ -73,6 +73,10 @@ export const toyModule: DialectModule<'toy'> = {
     folders: ['base'],
     hasPayload: false,
   },
+  upgrade: {
+    kind: 'objects',
+    load: async () => await Promise.resolve(async () => await Promise.resolve([])),
+  },
   rollBack: { kind: 'byHand', instead: 'scrape the paint off' },
   objectRollBack: undefined,
   policyEffects: { ...kubeadmModule.policyEffects, retry: WORKS, soak: noEffect('paint dries') },

@@ -13,6 +13,7 @@ import type { ReadyTargetWay } from './ready-target.ts';
 import type { ObjectRollBack, RollBackWay } from './roll-back.ts';
 import type { SelfDrain } from './self-drain.ts';
 import type { SessionDialect } from './session-dialect.ts';
+import type { UpgradeWay } from './upgrade-way.ts';
 
 /**
  * One dialect, as the commands see it. A module is light: it loads the code in `plan/` and in `command/` only when this
@@ -26,6 +27,8 @@ export interface DialectModule<Name extends string = DialectName> extends Sessio
   commands(all: readonly SessionDialect[]): Promise<DialectCommands>;
   /** The component that `refit install` puts into the cluster. Undefined if nothing runs there. */
   readonly install: InstallComponent | undefined;
+  /** How `refit upgrade` gives clusters of the dialect another version. */
+  readonly upgrade: UpgradeWay;
   readonly rollBack: RollBackWay;
   /** Set if `refit rollback` also takes the objects back for which plans of the dialect are made. */
   readonly objectRollBack: ObjectRollBack | undefined;

@@ -85,7 +85,7 @@ export async function previewObjects(
     parts.output.write(
       flags.output === 'json'
         ? `${JSON.stringify(jsonOf(view), undefined, 2)}\n`
-        : previewText(view, parts, flags.readyWords),
+        : previewLines(view, parts, flags.readyWords),
     );
     if (problems.length > 0)
       throw new RefitError('REFIT_FILE', '', {
@@ -97,7 +97,7 @@ export async function previewObjects(
 }
 
 /** Returns the text form of the preview, wrapped to the width of the terminal. */
-export function previewText(
+export function previewLines(
   view: PreviewView,
   { clock, output }: Pick<PreviewParts, 'clock' | 'output'>,
   readyWords?: string,

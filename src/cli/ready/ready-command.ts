@@ -21,6 +21,8 @@ export interface ReadyFlags extends ReadyTargetFlags {
   readonly helmReleases?: boolean;
 }
 
+type DialectFlag = 'manifest' | 'cluster';
+
 export interface ReadyParts extends CommandParts {
   readonly modules: readonly Pick<DialectModule<string>, 'view' | 'readiness' | 'readyTarget'>[];
   /** The rights that the components of Refit need. */
@@ -44,11 +46,12 @@ export async function showReadiness(flags: ReadyFlags, parts: ReadyParts): Promi
   });
 }
 
-async function reportOn(
+/** Resolves with what the checks find in the cluster of the target. */
+export async function reportOn(
   target: ReadyTarget,
   accepted: Accepted,
-  flags: ReadyFlags,
-  { abort, clock, modules, rights }: ReadyParts,
+  flags: Pick<ReadyFlags, 'apiPort' | 'helmReleases' | DialectFlag>,
+  { abort, clock, modules, rights }: Omit<ReadyParts, 'output'>,
 ): Promise<ReadyReport> {
   const { to, config } = target;
   using client = createClient(config, { userAgent: 'refit-ready' });

@@ -7,7 +7,7 @@ import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-serve
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { type ClusterFlags, loadChosenCluster } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';
-import { ifFound, isForbidden } from '../../kube/status-error.ts';
+import { ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { askerOf } from '../../kube/transport/readyz.ts';
 import { type Clock, rfc3339 } from '../../util/clock.ts';
@@ -37,6 +37,8 @@ export interface SessionParts extends CommandParts {
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
   /** Called with the error of each dialect whose objects the user may not read. If it is not set, such an error ends the session. */
   readonly onDenied?: ((error: unknown) => void) | undefined;
+  /** True if the command can do something in a cluster that serves no kind of plans. */
+  readonly worksWithoutPlans?: boolean;
 }
 
 export interface Session extends LeaderReading {
@@ -59,7 +61,14 @@ export async function connect(flags: ClusterFlags, userAgent: string) {
  */
 export async function inSession<T>(
   flags: ConnectionFlags & PlanFilter,
-  { modules, clock, abort, askThrough, onDenied }: Omit<SessionParts, 'output'>,
+  {
+    modules,
+    clock,
+    abort,
+    askThrough,
+    onDenied,
+    worksWithoutPlans = false,
+  }: Omit<SessionParts, 'output'>,
   userAgent: string,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
@@ -78,6 +87,7 @@ export async function inSession<T>(
     installed.map(
       async (dialect) =>
         await loadOnce(client, dialect, abort).catch((error: unknown) => {
+          if (worksWithoutPlans && isNotFound(error)) return undefined;
           if (onDenied === undefined || !isForbidden(error)) throw error;
           onDenied(error);
           return undefined;

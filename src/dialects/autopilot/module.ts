@@ -21,6 +21,10 @@ export const autopilotModule: DialectModule = {
     folders: ['base', 'k0s'],
     hasPayload: false,
   },
+  upgrade: {
+    kind: 'objects',
+    load: async () => (await import('./command/upgrade-k0s.ts')).upgradeK0s,
+  },
   rollBack: {
     kind: 'command',
     load: async () => (await import('./command/roll-back-of-k0s.ts')).rollBackOfK0s,

@@ -19,6 +19,10 @@ export const capiModule: DialectModule = {
     folders: ['base', 'capi'],
     hasPayload: true,
   },
+  upgrade: {
+    kind: 'objects',
+    load: async () => (await import('./command/upgrade-machines.ts')).upgradeMachines,
+  },
   rollBack: {
     kind: 'byHand',
     instead:

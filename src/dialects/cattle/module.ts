@@ -20,6 +20,10 @@ export const cattleModule: DialectModule = {
     folders: ['base', 'cattle'],
     hasPayload: false,
   },
+  upgrade: {
+    kind: 'objects',
+    load: async () => (await import('./command/upgrade-rancher.ts')).upgradeRancher,
+  },
   rollBack: {
     kind: 'command',
     load: async () => {

@@ -11,6 +11,10 @@ export const kubeadmModule: DialectModule = {
   objects: undefined,
   commands: async () => (await import('./command/commands.ts')).kubeadmCommands,
   install: undefined,
+  upgrade: {
+    kind: 'file',
+    load: async () => (await import('./command/upgrade-manifest.ts')).upgradeManifest,
+  },
   rollBack: {
     kind: 'byHand',
     instead:

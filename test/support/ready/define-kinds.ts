@@ -7,9 +7,16 @@ import { CUSTOM_KINDS } from './planted-objects.ts';
 
 const POLL_MS = 50;
 
+/** A kind as its group, version, name and plural. */
+type DefinedKind = readonly [group: string, version: string, kind: string, plural: string];
+
 /** Creates the definitions of the kinds of other products, and waits until they are served. */
-export async function defineKinds(client: KubeClient, abort: AbortSignal): Promise<void> {
-  for (const [group, version, kind, plural] of CUSTOM_KINDS) {
+export async function defineKinds(
+  client: KubeClient,
+  abort: AbortSignal,
+  kinds: readonly DefinedKind[] = CUSTOM_KINDS,
+): Promise<void> {
+  for (const [group, version, kind, plural] of kinds) {
     const schema = {
       openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
     };

@@ -1,6 +1,6 @@
 /** Implements `refit rollback` for k0s: replaces an ended Plan by a Plan that returns its nodes to their earlier versions. */
 
-import { PLAN_NAME, type Plan, plans } from '../../../api/autopilot/plan.ts';
+import { PLAN_NAME, type Plan } from '../../../api/autopilot/plan.ts';
 import type { NodeRolloutRun } from '../../../api/refit/node-rollout.ts';
 import { awaitedChecks } from '../../../cli/advice/plan-flag.ts';
 import { say } from '../../../cli/controls/control-command.ts';
@@ -12,7 +12,6 @@ import {
   type RollBackFlags,
   refuseOpenPlan,
   runOf,
-  writeUnlessChanged,
 } from '../../../cli/controls/roll-back.ts';
 import { rolledBackRunName, runNameIn } from '../../../cli/history/run-names.ts';
 import { table } from '../../../cli/phrases.ts';
@@ -39,7 +38,7 @@ import { isKeptFileUrl } from '../../../signal/kept-file.ts';
 import { controlNodes, isK0sLeader, SIGNAL_DATA_ANNOTATION } from '../../../signal/names.ts';
 import { snapshotSentence } from '../../../signal/snapshot-sentence.ts';
 import { rfc3339 } from '../../../util/clock.ts';
-import { failing, messageOf, RefitError } from '../../../util/errors.ts';
+import { failing, RefitError } from '../../../util/errors.ts';
 import { listed, listedSentences } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import { writeYaml } from '../../../util/yaml.ts';
@@ -55,6 +54,7 @@ import {
   type WaysBack,
   waysBack,
 } from '../plan/roll-back-plan.ts';
+import { checkReplacement, replacePlan } from './replace-plan.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
@@ -89,8 +89,8 @@ export async function rollBackK0sPlan(
     outcome: () => [
       'The Plan is replaced, and its record is lost; the NodeRollout keeps its history. Image bundles stay on the disk.',
     ],
-    check: async (plan) => await check(session, old, plan, now),
-    write: async (plan) => await replace(session, old, plan, now),
+    check: async (plan) => await checkReplacement(session, old, plan, now),
+    write: async (plan) => await replacePlan(session, old, plan, now),
   };
   await goBack(session, way, flags, parts);
 }
@@ -455,30 +455,4 @@ function snapshotsOf(world: World, history: readonly NodeRolloutRun[]): string[]
   const taken = [...reported, ...recorded].filter(({ path }) => path !== undefined);
   const byFile = new Map(taken.map((each) => [`${each.node} ${each.path}`, each]));
   return [...byFile.values()].map((each) => printable(snapshotSentence(each.node, each)));
-}
-
-/** Makes the API server check the new spec, before the old Plan is deleted. */
-async function check(session: Session, old: Inspection, { spec, metadata }: Plan, now: number) {
-  const { client, abort } = session;
-  await writeUnlessChanged(session, old, now, async (resourceVersion) => {
-    const patch = { metadata: { resourceVersion, annotations: metadata.annotations }, spec };
-    await client.patch(plans, PLAN_NAME, patch, { type: 'merge', dryRun: true, abort });
-  });
-}
-
-async function replace(session: Session, old: Inspection, plan: Plan, now: number) {
-  const { client, abort } = session;
-  const { uid } = old.plan.metadata;
-  await writeUnlessChanged(session, old, now, async (resourceVersion) => {
-    await client.delete(plans, PLAN_NAME, { uid, resourceVersion, abort });
-  });
-  try {
-    await client.create(plans, plan, { abort });
-  } catch (error) {
-    throw new RefitError(
-      'REFIT_CONTROL',
-      `the old Plan is deleted, and the new one could not be created (${messageOf(error)}); apply it with kubectl: ${JSON.stringify(plan)}`,
-      { cause: error },
-    );
-  }
 }

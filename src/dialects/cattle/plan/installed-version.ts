@@ -41,6 +41,11 @@ function imageName(image: string): ImageName {
   return { repository, tag: tag === '' ? undefined : tag };
 }
 
+/** Returns true if the image has a tag or a digest, so that the version of the Plan is not added to it. */
+export function hasTag(image: string): boolean {
+  return image.includes('@') || imageName(image).tag !== undefined;
+}
+
 /** Returns true if the Plan installs Kubernetes. `mirrors` are further images that install K3s or RKE2. */
 export function installsKubernetes(plan: CattlePlan, mirrors: readonly string[] = []): boolean {
   const said = ownMember(plan.metadata.annotations, INSTALLS_ANNOTATION);

@@ -1,0 +1,153 @@
+/** Implements `refit upgrade VERSION`: finds what can get the version, shows what that would do, asks, and writes it. */
+import type { KubeClient } from '../../kube/client.ts';
+import { type AccessQuestion, mayI } from '../../ready/access.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { counted, listed } from '../../util/phrases.ts';
+import { printable } from '../../util/printable.ts';
+import { parseVersion } from '../../util/version.ts';
+import { writeYaml } from '../../util/yaml.ts';
+import { isConfirmed } from '../confirm.ts';
+import type {
+  UpgradeChoice,
+  UpgradeDraft,
+  UpgradeFlags,
+  UpgradeParts,
+} from '../contract/upgrade-way.ts';
+import { say } from '../controls/control-command.ts';
+import { dryRunLines } from '../controls/dry-run.ts';
+import { readAccepted } from '../ready/accept-flag.ts';
+import { inSession, type Session } from '../status/status-session.ts';
+
+const refuse = (message: string, hint?: string): never => {
+  throw new RefitError('REFIT_CONTROL', message, hint === undefined ? {} : { hint });
+};
+
+/** Resolves with the exit code. */
+export async function upgrade(
+  version: string,
+  flags: UpgradeFlags,
+  parts: UpgradeParts,
+): Promise<number> {
+  checkFlags(version, flags);
+  const ways = parts.modules.map((each) => each.upgrade);
+  if (flags.manifest !== undefined) {
+    const [way] = ways.filter(({ kind }) => kind === 'file');
+    if (way?.kind !== 'file') return refuse('no dialect upgrades hosts by a manifest');
+    return await (await way.load())(version, flags, parts);
+  }
+  const accepted = readAccepted(flags.accept ?? []);
+  const choices = ways.filter((way) => way.kind === 'objects');
+  // A management cluster of Cluster API may have nothing of Refit.
+  const sessionParts = { ...parts, worksWithoutPlans: true };
+  await inSession(flags, sessionParts, 'refit-upgrade', async (session) => {
+    const found = await Promise.all(
+      choices.map(async (way) => await (await way.load())(session, flags, { ...parts, accepted })),
+    );
+    const draft = await chosen(found.flat(), version, session).draft(version);
+    await carryOut(draft, flags, session, parts);
+  });
+  return EXIT.ok;
+}
+
+function checkFlags(
+  version: string,
+  { manifest, cluster, namespace, plan, from, output, dryRun }: UpgradeFlags,
+): void {
+  const fail = (message: string): never => {
+    throw new RefitError('REFIT_USAGE', message);
+  };
+  if (parseVersion(version) === undefined)
+    fail(`the version must be such as v1.37.2 or v1.37.2+k0s.0, found "${version}"`);
+  const places = [manifest && '--manifest', cluster && '--cluster', plan && '--plan'].filter(
+    (each) => each !== undefined,
+  );
+  if (places.length > 1)
+    fail(`${listed(places)} name different things to upgrade; write one of them`);
+  if (namespace !== undefined && cluster === undefined)
+    fail('-n is the namespace of a Cluster, so it needs --cluster');
+  if (from !== undefined && (manifest ?? cluster) !== undefined)
+    fail('--from says where the files of k0s are, so neither --manifest nor --cluster uses it');
+  if (output !== undefined && dryRun !== undefined)
+    fail('-o yaml writes nothing to the cluster, so it needs no --dry-run');
+}
+
+const LOOKED_FOR =
+  'Nodes of k0s, K3s or RKE2, Plans of system-upgrade-controller, and Clusters of Cluster API';
+
+function chosen(
+  choices: readonly UpgradeChoice[],
+  version: string,
+  { loaded }: Session,
+): UpgradeChoice {
+  const [first, ...others] = choices;
+  if (first === undefined)
+    return refuse(
+      `there is nothing here that refit upgrade can give another version; it looks for ${LOOKED_FOR}`,
+      loaded.length === 0
+        ? 'the cluster serves no kind of plans; install Refit with `refit install`, or name the manifest of a kubeadm cluster with -m'
+        : `for a kubeadm cluster over SSH, name its manifest: refit upgrade ${version} -m cluster.yaml`,
+    );
+  if (others.length === 0) return first;
+  throw new RefitError(
+    'REFIT_USAGE',
+    `${counted(choices.length, 'thing')} could get the version; choose one of them`,
+    { problems: choices.map(({ words }) => `refit upgrade ${version} ${words}`) },
+  );
+}
+
+async function carryOut(
+  draft: UpgradeDraft,
+  flags: UpgradeFlags,
+  { client, abort }: Session,
+  parts: UpgradeParts,
+): Promise<void> {
+  if (flags.output === 'yaml')
+    return parts.output.write(draft.objects.map((each) => writeYaml(each)).join('---\n'));
+  // Nothing is half-written because of a right that is missing for the second write.
+  if (flags.dryRun !== 'client') await refuseWithoutRights(draft.needs, client, abort);
+  say(parts, draft.said);
+  const reasons = await draft.preview();
+  // A command is not wrapped, so that it can be copied.
+  const commands = draft.kubectl.map((line) => `  ${printable(line)}`);
+  parts.output.write(`${['', 'kubectl would do the same with:', ...commands, ''].join('\n')}\n`);
+  if (reasons.length > 0)
+    throw new RefitError('REFIT_CONTROL', 'the upgrade was not started, and nothing was written', {
+      problems: reasons,
+      hint: 'see the preview above; to go back to an earlier version, use refit rollback',
+    });
+  if (flags.dryRun === 'client') return say(parts, dryRunLines(flags));
+  await draft.write(true);
+  if (flags.dryRun === 'server') return say(parts, dryRunLines(flags));
+  const question = 'Start this upgrade?';
+  const unasked = 'refit upgrade asks before it writes, and this is no terminal: pass --yes';
+  if (flags.yes !== true && !(await isConfirmed(question, { unasked, abort })))
+    return say(parts, ['Nothing was written.']);
+  await draft.write(false);
+  say(parts, draft.next);
+}
+
+/** Rejects with all rights that the user lacks. */
+async function refuseWithoutRights(
+  needs: readonly AccessQuestion[],
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<void> {
+  const answers = await Promise.all(
+    needs.map(async (need) => ({ need, allowed: await mayI(client, need, abort) })),
+  );
+  const missing = answers.filter(({ allowed }) => !allowed);
+  if (missing.length === 0) return;
+  throw new RefitError(
+    'REFIT_CONTROL',
+    'you lack rights for this upgrade, and nothing was written',
+    {
+      problems: missing.map(({ need }) => sentenceOf(need)),
+      hint: 'ask your administrator for them, or give the output of -o yaml to somebody who has them',
+    },
+  );
+}
+
+function sentenceOf({ verb, resource = '', group = '', namespace }: AccessQuestion): string {
+  const kind = group === '' ? resource : `${resource}.${group}`;
+  return `you may not ${verb} ${kind}${namespace === undefined ? '' : ` in the namespace ${namespace}`}`;
+}

@@ -1,0 +1,214 @@
+/** Implements `refit upgrade` for k0s: writes the Plan `autopilot`, with the files of the version and their digests. */
+import {
+  type K0sUpdate,
+  PLAN_NAME,
+  type Plan,
+  planKind,
+  plans,
+} from '../../../api/autopilot/plan.ts';
+import type {
+  UpgradeChoice,
+  UpgradeChoices,
+  UpgradeDraft,
+  UpgradeFlags,
+  UpgradeParts,
+} from '../../../cli/contract/upgrade-way.ts';
+import { type Inspection, inspectAll, shownAt } from '../../../cli/status/observe.ts';
+import type { Session } from '../../../cli/status/status-session.ts';
+import { stateOf } from '../../../cli/status/text.ts';
+import { previewPlans } from '../../../cli/upgrade/preview-plans.ts';
+import type { World } from '../../../engine/contract/world.ts';
+import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
+import { isFinal } from '../../../engine/model/rollout.ts';
+import { apiVersionOf, nodes } from '../../../kube/resources.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { RefitError } from '../../../util/errors.ts';
+import { counted, listed } from '../../../util/phrases.ts';
+import { parseVersion } from '../../../util/version.ts';
+import { autopilot } from '../plan/autopilot-dialect.ts';
+import { type PresentNode, presentNodes } from '../plan/roll-back-plan.ts';
+import { publishedFiles } from './published-files.ts';
+import { checkReplacement, replacePlan } from './replace-plan.ts';
+import { refuseOtherLeader } from './roll-back-command.ts';
+
+const PLAN_WORDS = `plan/${PLAN_NAME}`;
+
+function refuse(message: string, hint: string): never {
+  throw new RefitError('REFIT_CONTROL', message, { hint });
+}
+
+/** There is one choice, because k0s carries out only the Plan `autopilot`. */
+export const upgradeK0s: UpgradeChoices = async (session, flags, parts) => {
+  if (flags.cluster !== undefined) return [];
+  if (flags.plan !== undefined && ![PLAN_WORDS, PLAN_NAME].includes(flags.plan.toLowerCase()))
+    return [];
+  const loaded = session.loaded.find(({ dialect }) => dialect.plans === plans);
+  const present = loaded === undefined ? [] : presentNodes(loaded.world).filter(isOfK0s);
+  if (loaded === undefined || present.length === 0) return await Promise.resolve([]);
+  const { world } = loaded;
+  const choice: UpgradeChoice = {
+    words: `--plan ${PLAN_WORDS}`,
+    draft: async (version) => await draftOf(version, { session, world, present, flags, parts }),
+  };
+  return [choice];
+};
+
+function isOfK0s({ role, version }: PresentNode): boolean {
+  return role === 'controller' || parseVersion(version)?.build.startsWith('k0s') === true;
+}
+
+interface Situation {
+  readonly session: Session;
+  readonly world: World;
+  readonly present: readonly PresentNode[];
+  readonly flags: UpgradeFlags;
+  readonly parts: UpgradeParts;
+}
+
+async function draftOf(version: string, situation: Situation): Promise<UpgradeDraft> {
+  const { session, world, present, flags, parts } = situation;
+  const { clock, environment, abort } = parts;
+  if (parseVersion(version)?.build.startsWith('k0s.') !== true)
+    refuse(
+      `a version of k0s has its build, found ${version}`,
+      `write for example refit upgrade ${version.replace(/\+.*/, '')}+k0s.0`,
+    );
+  const now = clock.now();
+  const old = await lastPlan(session, now);
+  refuseIfRunning(old, now);
+  await refuseOtherLeader(session, now);
+  const behind = present.filter((node) => !isAt(node, version));
+  if (behind.length === 0)
+    refuse(
+      `${counted(present.length, 'node')} of k0s already run ${version}, so nothing is left to do`,
+      'see them with `refit status -o wide`',
+    );
+  const platforms = platformsOf(present);
+  const last = updateOf(old);
+  const files = await publishedFiles(
+    { version, platforms, from: flags.from, last },
+    { environment, abort },
+  );
+  const { targets, sentence } = targetsFor(present, last, world.list(nodes).length);
+  const k0supdate: K0sUpdate = { version, platforms: files.platforms, targets };
+  const plan: Plan = {
+    apiVersion: apiVersionOf(plans),
+    kind: plans.kind,
+    metadata: { name: PLAN_NAME },
+    spec: { id: rfc3339(now), timestamp: 'now', commands: [{ k0supdate }] },
+  };
+  const title = `Plan ${PLAN_NAME}`;
+  const verbs = old === undefined ? ['create'] : ['patch', 'delete', 'create'];
+  const { group, plural: resource } = plans;
+  return {
+    objects: [plan],
+    said: [
+      old === undefined
+        ? `${title} is created for ${version}.`
+        : `${title}, which has ended, is replaced by one for ${version}; the NodeRollout keeps the history.`,
+      sentence,
+      ...files.said,
+      ...bundleSentence(old),
+    ],
+    needs: verbs.map((verb) => ({ verb, group, resource })),
+    kubectl: [
+      `refit upgrade ${version}${flags.from === undefined ? '' : ` --from '${flags.from}'`} -o yaml > plan.yaml`,
+      old === undefined ? 'kubectl create -f plan.yaml' : 'kubectl replace --force -f plan.yaml',
+    ],
+    preview: async () =>
+      await previewPlans(session, [{ place: title, kind: planKind, object: plan }], flags, parts),
+    async write(dryRun) {
+      if (old === undefined) await session.client.create(plans, plan, { dryRun, abort });
+      else if (dryRun) await checkReplacement(session, old, plan, now);
+      else await replacePlan(session, old, plan, now);
+    },
+    next: [`${title} is written. Follow it with: refit status --watch`],
+  };
+}
+
+async function lastPlan(
+  { loaded, viewParts }: Session,
+  now: number,
+): Promise<Inspection | undefined> {
+  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
+  const [fault] = unreadable.filter(({ dialect }) => dialect === autopilot);
+  if (fault !== undefined) throw fault;
+  return inspections.find(
+    ({ plan, dialect }) => dialect.plans === plans && plan.metadata.name === PLAN_NAME,
+  );
+}
+
+function refuseIfRunning(old: Inspection | undefined, now: number): void {
+  if (old === undefined || isFinal(old.snapshot.rollout)) return;
+  refuse(
+    `Plan ${PLAN_NAME} ${stateOf(shownAt(old, now))}, and has not ended`,
+    'follow it with `refit status --watch`, or end it with `refit abort`',
+  );
+}
+
+/** Returns true if the object of the node, or its agent, proves that it runs the version. */
+function isAt({ version, installed, proven }: PresentNode, wanted: string): boolean {
+  return [version, installed, proven].includes(wanted);
+}
+
+/** Returns the platforms for which k0s has files. Throws REFIT_CONTROL if a controller or all nodes have another one. */
+function platformsOf(present: readonly PresentNode[]): string[] {
+  const untold = present.filter(({ platform }) => platform === undefined).map(({ name }) => name);
+  if (untold.length > 0)
+    refuse(
+      `${listed(untold)}: the labels kubernetes.io/os and kubernetes.io/arch do not say the platform`,
+      'wait until the nodes have registered, or write the Plan yourself',
+    );
+  const all = present.flatMap(({ platform }) => platform ?? []);
+  return [...new Set(all.filter((platform) => platform.startsWith('linux-')))].toSorted();
+}
+
+/** Returns what the last Plan did, if another Plan can follow it. A Plan that rolled back lists only some nodes. */
+function updateOf(old: Inspection | undefined): K0sUpdate | undefined {
+  if (old === undefined) return undefined;
+  const { spec, metadata } = old.plan as Plan;
+  if (metadata.annotations?.[ROLLS_BACK_ANNOTATION] !== undefined) return undefined;
+  const updates = spec.commands.flatMap(({ k0supdate }) => k0supdate ?? []);
+  return updates.length === 1 ? updates[0] : undefined;
+}
+
+function bundleSentence(old: Inspection | undefined): string[] {
+  const hasBundle = (old?.plan as Plan | undefined)?.spec.commands.some(
+    ({ airgapupdate }) => airgapupdate !== undefined,
+  );
+  return hasBundle === true
+    ? [
+        'The last Plan also had a bundle of images, and this one has none. If hosts have no registry, add an airgapupdate with -o yaml.',
+      ]
+    : [];
+}
+
+/**
+ * Returns the nodes that the Plan upgrades: those of the last Plan; without one, all of them. `nodes` is the number of
+ * Nodes. A controller may be a Node, too, and k0s runs on Nodes with Windows, for which there is no file. Workers are
+ * named one by one if there are such Nodes, because a selector would select them.
+ */
+function targetsFor(
+  present: readonly PresentNode[],
+  last: K0sUpdate | undefined,
+  nodes: number,
+): { readonly targets: K0sUpdate['targets']; readonly sentence: string } {
+  if (last !== undefined)
+    return { targets: last.targets, sentence: 'It selects the same nodes as the Plan before it.' };
+  const controllers = present.filter(({ role }) => role === 'controller');
+  const workers = present.filter(
+    ({ role, platform }) => role === 'worker' && platform?.startsWith('linux-') === true,
+  );
+  const names = workers.map(({ name }) => name).toSorted();
+  const all = { selector: {} };
+  const discovery = workers.length === nodes ? all : { static: { nodes: names } };
+  const targets = {
+    ...(controllers.length > 0 && { controllers: { discovery: all } }),
+    ...(workers.length > 0 && { workers: { discovery, limits: { concurrent: 1 } } }),
+  };
+  const counts = [
+    ...(controllers.length > 0 ? [counted(controllers.length, 'controller')] : []),
+    ...(workers.length > 0 ? [counted(workers.length, 'worker')] : []),
+  ];
+  return { targets, sentence: `It selects ${counts.join(' and ')}, and upgrades one at a time.` };
+}
