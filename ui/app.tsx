@@ -5,7 +5,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { DashboardState, PagePlan } from '../src/cli/dashboard/state.ts';
 import { PlanActions } from './actions.tsx';
-import { Lanes } from './lanes.tsx';
+import { Nodes } from './lanes.tsx';
 import { NodePanel } from './node-panel.tsx';
 import { Preview } from './preview.tsx';
 import { Sentences } from './sentences.tsx';
@@ -48,7 +48,9 @@ export function App({ inside, isProxied }: AppProps) {
         {inside === undefined && <Preview />}
         {plan !== undefined && (
           <Plan
+            key={plan.key}
             plan={plan}
+            labels={state.labels ?? NO_LABELS}
             node={node}
             allowsActions={allowsActions}
             open={(name) => open({ plan: plan.key, node: name })}
@@ -195,14 +197,18 @@ function Overview({ plans, chosen, choose }: OverviewProps) {
   );
 }
 
+/** The list is the same for each state, so that the page prepares its search only once. */
+const NO_LABELS: readonly string[] = [];
+
 interface PlanProps {
   readonly plan: PagePlan;
+  readonly labels: readonly string[];
   readonly node: string | undefined;
   readonly allowsActions: boolean;
   readonly open: (node: string) => void;
 }
 
-function Plan({ plan, node, allowsActions, open }: PlanProps) {
+function Plan({ plan, labels, node, allowsActions, open }: PlanProps) {
   return (
     <>
       <section aria-labelledby="plan">
@@ -220,7 +226,7 @@ function Plan({ plan, node, allowsActions, open }: PlanProps) {
       </section>
       <section aria-labelledby="nodes">
         <h2 id="nodes">Nodes</h2>
-        <Lanes nodes={plan.nodes} chosen={node} open={open} />
+        <Nodes nodes={plan.nodes} labels={labels} chosen={node} open={open} />
       </section>
       {(plan.report ?? []).map(({ heading, lines }) => (
         <List key={heading} title={heading} lines={lines} />

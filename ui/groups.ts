@@ -18,11 +18,11 @@ export interface Group {
 export interface Layout {
   readonly groups: readonly Group[];
   readonly rows: number;
-  /** The indexes of all nodes in the state, in the order of the list. */
+  /** The indexes of all shown nodes in the state, in the order of the list. */
   readonly order: readonly number[];
-  /** The row of each node, by the index of the node in the state. Headings of groups count as rows. */
+  /** The row of each shown node, by the index of the node in the state. Headings of groups count as rows. */
   readonly rowOf: readonly number[];
-  /** The position of each node in the list, by the index of the node in the state. Headings of groups do not count. */
+  /** The position of each shown node in the list, by the index of the node in the state. Headings of groups do not count. */
   readonly placeOf: readonly number[];
 }
 
@@ -40,16 +40,47 @@ export function groupingsOf(nodes: readonly NodeState[]): readonly Grouping[] {
   });
 }
 
-export function layoutOf(nodes: readonly NodeState[], by: Grouping): Layout {
+/** Nodes that are divided into groups, each with its heading. */
+export interface Divided {
+  readonly title: string | undefined;
+  /** The indexes of the nodes in the state. Nodes that failed or are stuck come first. */
+  readonly nodes: readonly number[];
+}
+
+/** Divides all nodes. The result does not depend on what the viewer searches, so that a search is quick. */
+export function divide(nodes: readonly NodeState[], by: Grouping): readonly Divided[] {
   const divided = by === 'role' ? runsOf(nodes) : sortedGroups(nodes, by);
   const hasHeadings = by !== 'role' || divided.length > 1;
+  return divided.map((members) => ({
+    title: hasHeadings ? titleOf(nodes, members, by) : undefined,
+    nodes: urgentFirst(nodes, members),
+  }));
+}
+
+/** Returns the same indexes: first the failed nodes, then the stuck nodes, then all others, each in the same order as before. */
+function urgentFirst(nodes: readonly NodeState[], members: readonly number[]): readonly number[] {
+  const ranked: [number[], number[], number[]] = [[], [], []];
+  for (const index of members) {
+    const node = nodes[index];
+    if (node?.phase === 'failed') ranked[0].push(index);
+    else ranked[node?.stuck === true ? 1 : 2].push(index);
+  }
+  return ranked.flat();
+}
+
+/**
+ * Says in which row each node and heading is. `isShown` has a value for each node; it is undefined if all nodes are
+ * shown. A group without a shown node has no heading.
+ */
+export function layoutOf(all: readonly Divided[], isShown?: readonly boolean[]): Layout {
+  const divided = isShown === undefined ? all : all.flatMap((group) => onlyShown(group, isShown));
   const rowOf: number[] = [];
   const placeOf: number[] = [];
   let row = 0;
   let place = 0;
-  const groups = divided.map((members): Group => {
+  const groups = divided.map(({ title, nodes: members }): Group => {
     const start = row;
-    if (hasHeadings) row += 1;
+    if (title !== undefined) row += 1;
     const first = row;
     for (const index of members) {
       rowOf[index] = row;
@@ -57,10 +88,18 @@ export function layoutOf(nodes: readonly NodeState[], by: Grouping): Layout {
       row += 1;
       place += 1;
     }
-    const title = hasHeadings ? titleOf(nodes, members, by) : undefined;
     return { title, row: start, first, nodes: members };
   });
-  return { groups, rows: row, order: divided.flat(), rowOf, placeOf };
+  return { groups, rows: row, order: divided.flatMap(({ nodes }) => nodes), rowOf, placeOf };
+}
+
+/** Returns the group with only its shown nodes, and says in its heading how many there are; no group if there are none. */
+function onlyShown({ title, nodes }: Divided, isShown: readonly boolean[]): readonly Divided[] {
+  const shown = nodes.filter((index) => isShown[index] === true);
+  if (shown.length === 0) return [];
+  return [
+    { title: title === undefined ? undefined : `${title}; ${shown.length} shown`, nodes: shown },
+  ];
 }
 
 /** Returns a group for each sequence of adjacent nodes with the same role and version. */
@@ -119,11 +158,15 @@ function nameOf(node: NodeState | undefined, by: Grouping): string {
 
 /** Returns how many nodes are done, and how many are in other phases that matter. */
 function countsOf(nodes: readonly NodeState[], members: readonly number[]): string {
-  const counts = { done: 0, moving: 0, failed: 0, skipped: 0, pending: 0 };
-  for (const index of members) counts[nodes[index]?.phase ?? 'pending'] += 1;
-  const { done, moving, failed, skipped } = counts;
+  const counts = { done: 0, moving: 0, failed: 0, skipped: 0, pending: 0, unanswered: 0 };
+  for (const index of members) {
+    const node = nodes[index];
+    counts[node?.unanswered === true ? 'unanswered' : (node?.phase ?? 'pending')] += 1;
+  }
+  const { done, moving, failed, skipped, unanswered } = counts;
   const others = [
     [moving, 'in progress'],
+    [unanswered, 'without an answer'],
     [failed, 'failed'],
     [skipped, 'skipped'],
   ] as const;

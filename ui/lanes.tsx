@@ -6,7 +6,9 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { NodeState } from '../src/cli/dashboard/state.ts';
 import { Axis, Bar, Legend, type Span, spanOf } from './bars.tsx';
-import { type Group, type Grouping, groupingsOf, layoutOf } from './groups.ts';
+import { Find, NoMatch } from './find.tsx';
+import { divide, type Group, type Grouping, groupingsOf, type Layout, layoutOf } from './groups.ts';
+import { finderOf, type Wanted } from './search.ts';
 
 /** The height of a lane in pixels. It must equal the height in the style sheet. */
 const LANE = 32;
@@ -20,19 +22,59 @@ const SIGNS = { done: '●', moving: '◐', failed: '✗', skipped: '◌', pendi
 
 interface LanesProps {
   readonly nodes: readonly NodeState[];
+  /** The list of labels to which the nodes refer. */
+  readonly labels: readonly string[];
   readonly chosen: string | undefined;
   readonly open: (node: string) => void;
 }
 
-export function Lanes({ nodes, chosen, open }: LanesProps) {
+const ALL: Wanted = { search: '', filters: [] };
+
+/** Shows the nodes that the viewer looks for. */
+export function Nodes({ nodes, labels, chosen, open }: LanesProps) {
+  const field = useRef<HTMLInputElement>(null);
+  const [wanted, look] = useState(ALL);
+  const [grouping, group] = useState<Grouping>('role');
+  const find = useMemo(() => finderOf(nodes, labels), [nodes, labels]);
+  const isShown = useMemo(() => find(wanted), [find, wanted]);
+  const groupings = useMemo(() => groupingsOf(nodes), [nodes]);
+  // Another plan may have no waves or zones, so the chosen grouping may not exist for it.
+  const by = groupings.includes(grouping) ? grouping : 'role';
+  const divided = useMemo(() => divide(nodes, by), [nodes, by]);
+  const layout = useMemo(() => layoutOf(divided, isShown), [divided, isShown]);
+  const found = layout.order.length;
+  const clear = (): void => {
+    look(ALL);
+    field.current?.focus();
+  };
+  return (
+    <div class="chart">
+      <Find
+        {...wanted}
+        nodes={nodes}
+        found={isShown === undefined ? undefined : found}
+        field={field}
+        look={look}
+      />
+      <GroupBy groupings={groupings} by={by} choose={group} />
+      {found === 0 && nodes.length > 0 ? (
+        <NoMatch clear={clear} />
+      ) : (
+        <Lanes nodes={nodes} layout={layout} chosen={chosen} open={open} />
+      )}
+    </div>
+  );
+}
+
+interface ListProps extends Pick<LanesProps, 'nodes' | 'chosen' | 'open'> {
+  readonly layout: Layout;
+}
+
+function Lanes({ nodes, layout, chosen, open }: ListProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [focused, setFocused] = useState<number>();
-  const [wanted, setWanted] = useState<Grouping>('role');
   const span = useMemo(() => spanOf(nodes), [nodes]);
-  const groupings = useMemo(() => groupingsOf(nodes), [nodes]);
-  // Another plan may have no waves or zones, so the chosen grouping may not exist for it.
-  const by = groupings.includes(wanted) ? wanted : 'role';
   // The elements are computed again only if the nodes change. A scroll step then does not read every node.
   const heading = useMemo(
     () => (
@@ -43,14 +85,15 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
     ),
     [nodes, span],
   );
-  const layout = useMemo(() => layoutOf(nodes, by), [nodes, by]);
   const { groups, rows, order, rowOf, placeOf } = layout;
   const from = Math.max(0, Math.floor(top / LANE) - SPARE);
   const sight = { from, to: from + Math.ceil(HEIGHT / LANE) + 2 * SPARE };
   const shown = groupsIn(groups, sight);
-  const current = focused !== undefined && focused < nodes.length ? focused : (order[0] ?? 0);
+  // The search may hide the lane that was active.
+  const isThere = focused !== undefined && placeOf[focused] !== undefined;
+  const current = isThere ? focused : (order[0] ?? 0);
   const move = (event: KeyboardEvent): void => {
-    const place = targetOf(event.key, placeOf[current] ?? 0, nodes.length);
+    const place = targetOf(event.key, placeOf[current] ?? 0, order.length);
     if (event.key === 'Enter') open(nodes[current]?.name ?? '');
     if (place === undefined) return;
     const to = order[place] ?? 0;
@@ -59,8 +102,7 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
     reveal(box.current, rowOf[to] ?? 0);
   };
   return (
-    <div class="chart">
-      <GroupBy groupings={groupings} by={by} choose={setWanted} />
+    <>
       {heading}
       {/* The list itself keeps the focus and names its active lane, because a lane is removed from the document when it is not visible. */}
       <div
@@ -68,8 +110,8 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
         class="lanes"
         role="listbox"
         tabIndex={0}
-        aria-label={`${nodes.length} nodes`}
-        aria-activedescendant={nodes.length > 0 ? `lane-${current}` : undefined}
+        aria-label={`${order.length} nodes`}
+        aria-activedescendant={order.length > 0 ? `lane-${current}` : undefined}
         style={{ height: `${Math.min(HEIGHT, rows * LANE + BORDERS)}px` }}
         onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
         onKeyDown={move}
@@ -87,7 +129,7 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
                       index={index}
                       place={placeOf[index] ?? 0}
                       row={rowOf[index] ?? 0}
-                      total={nodes.length}
+                      total={order.length}
                       span={span}
                       isChosen={node.name === chosen}
                       isFocused={index === current}
@@ -103,7 +145,7 @@ export function Lanes({ nodes, chosen, open }: LanesProps) {
           ))}
         </div>
       </div>
-    </div>
+    </>
   );
 }
 
@@ -199,8 +241,9 @@ interface LaneProps {
 
 function Lane({ node, index, place, row, total, span, isChosen, isFocused, open }: LaneProps) {
   // A node that has not started has no steps and therefore no bar. The reason why it has not started is shown in place
-  // of the bar.
-  const isIdle = node.phase === 'pending' && node.message !== '' && node.steps.length === 0;
+  // of the bar. The bar of a node whose agent has not answered would look as if work was done.
+  const isQuiet = node.phase === 'pending' && node.steps.length === 0;
+  const isIdle = node.message !== '' && (isQuiet || node.unanswered === true);
   return (
     <div
       id={`lane-${index}`}
@@ -208,12 +251,12 @@ function Lane({ node, index, place, row, total, span, isChosen, isFocused, open 
       aria-selected={isChosen}
       aria-setsize={total}
       aria-posinset={place + 1}
-      class={`lane ${node.phase}${isFocused ? ' focused' : ''}`}
+      class={`lane ${node.unanswered === true ? 'pending' : node.phase}${isFocused ? ' focused' : ''}`}
       style={{ transform: `translateY(${row * LANE}px)` }}
       onClick={open}
     >
       <span class="sign" aria-hidden="true">
-        {SIGNS[node.phase]}
+        {node.unanswered === true ? SIGNS.pending : SIGNS[node.phase]}
       </span>
       <span class="name">{node.name}</span>
       {isIdle ? (

@@ -170,6 +170,10 @@ const NODE_FIELDS = {
   steps: true,
   why: true,
   hold: true,
+  waits: true,
+  stuck: true,
+  unanswered: true,
+  labels: true,
 } as const satisfies Readonly<Record<keyof NodeState, true>>;
 
 /** These fields need a channel that does not answer, and an UpdateConfig. */
@@ -182,8 +186,8 @@ test.each([
   { kind: 'StageJson', fields: STAGE_FIELDS, shown: STAGES, missing: [] },
   { kind: 'TargetJson', fields: TARGET_FIELDS, shown: TARGETS, missing: ['delay'] },
   { kind: 'PagePlan', fields: PAGE_FIELDS, shown: SHOWN_PLANS, missing: NEVER_ON_PAGES },
-  // The page asks the server for the explanation of a node.
-  { kind: 'NodeState', fields: NODE_FIELDS, shown: SHOWN_NODES, missing: ['why'] },
+  // The page asks the server for the explanation of a node, and only a server that follows Nodes sends their labels.
+  { kind: 'NodeState', fields: NODE_FIELDS, shown: SHOWN_NODES, missing: ['why', 'labels'] },
 ])('the scenes show each field of $kind except those listed here', ({ fields, shown, missing }) => {
   const found = new Set(shown.flatMap((each) => Object.keys(each)));
   expect(Object.keys(fields).filter((field) => !found.has(field))).toEqual(missing);

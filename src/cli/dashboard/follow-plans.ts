@@ -1,11 +1,13 @@
 /** Follows all plans and their NodeRollouts for a page. */
 import { nodeRollouts } from '../../api/kinds.ts';
 import type { NodeRollout } from '../../api/refit/node-rollout.ts';
+import { nodes } from '../../kube/resources.ts';
 import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { tryList } from '../../kube/try-list.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import type { Loaded } from '../status/load.ts';
 import type { Session } from '../status/status-session.ts';
 import { watchPlans } from '../status/watch-plans.ts';
 import type { Seen } from './make-state.ts';
@@ -24,8 +26,25 @@ export async function* followPlans(
   const onWake = (wake: () => void): void => {
     waking.wake = wake;
   };
-  for await (const status of watchPlans(session, clock, { isEndless: true, onWake }))
-    yield { status, rollouts: rollouts(), missing };
+  let followed: readonly Loaded[] = [];
+  const onFollowed = (objects: readonly Loaded[]): void => {
+    followed = objects;
+  };
+  const options = { isEndless: true, onWake, onFollowed };
+  for await (const status of watchPlans(session, clock, options))
+    yield { status, rollouts: rollouts(), missing, labelsOf: labelsIn(followed) };
+}
+
+/** Returns a function that finds the labels of a Node by its name; undefined if the Node does not exist. */
+function labelsIn(followed: readonly Loaded[]): NonNullable<Seen['labelsOf']> {
+  const worlds = followed.map(({ world }) => world);
+  return (name) => {
+    for (const world of worlds) {
+      const found = world.get(nodes, name);
+      if (found !== undefined) return found.metadata.labels;
+    }
+    return undefined;
+  };
 }
 
 /**

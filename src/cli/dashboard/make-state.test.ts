@@ -1,6 +1,6 @@
 /**
  * Shows which buttons the state offers: for the wave that waits for an approval, for a paused plan, and for held nodes.
- * It also shows who paused the plan.
+ * It also shows who paused the plan, which nodes wait, and which labels the nodes have.
  */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
@@ -16,8 +16,9 @@ import { DIALECT_LABEL } from '../../engine/report/node-rollout-object.ts';
 import { HOLD_ANNOTATION, writeHold } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { defined } from '../../util/json.ts';
+import type { ShownPlan } from '../status/json-form.ts';
 import { runsOf, stateOf } from './make-state.ts';
-import type { PagePlan } from './state.ts';
+import type { NodeState, PagePlan } from './state.ts';
 
 const NOW = T0 + MINUTE;
 
@@ -83,6 +84,71 @@ test('a pause by an annotation can be ended with a button, a pause by the policy
   expect(await shown({ annotations })).toMatchObject({ paused: 'plan' });
   const policies = [buildUpgradePolicy('nightly', { paused: true })];
   expect(await shown({ policies })).toMatchObject({ paused: 'policy' });
+});
+
+/** Returns which of the signs of a wait a node has. */
+function signsOf({ waits, stuck, unanswered }: NodeState): object {
+  return defined({ waits, stuck, unanswered });
+}
+
+test('a node that waits for its turn or is held does not count as waiting, one that waits for an approval does', async () => {
+  expect((await shown({})).nodes.map(signsOf)).toEqual([{}, {}]);
+  const waves = [{ approval: 'Manual' as const }];
+  const { nodes } = await shown({ policies: [buildUpgradePolicy('careful', { waves })] });
+  expect(nodes.map(signsOf)[0]).toEqual({ waits: true });
+});
+
+/** Returns what the status shows of a plan with the workers w1 and w2. */
+async function lookAtTwo(): Promise<ShownPlan[]> {
+  const k0supdate = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
+  const nodes = [buildNode('w1'), buildNode('w2')];
+  return await lookAt([buildPlan({ commands: [{ k0supdate }] })], [], nodes, NOW);
+}
+
+const NO_LEADER = { leader: { state: 'unknown' as const } };
+
+test.each([
+  { ago: MINUTE / 2, name: 'for half a minute waits', signs: { waits: true, unanswered: true } },
+  {
+    ago: 2 * MINUTE,
+    name: 'for two minutes is stuck',
+    signs: { waits: true, stuck: true, unanswered: true },
+  },
+])('a node whose agent has not answered $name', async ({ ago, signs }) => {
+  const since = rfc3339(NOW - ago);
+  const plans = (await lookAtTwo()).map(
+    (plan): ShownPlan => ({
+      ...plan,
+      stages: plan.stages.map((stage) => ({
+        ...stage,
+        targets: stage.targets.map((target) => ({ ...target, phase: 'signalled', since })),
+      })),
+    }),
+  );
+  const status = { ...NO_LEADER, plans };
+  const [plan] = stateOf({ status, rollouts: [], missing: [] }, NOW).plans;
+  expect(plan?.nodes.map(signsOf)).toEqual([signs, signs]);
+});
+
+test('the state has each label of a Node once, without the labels that repeat its name', async () => {
+  const seen = {
+    status: { ...NO_LEADER, plans: await lookAtTwo() },
+    rollouts: [],
+    missing: [],
+  };
+  const labelsOf = (name: string): Record<string, string> => ({
+    'kubernetes.io/hostname': name,
+    'beta.kubernetes.io/os': 'linux',
+    disk: 'ssd',
+    ...(name === 'w2' ? { pool: 'b' } : {}),
+  });
+  const { labels, plans } = stateOf({ ...seen, labelsOf }, NOW);
+  expect(labels).toEqual(['disk=ssd', 'pool=b']);
+  expect(plans[0]?.nodes.map((node) => [node.name, node.labels])).toEqual([
+    ['w1', [0]],
+    ['w2', [0, 1]],
+  ]);
+  expect(stateOf(seen, NOW)).not.toHaveProperty('labels');
 });
 
 const HELD = 'w2 is held by ada (ends with refit unhold w2)';

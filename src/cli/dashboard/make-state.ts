@@ -4,26 +4,34 @@ import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.t
 import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { causesOf, historyOf, type PlanHistory } from '../history/history.ts';
-import type { ShownPlan, ShownStatus, TargetJson } from '../status/json-form.ts';
+import type { ShownPlan, ShownStatus, StageJson, TargetJson } from '../status/json-form.ts';
 import { segmentsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
+import { isCause, waitsOf } from '../why/target-waits.ts';
 import { chiefLine, nodeSections, notStarted, planSections } from '../why/why-command.ts';
+import { createLabelTable, type LabelTable } from './node-labels.ts';
 import type { DashboardState, NodeState, PagePlan, RunState, Said } from './state.ts';
 
 export interface Seen {
   readonly status: ShownStatus;
   readonly rollouts: readonly NodeRollout[];
   readonly missing: readonly string[];
+  /** Returns the labels of the Node with this name; undefined if it does not exist. Without it, the state has no labels. */
+  readonly labelsOf?: (name: string) => Readonly<Record<string, string>> | undefined;
 }
 
-export function stateOf({ status, rollouts, missing }: Seen, now: number): DashboardState {
+export function stateOf(seen: Seen, now: number): DashboardState {
+  const { status, missing, labelsOf } = seen;
+  const labels = createLabelTable();
+  const plans = status.plans.map((plan) => pagePlan(seen, plan, labels, now));
   return {
     at: rfc3339(now),
     silentSince: status.silentSince,
     notes: notesOf(status),
     missing,
-    plans: status.plans.map((plan) => pagePlan(status, plan, rollouts, now)),
+    ...(labelsOf === undefined ? {} : { labels: labels.all }),
+    plans,
   };
 }
 
@@ -58,12 +66,8 @@ function saidIn({ heading, lines }: text.Section): Said[] {
   return lines.length === 0 ? [] : [{ heading, lines }];
 }
 
-function pagePlan(
-  status: ShownStatus,
-  plan: ShownPlan,
-  rollouts: readonly NodeRollout[],
-  now: number,
-): PagePlan {
+function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number): PagePlan {
+  const { status, rollouts } = seen;
   const rollout = rollouts.find((each) => isOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};
   const recorded = recordedRun(plan, rollout);
@@ -90,7 +94,7 @@ function pagePlan(
     why: planSections(status, plan, now).flatMap(saidIn),
     held: sentences.heldLines(sentences.heldTargets(plan)),
     checks: (plan.checks ?? []).map(({ name, state, message = '' }) => ({ name, state, message })),
-    nodes: nodesOf(plan, now),
+    nodes: nodesOf(seen, plan, labels, now),
     history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
     traceId: recorded?.traceId,
   };
@@ -139,7 +143,12 @@ export function runsOf({ runs }: PlanHistory): RunState[] {
   });
 }
 
-function nodesOf(plan: ShownPlan, now: number): NodeState[] {
+function nodesOf(
+  { labelsOf }: Seen,
+  plan: ShownPlan,
+  labels: LabelTable,
+  now: number,
+): NodeState[] {
   const waits = sentences.waitsByTarget(plan);
   return plan.stages.flatMap((stage) => {
     const { role, active, targets } = stage;
@@ -154,6 +163,7 @@ function nodesOf(plan: ShownPlan, now: number): NodeState[] {
         ? sentences.failedRow(plan, target, now)
         : sentences.rowOf(plan, target, wait, now);
       const version = sentences.wantedVersion(plan, stage, target);
+      const own = labels.add(labelsOf?.(target.name));
       return {
         name: target.name,
         role,
@@ -167,10 +177,39 @@ function nodesOf(plan: ShownPlan, now: number): NodeState[] {
         wave: target.wave,
         zone: target.zone,
         ...(hold === undefined ? {} : { hold }),
+        ...delayOf(plan, stage, target, now),
+        ...(own === undefined ? {} : { labels: own }),
         steps: stepsOf(target, plan, now).map(({ word, from, to }) => ({ word, from, to })),
       };
     });
   });
+}
+
+/** Milliseconds after which a node in progress that waits is stuck. A node waits for seconds in every upgrade. */
+const STUCK_MS = 60_000;
+
+/** Says whether the target waits for something other than its turn, and for how long. A hold is not such a wait. */
+function delayOf(
+  plan: ShownPlan,
+  stage: StageJson,
+  target: TargetJson,
+  now: number,
+): Pick<NodeState, 'waits' | 'stuck' | 'unanswered'> {
+  const { phase, stalled } = target;
+  const isMoving = sentences.isMoving(target);
+  if (!isMoving && (phase !== 'pending' || !isOpenPlan(plan))) return {};
+  const wait = waitsOf(plan, stage, target).find(
+    (each) => isCause(each) && each.reason.code !== 'Held',
+  );
+  if (!isMoving) return wait === undefined ? {} : { waits: true };
+  const unanswered = phase === 'signalled';
+  const since = unanswered || stalled !== undefined ? target.since : wait?.since;
+  if (since === undefined) return {};
+  return {
+    waits: true,
+    ...(now - Date.parse(since) > STUCK_MS ? { stuck: true } : {}),
+    ...(unanswered ? { unanswered: true } : {}),
+  };
 }
 
 /** Returns the steps of a target. A step in progress ends at `now`. */

@@ -42,6 +42,14 @@ export interface NodeState {
   readonly why?: readonly Said[] | undefined;
   /** The sentence that says who holds the node, why, and when the hold ends; absent if nobody holds it. */
   readonly hold?: string;
+  /** True if the node waits for something other than its turn, such as an approval or a drain that is blocked. */
+  readonly waits?: true;
+  /** True if the node is in progress and has waited for longer than a minute. */
+  readonly stuck?: true;
+  /** True if the node is in progress, but nobody has begun the work: the agent has not answered, or no Job runs. */
+  readonly unanswered?: true;
+  /** The labels of the Node, as indexes of the list `labels` of the state. */
+  readonly labels?: readonly number[];
 }
 
 export interface CheckShown {
@@ -113,6 +121,11 @@ export interface DashboardState {
   readonly notes: readonly string[];
   /** Sentences, each of which names a kind of object that the user has no right to read. */
   readonly missing: readonly string[];
+  /**
+   * Each label of a Node that a plan names, once, as `key=value`. Thousands of Nodes share most labels, so the nodes
+   * refer to this list. Only a page that a server serves has it.
+   */
+  readonly labels?: readonly string[];
   readonly plans: readonly PagePlan[];
 }
 

@@ -3,7 +3,7 @@ import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { type Clock, sleep } from '../../util/clock.ts';
 import type { ShownStatus } from './json-form.ts';
 import { withLeaderless } from './leaderless.ts';
-import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
+import { askLeader, follow, followLeader, followPolicies, type Loaded, settled } from './load.ts';
 import { observe } from './observe.ts';
 import { orphanedIn, type Session } from './status-session.ts';
 
@@ -23,6 +23,8 @@ interface WatchOptions {
   readonly isEndless?: boolean;
   /** Receives a function that makes the watch yield another view at once. */
   readonly onWake?: (wake: () => void) => void;
+  /** Receives the objects that the watch follows, before the first view. They stay up to date while the watch lasts. */
+  readonly onFollowed?: (followed: readonly Loaded[]) => void;
 }
 
 /**
@@ -32,7 +34,7 @@ interface WatchOptions {
 export async function* watchPlans(
   { loaded, contact, ...session }: Session,
   clock: Clock,
-  { isEndless = false, onWake }: WatchOptions = {},
+  { isEndless = false, onWake, onFollowed }: WatchOptions = {},
 ): AsyncGenerator<ShownStatus> {
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
@@ -45,6 +47,7 @@ export async function* watchPlans(
     const followed = await Promise.all(
       loaded.map(async ({ dialect }) => await follow(reading, dialect, onChange)),
     );
+    onFollowed?.(followed);
     const policies = await followPolicies(reading, session.viewParts.policies, onChange);
     const viewParts = { ...session.viewParts, policies };
     const leader = followLeader(reading, await askLeader(reading, clock.now()));

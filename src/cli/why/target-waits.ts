@@ -36,7 +36,7 @@ export function waitsOf(
 }
 
 /** Returns true if the wait is neither about the order nor about work that makes progress. */
-function isCause(wait: Wait): boolean {
+export function isCause(wait: Wait): boolean {
   return wait.after === undefined && !isRoutine(wait);
 }
 
