@@ -9,6 +9,7 @@ import { Nodes } from './lanes.tsx';
 import { NodePanel } from './node-panel.tsx';
 import { Preview } from './preview.tsx';
 import { Sentences } from './sentences.tsx';
+import { linkNameOf, planNamed, useView, type View, type ViewState } from './view.ts';
 
 interface AppProps {
   /** The state that a report contains; undefined on a page that a server serves. */
@@ -19,13 +20,19 @@ interface AppProps {
 
 export function App({ inside, isProxied }: AppProps) {
   const { state, isLost } = useServed(inside);
-  const [chosen, choose] = useState<string>();
-  const [opened, open] = useState<{ readonly plan: string; readonly node: string }>();
-  const plan = state?.plans.find(({ key }) => key === chosen) ?? state?.plans[0];
+  const { view, go, forgetPlan } = useView();
+  const [last, setLast] = useState<string>();
+  const plans = state?.plans ?? [];
+  const named = planNamed(view.plan, plans);
+  const plan = named ?? plans.find(({ key }) => key === last) ?? plans[0];
   const shown = plan?.key;
-  // The page continues to show the same plan even if another plan becomes the first. Otherwise the plan of a button
-  // could change under the mouse pointer.
-  useEffect(() => choose(shown), [shown]);
+  const isUnknown = view.plan !== undefined && named === undefined;
+  // The page continues to show the same plan even if another plan becomes the first, or if the plan of the link appears
+  // later. Otherwise the plan of a button could change under the mouse pointer.
+  useEffect(() => {
+    if (view.plan === undefined) setLast(shown);
+    if (isUnknown && shown !== undefined) forgetPlan();
+  }, [view.plan, shown, isUnknown]);
   if (state === undefined)
     return (
       <main>
@@ -35,7 +42,8 @@ export function App({ inside, isProxied }: AppProps) {
     );
   // A report has no server that could carry out actions.
   const allowsActions = inside === undefined && state.allowsActions === true;
-  const node = opened?.plan === shown ? opened?.node : undefined;
+  const node = isUnknown ? undefined : view.node;
+  const linkName = plan === undefined ? undefined : linkNameOf(plan, plans);
   return (
     <>
       <header>
@@ -44,16 +52,17 @@ export function App({ inside, isProxied }: AppProps) {
         <Notes state={state} isLost={isLost} />
       </header>
       <main>
-        <Overview plans={state.plans} chosen={plan?.key} choose={choose} />
+        <Overview plans={plans} chosen={shown} choose={(chosen) => go(atPlan(chosen, plans))} />
         {inside === undefined && <Preview />}
         {plan !== undefined && (
           <Plan
             key={plan.key}
             plan={plan}
             labels={state.labels ?? NO_LABELS}
-            node={node}
+            view={{ ...view, node }}
+            go={go}
             allowsActions={allowsActions}
-            open={(name) => open({ plan: plan.key, node: name })}
+            open={(name) => go({ plan: linkName, node: name })}
           />
         )}
         {plan !== undefined && node !== undefined && (
@@ -63,12 +72,17 @@ export function App({ inside, isProxied }: AppProps) {
             name={node}
             isServed={inside === undefined}
             allowsActions={allowsActions}
-            close={() => open(undefined)}
+            close={() => go({ node: undefined })}
           />
         )}
       </main>
     </>
   );
+}
+
+/** Returns the view of a plan that the viewer has chosen. What the viewer looked for in another plan does not count there. */
+function atPlan(plan: PagePlan, plans: readonly PagePlan[]): Partial<View> {
+  return { plan: linkNameOf(plan, plans), node: undefined, filters: [], search: '' };
 }
 
 /** Follows the state that the server sends. `isLost` is true while the server does not answer. */
@@ -160,7 +174,7 @@ function Notes({ state, isLost }: { readonly state: DashboardState; readonly isL
 interface OverviewProps {
   readonly plans: readonly PagePlan[];
   readonly chosen: string | undefined;
-  readonly choose: (key: string) => void;
+  readonly choose: (plan: PagePlan) => void;
 }
 
 function Overview({ plans, chosen, choose }: OverviewProps) {
@@ -171,11 +185,7 @@ function Overview({ plans, chosen, choose }: OverviewProps) {
       <ul class="plans">
         {plans.map((plan) => (
           <li key={plan.key}>
-            <button
-              type="button"
-              aria-pressed={plan.key === chosen}
-              onClick={() => choose(plan.key)}
-            >
+            <button type="button" aria-pressed={plan.key === chosen} onClick={() => choose(plan)}>
               <strong>{plan.title}</strong>
               <span class={`phase ${plan.phase}`}>
                 {plan.phase} {plan.done}/{plan.total}
@@ -203,12 +213,13 @@ const NO_LABELS: readonly string[] = [];
 interface PlanProps {
   readonly plan: PagePlan;
   readonly labels: readonly string[];
-  readonly node: string | undefined;
+  readonly view: View;
+  readonly go: ViewState['go'];
   readonly allowsActions: boolean;
   readonly open: (node: string) => void;
 }
 
-function Plan({ plan, labels, node, allowsActions, open }: PlanProps) {
+function Plan({ plan, labels, view, go, allowsActions, open }: PlanProps) {
   return (
     <>
       <section aria-labelledby="plan">
@@ -226,7 +237,7 @@ function Plan({ plan, labels, node, allowsActions, open }: PlanProps) {
       </section>
       <section aria-labelledby="nodes">
         <h2 id="nodes">Nodes</h2>
-        <Nodes nodes={plan.nodes} labels={labels} chosen={node} open={open} />
+        <Nodes nodes={plan.nodes} labels={labels} view={view} go={go} open={open} />
       </section>
       {(plan.report ?? []).map(({ heading, lines }) => (
         <List key={heading} title={heading} lines={lines} />

@@ -2,7 +2,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { NodeState } from '../src/cli/dashboard/state.ts';
-import { countsOf, FILTERS, type Filter, type Wanted } from './search.ts';
+import { countsOf, FILTERS, type Filter, LONGEST_SEARCH, type Wanted } from './search.ts';
 
 interface FindProps extends Wanted {
   readonly nodes: readonly NodeState[];
@@ -49,9 +49,6 @@ export function Find({ nodes, found, search, filters, field, look }: FindProps) 
     </div>
   );
 }
-
-/** The maximum number of characters of a search. A link may contain a search, too. */
-export const LONGEST_SEARCH = 200;
 
 /** Moves the focus to the field if somebody types `/` outside of a field and outside of a question. */
 function useSlash(field: RefObject<HTMLInputElement | null>): void {

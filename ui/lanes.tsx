@@ -9,6 +9,7 @@ import { Axis, Bar, Legend, type Span, spanOf } from './bars.tsx';
 import { Find, NoMatch } from './find.tsx';
 import { divide, type Group, type Grouping, groupingsOf, type Layout, layoutOf } from './groups.ts';
 import { finderOf, type Wanted } from './search.ts';
+import type { View, ViewState } from './view.ts';
 
 /** The height of a lane in pixels. It must equal the height in the style sheet. */
 const LANE = 32;
@@ -24,49 +25,51 @@ interface LanesProps {
   readonly nodes: readonly NodeState[];
   /** The list of labels to which the nodes refer. */
   readonly labels: readonly string[];
-  readonly chosen: string | undefined;
+  readonly view: View;
+  readonly go: ViewState['go'];
   readonly open: (node: string) => void;
 }
 
 const ALL: Wanted = { search: '', filters: [] };
 
 /** Shows the nodes that the viewer looks for. */
-export function Nodes({ nodes, labels, chosen, open }: LanesProps) {
+export function Nodes({ nodes, labels, view, go, open }: LanesProps) {
   const field = useRef<HTMLInputElement>(null);
-  const [wanted, look] = useState(ALL);
-  const [grouping, group] = useState<Grouping>('role');
+  const { search, filters, grouping } = view;
   const find = useMemo(() => finderOf(nodes, labels), [nodes, labels]);
-  const isShown = useMemo(() => find(wanted), [find, wanted]);
+  const isShown = useMemo(() => find({ search, filters }), [find, search, filters]);
   const groupings = useMemo(() => groupingsOf(nodes), [nodes]);
   // Another plan may have no waves or zones, so the chosen grouping may not exist for it.
-  const by = groupings.includes(grouping) ? grouping : 'role';
+  const by = groupings.find((each) => each === grouping) ?? 'role';
   const divided = useMemo(() => divide(nodes, by), [nodes, by]);
   const layout = useMemo(() => layoutOf(divided, isShown), [divided, isShown]);
   const found = layout.order.length;
   const clear = (): void => {
-    look(ALL);
+    go(ALL);
     field.current?.focus();
   };
   return (
     <div class="chart">
       <Find
-        {...wanted}
+        search={search}
+        filters={filters}
         nodes={nodes}
         found={isShown === undefined ? undefined : found}
         field={field}
-        look={look}
+        look={go}
       />
-      <GroupBy groupings={groupings} by={by} choose={group} />
+      <GroupBy groupings={groupings} by={by} choose={(each) => go({ grouping: each })} />
       {found === 0 && nodes.length > 0 ? (
         <NoMatch clear={clear} />
       ) : (
-        <Lanes nodes={nodes} layout={layout} chosen={chosen} open={open} />
+        <Lanes nodes={nodes} layout={layout} chosen={view.node} open={open} />
       )}
     </div>
   );
 }
 
-interface ListProps extends Pick<LanesProps, 'nodes' | 'chosen' | 'open'> {
+interface ListProps extends Pick<LanesProps, 'nodes' | 'open'> {
+  readonly chosen: string | undefined;
   readonly layout: Layout;
 }
 

@@ -4,6 +4,9 @@ import type { NodeState } from '../src/cli/dashboard/state.ts';
 export const FILTERS = ['failed', 'waiting', 'held'] as const;
 export type Filter = (typeof FILTERS)[number];
 
+/** The maximum number of characters of a search. */
+export const LONGEST_SEARCH = 200;
+
 /** What the viewer looks for. Without a filter, the nodes of all filters and all other nodes are shown. */
 export interface Wanted {
   readonly search: string;
