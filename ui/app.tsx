@@ -65,17 +65,18 @@ export function App({ inside, isProxied }: AppProps) {
             open={(name) => go({ plan: linkName, node: name })}
           />
         )}
-        {plan !== undefined && node !== undefined && (
-          <NodePanel
-            key={`${plan.key} ${node}`}
-            plan={plan}
-            name={node}
-            isServed={inside === undefined}
-            allowsActions={allowsActions}
-            close={() => go({ node: undefined })}
-          />
-        )}
       </main>
+      {plan !== undefined && node !== undefined && (
+        <NodePanel
+          key={`${plan.key} ${node}`}
+          plan={plan}
+          name={node}
+          labels={state.labels ?? NO_LABELS}
+          isServed={inside === undefined}
+          allowsActions={allowsActions}
+          close={() => go({ node: undefined })}
+        />
+      )}
     </>
   );
 }

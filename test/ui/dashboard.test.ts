@@ -145,7 +145,7 @@ test('with --allow-actions the buttons do what the commands do, and an abort is 
   await page.getByText('No new node starts until `refit resume`.').waitFor();
   await page.getByRole('option', { name: 'worker5' }).click();
   await button('Hold…').click();
-  await page.getByLabel('Reason').fill('disk');
+  await page.getByRole('dialog').getByLabel('Reason').fill('disk');
   await button('Hold the node').click();
   await page.getByText(/^worker5 is held by .*: disk\. No plan starts on it/).waitFor();
   await button('Unhold…').click();
@@ -164,7 +164,7 @@ test('with --allow-actions the buttons do what the commands do, and an abort is 
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   expect(sent()).toBe(4);
   await button('Abort…').click();
-  await page.getByLabel('Reason').fill('wrong release');
+  await page.getByRole('dialog').getByLabel('Reason').fill('wrong release');
   await button('Abort the plan').click();
   await page.getByText('Plan autopilot (first-minute) is aborted: wrong release.').waitFor();
   await page.getByText(/^failed \d\/8$/).waitFor();

@@ -32,6 +32,7 @@ test.each(LOOKS)(
     await page.getByRole('button', { name: 'Close' }).waitFor();
     await page.evaluate(axe.source);
     expect(await violationsOn(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('combobox', { name: 'Group nodes by' }).selectOption('wave and zone');
     await page.getByText('Preview a plan').click();
     await page.getByLabel('YAML of the plan').fill('kind: Plan');

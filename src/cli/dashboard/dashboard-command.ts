@@ -5,8 +5,9 @@ import type { ConnectionFlags } from '../options.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
 import { carryOut } from './actions.ts';
 import { uiFiles } from './bundle.ts';
+import { explainToPage } from './explain-node.ts';
 import { followPlans } from './follow-plans.ts';
-import { explainNode, type Seen, stateOf } from './make-state.ts';
+import { type Seen, stateOf } from './make-state.ts';
 import { previewText } from './preview.ts';
 import { serveDashboard } from './server.ts';
 
@@ -26,7 +27,7 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
     const allowsActions = flags.allowActions === true;
     await using server = await serving({
       port: flags.port,
-      explain: (plan, node) => explainNode(seen.status, plan, node, clock.now()),
+      explain: (plan, node) => explainToPage(seen.status, plan, node, clock.now()),
       preview: async (text) => await previewText(text, flags, parts),
       act: allowsActions ? async (request) => await carryOut(request, flags, parts) : undefined,
     });

@@ -4,6 +4,8 @@
 export interface Said {
   readonly heading: string;
   readonly lines: readonly string[];
+  /** True if each line is a command. The page then offers to copy it. */
+  readonly areCommands?: true;
 }
 
 /** One step of a node, in milliseconds since the Unix epoch. */

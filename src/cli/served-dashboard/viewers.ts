@@ -9,9 +9,10 @@ import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
 import type { SessionDialect } from '../contract/session-dialect.ts';
 import { carryOut } from '../dashboard/actions.ts';
+import { explainToPage } from '../dashboard/explain-node.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';
-import { explainNode, type Seen, stateOf } from '../dashboard/make-state.ts';
+import { type Seen, stateOf } from '../dashboard/make-state.ts';
 import { previewText } from '../dashboard/preview.ts';
 import type { ActionRequest, ActionResult, Said } from '../dashboard/state.ts';
 import type { ConnectionFlags } from '../options.ts';
@@ -365,7 +366,7 @@ function createViewer(
     }
   };
   const explain = (plan: string, node: string): readonly Said[] =>
-    explainNode(seen.status, plan, node, clock.now());
+    explainToPage(seen.status, plan, node, clock.now());
   const act = async (request: ActionRequest): Promise<ActionResult> => {
     // The action continues if its page is closed, because an action must not stop in the middle.
     const abort = AbortSignal.timeout(ACTION_MS);
