@@ -3,12 +3,14 @@
  * never HTML.
  */
 import { useEffect, useState } from 'preact/hooks';
-import type { DashboardState, PagePlan } from '../src/cli/dashboard/state.ts';
+import type { DashboardState, PagePlan, RunState } from '../src/cli/dashboard/state.ts';
 import { PlanActions } from './actions.tsx';
+import { Heading } from './heading.tsx';
 import { Nodes } from './lanes.tsx';
 import { NodePanel } from './node-panel.tsx';
 import { Preview } from './preview.tsx';
 import { Sentences } from './sentences.tsx';
+import { Time } from './times.tsx';
 import { linkNameOf, planNamed, useView, type View, type ViewState } from './view.ts';
 
 interface AppProps {
@@ -47,7 +49,7 @@ export function App({ inside, isProxied }: AppProps) {
   return (
     <>
       <header>
-        <h1>Refit</h1>
+        <Heading cluster={state.cluster} plan={plan} />
         {state.viewer !== undefined && <SignedIn viewer={state.viewer} isProxied={isProxied} />}
         <Notes state={state} isLost={isLost} />
       </header>
@@ -227,11 +229,18 @@ function Plan({ plan, labels, view, go, allowsActions, open }: PlanProps) {
         <h2 id="plan">{plan.title}</h2>
         <p>
           {plan.phase}
-          {plan.versions === '' ? '' : `, to ${plan.versions}`}, since {plan.started}
-          {plan.ended === undefined ? '' : `, ended ${plan.ended}`}
-          {plan.expected === undefined
-            ? ''
-            : `; expected to end between ${clockOf(plan.expected.earliest)} and ${clockOf(plan.expected.latest)} UTC`}
+          {plan.versions === '' ? '' : `, to ${plan.versions}`}, since <Time at={plan.started} />
+          {plan.ended !== undefined && (
+            <>
+              , ended <Time at={plan.ended} />
+            </>
+          )}
+          {plan.expected !== undefined && (
+            <>
+              ; expected to end between <Time at={plan.expected.earliest} /> and{' '}
+              <Time at={plan.expected.latest} />
+            </>
+          )}
         </p>
         {allowsActions && <PlanActions key={plan.key} plan={plan} />}
         <Sentences said={plan.why} />
@@ -248,20 +257,9 @@ function Plan({ plan, labels, view, go, allowsActions, open }: PlanProps) {
         title="Health checks"
         lines={plan.checks.map(({ name, state, message }) => `${name}: ${state}. ${message}`)}
       />
-      <List
-        title="History"
-        lines={plan.history.map(
-          ({ started, version, phase, done, total, causes }) =>
-            `${started} to ${version}: ${[`${phase} ${done}/${total}`, ...causes].join('; ')}`,
-        )}
-      />
+      <History runs={plan.history} />
     </>
   );
-}
-
-/** Returns the time of day of an RFC 3339 time in UTC. */
-function clockOf(time: string): string {
-  return new Date(time).toISOString().slice(11, 19);
 }
 
 function List({ title, lines }: { readonly title: string; readonly lines: readonly string[] }) {
@@ -272,6 +270,23 @@ function List({ title, lines }: { readonly title: string; readonly lines: readon
       <ul>
         {lines.map((line) => (
           <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function History({ runs }: { readonly runs: readonly RunState[] }) {
+  if (runs.length === 0) return null;
+  return (
+    <section aria-label="History">
+      <h2>History</h2>
+      <ul>
+        {runs.map(({ id, started, version, phase, done, total, causes }) => (
+          <li key={`${started} ${id}`}>
+            <Time at={started} /> to {version}:{' '}
+            {[`${phase} ${done}/${total}`, ...causes].join('; ')}
+          </li>
         ))}
       </ul>
     </section>

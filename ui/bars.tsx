@@ -1,5 +1,6 @@
 /** Draws the steps of nodes on a common axis of time: bars, the axis itself, and the legend of the shades. */
 import type { NodeState } from '../src/cli/dashboard/state.ts';
+import { localText } from './times.tsx';
 
 export interface Span {
   readonly from: number;
@@ -64,12 +65,11 @@ const QUARTERS = [0, 1, 2, 3, 4];
 const QUARTERS_OF_SECONDS_MS = 4000;
 const DAY = 86_400_000;
 
-/** Shows times in UTC, at the same horizontal positions as in the bars below the axis. */
+/** Shows times in the zone of the viewer, at the same horizontal positions as in the bars below the axis. */
 export function Axis({ span }: { readonly span: Span }) {
   if (!Number.isFinite(span.from)) return null;
   return (
     <div class="axis" aria-hidden="true">
-      <span class="zone">UTC</span>
       <span class="ticks">
         {ticksOf(span).map(({ quarter, label }) => (
           <span key={quarter} class={`tick at-${quarter}`} style={{ left: `${25 * quarter}%` }}>
@@ -94,7 +94,7 @@ function ticksOf({ from, ms }: Span): { readonly quarter: number; readonly label
 }
 
 function timeAt(at: number, ms: number): string {
-  const text = new Date(at).toISOString();
+  const text = localText(at);
   if (ms > DAY) return text.slice(5, 16).replace('T', ' ');
   return ms < QUARTERS_OF_SECONDS_MS ? text.slice(11, 23) : text.slice(11, 19);
 }

@@ -22,6 +22,17 @@ export function Time({ at }: TimeProps) {
   );
 }
 
+/** The name of the zone of the viewer, such as `Europe/Berlin`. */
+export function zoneOfViewer(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** Returns a time in the zone of the viewer in the form `2026-11-20T08:00:00.000`. */
+export function localText(at: number): string {
+  const minutes = new Date(at).getTimezoneOffset();
+  return new Date(at - minutes * 60_000).toISOString().slice(0, 23);
+}
+
 /** Returns a duration in words, rounded to seconds, such as `2 min 5 s`. */
 export function durationOf(ms: number): string {
   const seconds = Math.round(ms / 1000);

@@ -171,6 +171,7 @@ const FOR_ALL_DIALECTS: readonly DialectSpec[] = [
         .default(0),
       new Option('--no-open', 'print the URL, and do not open a browser'),
       new Option('--allow-actions', 'show buttons that control plans with your rights'),
+      new Option('--cluster-name <name>', 'name of the cluster on the page and in its title'),
     ],
     run: async (flags, call) =>
       await (await import('../cli/dashboard/dashboard-command.ts')).runDashboard(

@@ -146,6 +146,7 @@ const PAGE_FIELDS = {
   started: true,
   ended: true,
   wave: true,
+  creator: true,
   chief: true,
   why: true,
   held: true,
@@ -178,8 +179,8 @@ const NODE_FIELDS = {
 
 /** These fields need a channel that does not answer, and an UpdateConfig. */
 const NO_CHANNELS = ['goesOn', 'updateConfig'];
-/** No scene sends a trace, and only a report has the field `report`. */
-const NEVER_ON_PAGES = ['traceId', 'report'];
+/** No scene sends a trace or has an UpdateConfig, and only a report has the field `report`. */
+const NEVER_ON_PAGES = ['creator', 'traceId', 'report'];
 
 test.each([
   { kind: 'PlanJson', fields: PLAN_FIELDS, shown: PLANS, missing: NO_CHANNELS },

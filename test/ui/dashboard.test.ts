@@ -97,7 +97,7 @@ test('names and messages of the cluster are text, whatever they look like', asyn
   await page.getByRole('option', { name: `${hostile}1` }).click();
   await page.getByRole('heading', { name: `${hostile}1` }).waitFor();
   expect(await page.locator('img, b').count()).toBe(0);
-  expect(await page.title()).toBe('Refit');
+  expect(await page.title()).toBe('1/3 · Refit');
   expect(strays).toEqual([]);
 });
 

@@ -15,6 +15,8 @@ interface DashboardFlags extends ConnectionFlags {
   readonly port: number;
   readonly open: boolean;
   readonly allowActions?: boolean;
+  /** The name that the page shows for the cluster, in place of the name of the context. */
+  readonly clusterName?: string;
 }
 
 /** Serves the dashboard until `abort` fires, and then resolves with 130. Rejects if the cluster cannot be read, or the port is in use. */
@@ -25,6 +27,8 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
   return await inSession(flags, { ...parts, onDenied }, 'refit-dashboard', async (session) => {
     let seen: Seen = { status: { leader: { state: 'unknown' }, plans: [] }, rollouts: [], missing };
     const allowsActions = flags.allowActions === true;
+    const cluster = flags.clusterName ?? session.config.context;
+    const shared = { allowsActions, ...(cluster === undefined ? {} : { cluster }) };
     await using server = await serving({
       port: flags.port,
       explain: (plan, node) => explainToPage(seen.status, plan, node, clock.now()),
@@ -36,7 +40,7 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
     try {
       for await (const next of followPlans(session, clock, missing)) {
         seen = next;
-        server.publish({ ...stateOf(seen, clock.now()), allowsActions });
+        server.publish({ ...stateOf(seen, clock.now()), ...shared });
       }
     } catch (error) {
       if (!abort.aborted) throw error;

@@ -90,6 +90,7 @@ function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number):
     started: recorded?.started ?? plan.started ?? plan.created,
     ended: recorded?.ended ?? plan.ended,
     wave: wave === undefined ? undefined : `wave ${wave.current} of ${wave.total}`,
+    creator: plan.updateConfig === undefined ? undefined : `UpdateConfig ${plan.updateConfig}`,
     chief: chiefLine(status, plan, now),
     why: planSections(status, plan, now).flatMap(saidIn),
     held: sentences.heldLines(sentences.heldTargets(plan)),

@@ -97,6 +97,8 @@ export interface PagePlan {
   readonly started: string;
   readonly ended?: string | undefined;
   readonly wave?: string | undefined;
+  /** Who created the plan, such as `UpdateConfig stable`; absent if the plan does not say it. */
+  readonly creator?: string | undefined;
   /** The most important line of `why`: it says what blocks the plan or a node, or else what happens now. */
   readonly chief: string;
   /** The explanation of the plan by `refit why`. */
@@ -112,6 +114,8 @@ export interface PagePlan {
 }
 
 export interface DashboardState {
+  /** The name of the cluster, as the kubeconfig or the user says; absent if nobody says it. */
+  readonly cluster?: string;
   /** RFC 3339 time at which the state was made. */
   readonly at: string;
   /** RFC 3339 time since when the API server does not answer. */

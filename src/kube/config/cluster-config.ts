@@ -48,6 +48,8 @@ export interface ClusterConfig {
   /** The URL of an HTTP proxy, which opens a tunnel to the server. */
   readonly proxyUrl?: string;
   readonly user: UserConfig;
+  /** The name of the context in the kubeconfig; undefined in a pod. */
+  readonly context?: string;
   readonly namespace: string;
   /**
    * The kubeconfig files that the connection was read from, in order of precedence. The list is

@@ -69,6 +69,7 @@ test('JSON, with everything inline', async () => {
     proxyUrl: 'http://p',
     insecureSkipTlsVerify: false,
     user: { clientCertificate: { text: PEM }, clientKey: { text: PEM } },
+    context: 'main',
     namespace: 'ships',
     files: [path],
   });

@@ -191,6 +191,7 @@ function resolve(files: readonly Entries[], wanted: string | undefined): Cluster
   return {
     ...readCluster(cluster),
     user: readUser(user),
+    context: name,
     namespace: textField(context, 'namespace') ?? 'default',
     files: merged.files,
   };
