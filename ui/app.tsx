@@ -184,7 +184,7 @@ function Overview({ plans, chosen, choose }: OverviewProps) {
   return (
     <section aria-labelledby="plans">
       <h2 id="plans">Plans</h2>
-      {plans.length === 0 && <p>There is no plan.</p>}
+      {plans.length === 0 && <FirstSteps />}
       <ul class="plans">
         {plans.map((plan) => (
           <li key={plan.key}>
@@ -212,6 +212,27 @@ function Overview({ plans, chosen, choose }: OverviewProps) {
 
 /** The list is the same for each state, so that the page prepares its search only once. */
 const NO_LABELS: readonly string[] = [];
+
+/** Says what to do in a cluster without a plan. */
+function FirstSteps() {
+  return (
+    <>
+      <p>There is no plan. The first three steps:</p>
+      <ol>
+        <li>
+          Find out whether the cluster can take the version: <code>refit ready --to VERSION</code>
+        </li>
+        <li>
+          See what a plan would do, here under Preview a plan, or with{' '}
+          <code>refit preview -f plan.yaml</code>
+        </li>
+        <li>
+          Apply the plan with <code>kubectl apply -f plan.yaml</code>. This page then follows it.
+        </li>
+      </ol>
+    </>
+  );
+}
 
 interface PlanProps {
   readonly plan: PagePlan;

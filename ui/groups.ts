@@ -4,6 +4,9 @@ import type { NodeState } from '../src/cli/dashboard/state.ts';
 export const GROUPINGS = ['role', 'wave', 'zone', 'wave and zone'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
+/** The height of a heading, and of a lane with one line of text, in pixels. The style sheet has the same height. */
+export const LANE = 32;
+
 export interface Group {
   /** The heading; undefined if all nodes are in one group, which needs no heading. */
   readonly title: string | undefined;
@@ -18,6 +21,8 @@ export interface Group {
 export interface Layout {
   readonly groups: readonly Group[];
   readonly rows: number;
+  /** The distance of each row from the top of the list, in pixels. The last member is the height of the list. */
+  readonly tops: readonly number[];
   /** The indexes of all shown nodes in the state, in the order of the list. */
   readonly order: readonly number[];
   /** The row of each shown node, by the index of the node in the state. Headings of groups count as rows. */
@@ -70,27 +75,40 @@ function urgentFirst(nodes: readonly NodeState[], members: readonly number[]): r
 
 /**
  * Says in which row each node and heading is. `isShown` has a value for each node; it is undefined if all nodes are
- * shown. A group without a shown node has no heading.
+ * shown. A group without a shown node has no heading. `heightOf`
+ * returns the height of the lane of a node in pixels.
  */
-export function layoutOf(all: readonly Divided[], isShown?: readonly boolean[]): Layout {
+export function layoutOf(
+  all: readonly Divided[],
+  isShown: readonly boolean[] | undefined,
+  heightOf: (index: number) => number,
+): Layout {
   const divided = isShown === undefined ? all : all.flatMap((group) => onlyShown(group, isShown));
   const rowOf: number[] = [];
   const placeOf: number[] = [];
+  const tops: number[] = [0];
+  let top = 0;
   let row = 0;
   let place = 0;
+  const addRow = (height: number): void => {
+    top += height;
+    row += 1;
+    tops[row] = top;
+  };
   const groups = divided.map(({ title, nodes: members }): Group => {
     const start = row;
-    if (title !== undefined) row += 1;
+    if (title !== undefined) addRow(LANE);
     const first = row;
     for (const index of members) {
       rowOf[index] = row;
       placeOf[index] = place;
-      row += 1;
+      addRow(heightOf(index));
       place += 1;
     }
     return { title, row: start, first, nodes: members };
   });
-  return { groups, rows: row, order: divided.flatMap(({ nodes }) => nodes), rowOf, placeOf };
+  const order = divided.flatMap(({ nodes }) => nodes);
+  return { groups, rows: row, tops, order, rowOf, placeOf };
 }
 
 /** Returns the group with only its shown nodes, and says in its heading how many there are; no group if there are none. */
@@ -172,4 +190,16 @@ function countsOf(nodes: readonly NodeState[], members: readonly number[]): stri
   ] as const;
   const told = others.filter(([count]) => count > 0).map(([count, word]) => `, ${count} ${word}`);
   return `${done} of ${members.length} done${told.join('')}`;
+}
+
+/** Returns the row at this distance from the top of the list, in pixels. */
+export function rowAt({ tops, rows }: Layout, distance: number): number {
+  let low = 0;
+  let high = rows;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((tops[middle + 1] ?? distance) <= distance) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -7,12 +7,20 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import type { NodeState } from '../src/cli/dashboard/state.ts';
 import { Axis, Bar, Legend, type Span, spanOf } from './bars.tsx';
 import { Find, NoMatch } from './find.tsx';
-import { divide, type Group, type Grouping, groupingsOf, type Layout, layoutOf } from './groups.ts';
+import {
+  divide,
+  type Group,
+  type Grouping,
+  groupingsOf,
+  LANE,
+  type Layout,
+  layoutOf,
+  rowAt,
+} from './groups.ts';
+import { heightOfLane, useIsPrinted, useNarrowWidth } from './narrow.ts';
 import { finderOf, type Wanted } from './search.ts';
 import type { View, ViewState } from './view.ts';
 
-/** The height of a lane in pixels. It must equal the height in the style sheet. */
-const LANE = 32;
 /** The number of additional lanes above and below the visible part, so that a quick scroll shows no gap. */
 const SPARE = 5;
 const HEIGHT = 480;
@@ -42,7 +50,11 @@ export function Nodes({ nodes, labels, view, go, open }: LanesProps) {
   // Another plan may have no waves or zones, so the chosen grouping may not exist for it.
   const by = groupings.find((each) => each === grouping) ?? 'role';
   const divided = useMemo(() => divide(nodes, by), [nodes, by]);
-  const layout = useMemo(() => layoutOf(divided, isShown), [divided, isShown]);
+  const width = useNarrowWidth();
+  const layout = useMemo(
+    () => layoutOf(divided, isShown, (index) => heightOfLane(nodes[index], width)),
+    [divided, isShown, nodes, width],
+  );
   const found = layout.order.length;
   const clear = (): void => {
     go(ALL);
@@ -88,9 +100,11 @@ function Lanes({ nodes, layout, chosen, open }: ListProps) {
     ),
     [nodes, span],
   );
-  const { groups, rows, order, rowOf, placeOf } = layout;
-  const from = Math.max(0, Math.floor(top / LANE) - SPARE);
-  const sight = { from, to: from + Math.ceil(HEIGHT / LANE) + 2 * SPARE };
+  const { groups, rows, tops, order, rowOf, placeOf } = layout;
+  const height = tops[rows] ?? 0;
+  const from = Math.max(0, rowAt(layout, top) - SPARE);
+  const seen = { from, to: from + Math.ceil(HEIGHT / LANE) + 2 * SPARE };
+  const sight = useIsPrinted() ? { from: 0, to: rows } : seen;
   const shown = groupsIn(groups, sight);
   // The search may hide the lane that was active.
   const isThere = focused !== undefined && placeOf[focused] !== undefined;
@@ -102,7 +116,7 @@ function Lanes({ nodes, layout, chosen, open }: ListProps) {
     const to = order[place] ?? 0;
     event.preventDefault();
     setFocused(to);
-    reveal(box.current, rowOf[to] ?? 0);
+    reveal(box.current, layout, rowOf[to] ?? 0);
   };
   return (
     <>
@@ -115,13 +129,13 @@ function Lanes({ nodes, layout, chosen, open }: ListProps) {
         tabIndex={0}
         aria-label={`${order.length} nodes`}
         aria-activedescendant={order.length > 0 ? `lane-${current}` : undefined}
-        style={{ height: `${Math.min(HEIGHT, rows * LANE + BORDERS)}px` }}
+        style={{ height: `${Math.min(HEIGHT, height + BORDERS)}px` }}
         onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
         onKeyDown={move}
       >
-        <div role="presentation" style={{ height: `${rows * LANE}px` }}>
+        <div role="presentation" style={{ height: `${height}px` }}>
           {shown.map((group) => (
-            <Titled key={group.row} group={group}>
+            <Titled key={group.row} group={group} top={tops[group.row] ?? 0}>
               {membersIn(group, sight).map((index) => {
                 const node = nodes[index];
                 return (
@@ -131,7 +145,8 @@ function Lanes({ nodes, layout, chosen, open }: ListProps) {
                       node={node}
                       index={index}
                       place={placeOf[index] ?? 0}
-                      row={rowOf[index] ?? 0}
+                      top={tops[rowOf[index] ?? 0] ?? 0}
+                      height={heightIn(layout, index)}
                       total={order.length}
                       span={span}
                       isChosen={node.name === chosen}
@@ -182,15 +197,17 @@ function GroupBy({ groupings, by, choose }: GroupByProps) {
 
 interface TitledProps {
   readonly group: Group;
+  /** The distance of the heading from the top of the list, in pixels. */
+  readonly top: number;
   readonly children: ComponentChildren;
 }
 
 /** Shows the lanes of a group below its heading. A screen reader reads the heading as the name of the group. */
-function Titled({ group: { title, row }, children }: TitledProps) {
+function Titled({ group: { title }, top, children }: TitledProps) {
   if (title === undefined) return <>{children}</>;
   return (
     <div role="group" aria-label={title}>
-      <div aria-hidden="true" class="group" style={{ transform: `translateY(${row * LANE}px)` }}>
+      <div aria-hidden="true" class="group" style={{ transform: `translateY(${top}px)` }}>
         {title}
       </div>
       {children}
@@ -233,8 +250,9 @@ interface LaneProps {
   readonly index: number;
   /** The position of the node in the list. */
   readonly place: number;
-  /** The index of the row in the list. Headings of groups count as rows. */
-  readonly row: number;
+  /** The distance of the lane from the top of the list, and its height, in pixels. */
+  readonly top: number;
+  readonly height: number;
   readonly total: number;
   readonly span: Span;
   readonly isChosen: boolean;
@@ -242,7 +260,18 @@ interface LaneProps {
   readonly open: () => void;
 }
 
-function Lane({ node, index, place, row, total, span, isChosen, isFocused, open }: LaneProps) {
+function Lane({
+  node,
+  index,
+  place,
+  top,
+  height,
+  total,
+  span,
+  isChosen,
+  isFocused,
+  open,
+}: LaneProps) {
   // A node that has not started has no steps and therefore no bar. The reason why it has not started is shown in place
   // of the bar. The bar of a node whose agent has not answered would look as if work was done.
   const isQuiet = node.phase === 'pending' && node.steps.length === 0;
@@ -255,7 +284,7 @@ function Lane({ node, index, place, row, total, span, isChosen, isFocused, open 
       aria-setsize={total}
       aria-posinset={place + 1}
       class={`lane ${node.unanswered === true ? 'pending' : node.phase}${isFocused ? ' focused' : ''}`}
-      style={{ transform: `translateY(${row * LANE}px)` }}
+      style={{ transform: `translateY(${top}px)`, height: `${height}px` }}
       onClick={open}
     >
       <span class="sign" aria-hidden="true">
@@ -270,6 +299,7 @@ function Lane({ node, index, place, row, total, span, isChosen, isFocused, open 
         <>
           <span class="state">{node.state}</span>
           <Bar node={node} span={span} />
+          {height > LANE && <span class="reason">{node.message}</span>}
         </>
       )}
     </div>
@@ -289,11 +319,17 @@ function targetOf(key: string, current: number, total: number): number | undefin
   return to === undefined ? undefined : Math.max(0, Math.min(total - 1, to));
 }
 
+/** Returns the height of the lane of the node with this index, in pixels. */
+function heightIn({ tops, rowOf }: Layout, index: number): number {
+  const row = rowOf[index] ?? 0;
+  return (tops[row + 1] ?? 0) - (tops[row] ?? 0);
+}
+
 /** Scrolls only as far as needed to make the row visible. */
-function reveal(box: HTMLDivElement | null, row: number): void {
+function reveal(box: HTMLDivElement | null, { tops }: Layout, row: number): void {
   if (box === null) return;
-  const start = row * LANE;
-  const end = start + LANE;
+  const start = tops[row] ?? 0;
+  const end = tops[row + 1] ?? start;
   if (start < box.scrollTop) box.scrollTop = start;
   if (end > box.scrollTop + box.clientHeight) box.scrollTop = end - box.clientHeight;
 }

@@ -18,16 +18,23 @@ export function pageOf(page: Page): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Refit</title>${head}</head><body><div id="refit"${proxied}></div>${body}</body></html>\n`;
 }
 
-const SERVED = '<link rel="icon" href="data:,"><link rel="stylesheet" href="ui.css">';
+/** The sign of the page in the tab: an arrow upwards. The browser needs no request for it. */
+const PICTURE = encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#00538a"/><path d="M8 3l4 5H9.5v5h-3V8H4z" fill="#fff"/></svg>',
+);
+const ICON = `<link rel="icon" href="data:image/svg+xml,${PICTURE}">`;
+
+const SERVED = `${ICON}<link rel="stylesheet" href="ui.css">`;
 
 /**
  * Returns the head of a page that is a file without a server. Its Content-Security-Policy allows the browser to run
- * only the script of the page and to use only the style of the page. It allows no network request.
+ * only the script of the page and to use only the style of the page. It allows no network request, because the icon is a
+ * part of the page.
  */
 function inlineHead({ script, style }: UiFiles): string {
   const sum = (content: string): string => `'sha256-${hash('sha256', content, 'base64')}'`;
-  const policy = `default-src 'none'; script-src ${sum(script)}; style-src ${sum(style)}; base-uri 'none'; form-action 'none'`;
-  return `<meta http-equiv="Content-Security-Policy" content="${policy}"><style>${style}</style>`;
+  const policy = `default-src 'none'; script-src ${sum(script)}; style-src ${sum(style)}; img-src data:; base-uri 'none'; form-action 'none'`;
+  return `<meta http-equiv="Content-Security-Policy" content="${policy}">${ICON}<style>${style}</style>`;
 }
 
 /** Returns the state as JSON without `<`, so that nothing in it can end the script element around it. */
