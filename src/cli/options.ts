@@ -4,6 +4,7 @@ import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import type { ClusterFlags } from '../kube/config/kubeconfig.ts';
 import { listedNamespaces } from '../kube/job-namespaces.ts';
+import { isPageUrl, type MessageSender, PAGE_URL_ADVICE } from '../notify/receivers.ts';
 import {
   formatDuration,
   isDurationTooLong,
@@ -107,9 +108,37 @@ export interface ControllerFlags extends ConnectionFlags {
   readonly healthAddress?: string;
   readonly logLevel: LogLevel;
   readonly jobNamespaces?: readonly string[];
+  readonly clusterName?: string;
+  readonly uiUrl?: string;
 }
 
 const { targetDeadlineMs } = DEFAULT_POLICY;
+
+/** The options with which a leader says in its messages where they come from. */
+const SENDER_OPTIONS: readonly Option[] = [
+  new Option(
+    '--cluster-name <name>',
+    'name of the cluster in messages and on the page; default: the context of the kubeconfig',
+  ),
+  new Option(
+    '--ui-url <url>',
+    'address of the page, to which messages link, such as https://refit.example.com',
+  ).argParser(parsePageUrl),
+];
+
+/** Parses the address of the page. Messages append a fragment to it. */
+function parsePageUrl(text: string): string {
+  if (isPageUrl(text)) return text;
+  throw new InvalidArgumentError(PAGE_URL_ADVICE);
+}
+
+/** Returns what messages say about the cluster. */
+export function senderOf({
+  clusterName,
+  uiUrl,
+}: Pick<ControllerFlags, 'clusterName' | 'uiUrl'>): MessageSender {
+  return { cluster: clusterName, pageUrl: uiUrl };
+}
 
 export const CONTROLLER_OPTIONS: readonly Option[] = [
   ...KUBECONFIG_OPTIONS,
@@ -125,6 +154,7 @@ export const CONTROLLER_OPTIONS: readonly Option[] = [
   HEALTH_ADDRESS,
   LOG_LEVEL,
   JOB_NAMESPACES,
+  ...SENDER_OPTIONS,
 ];
 
 /** Returns the option `--output` with these choices; the first is the default. */

@@ -43,6 +43,7 @@ import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { tryList } from '../kube/try-list.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
 import { deliverer } from '../notify/deliver.ts';
+import type { MessageSender } from '../notify/receivers.ts';
 import type { DialectReadiness } from '../ready/context.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
@@ -91,6 +92,8 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
    * list.
    */
   readonly jobNamespaces?: readonly string[] | undefined;
+  /** What messages say about the cluster. Without a name, they have the name of the context in the kubeconfig. */
+  readonly sender?: MessageSender | undefined;
   /**
    * What the dialects know about a cluster before an upgrade, for policies that require it. Undefined if each node has a plan
    * of its own, because then no moment is before the upgrade of the cluster.
@@ -479,11 +482,17 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
 }
 
 function notifierOf(
-  { notifier, nodeRollouts, config, writer, clock, log, metrics }: ControllerParts,
+  { notifier, nodeRollouts, config, writer, clock, log, metrics, sender }: ControllerParts,
   recordEvent: RolloutParts['recordEvent'],
 ): Notifier | undefined {
   if (notifier !== undefined || nodeRollouts === undefined) return notifier;
-  const tools = { client: writer, namespace: homeOf(config), environment: process.env, clock };
+  const tools = {
+    client: writer,
+    namespace: homeOf(config),
+    environment: process.env,
+    clock,
+    sender: { ...sender, cluster: sender?.cluster ?? config.context },
+  };
   const { client } = nodeRollouts;
   return createNotifier({ client, clock, log, metrics, deliver: deliverer(tools), recordEvent });
 }

@@ -41,8 +41,8 @@ test('the address comes from the Secret, and the message is JSON', async () => {
     {
       method: 'POST',
       url: '/services/T0/B0/XYZ',
-      body: '{"text":"done","mrkdwn":false}',
-      headers: { 'content-type': 'application/json', 'content-length': '30' },
+      body: '{"text":"done\\nSee what was done: refit report toy/ns/plan","mrkdwn":false}',
+      headers: { 'content-type': 'application/json', 'content-length': '75' },
     },
   ]);
 });

@@ -8,13 +8,14 @@ import { keyProblem, signatureOf } from '../http/signature.ts';
 import type { Clock } from '../util/clock.ts';
 import { isSuccess } from '../util/http-status.ts';
 import { written } from './formats.ts';
-import type { HttpReceiver, Message, PartlyTaken, Receiver } from './receivers.ts';
+import type { HttpReceiver, Message, MessageSender, PartlyTaken, Receiver } from './receivers.ts';
 import { type SecretTools, secretAt, textOf, Undeliverable } from './secret-values.ts';
 
 export interface DeliveryTools extends SecretTools {
   /** The environment variables that name the proxies. */
   readonly environment: Environment;
   readonly clock: Clock;
+  readonly sender?: MessageSender | undefined;
 }
 
 /**
@@ -55,7 +56,7 @@ async function deliver(
   tools: DeliveryTools,
   abort: AbortSignal,
 ): Promise<string | undefined> {
-  const { method, path, headers, body: content } = written(receiver, message);
+  const { method, path, headers, body: content } = written(receiver, message, tools.sender);
   const body = JSON.stringify(content);
   const { url, authorization } = await addressOf(receiver, tools, abort);
   const address = new URL(url);

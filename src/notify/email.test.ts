@@ -90,7 +90,7 @@ test.each<[string, string, SmtpTraits]>([
     'Subject: Refit: toy: done',
     'To: a@example.org, b@example.org',
   ]);
-  expect(body).toBe('toy: done');
+  expect(body?.split('\r\n')).toEqual(['toy: done', 'See what was done: refit report toy/ns/plan']);
   await vi.waitFor(() => expect(server.open()).toBe(0), WAIT);
 });
 

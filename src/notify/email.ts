@@ -8,11 +8,13 @@ import type { Clock } from '../util/clock.ts';
 import { ownMember } from '../util/own-member.ts';
 import { printable } from '../util/printable.ts';
 import { scalarText } from '../util/scalar-text.ts';
-import type { EmailReceiver, Message, PartlyTaken } from './receivers.ts';
+import type { EmailReceiver, Message, MessageSender, PartlyTaken } from './receivers.ts';
 import { type SecretTools, secretNamed, Undeliverable } from './secret-values.ts';
+import { linesOf, textsOf } from './texts.ts';
 
 export interface EmailTools extends SecretTools {
   readonly clock: Clock;
+  readonly sender?: MessageSender | undefined;
 }
 
 /** The ports for submission with TLS from the first byte (RFC 8314), and for submission (RFC 6409). */
@@ -58,7 +60,7 @@ export async function sendEmail(
     disableUrlAccess: true,
   });
   try {
-    const mail = emailOf(receiver, message, tools.clock.now());
+    const mail = emailOf(receiver, message, tools.clock.now(), tools.sender);
     const sent: unknown = await transport.sendMail({ ...mail, signal: abort });
     const { rejected } = sent as { readonly rejected: readonly unknown[] };
     if (rejected.length === 0) return undefined;
@@ -72,8 +74,16 @@ export async function sendEmail(
 }
 
 /** Returns the parts of the e-mail. The same message has the same id in every process, so a mailbox shows it once. */
-export function emailOf({ from, to }: EmailReceiver, { id, policy, notes }: Message, now: number) {
-  const texts = notes.map(({ message }) => printable(message).toWellFormed());
+export function emailOf(
+  { from, to }: EmailReceiver,
+  message: Message,
+  now: number,
+  sender: MessageSender = {},
+) {
+  const { id, policy } = message;
+  const notes = textsOf(message, sender);
+  const texts = notes.map(({ title }) => title.toWellFormed());
+  const paragraphs = notes.map((note) => linesOf(note).join('\n').toWellFormed());
   const more = texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`;
   const subject = `Refit: ${texts[0] ?? ''}`;
   const most = LONGEST_SUBJECT - more.length;
@@ -82,7 +92,7 @@ export function emailOf({ from, to }: EmailReceiver, { id, policy, notes }: Mess
     from: { name: 'Refit', address: from },
     to: to.map((address) => ({ name: '', address })),
     subject: `${shown}${more}`,
-    text: `${texts.join('\n\n')}\n\n-- \nRefit, UpgradePolicy ${printable(policy)}\n`,
+    text: `${paragraphs.join('\n\n')}\n\n-- \nRefit, UpgradePolicy ${printable(policy)}\n`,
     textEncoding: 'quoted-printable',
     messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1)}>`,
     date: new Date(now),

@@ -25,7 +25,7 @@ test('Slack: a text, with the three control characters escaped and without forma
     path: '',
     headers: {},
     body: {
-      text: 'first\n&lt;!channel&gt; &amp; &lt;https://evil.test|here&gt; *bold* [x](https://evil.test) @room',
+      text: 'first\n&lt;!channel&gt; &amp; &lt;https://evil.test|here&gt; *bold* [x](https://evil.test) @room\nFind out why: refit why toy/ns/plan',
       mrkdwn: false,
     },
   });
@@ -46,6 +46,10 @@ test('Teams: an adaptive card in the envelope of a workflow, with texts that are
           body: [
             { type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: 'first' }] },
             { type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: EVIL }] },
+            {
+              type: 'RichTextBlock',
+              inlines: [{ type: 'TextRun', text: 'Find out why: refit why toy/ns/plan' }],
+            },
           ],
         },
       },
@@ -61,7 +65,11 @@ test('Matrix: a notice without mentions, whose transaction is the id of the mess
     method: 'PUT',
     path: '/_matrix/client/v3/rooms/!a%20b%2Fc%3Aexample.org/send/m.room.message/m1',
     headers: {},
-    body: { msgtype: 'm.notice', body: `first\n${EVIL}`, 'm.mentions': {} },
+    body: {
+      msgtype: 'm.notice',
+      body: `first\n${EVIL}\nFind out why: refit why toy/ns/plan`,
+      'm.mentions': {},
+    },
   });
 });
 

@@ -79,6 +79,21 @@ export interface Message {
   readonly notes: readonly (Notification | TestNote)[];
 }
 
+/** Who sends a message, for the people who read messages of several clusters. */
+export interface MessageSender {
+  /** The name of the cluster; undefined if nobody has said it. */
+  readonly cluster?: string | undefined;
+  /** The address of the page of `refit controller --ui-address`; undefined if nobody has said it. */
+  readonly pageUrl?: string | undefined;
+}
+
+export const PAGE_URL_ADVICE = 'write an http or https address without a fragment';
+
+/** Returns true if the text can be the address of the page. Messages append a fragment to it. */
+export function isPageUrl(text: string): boolean {
+  return /^https?:\/\//.test(text) && !text.includes('#') && URL.canParse(text);
+}
+
 /** The receiver accepted the message for some recipients only. If it is sent again, these recipients get it twice. */
 export interface PartlyTaken {
   /** The problem, as a clause without a secret. */

@@ -48,7 +48,13 @@ export async function testReceiver(
     at,
   } as const;
   const namespace = homeOf(config);
-  const deliver = deliverer({ client, namespace, clock, environment: process.env });
+  const deliver = deliverer({
+    client,
+    namespace,
+    clock,
+    environment: process.env,
+    sender: { cluster: config.context },
+  });
   const problem = await deliver(receiver, { id: note.id, policy, notes: [note] }, abort);
   if (problem !== undefined)
     throw new RefitError(

@@ -3,7 +3,7 @@
 import { plans } from '../../../api/autopilot/plan.ts';
 import { updateConfigs } from '../../../api/autopilot/update-config.ts';
 import type { SessionDialect } from '../../../cli/contract/session-dialect.ts';
-import type { ControllerFlags } from '../../../cli/options.ts';
+import { type ControllerFlags, senderOf } from '../../../cli/options.ts';
 import { VERSION } from '../../../cli/version.ts';
 import {
   type ControllerProcessOptions,
@@ -90,6 +90,7 @@ export async function runController(
       policy: { ...DEFAULT_POLICY, targetDeadlineMs: flags.targetDeadline },
       ...(flags.excludeFromPlans ? { excludedRoles: flags.excludeFromPlans } : {}),
       jobNamespaces: flags.jobNamespaces,
+      sender: senderOf(flags),
       apiPort: flags.apiPort,
       healthAddress: flags.healthAddress,
       ...dashboard,

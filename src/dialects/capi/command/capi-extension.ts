@@ -1,7 +1,7 @@
 /** Runs `refit capi-extension`. */
 
 import { join } from 'node:path';
-import type { ControllerFlags } from '../../../cli/options.ts';
+import { type ControllerFlags, senderOf } from '../../../cli/options.ts';
 import { VERSION } from '../../../cli/version.ts';
 import * as processes from '../../../composition/controller-process.ts';
 import { keepHeapSmall } from '../../../composition/small-heap.ts';
@@ -99,6 +99,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     policy,
     policyEffects: { capi: flags.rollouts === 'owner' ? policyEffects : effectsOnMachines },
     jobNamespaces,
+    sender: senderOf(flags),
     apiPort,
     metrics,
     log,
@@ -235,7 +236,8 @@ function everyCluster(management: KubeClient, where: string | true, options: Sha
       onRequest: measures.requested,
       ...workload.CLIENT_LIMITS,
     });
-    const own = { config, client, metrics: measures, log: log.child({ cluster: name }) };
+    const sender = { ...options.sender, cluster: name };
+    const own = { config, client, sender, metrics: measures, log: log.child({ cluster: name }) };
     const one = oneCluster({ ...options, ...own, policies: 'if-installed' });
     const run = async (abort: AbortSignal): Promise<void> => {
       using ended = new DisposableStack();

@@ -52,7 +52,7 @@ export async function runSystemUpgradeController(
   env: Environment,
   abort: AbortSignal,
 ): Promise<void> {
-  const { name, namespace, server, healthAddress, apiPort } = controllerSettings(env);
+  const { name, namespace, server, healthAddress, apiPort, sender } = controllerSettings(env);
   keepHeapSmall();
   const isDebug = isSet(env, 'DEBUG', stderrLogger('info'));
   const log = stderrLogger(isDebug ? 'debug' : 'info');
@@ -90,6 +90,7 @@ export async function runSystemUpgradeController(
       policies: 'if-allowed',
       drainsNodes: !job.drainInJob,
       jobNamespaces: listed,
+      sender,
       controllers: ({ writer, events }, [plans]) => [
         channelController({
           plans: plans as Informer<CattlePlan>,

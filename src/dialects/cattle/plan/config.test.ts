@@ -166,17 +166,20 @@ const NAMED = {
 
 test('the controller has a name and a namespace, and may have addresses', () => {
   const names = { name: 'suc', namespace: 'system-upgrade' };
-  expect(controllerSettings(NAMED)).toEqual({ ...names, apiPort: 6443 });
+  expect(controllerSettings(NAMED)).toEqual({ ...names, apiPort: 6443, sender: {} });
   const addresses = {
     SYSTEM_UPGRADE_CONTROLLER_MASTER_URL: 'https://10.0.0.1:6443/',
     SYSTEM_UPGRADE_CONTROLLER_HEALTH_ADDRESS: ':8080',
     SYSTEM_UPGRADE_CONTROLLER_API_PORT: '7443',
+    SYSTEM_UPGRADE_CONTROLLER_CLUSTER_NAME: 'prod',
+    SYSTEM_UPGRADE_CONTROLLER_UI_URL: 'https://refit.example.org',
   };
   expect(controllerSettings({ ...NAMED, ...addresses })).toEqual({
     ...names,
     server: 'https://10.0.0.1:6443',
     healthAddress: ':8080',
     apiPort: 7443,
+    sender: { cluster: 'prod', pageUrl: 'https://refit.example.org' },
   });
 });
 
@@ -188,6 +191,8 @@ test.each([
   ['API_PORT', '0', 'is "0", expected a port from 1 to 65535'],
   ['API_PORT', '6443/tcp', 'is "6443/tcp", expected a port from 1 to 65535'],
   ['NAMESPACE', 'My NS', 'is "My NS", but must consist of lower-case letters'],
+  ['UI_URL', 'refit.example.org', 'is refit.example.org: write an http or https address without a fragment'],
+  ['UI_URL', 'https://a#b', 'is https://a#***: write an http or https address without a fragment'],
   ['MASTER_URL', 'banana', 'is not an http or https URL: banana'],
   ['MASTER_URL', '10.0.0.1:6443', 'is not an http or https URL: 10.0.0.1:6443'],
   ['HEALTH_ADDRESS', '8080', 'is "8080": use host:port'],

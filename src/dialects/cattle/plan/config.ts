@@ -4,6 +4,7 @@ import { faultOfLabelName } from '../../../api/names.ts';
 import type { Environment } from '../../../http/proxy-choice.ts';
 import { listedNamespaces } from '../../../kube/job-namespaces.ts';
 import { selectorFault } from '../../../kube/selectors.ts';
+import { isPageUrl, PAGE_URL_ADVICE } from '../../../notify/receivers.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { ADDRESS_ADVICE, partsOfAddress } from '../../../util/listen.ts';
@@ -90,8 +91,9 @@ export function controllerSettings(env: Environment) {
     server: value('MASTER_URL')?.replace(/(?<!\/)\/+$/, ''),
     healthAddress: value('HEALTH_ADDRESS'),
     apiPort: portIn(value('API_PORT')),
+    sender: { cluster: value('CLUSTER_NAME'), pageUrl: value('UI_URL') },
   };
-  const { name, namespace, server, healthAddress } = settings;
+  const { name, namespace, server, healthAddress, sender } = settings;
   if (name.trim() === '' || selectorFault({ matchLabels: { name } }) !== undefined)
     refuse(
       'NAME',
@@ -103,6 +105,8 @@ export function controllerSettings(env: Environment) {
     refuse('MASTER_URL', `is not an http or https URL: ${printableUrl(server)}`);
   if (healthAddress !== undefined && partsOfAddress(healthAddress) === undefined)
     refuse('HEALTH_ADDRESS', `is ${JSON.stringify(healthAddress)}: ${ADDRESS_ADVICE}`);
+  if (sender.pageUrl !== undefined && !isPageUrl(sender.pageUrl))
+    refuse('UI_URL', `is ${printableUrl(sender.pageUrl)}: ${PAGE_URL_ADVICE}`);
   return settings;
 }
 
