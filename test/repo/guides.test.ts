@@ -20,7 +20,7 @@ import { validate } from '../support/builders/validation.ts';
 import { COMMANDS } from '../support/commands.ts';
 import { filesOf, ROOT } from './tree.ts';
 
-const pages = filesOf('docs/guides/*.md', 'docs/runbook.md', 'README.md', 'CONTRIBUTING.md');
+const pages = filesOf('docs/guides/**/*.md', 'docs/runbook.md', 'README.md', 'CONTRIBUTING.md');
 
 function blocksOf(language: string): { at: string; text: string }[] {
   return pages.flatMap(({ path, text }) =>
