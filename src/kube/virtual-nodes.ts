@@ -1,6 +1,6 @@
 /**
  * Recognizes virtual Nodes. Behind such a Node there is no kubelet on a host. Examples are the
- * Nodes of virtual-kubelet and of KWOK. docs/guides/policy.md states the rule.
+ * Nodes of virtual-kubelet and of KWOK. docs/guides/policy/how-many.md states the rule.
  */
 import { onceForEach } from '../util/memo.ts';
 import { type KubeObject, kubeletVersionOf, type Node } from './resources.ts';

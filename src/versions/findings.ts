@@ -51,7 +51,7 @@ export const CURES = {
   webhook: '',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** The rules of docs/guides/kubeadm.md. */
+/** The rules of docs/guides/kubeadm/rules.md. */
 export type RuleName = keyof typeof CURES;
 
 /**

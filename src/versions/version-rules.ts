@@ -1,6 +1,6 @@
 /**
  * Judges versions. R1 to R14 are the version skew policy of Kubernetes; Km, Ks and Kd are rules of
- * kubeadm (docs/guides/kubeadm.md).
+ * kubeadm (docs/guides/kubeadm/rules.md).
  */
 import {
   compareVersions,

@@ -1,6 +1,6 @@
 /**
- * Tests that readers can follow the guides: YAML blocks can be applied, and commands, their options and the named files
- * exist.
+ * Tests that readers can follow the guides: no page is too long, YAML blocks can be applied, and commands, their options
+ * and the named files exist.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,9 +18,9 @@ import { readUpdateConfig } from '../../src/updates/config/read-config.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { validate } from '../support/builders/validation.ts';
 import { COMMANDS } from '../support/commands.ts';
-import { filesOf, ROOT } from './tree.ts';
+import { filesOf, ROOT, type SourceFile, sourceFile } from './tree.ts';
 
-const pages = filesOf('docs/guides/*.md', 'docs/runbook.md', 'README.md', 'CONTRIBUTING.md');
+const pages = filesOf('docs/guides/**/*.md', 'docs/runbook.md', 'README.md', 'CONTRIBUTING.md');
 
 function blocksOf(language: string): { at: string; text: string }[] {
   return pages.flatMap(({ path, text }) =>
@@ -156,3 +156,31 @@ test.each([
   'registry.example.com/refit:0.1.0',
   'helm install refit refit-0.1.0.tgz',
 ])('%s: found', (text) => expect(versionsOfRefitIn(text)).toHaveLength(1));
+
+/** A reader looks for the answer to one question. Split a longer page into one page for each question. */
+const MOST_WORDS = 3500;
+
+/** Returns the pages with too many words. Counts words as `wc -w` does. */
+function tooLong(guides: readonly SourceFile[]): string[] {
+  return guides
+    .map(({ path, text }) => ({ path, words: text.match(/\S+/g)?.length ?? 0 }))
+    .filter(({ words }) => words > MOST_WORDS)
+    .map(({ path, words }) => `${path}: ${words} words`);
+}
+
+test('no guide has too many words', () => {
+  const guides = filesOf('docs/guides/**/*.md');
+  expect(guides.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(['docs/guides/policy.md', 'docs/guides/policy/drain.md']),
+  );
+  expect(tooLong(guides)).toEqual([]);
+});
+
+test('a guide with one word too many: found', () => {
+  const full = sourceFile('docs/guides/full.md', 'word\n'.repeat(MOST_WORDS));
+  const long = sourceFile(
+    'docs/guides/policy/long.md',
+    `# Long\n\n${'word '.repeat(MOST_WORDS - 1)}`,
+  );
+  expect(tooLong([full, long])).toEqual(['docs/guides/policy/long.md: 3501 words']);
+});

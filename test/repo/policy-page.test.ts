@@ -1,5 +1,4 @@
-/** Tests the page about policies: the parser accepts its examples, and its defaults are the defaults of the code. */
-import { readFileSync } from 'node:fs';
+/** Tests the pages about policies: the parser accepts their examples, and their defaults are the defaults of the code. */
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
@@ -11,14 +10,14 @@ import {
 } from '../../src/engine/policy/rollout-policy.ts';
 import { parseDuration } from '../../src/util/duration.ts';
 import { buildUpgradePolicy } from '../support/builders/policies.ts';
-import { ROOT } from './tree.ts';
+import { guideText } from './tree.ts';
 
-const PAGE = readFileSync(`${ROOT}docs/guides/policy.md`, 'utf8');
+const PAGES = guideText('policy');
 
-const examples = [...PAGE.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+const examples = [...PAGES.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
   ([, text = '']) => (parse(text) as { spec: UpgradePolicySpec }).spec,
 );
-const switches = [...PAGE.matchAll(/`((?:drain|versions|deadlines): \{.*?\})`/g)].map(
+const switches = [...PAGES.matchAll(/`((?:drain|versions|deadlines): \{.*?\})`/g)].map(
   ([, text = '']) => parse(text) as UpgradePolicySpec,
 );
 
@@ -33,7 +32,7 @@ test('there are examples of both kinds', () => {
 
 /** The default in the third cell of the field's row. */
 function told(field: string): number | undefined {
-  const row = PAGE.split('\n').find((line) => line.startsWith(`| \`${field}\` |`)) ?? '';
+  const row = PAGES.split('\n').find((line) => line.startsWith(`| \`${field}\` |`)) ?? '';
   return parseDuration(/^\w+/.exec(row.split('|')[3]?.trim() ?? '')?.[0] ?? '');
 }
 
@@ -49,5 +48,5 @@ test.each<[TimedStep, number]>([
 );
 
 test('the soak is the one that holds', () => {
-  expect(PAGE).toContain(`\`soak\` (${AGENT_DEFAULTS.soakMs / 1000}s)`);
+  expect(PAGES).toContain(`\`soak\` (${AGENT_DEFAULTS.soakMs / 1000}s)`);
 });

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { RESERVED_NAMESPACES } from '../../src/kube/job-namespaces.ts';
-import { ROOT } from './tree.ts';
+import { guideText, ROOT } from './tree.ts';
 
 interface Role {
   readonly kind: string;
@@ -56,7 +56,7 @@ function inOrder(verbs: ReadonlySet<string>): string {
  * The rows of the table. The cells are: the objects, the rights in the documents of k0s, the rights of the leader, and
  * the rights of an agent.
  */
-const rows = readFileSync(`${ROOT}docs/guides/k0s.md`, 'utf8')
+const rows = guideText('k0s')
   .split('\n')
   .map((line) => line.split('|').map((cell) => cell.trim()))
   .filter((cells) => cells.length === 7 && /^`[a-z/]+`/.test(cells[1] ?? ''))

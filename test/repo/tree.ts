@@ -49,6 +49,12 @@ export function filesOf(...patterns: string[]): SourceFile[] {
     .map((path) => sourceFile(path, readFileSync(`${ROOT}${path}`, 'utf8')));
 }
 
+/** The text of a guide: its first page, and then the pages in the folder of the same name. */
+export function guideText(name: string): string {
+  const pages = filesOf(`docs/guides/${name}.md`, `docs/guides/${name}/*.md`);
+  return pages.map(({ text }) => text).join('\n');
+}
+
 export function isTest({ path }: Pick<SourceFile, 'path'>): boolean {
   return path.endsWith('.test.ts');
 }

@@ -43,6 +43,6 @@ export function policyEffectReference(): string {
     '',
     ...notes.map((note, index) => `${index + 1}. ${note[0]?.toUpperCase()}${note.slice(1)}.`),
     '',
-    'Some nodes drain themselves, and then ignore some fields of `drain`: see [Drain](../guides/policy.md#drain).',
+    'Some nodes drain themselves, and then ignore some fields of `drain`: see [Drain](../guides/policy/drain.md).',
   ].join('\n')}\n`;
 }

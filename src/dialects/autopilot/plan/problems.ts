@@ -25,7 +25,7 @@ const VERSION = 'v1.36.3+k0s.0';
 
 /*
  * These are limits of Refit; the original has no such limits. They apply to a new plan only. If a plan has a record,
- * another leader or release has accepted it, so the plan continues. docs/guides/policy.md lists the limits.
+ * another leader or release has accepted it, so the plan continues. docs/guides/policy/original.md lists the limits.
  */
 /**
  * The least number of bytes that a plan must leave free in its object for the status. The status lists one target in

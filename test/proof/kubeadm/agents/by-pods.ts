@@ -89,7 +89,7 @@ export async function upgradeByPods(scene: Scene): Promise<void> {
   }
 }
 
-/** Applies the manifest with the changes that docs/guides/cluster-api.md describes, and no others. */
+/** Applies the manifest with the changes that docs/guides/cluster-api/kubeadm-nodes.md describes, and no others. */
 async function applyDaemonSet({ operator }: Scene): Promise<void> {
   const object = parse(await readFile(MANIFEST, 'utf8')) as {
     spec: { template: { spec: { containers: [object] } } };

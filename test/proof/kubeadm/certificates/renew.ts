@@ -1,6 +1,6 @@
 /**
- * Tests a cluster that nobody upgrades for a year. Refit renews its certificates, as docs/guides/kubeadm.md describes,
- * and everything keeps working.
+ * Tests a cluster that nobody upgrades for a year. Refit renews its certificates, as
+ * docs/guides/kubeadm/certificates.md describes, and everything keeps working.
  */
 import { X509Certificate } from 'node:crypto';
 import { cp, readFile } from 'node:fs/promises';

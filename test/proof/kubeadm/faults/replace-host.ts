@@ -12,7 +12,7 @@ import { until } from '../../wait.ts';
 import type { Scene } from '../upgrade.ts';
 import { rolledOut, settled, verify } from '../verify.ts';
 
-const GUIDE = join(import.meta.dirname, '../../../../docs/guides/kubeadm.md');
+const GUIDE = join(import.meta.dirname, '../../../../docs/guides/kubeadm/restore.md');
 
 export async function replaceHost(scene: Scene): Promise<void> {
   const { cluster, operator, checks, from, to } = scene;

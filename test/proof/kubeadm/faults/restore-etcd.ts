@@ -1,6 +1,6 @@
 /**
- * Tests that etcd can be restored on all its members from the snapshot that `apply` took, as docs/guides/kubeadm.md
- * describes, and that the upgrade can continue from there.
+ * Tests that etcd can be restored on all its members from the snapshot that `apply` took, as
+ * docs/guides/kubeadm/restore.md describes, and that the upgrade can continue from there.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

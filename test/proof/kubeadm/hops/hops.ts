@@ -1,4 +1,7 @@
-/** Tests upgrades over several minor versions, with the manifest and the commands of docs/guides/kubeadm.md. */
+/**
+ * Tests upgrades over several minor versions, with the manifest and the commands of
+ * docs/guides/kubeadm/minor-versions.md.
+ */
 import { dirname } from 'node:path';
 import { lastLines } from '../../../../tools/controlplane/run.ts';
 import type { Machine } from '../../machines/machine.ts';
